@@ -24,7 +24,7 @@ PYTHON ?= $(shell for each in python3 python3.11 python3.12 python3.13 python3.1
 HERE := $(shell pwd -P)
 moved = $(if $(findstring <$(HERE)>,<$(shell cat $(1) 2>/dev/null)>),,FORCE)
 
-.PHONY: help setup dev demo test check quick format-check lint types imports bandit audit pytest smoke docs docs-check \
+.PHONY: help setup dev demo test check quick format-check lint types imports bandit audit package sbom pytest smoke docs docs-check \
 	torture torture-short simulate mutations conformance upgrade test-real runtime-table fuzz bench format clean FORCE
 
 help: ## list the targets
@@ -95,6 +95,12 @@ bandit: dev
 audit: dev ## ask whether a package we depend on has a published vulnerability
 	$(PY) -m scripts.audit
 
+package: dev ## build the wheel, install it with pip and uv, and run its demo from there
+	$(PY) -m scripts.package_check
+
+sbom: dev ## the packages of a fresh installation, in CycloneDX, below dist/
+	$(PY) -m scripts.package_check --sbom
+
 docs: dev ## write the generated parts of docs/
 	$(PY) -m subagents.config.schema --write docs/configuration.md
 	$(PY) -m scripts.lifecycle_diagram docs/lifecycle.md
@@ -104,6 +110,7 @@ docs: dev ## write the generated parts of docs/
 	$(PY) -m scripts.requirements_page docs/requirements.md
 	$(PY) -m scripts.handshake_answers
 	$(PY) -m scripts.fault_table
+	$(PY) -m scripts.man_page
 
 docs-check: dev
 	$(PY) -m subagents.config.schema --check docs/configuration.md
@@ -114,6 +121,7 @@ docs-check: dev
 	$(PY) -m scripts.requirements_page --check docs/requirements.md
 	$(PY) -m scripts.handshake_answers --check
 	$(PY) -m scripts.fault_table --check
+	$(PY) -m scripts.man_page --check
 
 simulate: dev ## the engine against seeded crashes, failing hardware, late and doubled signals
 	$(PY) -m tests.simulation.simulator --seeds $(SEEDS) --workers $(WORKERS)

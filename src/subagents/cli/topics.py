@@ -87,7 +87,7 @@ YAML and JSON work as well, in snake_case or camelCase. All fields:
 
 {fields}
 
-For types, limits and defaults see docs/spawn-parameters.md; for their meaning, subagents run --help
+For types and meaning: subagents run --help
 """
 
 ENVIRONMENT: Final = """\

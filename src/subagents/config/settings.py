@@ -362,10 +362,7 @@ class Agent(Section, frozen=True):
     ] = None
     runtime_options: Annotated[
         dict[str, object],
-        Meta(
-            description="What is the runtime's own to understand, such as `agent` of `acp`; see "
-            "docs/runtimes.md."
-        ),
+        Meta(description="What is the runtime's own to understand, such as `agent` of `acp`."),
     ] = {}
 
     @property

@@ -58,12 +58,12 @@ def _agent(found: Found) -> str:
 
 _CODING: Final = """\
 # The agents below are coding agents. With access = "write" they read files, edit them and run
-# commands where they work, and can write nowhere else (docs/permissions.md). Less:  "read".
+# commands where they work, and can write nowhere else. Less:  "read".
 # All that you may do yourself, outside of any sandbox:  "full".
 """
 
 _HEAD: Final = """\
-# Configuration of subagents. All keys: docs/configuration.md, or `subagents config schema`.
+# Configuration of subagents. All keys: `subagents config schema`.
 # In effect: `subagents config show --origin`. Whether it works: `subagents doctor`.
 
 [agents.defaults.subagents]

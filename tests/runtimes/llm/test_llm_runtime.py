@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -75,6 +76,23 @@ def test_a_worker_gets_the_key_of_its_provider_and_no_other(
     assert LLM.passes == ()
 
 
+@pytest.mark.requirement("llm:key:one", "environment:given")
+def test_a_key_that_was_given_for_the_run_is_the_workers_own_and_not_the_daemons(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    options = {"env": {"ANTHROPIC_API_KEY": "secret:work"}}
+    begun = opening(options=options, given=("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"))
+    directory = tmp_path / "attempts" / "r-abcdefghij" / "1"
+    directory.mkdir(parents=True)
+
+    made = LLM.invocation(begun, directory=str(directory), path="")
+
+    assert made.env == {}
+    assignment = msgspec.json.decode(made.files[FILE])
+    assert (assignment["keyEnv"], assignment.get("baseUrl")) == ("ANTHROPIC_API_KEY", None)
+
+
 @pytest.mark.requirement("llm:unset-key")
 def test_without_a_key_only_an_address_of_ones_own_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -93,9 +111,11 @@ def test_without_a_key_only_an_address_of_ones_own_is_asked(
 def test_missing_packages_are_said_with_the_command_that_installs_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(llm, "PACKAGE", "pydantic_ai_that_is_not_there")
-    with pytest.raises(UsageError, match=r'pip install "subagents\[llm\]"'):
-        assigned(tmp_path)
+    for name, there in (("PACKAGE", "not_there"), ("MODULES", {"anthropic": "not.there"})):
+        with monkeypatch.context() as patched:
+            patched.setattr(llm, name, there)
+            with pytest.raises(UsageError, match=r'pip install "subagents\[anthropic\]"'):
+                assigned(tmp_path)
 
 
 @pytest.mark.requirement("llm:session:files")

@@ -100,7 +100,7 @@ class AcpDialect:
                 f'nothing keeps {agent} from {", ".join(refused)}: runtime "acp" scopes whole '
                 "tools only, and only of agents that can be started without them",
                 guardrail="tools",
-                hint="name whole tools, or use an agent that can be scoped (docs/runtimes/acp.md)",
+                hint="name whole tools, or use an agent that can be scoped; see: subagents doctor",
             )
 
     def access_of(

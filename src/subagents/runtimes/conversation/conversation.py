@@ -398,6 +398,7 @@ class ConversationRuntime(Generic[S]):
             tools_deny=launch.tools_deny,
             access=launch.access,
             options=launch.options,
+            given=tuple(sorted(launch.env)),
             bridge=self._bridge,
         )
 

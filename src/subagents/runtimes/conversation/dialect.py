@@ -40,6 +40,8 @@ class Opening(WorkerSetup, frozen=True, kw_only=True):
     """What the attempt used in earlier turns; every ``UsageSeen`` of this one includes it."""
     options: dict[str, object] = {}
     """The agent's runtime section, with its ``env`` and ``pass_env``; ``check`` accepted it."""
+    given: tuple[str, ...] = ()
+    """Names of variables that this worker gets besides, stronger than those of ``options``."""
     bridge: tuple[str, ...] = ()
     """Program and arguments of our MCP server over stdio. It finds the worker's token by itself;
     empty = the worker gets no tools of ours."""

@@ -66,9 +66,23 @@ from subagents.runtimes.process.processes import ROOT_VARIABLE
 
 INTERRUPT: Final = b'{"type":"interrupt"}'
 PACKAGE: Final = "pydantic_ai"
+MODULES: Final[Mapping[Provider, str]] = {
+    "anthropic": "anthropic",
+    "openai": "openai",
+    "openai-responses": "openai",
+    "google": "google.genai",
+}
+"""What each provider's extra brings."""
 SESSION: Final = "conversation.json"
 LIMITS: Final = "llm-limits"
 _SESSION: Final = re.compile(r"[A-Za-z0-9_-]+/[0-9]+")
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # not even the package around it
+        return False
 
 
 class LlmState(Value, frozen=True):
@@ -168,22 +182,25 @@ class LlmDialect:
             UsageError: The packages, the model or the key are missing.
         """
         del path
-        if importlib.util.find_spec(PACKAGE) is None:
-            raise UsageError(
-                f'runtime "{NAME}" needs more packages: pip install "subagents[llm]", into '
-                f"{sys.prefix}"
-            )
         options = parse_options(opening.options)
         provider, model = named_model(opening.model, options)
-        environ = {**os.environ, **options.env}
+        if not all(map(_is_installed, (PACKAGE, MODULES[provider]))):
+            raise UsageError(
+                f'runtime "{NAME}" needs more packages for {provider}: pip install '
+                f'"subagents[{provider.partition("-")[0]}]", into {sys.prefix}'
+            )
+        environ = {**os.environ, **options.env, **dict.fromkeys(opening.given, "given")}
         key = key_variable(provider, options, environ)
-        base_url = options.base_url or environ.get(BASE_URLS[provider]) or None
-        if key is None and base_url is None:
+        variable = BASE_URLS[provider]
+        address = options.base_url or environ.get(variable) or None
+        # One that was given for the run is read by the worker itself.
+        base_url = options.base_url if variable in opening.given else address
+        if key is None and address is None:
             names = " or ".join(key_names(provider, options))
             raise UsageError(
                 f"`model`: {provider} needs a key, and {names} is not set in the daemon's "
-                "environment; set it there and restart the daemon, or name "
-                "another variable in runtime_options.api_key_env"
+                "environment; give it to the run (--env), set it there and restart the daemon, or "
+                "name another variable in runtime_options.api_key_env"
             )
         attempts = Path(directory).parents[1]
         limits = attempts.parent / LIMITS
@@ -202,7 +219,7 @@ class LlmDialect:
         return Invocation(
             # Without -P a file in the working directory could stand in for a module of ours.
             (sys.executable, "-P", "-m", "subagents.agent_loop", str(Path(directory, FILE))),
-            env={} if key is None else {key: environ[key]},
+            env={} if key is None or key in opening.given else {key: environ[key]},
             files={FILE: msgspec.json.encode(assignment)},
         )
 

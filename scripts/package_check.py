@@ -1,0 +1,128 @@
+"""Build the wheel, install it as users do, run its demo there, and write its bill of materials.
+
+    python -m scripts.package_check [--sbom]
+
+Everything lands in dist/: the wheel, the source distribution and the bill in CycloneDX, which names
+each package of a fresh installation with its version. With ``--sbom`` only that is made. Exit code
+1: an installation or its demo failed.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+DIST: Final = Path("dist")
+FIRST_RESULT_S: Final = 15.0
+"""From nothing but uv to the first result; said, not enforced: networks differ."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Check both installers; returns the exit code."""
+    wheel = build()
+    with tempfile.TemporaryDirectory(prefix="subagents-package-") as name:
+        root = Path(name)
+        pip = by_pip(wheel, root)
+        bill = DIST / f"{wheel.name.rsplit('-', 3)[0]}.cdx.json"
+        command("cyclonedx-py", "environment", "--output-file", str(bill), str(pip / "bin/python"))
+        sys.stdout.write(f"{bill}: the packages of a fresh installation\n")
+        if "--sbom" in arguments:
+            return 0
+        tried = [demo(pip, root)]
+        if shutil.which("uv") is None:
+            sys.stdout.write("uv is not installed here: only pip was tried\n")
+        else:
+            tried.append(demo(by_uv(wheel, root), root))
+    return 0 if all(tried) else 1
+
+
+def build() -> Path:
+    """The wheel and the source distribution of this checkout; returns the wheel."""
+    shutil.rmtree(DIST, ignore_errors=True)
+    command(sys.executable, "-m", "build", "--no-isolation", "--outdir", str(DIST), quiet=True)
+    (wheel,) = DIST.glob("*.whl")
+    return wheel
+
+
+def by_pip(wheel: Path, root: Path) -> Path:
+    """An environment of its own with the wheel, by pip."""
+    venv, began = root / "pip", time.monotonic()
+    command(sys.executable, "-m", "venv", str(venv))
+    command(str(venv / "bin/pip"), "install", "-qq", str(wheel))
+    report("pip", venv, began)
+    return venv
+
+
+def by_uv(wheel: Path, root: Path) -> Path:
+    """The tool's environment, by uv with an empty cache."""
+    began = time.monotonic()
+    env = {
+        "UV_CACHE_DIR": str(root / "cache"),
+        "UV_TOOL_DIR": str(root / "tools"),
+        "UV_TOOL_BIN_DIR": str(root / "bin"),
+    }
+    command("uv", "tool", "install", "-q", "--python", sys.executable, str(wheel), env=env)
+    venv = root / "tools" / "subagents"
+    report("uv", venv, began)
+    program = str(venv / "bin/subagents")
+    home = {"SUBAGENTS_HOME": str(root / "first")}
+    try:
+        command(program, "run", "echo hello", env=home, cwd=root)
+    finally:
+        command(program, "down", "--yes", env=home, cwd=root)
+    seconds = time.monotonic() - began
+    sys.stdout.write(f"uv: first result after {seconds:.0f} s (aim: {FIRST_RESULT_S:.0f})\n")
+    return venv
+
+
+def demo(venv: Path, root: Path) -> bool:
+    """Whether the installed program's demo finds all of it true, and its manual page is there."""
+    done = subprocess.run(
+        [str(venv / "bin/subagents"), "demo"],
+        cwd=root,
+        env=environ({"SUBAGENTS_HOME": str(root / "home")}),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    last = done.stdout.strip().splitlines()[-1:] or ["nothing"]
+    page = venv / "share/man/man1/subagents.1"
+    sys.stdout.write(f"{venv.name}: demo: exit code {done.returncode}; {last[0]}\n")
+    if not page.exists():
+        sys.stdout.write(f"{venv.name}: the manual page is missing\n")
+    return done.returncode == 0 and page.exists()
+
+
+def report(installer: str, venv: Path, began: float) -> None:
+    """One line: how long it took, and what it takes on the disk."""
+    size = sum(each.lstat().st_size for each in venv.rglob("*") if each.is_file())
+    seconds = time.monotonic() - began
+    sys.stdout.write(f"{installer}: installed in {seconds:.0f} s, {size / 1e6:.0f} MB\n")
+
+
+def command(
+    *argv: str, env: Mapping[str, str] | None = None, cwd: Path | None = None, quiet: bool = False
+) -> None:
+    """Run a program that must end well.
+
+    Raises:
+        subprocess.CalledProcessError: It did not.
+    """
+    out = subprocess.DEVNULL if quiet else None
+    subprocess.run(argv, check=True, env=environ(env or {}), cwd=cwd, stdout=out)
+
+
+def environ(more: Mapping[str, str]) -> dict[str, str]:
+    """Ours, without what a run or an environment of this checkout would add."""
+    own = {n: v for n, v in os.environ.items() if not n.startswith(("SUBAGENTS_", "VIRTUAL_ENV"))}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{own.get('PATH', os.defpath)}"
+    return {**own, "PATH": path, **more}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,190 @@
+"""What is installed: its size, dependencies, bounds and pages, and no text that misses a file."""
+
+import ast
+import importlib.metadata
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from email import message_from_bytes
+from pathlib import Path
+from typing import Final
+
+import pytest
+from scripts import man_page
+
+from subagents.cli import main
+from subagents.cli.setup.service_commands import unit_text
+
+ROOT: Final = Path(__file__).parents[1]
+PROJECT: Final = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+UNDOCUMENTED: Final = {
+    "mcp.server.context": "mcp",
+    "mcp.server.lowlevel": "mcp",
+    "mcp.server.streamable_http_manager": "mcp",
+    "mcp.shared.exceptions": "mcp",
+    "mcp.shared.inbound": "mcp",
+    "prometheus_client.exposition": "prometheus-client",
+    "prometheus_client.metrics_core": "prometheus-client",
+    "prometheus_client.registry": "prometheus-client",
+    "uvicorn.protocols.http.httptools_impl": "uvicorn",
+}
+"""Modules that their packages do not promise to keep, and who has them."""
+PROMISED: Final = (
+    "cyclopts", "httptools", "httpx2", "jsonschema_rs", "mcp_types", "mcp_types.jsonrpc",
+    "mcp_types.version", "msgspec", "msgspec.structs", "opentelemetry.*", "platformdirs", "psutil",
+    "pydantic", "pydantic_ai.*", "re2", "requests.*", "rich.*", "ruamel.yaml",
+    "starlette.*", "uvicorn",
+)  # fmt: skip
+WHEEL_BYTES_MAX: Final = 1_300_000
+BASE_DEPENDENCIES_MAX: Final = 15
+
+
+def imported() -> Iterator[str]:
+    """Every module of others that ours import, also late."""
+    for file in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [each.name for each in node.names]
+            elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+                names = [node.module]
+            yield from (
+                name
+                for name in names
+                if name.partition(".")[0] not in {*sys.stdlib_module_names, "subagents"}
+            )
+
+
+def is_promised(module: str) -> bool:
+    return any(
+        module == each or (each.endswith(".*") and f"{module}.".startswith(each[:-1]))
+        for each in PROMISED
+    )
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with the wheel and the source distribution."""
+    out = tmp_path_factory.mktemp("dist")
+    argv = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(ROOT)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=110)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return out
+
+
+def wheel_of(built: Path) -> zipfile.ZipFile:
+    (file,) = built.glob("*.whl")
+    return zipfile.ZipFile(file)
+
+
+@pytest.mark.requirement("package:bounds")
+def test_a_package_whose_undocumented_modules_we_use_has_an_upper_bound() -> None:
+    bounds = {re.split(r"[<>=;\[]", each)[0]: each for each in PROJECT["dependencies"]}
+    for module in sorted(set(imported())):
+        owner = UNDOCUMENTED.get(module)
+        assert owner is not None or is_promised(module), f"{module}: which of the two is it?"
+        assert owner is None or "<" in bounds[owner], f"{module}: give {owner} an upper bound"
+
+
+@pytest.mark.requirement("package:declared")
+def test_every_package_that_is_imported_is_declared_by_name() -> None:
+    """What comes along with another today need not tomorrow."""
+    declared = [*PROJECT["dependencies"]]
+    for extra in ("anthropic", "google", "openai", "otel"):
+        declared += PROJECT["optional-dependencies"][extra]
+    names = {re.split(r"[<>=;\[]", each)[0].lower() for each in declared}
+    owners = importlib.metadata.packages_distributions()
+
+    for module in sorted(set(imported())):
+        top = module.partition(".")[0]
+        distributions = {each.lower().replace("_", "-") for each in owners.get(top, [top])}
+        of_names = {"mcp-types": "mcp", "opentelemetry-api": "opentelemetry-sdk"}
+        distributions |= {of_names[each] for each in distributions & of_names.keys()}
+        assert distributions & names, f"{module} is imported, and {distributions} not declared"
+
+
+@pytest.mark.requirement("package:bounds")
+def test_what_is_named_as_undocumented_is_used() -> None:
+    assert UNDOCUMENTED.keys() <= set(imported())
+
+
+@pytest.mark.requirement("package:extras")
+def test_each_provider_has_its_extra_and_llm_is_all_of_them() -> None:
+    extras = PROJECT["optional-dependencies"]
+    for provider in ("anthropic", "google", "openai"):
+        assert extras[provider][0].startswith(f"pydantic-ai-slim[{provider}]")
+    assert extras["llm"] == ["subagents[anthropic,google,openai]"]
+    assert len(PROJECT["dependencies"]) <= BASE_DEPENDENCIES_MAX
+
+
+@pytest.mark.requirement("package:man-page")
+def test_the_manual_page_names_every_command_and_is_the_one_of_the_systemd_unit() -> None:
+    page = man_page.page()
+
+    assert (ROOT / man_page.PAGE).read_text("utf-8") == page, "run `make docs`"
+    for group in main.GROUPS.values():
+        for command in group:
+            assert f'.SS "subagents {man_page.escaped(command.name)}' in page
+    assert "Documentation=man:subagents(1)" in unit_text()
+
+
+@pytest.mark.requirement("package:wheel")
+def test_the_wheel_has_the_manual_page_and_no_test_and_is_small(built: Path) -> None:
+    (file,) = built.glob("*.whl")
+    names = wheel_of(built).namelist()
+
+    assert any(name.endswith(".data/data/share/man/man1/subagents.1") for name in names)
+    assert not [n for n in names if re.search(r"(^|/)(tests?|bench|conftest|test_\w+\.py)(/|$)", n)]
+    assert not [n for n in names if "simulat" in n]
+    assert file.stat().st_size < WHEEL_BYTES_MAX
+
+
+@pytest.mark.requirement("package:links")
+def test_the_page_of_the_package_index_has_no_link_that_leads_nowhere(built: Path) -> None:
+    wheel = wheel_of(built)
+    (name,) = [each for each in wheel.namelist() if each.endswith(".dist-info/METADATA")]
+    text = str(message_from_bytes(wheel.read(name)).get_payload())
+
+    assert text.startswith("# subagents")
+    links = re.findall(r"\]\(([^)]+)\)", text)
+    assert [link for link in links if not link.startswith(("http", "#"))] == []
+
+
+@pytest.mark.requirement("package:sdist")
+def test_the_source_distribution_has_what_builds_and_explains_it(built: Path) -> None:
+    (file,) = built.glob("*.tar.gz")
+    with tarfile.open(file) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+
+    assert {"README.md", "LICENSE", "docs/README.md", "docs/subagents.1", "Makefile"} <= names
+
+
+@pytest.mark.requirement("package:texts")
+def test_no_text_for_users_points_to_a_file_that_is_not_installed() -> None:
+    """Docstrings and comments are for those who have the sources."""
+    wrong = []
+    for file in (ROOT / "src").rglob("*.py"):
+        tree = ast.parse(file.read_text("utf-8"))
+        docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        wrong += [
+            f"{file.relative_to(ROOT)}:{node.lineno}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in docs
+            and re.search(r"\bdocs/[\w/-]+\.md", node.value)
+        ]
+    assert [each for each in wrong if not each.startswith(WRITES_DOCS)] == []
+
+
+WRITES_DOCS: Final = ("src/subagents/config/schema.py",)
+"""It is run by `make docs`, where they are."""
+
+
+@pytest.mark.requirement("package:version")
+def test_the_installed_version_is_the_one_of_the_project() -> None:
+    assert importlib.metadata.version("subagents") == PROJECT["version"]
