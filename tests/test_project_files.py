@@ -76,6 +76,7 @@ def test_ci_runs_what_the_laptop_runs(tmp_path: Path) -> None:
     )
 
     assert done.stdout.splitlines() == [
-        f"--no-print-directory {target} PYTHON=/some/python" for target in ("check", "audit")
+        f"--no-print-directory {target} PYTHON=/some/python"
+        for target in ("check", "package", "audit")
     ]
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
