@@ -1,0 +1,171 @@
+"""Every block of the README and of docs/ that can be executed is, in the order of its page.
+
+A block that cannot run here says why in a comment before it: ``<!-- not run: … -->``.
+"""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pytest
+from tests.cli.cli_home import Home
+
+from subagents.cli.runs.plan_file import read_plan
+from subagents.config.layers import load
+from subagents.config.paths import Paths
+
+ROOT: Final = Path(__file__).parents[2]
+PAGES: Final = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+ELSEWHERE: Final = {
+    "docs/howto/contracts.md": "tests/cli/runs/test_contract_examples.py",
+    "docs/howto/own-runtime.md": "tests/runtimes/test_own_runtime_page.py",
+}
+"""Pages whose programs a test of their own runs, and that test."""
+NOT_RUN_MAX: Final = 27
+"""Blocks that say why they are not run; may only become fewer."""
+TIMEOUT_S: Final = 60
+END: Final = "ended with "
+
+_BLOCK: Final = re.compile(
+    r"^(?:<!-- not run: (?P<why>[^\n]+) -->\n\n)?"
+    r"(?P<indent> *)```(?P<language>sh|console|python|toml)\n(?P<body>.*?)^(?P=indent)```",
+    re.MULTILINE | re.DOTALL,
+)
+_VARYING: Final = (
+    (re.compile(r"r-[0-9a-z]{10}"), "ID"),
+    (re.compile(r"\d+(\.\d+)?(ms|s)\b"), "TIME"),
+    (re.compile(r"(?<=\s)\d+(?=\s)"), "N"),
+    (re.compile(r"\s+"), " "),
+)
+
+
+class Block(NamedTuple):
+    """One of a page."""
+
+    line: int
+    language: str
+    body: str
+    why_not: str | None
+
+
+def blocks(page: Path) -> list[Block]:
+    text = page.read_text("utf-8")
+    return [
+        Block(
+            text[: match.start("body")].count("\n"),
+            match["language"],
+            re.sub(rf"^{match['indent']}", "", match["body"], flags=re.MULTILINE),
+            match["why"],
+        )
+        for match in _BLOCK.finditer(text)
+    ]
+
+
+def runnable(page: Path) -> list[Block]:
+    is_elsewhere = str(page.relative_to(ROOT)) in ELSEWHERE
+    return [
+        block
+        for block in blocks(page)
+        if block.why_not is None and not (is_elsewhere and block.language in ("sh", "python"))
+    ]
+
+
+def commands(body: str) -> Iterator[tuple[str, list[str]]]:
+    """What is typed in a ``console`` block, and what it is said to print."""
+    for typed in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
+        match = re.match(r"((?:.*\\\n)*.*)\n?([\s\S]*)", typed)
+        assert match is not None
+        yield match[1], [line for line in match[2].splitlines() if line.strip()]
+
+
+def plain(line: str) -> str:
+    """The line without what differs from run to run."""
+    for pattern, word in _VARYING:
+        line = pattern.sub(word, f" {line} ")
+    return line.strip()
+
+
+def execute(home: Home, argv: list[str], where: str) -> str:
+    done = subprocess.run(
+        argv,
+        cwd=home.work,
+        env={**home.env(), "SOCKET": str(Paths.resolve(home.env()).socket)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    assert done.returncode == 0, f"{where}\n{done.stdout}"
+    return done.stdout
+
+
+def run_console(home: Home, block: Block, where: str) -> None:
+    """As a person types it: what fails is followed by a look at its exit code."""
+    pairs = list(commands(block.body))
+    # Each command says how it ended, and leaves that to the next one.
+    ends = f"status=$?; echo; echo {END}$status; (exit $status)"
+    script = "".join(f"{typed}\n{ends}\n" for typed, _ in pairs)
+    parts = re.split(
+        rf"^{END}(\d+)$", execute(home, ["sh", "-c", f"{script}:"], where), flags=re.MULTILINE
+    )
+    looked = [*(typed.startswith("echo $?") for typed, _ in pairs[1:]), False]
+    for (typed, said), output, code, is_looked_at in zip(
+        pairs, parts[::2], parts[1::2], looked, strict=False
+    ):
+        assert code == "0" or is_looked_at, f"{where}: {typed}\n{output}"
+        printed = [plain(line) for line in output.splitlines()]
+        missing = [line for line in said if plain(line) not in printed]
+        assert not missing, f"{where}: {typed}\ndoes not print {missing}, but\n{output}"
+
+
+def check_toml(home: Home, block: Block, where: str) -> None:
+    """A plan becomes the file that it names; a configuration is the directory's from here on."""
+    if "[[runs]]" in block.body:
+        named = re.match(r"# (\S+\.toml)", block.body)
+        file = home.work / (named[1] if named else "plan.toml")
+        file.write_text(block.body)
+        assert read_plan(file), where
+        return
+    file = home.work / "subagents.toml"
+    file.write_text(block.body)
+    config = load(home.work, home.env(), paths=Paths.resolve(home.env()))
+    assert file in config.files, where
+
+
+@pytest.mark.requirement("docs:blocks")
+@pytest.mark.parametrize(
+    "page", [each for each in PAGES if runnable(each)], ids=lambda each: str(each.relative_to(ROOT))
+)
+def test_every_block_of_a_page_runs_in_the_order_of_the_page(home: Home, page: Path) -> None:
+    for name in ("reduce", "transitions"):
+        (home.work / f"{name}.py").write_text(f"print('{name}')\n")
+    author = ("-c", "user.name=me", "-c", "user.email=me@localhost")
+    for argv in (["init", "-q"], ["add", "-A"], [*author, "commit", "-qm", "begin"]):
+        execute(home, ["git", *argv], "the repository in which a reader stands")
+    for block in runnable(page):
+        where = f"{page.relative_to(ROOT)}:{block.line}"
+        match block.language:
+            case "toml":
+                check_toml(home, block, where)
+            case "python":
+                execute(home, [sys.executable, "-c", block.body], where)
+            case "sh":
+                execute(home, ["sh", "-ec", block.body], where)
+            case _:
+                run_console(home, block, where)
+
+
+@pytest.mark.requirement("docs:blocks")
+def test_blocks_that_are_not_run_say_why_and_become_fewer() -> None:
+    not_run = [block for page in PAGES for block in blocks(page) if block.why_not is not None]
+
+    assert all(block.why_not and len(block.why_not) > 10 for block in not_run)
+    assert len(not_run) == NOT_RUN_MAX, "lower the number when you made one run"
+    for page, test in ELSEWHERE.items():
+        assert (ROOT / page).exists()
+        assert (ROOT / test).exists()
