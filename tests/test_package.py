@@ -38,6 +38,7 @@ PROMISED: Final = (
     "mcp_types.jsonrpc",
     "mcp_types.version", "msgspec", "msgspec.structs", "opentelemetry.*", "platformdirs", "psutil",
     "pydantic", "pydantic_ai.*", "re2", "requests.*", "rich.*", "ruamel.yaml",
+    "ruamel.yaml.error",
     "starlette.*", "tomlkit.*", "uvicorn",
 )  # fmt: skip
 WHEEL_BYTES_MAX: Final = 1_300_000
