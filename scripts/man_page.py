@@ -14,7 +14,7 @@ from typing import Final
 
 from cyclopts import App, Parameter
 
-from subagents.cli import 
+from subagents.cli import command_table
 from subagents.cli.topics import TOPICS, text_of
 
 PAGE: Final = Path("docs/subagents.1")
@@ -40,7 +40,7 @@ def page() -> str:
         "through crashes, reports it as done only when its declared contract has passed, and hands",
         "each result over exactly once. The first command that needs the daemon starts it.",
     ]
-    for group, commands in .GROUPS.items():
+    for group, commands in command_table.GROUPS.items():
         lines.append(f".SH {quoted(group.upper())}")
         for command in commands:
             lines += command_of(command)
@@ -70,16 +70,18 @@ def page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def command_of(command: .Command) -> Iterator[str]:
+def command_of(command: command_table.Command) -> Iterator[str]:
     """One command: its usage, what it does, its options."""
     arguments = []
-    if command.name not in .PARENTS:  # what is a group, too, is read without the parser
+    if (
+        command.name not in command_table.PARENTS
+    ):  # what is a group, too, is read without the parser
         parser = App(default_parameter=Parameter(negative=(), show_default=False))
-        parser.default(.target_of(command))
+        parser.default(command_table.target_of(command))
         arguments = [each for each in parser.assemble_argument_collection() if each.show]
     words = [each.names[0] for each in arguments if not each.names[0].startswith("-")]
     yield f".SS {quoted(' '.join(['subagents', command.name, *words]))}"
-    text = inspect.getdoc(.target_of(command)) or command.summary
+    text = inspect.getdoc(command_table.target_of(command)) or command.summary
     described = re.split(r"\n\n(?:For example|Args|Raises|Returns):", text)[0]
     for number, paragraph in enumerate(described.split("\n\n")):
         yield from ([".PP"] if number else [])

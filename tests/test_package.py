@@ -16,7 +16,7 @@ from typing import Final
 import pytest
 from scripts import man_page
 
-from subagents.cli import 
+from subagents.cli import command_table
 from subagents.cli.setup.service_commands import unit_text
 
 ROOT: Final = Path(__file__).parents[1]
@@ -128,7 +128,7 @@ def test_the_manual_page_names_every_command_and_is_the_one_of_the_systemd_unit(
     page = man_page.page()
 
     assert (ROOT / man_page.PAGE).read_text("utf-8") == page, "run `make docs`"
-    for group in .GROUPS.values():
+    for group in command_table.GROUPS.values():
         for command in group:
             assert f'.SS "subagents {man_page.escaped(command.name)}' in page
     assert "Documentation=man:subagents(1)" in unit_text()
