@@ -13,9 +13,12 @@ from subagents import (
     NotFound,
     Orchestrator,
     Outcome,
+    RunFailed,
     RunHandle,
     RunResult,
+    Subagents,
     SubagentsError,
+    SyncRunHandle,
     UsageError,
 )
 
@@ -34,6 +37,8 @@ async def one_run(home: Path) -> str | None:
         )
         await subagents.spawn("x", retry_backoff="never")  # type: ignore[arg-type]
         await subagents.spawn("x", retry_cuont=2)  # type: ignore[call-arg]
+        await subagents.spawn("x", label=3)  # type: ignore[arg-type]
+        await subagents.spawn("x", timeout="5m", retry=2)
         assert_type(run, RunHandle)
         assert_type(run.id, str)
         assert_type(run.warnings, tuple[str, ...])
@@ -51,7 +56,7 @@ async def many_runs() -> tuple[RunHandle, ...]:
             {"task": "b", "depends_on": ["a"], "include_dependency_result": True},
         ]
         handles = await subagents.plan(steps)
-        again = await subagents.run("last")
+        again = await subagents.get("last")
         await again.steer("be brief")
         await again.interrupt("enough")
         await (await again.continue_("and now?")).wait()
@@ -100,3 +105,19 @@ async def errors(subagents: Orchestrator) -> str:
     except SubagentsError as error:
         return str(error.to_wire()["code"])
     return "accepted"
+
+
+def without_a_loop() -> str:
+    with Subagents.connect() as subagents:
+        assert_type(subagents, Subagents)
+        run = subagents.spawn("make test", agent="command", timeout=60)
+        assert_type(run, SyncRunHandle)
+        subagents.spawn("x", retry_cuont=2)  # type: ignore[call-arg]
+        subagents.spawn("x", label=3)  # type: ignore[arg-type]
+        assert_type(run.wait(timeout_s=60), RunResult)
+        assert_type(run.retry(), SyncRunHandle)
+        try:
+            done = subagents.run("make", check=True)
+        except RunFailed as failed:
+            return failed.result.outcome.status
+        return done.label

@@ -9,7 +9,9 @@ from subagents.version import __version__ as __version__
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from subagents.api.wire.run_answers import Outcome, RunResult
-    from subagents.client.orchestrator import Orchestrator, RunHandle
+    from subagents.client.orchestrator import Orchestrator
+    from subagents.client.run_handle import RunFailed, RunHandle
+    from subagents.client.sync_client import Subagents, SyncRunHandle
     from subagents.errors import (
         AlreadyRunning,
         ConfigError,
@@ -30,17 +32,23 @@ __all__ = [
     "NotFound",
     "Orchestrator",
     "Outcome",
+    "RunFailed",
     "RunHandle",
     "RunResult",
+    "Subagents",
     "SubagentsError",
+    "SyncRunHandle",
     "UsageError",
 ]
 
 _ELSEWHERE = {
     "Orchestrator": "client.orchestrator",
     "Outcome": "api.wire.run_answers",
-    "RunHandle": "client.orchestrator",
+    "RunFailed": "client.run_handle",
+    "RunHandle": "client.run_handle",
     "RunResult": "api.wire.run_answers",
+    "Subagents": "client.sync_client",
+    "SyncRunHandle": "client.sync_client",
 }
 
 
@@ -50,3 +58,7 @@ def __getattr__(name: str) -> object:
     from importlib import import_module  # noqa: PLC0415
 
     return getattr(import_module(f"{__name__}.{_ELSEWHERE.get(name, 'errors')}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

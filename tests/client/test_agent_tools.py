@@ -116,7 +116,7 @@ def test_a_batch_and_nested_tables_are_snake_case_too(tmp_path: Path) -> None:
             agent_id="player",
             verification={"artifacts": [{"path": "x.json", "json": True, "schema": schema}]},
         )
-        detail = await (await sub.run(str(receipt["runId"]))).status()
+        detail = await (await sub.get(str(receipt["runId"]))).status()
         assert detail.agent_id == "player"
 
     embedded(tmp_path, work)
@@ -166,7 +166,7 @@ def test_refusals_are_the_same_errors_as_everywhere(tmp_path: Path) -> None:
 def test_a_live_worker_is_written_to_and_ended(tmp_path: Path) -> None:
     async def work(sub: Orchestrator) -> None:
         receipt = await sub.tools.sessions_spawn("sit", agent_id="sitter", label="s")
-        run = await sub.run(str(receipt["runId"]))
+        run = await sub.get(str(receipt["runId"]))
 
         async def runs() -> bool:
             return (await run.status()).phase == "running"

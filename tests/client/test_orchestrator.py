@@ -13,12 +13,13 @@ from subagents import (
     Forbidden,
     NotFound,
     Orchestrator,
+    RunFailed,
     UsageError,
 )
 from subagents.api.wire.agent_answers import TokenSum
 from subagents.api.wire.run_answers import RunResult, SentMessage
+from subagents.client import run_handle
 from subagents.client.client import Client
-from subagents.client.orchestrator import RunHandle
 from subagents.config.paths import Paths
 from subagents.domain.run.outcome import Reason, Status
 from subagents.domain.run.run import ReportStatus
@@ -97,7 +98,7 @@ def test_a_spawned_run_is_awaited_verified_and_consumed(tmp_path: Path) -> None:
         assert done.verification is not None
         assert [check.target for check in done.verification.checks] == ["out.json"]
         assert [each async for each in sub.inbox()] == []  # waiting consumed it
-        again = await (await sub.run("maker")).wait()
+        again = await (await sub.get("maker")).wait()
         assert again.result == "made it"  # a handle can be had again, and waiting is repeatable
 
     embedded(tmp_path, work)
@@ -113,7 +114,7 @@ def test_a_long_result_that_could_not_be_fetched_was_not_handed_over(
     async def work(sub: Orchestrator) -> None:
         run = await sub.spawn("seq 20000", agent="command")
         with monkeypatch.context() as patch:
-            patch.setattr(RunHandle, "_whole", gone)
+            patch.setattr(run_handle, "whole", gone)
             with pytest.raises(DaemonUnreachable):
                 await run.wait()
         assert [each.run_id async for each in sub.inbox()] == [run.id]
@@ -181,7 +182,7 @@ def test_a_plan_fans_in_and_is_refused_whole_when_it_goes_in_a_circle(tmp_path: 
         with pytest.raises(UsageError, match="Circular dependency: "):
             await sub.plan(circle)
         with pytest.raises(NotFound):
-            await sub.run("d")
+            await sub.get("d")
 
     embedded(tmp_path, work)
 
@@ -246,13 +247,15 @@ def test_a_home_has_one_owner_and_its_workers_outlive_it(tmp_path: Path) -> None
         async with asyncio.timeout(60):
             async with Orchestrator.open(home=home, cwd=tmp_path) as sub:
                 with pytest.raises(AlreadyRunning):
-                    async with Orchestrator.open(home=home):
+                    async with Orchestrator.open(home=home, config=SCRIPTED):
                         pytest.fail("a second owner")
+                async with Orchestrator.open(home=home, cwd=tmp_path) as guest:
+                    assert (await guest.run("echo hello", agent="command")).result == "hello"
                 slow = "while [ ! -e go ]; do sleep 0.02; done; echo went"
                 run_id = (await sub.spawn(slow, agent="command")).id
             (tmp_path / "go").touch()
             async with Orchestrator.open(home=home, cwd=tmp_path) as sub:
-                done = await (await sub.run(run_id)).wait()
+                done = await (await sub.get(run_id)).wait()
                 assert (done.outcome.status, done.result) == (Status.OK, "went")
 
     asyncio.run(main())
@@ -320,5 +323,39 @@ def test_a_programs_own_variables_and_those_it_names_reach_its_commands(
         assert (await again.wait()).result == "p"
         with pytest.raises(UsageError, match="no name of a variable"):
             await sub.spawn("x", agent="command", env={"A B": ""})
+
+    embedded(tmp_path, work)
+
+
+@pytest.mark.requirement("python:run", "python:wait-many")
+def test_a_program_does_what_the_command_line_can(tmp_path: Path) -> None:
+    async def work(sub: Orchestrator) -> None:
+        with pytest.raises(RunFailed, match="ended error") as failed:
+            await sub.run("exit 3", agent="command", check=True)
+        assert not failed.value.result.ok
+        slow = await sub.spawn("sit", agent="sitter", label="slow", timeout="5m", retry=1)
+        first, second = await sub.plan(
+            [{"task": "echo a", "agent": "command"}, {"task": "echo b", "agent": "command"}]
+        )
+        assert [each.result for each in await sub.wait_all([second, first])] == ["b", "a"]
+        assert [each.result for each in await sub.wait_any([slow, first])] == ["a"]
+        with pytest.raises(TimeoutError, match=slow.id):
+            await sub.wait_all([slow, first], timeout_s=0)
+        again = await first.retry()
+        assert (again.id != first.id, (await again.wait()).result) == (True, "a")
+        detail = await slow.show()
+        assert (detail.spec["runTimeoutSeconds"], detail.spec["retryCount"]) == (300, 1)
+        assert (await slow.why()).why
+        assert (await slow.tree()).run_id == slow.id
+        assert [each.run_id for each in await sub.list(label="slow")] == [slow.id]
+        assert slow.id in {each.run_id for each in (await sub.tree()).roots}
+        await slow.pause()
+        assert (await slow.status()).paused
+        await slow.resume()
+        await slow.cancel()
+        assert (await slow.wait()).outcome.status == Status.CANCELLED
+        assert list(await slow.artifacts()) == []
+        with pytest.raises(UsageError, match="are the same"):
+            await sub.spawn("x", retry=1, retry_count=2)
 
     embedded(tmp_path, work)

@@ -25,7 +25,8 @@ from subagents.api.server.app import create_app
 from subagents.api.wire.run_answers import RunStatus
 from subagents.client.agent_tools import Tools
 from subagents.client.client import AsyncClient
-from subagents.client.orchestrator import RunHandle, UnreadMessages
+from subagents.client.orchestrator import UnreadMessages
+from subagents.client.run_handle import RunHandle
 from subagents.client.transport import Answer, AsyncConnection, Gone
 from subagents.config.paths import Paths
 from subagents.domain.run.values import RunId, SessionKey, announcement_id

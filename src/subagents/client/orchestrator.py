@@ -9,13 +9,11 @@ report like any others.
 import asyncio
 import os
 import uuid
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Final, Literal, Self, TypeVar, Unpack
+from typing import Final, Literal, Self, Unpack
 from urllib.parse import quote
-
-import msgspec
 
 from subagents.api.wire.agent_answers import (
     SuggestedAgent,
@@ -23,222 +21,48 @@ from subagents.api.wire.agent_answers import (
     TrackRecord,
     TrackRecords,
 )
-from subagents.api.wire.event_answers import EventPage, StreamEvent, Timeline, TimelineEvent
-from subagents.api.wire.log_answers import LogLine, LogPage, LogSummary
+from subagents.api.wire.event_answers import EventPage, StreamEvent
 from subagents.api.wire.message_answers import Attention, AttentionItem, Inbox, Message
 from subagents.api.wire.requests import INBOX_LIMIT_MAX
 from subagents.api.wire.run_answers import (
     PlanReceipt,
+    RunForest,
+    RunPage,
     RunResult,
+    RunRow,
     RunStatus,
-    SentMessage,
     SpawnReceipt,
-    StoredResult,
-    WaitResult,
 )
 from subagents.api.wire.wire_struct import read
 from subagents.client.agent_tools import Tools, camel, camel_keys
-from subagents.client.client import AsyncClient, Query
+from subagents.client.client import AsyncClient, segment
 from subagents.client.daemon_start import ensure_daemon
+from subagents.client.run_handle import RunFailed, RunHandle, wait_for
 from subagents.client.spawn_keywords import SpawnParameters
-from subagents.client.whole_result import pages_async
 from subagents.config.paths import Paths
 from subagents.domain.run.caller_environment import CallerEnvironment, shell_variables
-from subagents.errors import Unavailable
+from subagents.errors import AlreadyRunning, Unavailable, UsageError
+from subagents.text import parse_duration
 
-WAIT_S: Final = 300.0
-"""One long poll; ``RunHandle.wait`` repeats it for ever."""
 INBOX_PAGE: Final = 50
 """Taken at once; a lease holds for a minute."""
-LOG_WAIT_S: Final = 20
-LOG_PAGE_LINES: Final = 1_000
-SUMMARY_S: Final = 60.0
-"""A summarizer's answer takes longer than a look."""
 DEFAULT_SESSION: Final = "agent:main:main"
 EVENTS_WAIT_S: Final = 20
 """One long poll; ``Orchestrator.events`` repeats it for ever."""
 RECONNECT_S: Final = 30.0
 """How long it looks for a daemon that went away."""
 RECONNECT_POLL_S: Final = 0.2
+FLAGS: Final = {"agent": "agent_id", "timeout": "run_timeout_seconds", "retry": "retry_count"}
+"""Parameters that are also known by the name of their flag."""
 
-R = TypeVar("R", bound=StoredResult)
 
+class SpawnKeywords(SpawnParameters, total=False):
+    """The spawn parameters, and two by the names of their flags."""
 
-class RunHandle:
-    """One run, as its requester holds it."""
-
-    def __init__(
-        self, client: AsyncClient, receipt: SpawnReceipt | SentMessage | RunStatus
-    ) -> None:
-        self._client = client
-        self.id = receipt.run_id
-        self.label = receipt.label
-        self.receipt = receipt
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Of the spawn; none for a run that was found."""
-        return () if isinstance(self.receipt, RunStatus) else tuple(self.receipt.warnings)
-
-    async def wait(self, timeout_s: float | None = None) -> RunResult:
-        """Wait for the outcome and consume the announcement, once the caller has it: before its
-        next call, a few seconds later, or when the ``Orchestrator``'s block ends without an error.
-
-        Args:
-            timeout_s: In seconds; None = as long as it takes.
-
-        Raises:
-            TimeoutError: The run continues; waiting again is fine.
-            NotFound: The run was pruned.
-        """
-        loop = asyncio.get_running_loop()
-        deadline = None if timeout_s is None else loop.time() + timeout_s
-        while True:
-            left = WAIT_S if deadline is None else min(max(deadline - loop.time(), 0.0), WAIT_S)
-            ask = {"runIds": [self.id], "until": "all", "timeoutSeconds": left}
-            found = read(await self._client.post("/v1/wait", ask, timeout_s=left), WaitResult)
-            if found.completed:
-                whole = await self._whole(found.completed[0])
-                # Not before: what cannot be fetched was not handed over.
-                self._client.hand_over(found.messages)
-                return whole
-            if deadline is not None and loop.time() >= deadline:
-                raise TimeoutError(f"run {self.id} has not ended within {timeout_s} s")
-
-    async def result(self) -> str | None:
-        """The whole result of a run that ended, whatever its length; None = it gave none, or has
-        not ended. Consumes nothing.
-
-        Raises:
-            NotFound: The run was pruned, or the file with its long result is gone.
-        """
-        answer = await self._client.get(f"/v1/runs/{self.id}/result")
-        return (await self._whole(read(answer, StoredResult))).result
-
-    async def _whole(self, found: R) -> R:
-        """With all of its result that is kept: an answer carries the last 32 KiB."""
-        if not found.truncated:
-            return found
-        size = found.kept_bytes
-        data = b"".join([page async for page in pages_async(self._client, self.id, size)])
-        is_cut = len(data) < found.result_bytes
-        text = data.decode("utf-8", "replace")
-        return msgspec.structs.replace(found, result=text, truncated=is_cut)
-
-    async def status(self) -> RunStatus:
-        """How the run is doing now, as ``subagents status --json`` shows it."""
-        return read(await self._client.get(f"/v1/runs/{self.id}/status"), RunStatus)
-
-    async def log(
-        self,
-        *,
-        offset: int | None = None,
-        limit: int | None = None,
-        grep: str | None = None,
-        since: str | None = None,
-        types: Sequence[str] = (),
-        attempt: int | None = None,
-        after_seq: int | None = None,
-        wait_seconds: int = 0,
-    ) -> LogPage:
-        """Lines of the run's transcript; without ``offset`` and ``after_seq`` the newest.
-
-        Args:
-            offset: The first line, among those that pass the filters, from 0.
-            limit: At most so many, 1 to 10,000; None = 50.
-            grep: A regular expression, searched in the text.
-            since: ``5m``, ``1h``, ``2d`` or ISO 8601.
-            types: Of ``text thinking tool error system user``; empty = all.
-            attempt: Only this one's.
-            after_seq: Only lines behind this one, the oldest first: the ``nextSeq`` of the page
-                before.
-            wait_seconds: With ``after_seq``: wait so long for a line, 0 to 50.
-
-        Raises:
-            UsageError: A parameter is wrong, or ``grep`` takes too long.
-        """
-        query: Query = {
-            "offset": offset,
-            "limit": limit,
-            "grep": grep,
-            "since": since,
-            "type": ",".join(types) or None,
-            "attempt": attempt,
-            "afterSeq": after_seq,
-            "waitSeconds": wait_seconds or None,
-        }
-        path = f"/v1/runs/{self.id}/log"
-        return read(await self._client.get(path, query, timeout_s=wait_seconds), LogPage)
-
-    async def follow(self) -> AsyncIterator[LogLine]:
-        """Every line of the transcript, from the first to the run's end, as they come."""
-        after, ended = 0, False
-        while not ended:
-            page = await self.log(after_seq=after, limit=LOG_PAGE_LINES, wait_seconds=LOG_WAIT_S)
-            for line in page.lines:
-                yield line
-            after, ended = page.next_seq, page.ended
-
-    async def summary(self) -> LogSummary:
-        """What was done so far: a digest made without a model, or what the configured
-        ``summarizer_agent`` wrote.
-        """
-        path = f"/v1/runs/{self.id}/log"
-        return read(await self._client.get(path, {"summary": 1}, timeout_s=SUMMARY_S), LogSummary)
-
-    async def cancel(self, reason: str | None = None) -> None:
-        """End the run and all its descendants; harmless when it has ended."""
-        await self._client.post(f"/v1/runs/{self.id}/cancel", {"reason": reason})
-
-    async def steer(self, message: str) -> str:
-        """``steered`` into the live attempt, or ``queued`` for its next turn.
-
-        Raises:
-            Conflict: Its runtime takes no messages, or it has ended.
-        """
-        answer = await self._client.post(f"/v1/runs/{self.id}/steer", {"message": message})
-        return str(answer["status"])
-
-    async def continue_(self, message: str, *, idempotency_key: str | None = None) -> "RunHandle":
-        """Go on with this run's session, however it ended: the run that has the message now.
-
-        A new one, or the one that is at work in the session and is told (its ``receipt`` has
-        ``is_new`` and ``status``).
-
-        Args:
-            message: The next thing to do, at most 256 KiB; 4,000 characters for a run at work.
-            idempotency_key: The same one twice is one message, for 24 hours.
-
-        Raises:
-            Conflict: Its runtime, or its ``cleanup``, left no session to continue; or the key
-                stands for another message.
-        """
-        body = {"message": message, "idempotencyKey": idempotency_key}
-        sent = await self._client.post(f"/v1/runs/{self.id}/send", body)
-        return RunHandle(self._client, read(sent, SentMessage))
-
-    async def interrupt(self, reason: str | None = None) -> None:
-        """End its present turn: it ends ``partial`` with what it has, and can be continued.
-
-        Raises:
-            Conflict: It is not at work, or its runtime cannot end a turn.
-        """
-        await self._client.post(f"/v1/runs/{self.id}/interrupt", {"reason": reason})
-
-    async def answer(self, request_id: str, response: str) -> None:
-        """Answer a question of this run's worker."""
-        await self._client.post(f"/v1/requests/{request_id}/respond", {"response": response})
-
-    async def timeline(self) -> Sequence[TimelineEvent]:
-        """Every event of the run so far, in order."""
-        events: list[TimelineEvent] = []
-        path = f"/v1/runs/{self.id}/timeline"
-        after: int | None = 0
-        while after is not None:
-            page = read(await self._client.get(path, {"afterSeq": after}), Timeline)
-            events += page.events
-            after = page.next_seq
-        return events
+    timeout: float | str | None
+    """Deadline of each attempt, in seconds or like ``5m``; 0 = none."""
+    retry: int
+    """Attempts after a failed one."""
 
 
 class UnreadMessages:
@@ -306,7 +130,8 @@ class Orchestrator:
         session: str = DEFAULT_SESSION,
         cwd: Path | str | None = None,
     ) -> AsyncIterator["Orchestrator"]:
-        """Run the daemon inside this process until the block ends; workers outlive it.
+        """Use the daemon of ``home``, or run one in this process until the block ends; workers
+        outlive it.
 
         Args:
             home: Where state lives; None = as for every other client (``SUBAGENTS_HOME`` or XDG).
@@ -316,16 +141,24 @@ class Orchestrator:
             cwd: Working directory of runs that name none; None = the process's own.
 
         Raises:
-            AlreadyRunning: A daemon owns that home; use ``connect``.
+            AlreadyRunning: A daemon owns that home, so that ``config`` cannot hold.
             ConfigError: The configuration is wrong; nothing was started.
         """
         from subagents.wiring import embedded  # noqa: PLC0415 - the whole engine, only here
 
-        paths = Paths.resolve(_environ(home))
-        async with embedded(paths, _environ(home), overrides=config or {}):
+        environ = _environ(home)
+        paths = Paths.resolve(environ)
+        async with AsyncExitStack() as stack:
+            try:
+                await stack.enter_async_context(embedded(paths, environ, overrides=config or {}))
+            except AlreadyRunning:
+                if config:
+                    raise
+                # Its lock is taken before it answers: this waits until it does.
+                await asyncio.to_thread(ensure_daemon, paths, environ)
             where = _absolute(cwd)
-            async with _client(paths, session, where) as client:
-                yield cls(client, cwd=where)
+            client = await stack.enter_async_context(_client(paths, session, where))
+            yield cls(client, cwd=where)
 
     @classmethod
     @asynccontextmanager
@@ -354,7 +187,7 @@ class Orchestrator:
         *,
         agent: str | None = None,
         env: Mapping[str, str] | None = None,
-        **parameters: Unpack[SpawnParameters],
+        **parameters: Unpack[SpawnKeywords],
     ) -> RunHandle:
         """Store one run and return its handle before any worker starts.
 
@@ -365,15 +198,14 @@ class Orchestrator:
                 locale, terminal, proxies and SSH_AUTH_SOCK of this process come along anyway.
             parameters: The spawn parameters in snake_case: ``label``, ``verification``,
                 ``retry_count``, ``depends_on``, …; docs/spawn-parameters.md lists them all.
+                ``timeout`` and ``retry`` are those of the command line.
 
         Raises:
             UsageError: A parameter is unknown or wrong; nothing was stored.
             Forbidden: A guardrail refused; nothing was stored.
         """
-        spec = {"task": task, **{camel(name): value for name, value in parameters.items()}}
-        if agent is not None:
-            spec["agentId"] = agent
-        body = {"spec": camel_keys(spec), "cwd": self._cwd, **_environment(env)}
+        spec = _spec({"task": task, "agent": agent, **parameters})
+        body = {"spec": spec, "cwd": self._cwd, **_environment(env)}
         receipt = await self._client.post("/v1/runs", body)
         return RunHandle(self._client, read(receipt, SpawnReceipt))
 
@@ -382,22 +214,119 @@ class Orchestrator:
     ) -> tuple[RunHandle, ...]:
         """Store all of these runs or none; they name each other by label in ``depends_on``.
 
+        Each is a mapping with ``task`` and what ``spawn`` takes, ``agent`` and ``timeout`` too.
         ``env`` is for each of them, as in ``spawn``.
         """
-        specs = [camel_keys({camel(k): v for k, v in run.items()}) for run in runs]
-        body = {"specs": specs, "cwd": self._cwd, **_environment(env)}
+        body = {"specs": [_spec(run) for run in runs], "cwd": self._cwd, **_environment(env)}
         answer = await self._client.post("/v1/plans", body)
         receipts = read(answer, PlanReceipt).receipts
         return tuple(RunHandle(self._client, receipt) for receipt in receipts)
 
-    async def run(self, selector: str) -> RunHandle:
+    async def run(
+        self,
+        task: str,
+        *,
+        agent: str | None = None,
+        env: Mapping[str, str] | None = None,
+        check: bool = False,
+        **parameters: Unpack[SpawnKeywords],
+    ) -> RunResult:
+        """Spawn one run, wait for its end and give its result, as ``subagents run`` does.
+
+        Args:
+            task: As for ``spawn``, like ``agent``, ``env`` and ``parameters``.
+            agent: Agent id; None = the configured default.
+            env: Variables for its worker.
+            check: Raise when it ends otherwise than ``ok``.
+            parameters: The spawn parameters.
+
+        Raises:
+            RunFailed: It ended otherwise, and ``check`` was asked for.
+            UsageError: A parameter is unknown or wrong; nothing was stored.
+            Forbidden: A guardrail refused; nothing was stored.
+        """
+        done = await (await self.spawn(task, agent=agent, env=env, **parameters)).wait()
+        if check and not done.ok:
+            raise RunFailed(done)
+        return done
+
+    async def get(self, selector: str) -> RunHandle:
         """The handle of a run spawned before: by id, label, unique prefix or ``last``.
 
         Raises:
             NotFound: No such run.
         """
-        status = read(await self._client.get(f"/v1/runs/{selector}/status"), RunStatus)
-        return RunHandle(self._client, status)
+        found = await self._client.get(f"/v1/runs/{segment(selector)}/status")
+        return RunHandle(self._client, read(found, RunStatus))
+
+    async def list(
+        self,
+        *,
+        phase: str | None = None,
+        label: str | None = None,
+        agent: str | None = None,
+        tree: str | None = None,
+        archived: bool = False,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> Sequence[RunRow]:
+        """Runs of every session, newest first.
+
+        Args:
+            phase: Only in these phases, such as ``running,queued``.
+            label: Only with this label.
+            agent: Only of this agent.
+            tree: Only this run, by selector, and those below it.
+            archived: Archived ones, too.
+            limit: At most so many, 1 to 1,000.
+            offset: So many of the newest are left out.
+
+        Raises:
+            UsageError: There is no such phase.
+        """
+        query = {
+            "phase": phase,
+            "label": label,
+            "agentId": agent,
+            "tree": tree,
+            "archived": 1 if archived else None,
+            "limit": limit,
+            "offset": offset or None,
+        }
+        return read(await self._client.get("/v1/runs", query), RunPage).runs
+
+    async def tree(self, *, archived: bool = False) -> RunForest:
+        """The newest 50 runs that no other run spawned, each with all below it."""
+        query = {"archived": 1 if archived else None}
+        return read(await self._client.get("/v1/tree", query), RunForest)
+
+    async def wait_any(
+        self, runs: Iterable[RunHandle], timeout_s: float | None = None
+    ) -> Sequence[RunResult]:
+        """Those of ``runs`` that have ended, one at least; else as ``RunHandle.wait``.
+
+        Args:
+            runs: At least one, at most 1,000.
+            timeout_s: In seconds; None = as long as it takes.
+
+        Raises:
+            TimeoutError: None has ended; all continue.
+            NotFound: One was pruned.
+        """
+        ids = [each.id for each in runs]
+        return await wait_for(self._client, ids, until="any", timeout_s=timeout_s)
+
+    async def wait_all(
+        self, runs: Iterable[RunHandle], timeout_s: float | None = None
+    ) -> Sequence[RunResult]:
+        """The results of ``runs``, in their order; else as ``wait_any``.
+
+        Raises:
+            TimeoutError: Some have not ended; they continue, and nothing was consumed.
+            NotFound: One was pruned.
+        """
+        ids = [each.id for each in runs]
+        return await wait_for(self._client, ids, until="all", timeout_s=timeout_s)
 
     def inbox(self) -> "UnreadMessages":
         """Unread messages, oldest first, each acknowledged once it was dealt with.
@@ -497,6 +426,21 @@ class Orchestrator:
                 if loop.time() > due:
                     raise
             await asyncio.sleep(RECONNECT_POLL_S)
+
+
+def _spec(run: Mapping[str, object]) -> object:
+    """The document of one run, with the names of flags resolved."""
+    given = dict(run)
+    if given.get("agent") is None:
+        given.pop("agent", None)
+    if isinstance(text := given.get("timeout"), str):
+        given["timeout"] = parse_duration(text, field="timeout") / 1000
+    for flag, name in FLAGS.items():
+        if flag in given:
+            if name in given:
+                raise UsageError(f"{flag} and {name} are the same: give one of them")
+            given[name] = given.pop(flag)
+    return camel_keys({camel(name): value for name, value in given.items()})
 
 
 def _client(paths: Paths, session: str, cwd: Path) -> AsyncClient:

@@ -1,11 +1,16 @@
 """Results longer than an answer carries, read to the end in pages."""
 
 from collections.abc import AsyncIterator, Iterator
-from typing import Final
+from typing import Final, TypeVar
 
+import msgspec
+
+from subagents.api.wire.run_answers import StoredResult
 from subagents.client.client import AsyncClient, Client, segment
 
 PAGE_BYTES: Final = 4 * 1024 * 1024
+
+R = TypeVar("R", bound=StoredResult)
 
 
 def pages(client: Client, run_id: str, size: int) -> Iterator[bytes]:
@@ -32,6 +37,20 @@ async def pages_async(client: AsyncClient, run_id: str, size: int) -> AsyncItera
             return
         offset += len(page)
         yield page
+
+
+async def whole(client: AsyncClient, found: R) -> R:
+    """With all of its result that is kept: an answer carries the last 32 KiB.
+
+    Raises:
+        NotFound: The run was pruned, or the file with its long result is gone.
+    """
+    if not found.truncated:
+        return found
+    data = b"".join([page async for page in pages_async(client, found.run_id, found.kept_bytes)])
+    is_cut = len(data) < found.result_bytes
+    text = data.decode("utf-8", "replace")
+    return msgspec.structs.replace(found, result=text, truncated=is_cut)
 
 
 def _path(run_id: str) -> str:

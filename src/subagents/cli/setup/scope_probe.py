@@ -21,7 +21,8 @@ from subagents.api.wire.run_answers import RunResult
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd
 from subagents.cli.setup.doctor_agents import version_of
-from subagents.client.orchestrator import Orchestrator, RunHandle
+from subagents.client.orchestrator import Orchestrator
+from subagents.client.run_handle import RunHandle
 from subagents.client.spawn_keywords import SpawnParameters
 from subagents.config.layers import load
 from subagents.config.paths import Paths
