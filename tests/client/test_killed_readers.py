@@ -74,8 +74,8 @@ KILLED = {
     "in the block of the inbox": (
         "async with sub.inbox() as messages: message = await anext(messages); die()"
     ),
-    "after wait": "await (await sub.run('{run}')).wait(); die()",
-    "after gathered waits": ("await asyncio.gather((await sub.run('{run}')).wait()); die()"),
+    "after wait": "await (await sub.get('{run}')).wait(); die()",
+    "after gathered waits": ("await asyncio.gather((await sub.get('{run}')).wait()); die()"),
     "after the tool that waits": "await sub.tools.sessions_wait(run_ids=['{run}']); die()",
 }
 
@@ -93,7 +93,7 @@ def test_a_program_killed_with_a_message_in_hand_leaves_it_unread(
 LIVES = {
     "asks for the next": "[message async for message in sub.inbox()]",
     "leaves its block": "async with sub.inbox() as messages: await anext(messages)",
-    "leaves after wait": "await (await sub.run('{run}')).wait()",
+    "leaves after wait": "await (await sub.get('{run}')).wait()",
     "leaves after the tool": "await sub.tools.sessions_wait(run_ids=['{run}'])",
 }
 
