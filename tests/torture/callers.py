@@ -319,7 +319,7 @@ class Python(Caller):
             if self.chance.random() < 0.5:
                 found = await handles[0].wait(20)
                 take = self.keep(str(found.announcement).encode())
-                await sub.run(handles[0].id)  # its next call acknowledges the last
+                await sub.get(handles[0].id)  # its next call acknowledges the last
                 self.diary.was_acked(take)
             await self._read(sub)
 
