@@ -333,6 +333,9 @@ def test_a_program_does_what_the_command_line_can(tmp_path: Path) -> None:
         with pytest.raises(RunFailed, match="ended error") as failed:
             await sub.run("exit 3", agent="command", check=True)
         assert not failed.value.result.ok
+        for selector in ("last", failed.value.result.run_id):
+            with pytest.raises(UsageError, match="names a run"):
+                await sub.run(selector, agent="command")
         slow = await sub.spawn("sit", agent="sitter", label="slow", timeout="5m", retry=1)
         first, second = await sub.plan(
             [{"task": "echo a", "agent": "command"}, {"task": "echo b", "agent": "command"}]

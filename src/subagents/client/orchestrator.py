@@ -8,6 +8,7 @@ report like any others.
 
 import asyncio
 import os
+import re
 import uuid
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -52,6 +53,8 @@ EVENTS_WAIT_S: Final = 20
 RECONNECT_S: Final = 30.0
 """How long it looks for a daemon that went away."""
 RECONNECT_POLL_S: Final = 0.2
+_SELECTOR: Final = re.compile(r"last|r-[0-9a-z]{10}")
+"""What ``run`` took before it ran tasks: a program of then is told so instead of spawning it."""
 FLAGS: Final = {"agent": "agent_id", "timeout": "run_timeout_seconds", "retry": "retry_count"}
 """Parameters that are also known by the name of their flag."""
 
@@ -242,9 +245,14 @@ class Orchestrator:
 
         Raises:
             RunFailed: It ended otherwise, and ``check`` was asked for.
-            UsageError: A parameter is unknown or wrong; nothing was stored.
+            UsageError: A parameter is unknown or wrong, or the task is the id of a run or ``last``,
+                which is for ``get``; nothing was stored.
             Forbidden: A guardrail refused; nothing was stored.
         """
+        if _SELECTOR.fullmatch(task):
+            raise UsageError(
+                f"run() starts a task, and {task!r} names a run", hint=f"await sub.get({task!r})"
+            )
         done = await (await self.spawn(task, agent=agent, env=env, **parameters)).wait()
         if check and not done.ok:
             raise RunFailed(done)
