@@ -279,7 +279,14 @@ class Life:
         self.apply(SteerRequested(at_ms=self.at_ms, by="me", message=message))
         return self
 
-    def ask(self, number: int = 1, *, default: str | None = None, wait_ms: int = 60_000) -> "Life":
+    def ask(
+        self,
+        number: int = 1,
+        *,
+        default: str | None = None,
+        wait_ms: int = 60_000,
+        options: tuple[str, ...] = (),
+    ) -> "Life":
         request = Request(
             id=RequestId(f"{RUN}:q{number}"),
             attempt=len(self.run.attempts),
@@ -287,6 +294,7 @@ class Life:
             asked_at_ms=self.at_ms,
             deadline_ms=self.at_ms + wait_ms,
             default_answer=default,
+            options=options,
         )
         self.apply(RequestAsked(at_ms=self.at_ms, request=request))
         return self

@@ -26,7 +26,7 @@ COMMAND = """
 import os, signal, sys
 from subagents.cli.runs import follow
 from subagents.cli.main import main
-follow.acknowledge = lambda ids: os.kill(os.getpid(), signal.SIGKILL)
+follow.settle = lambda *ids: os.kill(os.getpid(), signal.SIGKILL)
 sys.exit(main())
 """
 

@@ -136,12 +136,17 @@ def caller_cwd() -> str:
         ) from error
 
 
+def is_worker() -> bool:
+    """Whether a worker calls: a model, more likely than a person."""
+    return bool(os.environ.get("SUBAGENTS_RUN_ID"))
+
+
 def config_environment() -> dict[str, str]:
     """The variables that set configuration keys: they hold for the runs spawned from here.
 
     A worker has none to bring: its limits are those it was started with.
     """
-    if os.environ.get("SUBAGENTS_RUN_ID"):
+    if is_worker():
         return {}
     return {
         name: value

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal
 
 import msgspec
@@ -158,6 +158,7 @@ def table(
     *,
     styles: Mapping[int, int] | None = None,
     cut: Sequence[int] | None = None,
+    printed: Callable[[], None] | None = None,
 ) -> None:
     """Rows under headers: as wide as a terminal at most, aligned columns otherwise.
 
@@ -168,19 +169,28 @@ def table(
         cut: The columns whose texts may be cut where the terminal is too narrow, the most
             important first; the last of several is left out where nothing of it could be read.
             None = the last column. The others are whole on every terminal.
+        printed: Called after each row; what it raises ends the table.
     """
-    clean = [[one_line(cell, CELL_CHARS_MAX) for cell in row] for row in rows]
+    clean = [
+        [*(one_line(cell, CELL_CHARS_MAX) for cell in cells), one_line(last)]
+        for *cells, last in rows
+    ]
     widths = [
         max(cells_wide(row[column]) for row in [list(headers), *clean])
         for column in range(len(headers))
     ]
     if is_tty():
         _rich_table(headers, clean, styles or {}, widths, cut or (len(headers) - 1,))
+        if printed:
+            for _ in clean:
+                printed()
         return
     sys.stdout.write(f"{_aligned([header.upper() for header in headers], widths)}\n")
     for row in clean:
         words = {column: row[source] for column, source in (styles or {}).items()}
         sys.stdout.write(f"{_aligned(row, widths, words)}\n")
+        if printed:
+            printed()
 
 
 def _aligned(

@@ -31,6 +31,25 @@ def test_a_spawned_run_is_waited_for_and_its_result_acknowledged_once(tmp_path: 
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("http:inbox:release")
+def test_what_a_reader_gives_back_is_offered_to_the_next_one_at_once(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        one, other = {"x-subagents-reader": "one"}, {"x-subagents-reader": "other"}
+        run_id = (await home.spawn(label="first"))["runId"]
+        await home.until_phase(run_id, "completed")
+        (offered,) = (await home.ok("POST", "/v1/inbox", {}, one))["messages"]
+        assert (offered["label"], offered["status"], offered["headline"]) == ("first", "ok", "done")
+        assert (await home.ok("POST", "/v1/inbox", {}, other))["messages"] == []
+        body = {"messageIds": [], "release": [offered["id"]]}
+        assert (await home.ok("POST", "/v1/inbox/ack", body, other))["consumed"] == 0
+        assert (await home.ok("POST", "/v1/inbox", {}, other))["messages"] == []
+        await home.ok("POST", "/v1/inbox/ack", body, one)
+        (again,) = (await home.ok("POST", "/v1/inbox", {}, other))["messages"]
+        assert again["id"] == offered["id"]
+
+    play(tmp_path, scenario)
+
+
 @pytest.mark.requirement("http:wait:timeout")
 def test_a_wait_that_times_out_is_no_error_and_unknown_runs_are_listed(tmp_path: Path) -> None:
     async def scenario(home: Home) -> None:

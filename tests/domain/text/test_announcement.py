@@ -41,9 +41,11 @@ from subagents.domain.run.values import RunId, replace
 from subagents.domain.text.announcement import (
     CHILD_RESULT_CHARS_MAX,
     DEPENDENCY_RESULT_BYTES_MAX,
+    announcement,
     announcement_text,
     ending,
     follow_up,
+    headline,
     result_for_others,
 )
 from subagents.text import fence
@@ -309,6 +311,32 @@ def test_a_notice_is_one_message_in_the_requesters_inbox(
 
     assert [(m.id, m.kind) for m in life.messages] == [(f"{RUN}:n1", kind), (f"{RUN}:n2", kind)]
     assert life.messages[0].text == f'[subagent:job] 💬 "half way"{how}'
+
+
+@pytest.mark.requirement("inbox:headline")
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        (ended(result="\nthe first line\nthe second"), "the first line"),
+        (ended(result=None), "(no output)"),
+        (ended(report=Report(summary="all five are green")), "all five are green"),
+        (ended(Outcome(status=Status.ERROR, error="exit code 3")), "exit code 3"),
+        (ended(Outcome(status=Status.LOST, reason=Reason.LEASE_LOST)), "lease lost"),
+    ],
+)
+def test_a_person_reads_of_an_end_its_first_words_or_what_went_wrong(run: Run, said: str) -> None:
+    assert headline(run, announcement(run, consumed=False)) == said
+
+
+@pytest.mark.requirement("inbox:headline")
+def test_a_person_reads_a_question_with_its_options_and_a_notice_as_it_was_said() -> None:
+    life = Life.begin().start().ask(options=("left", "right"))
+    life.apply(ParentNotified(at_ms=NOW_MS, message="half way"))
+
+    question, notice = life.messages
+
+    assert headline(life.run, question) == "which one? (left / right)"
+    assert headline(life.run, notice) == '"half way"'
 
 
 @pytest.mark.requirement("announcement:text")

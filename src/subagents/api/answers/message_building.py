@@ -3,17 +3,25 @@
 from subagents.api.wire import message_answers as wire
 from subagents.api.wire.wire_struct import iso_or_none
 from subagents.domain.rules.admission import PROGRESS_LINES_MAX
-from subagents.domain.run.run import Message, Progress, Request, Run
+from subagents.domain.run.run import Message, MessageKind, Progress, Request, Run
+from subagents.domain.text import announcement
 from subagents.engine.messages.mailbox import Need
 from subagents.engine.messages.reports import ProgressAnswer
 from subagents.engine.runs.queries import AttentionItem
 from subagents.ports import InboxRow
-from subagents.text import iso
+from subagents.text import iso, one_line
 
 
-def message(row: InboxRow, *, awaited: bool = False) -> wire.Message:
-    """A message and what became of it; ``awaited`` = somebody is about to be handed it."""
+def message(row: InboxRow, run: Run | None = None, *, awaited: bool = False) -> wire.Message:
+    """A message and what became of it.
+
+    Args:
+        row: The message.
+        run: The one it is about; None = it cannot be read any more.
+        awaited: Somebody is about to be handed it.
+    """
     value: Message = row.message
+    outcome = run.outcome if run and value.kind is MessageKind.ANNOUNCEMENT else None
     return wire.Message(
         id=value.id,
         number=row.number,
@@ -22,6 +30,9 @@ def message(row: InboxRow, *, awaited: bool = False) -> wire.Message:
         kind=value.kind,
         sent_at=iso(value.created_at_ms),
         text=value.text,
+        label=run.resolved.label if run is not None else "",
+        status=outcome.status if outcome else None,
+        headline=one_line(value.text) if run is None else announcement.headline(run, value),
         consumed_at=iso_or_none(row.consumed_at_ms),
         consumed_by=row.consumed_by,
         awaited=awaited,

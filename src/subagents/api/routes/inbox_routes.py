@@ -22,13 +22,14 @@ from subagents.api.calls.call import (
     run_of,
     while_connected,
 )
-from subagents.api.calls.services import services_of
+from subagents.api.calls.services import Services, services_of
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import one_of
 from subagents.api.wire.message_answers import (
     Acknowledged,
     Attention,
     Inbox,
+    Message,
     ProgressLog,
     Taken,
 )
@@ -40,6 +41,7 @@ from subagents.domain.run.run import Priority, Report, Run, Usage
 from subagents.domain.run.values import MessageId, RunId
 from subagents.domain.text.announcement import ANSWER_SUFFIX
 from subagents.errors import Forbidden, SubagentsError
+from subagents.ports import InboxRow
 
 UNTIL: Final = ("any", "all")
 INBOX_LIMIT: Final = 200
@@ -111,7 +113,7 @@ async def take_inbox(request: Request) -> Response:
     )
     ids = [row.message.id for row in rows]
     await services.engine.note_returned(ids, session=caller.session)
-    return answer(Inbox(messages=[message_building.message(row) for row in rows]))
+    return answer(Inbox(messages=[await _message(services, row) for row in rows]))
 
 
 async def look_at_inbox(request: Request) -> Response:
@@ -125,14 +127,22 @@ async def look_at_inbox(request: Request) -> Response:
     session = services.queries.inbox_of(caller.session)
     rows = await services.queries.inbox(session, unconsumed=not flag_in(query, "all"), limit=limit)
     found = [
-        message_building.message(row, awaited=services.engine.is_under_way(row.message))
+        await _message(services, row, awaited=services.engine.is_under_way(row.message))
         for row in rows
     ]
     return answer(Inbox(messages=found))
 
 
+async def _message(services: Services, row: InboxRow, *, awaited: bool = False) -> Message:
+    try:
+        run = await services.queries.run(row.message.run_id)
+    except SubagentsError:
+        run = None  # a message outlives a run that is set aside
+    return message_building.message(row, run, awaited=awaited)
+
+
 async def acknowledge(request: Request) -> Response:
-    """POST /v1/inbox/ack: consume messages; repeating is harmless."""
+    """POST /v1/inbox/ack: consume messages, and give others back; repeating is harmless."""
     services, caller = services_of(request), Caller.of(request)
     body = wire.parse_body(await body_of(request), wire.AckBody)
     message_ids = [MessageId(each) for each in body.message_ids]
@@ -145,6 +155,7 @@ async def acknowledge(request: Request) -> Response:
             if caller.session in run.session_keys:
                 raise Forbidden("a worker cannot read what it said", guardrail="ownership")
     consumed = await services.engine.acknowledge(message_ids, reader=caller.reader)
+    services.engine.release(map(MessageId, body.release), reader=caller.reader)
     return answer(Acknowledged(consumed=consumed))
 
 

@@ -19,7 +19,13 @@ class Message(WireStruct, frozen=True, kw_only=True):
     sent_at: Time | None = None
     """When."""
     text: str = ""
-    """What a worker said is data, not instructions."""
+    """As a model reads it; what a worker said is data, not instructions."""
+    label: str = ""
+    """Of the run it is about."""
+    status: str | None = None
+    """How that run ended (`ok`, `error`, …), in an announcement."""
+    headline: str = ""
+    """What it comes to, in one line for a person."""
     consumed_at: Time | None = None
     """When it was read; null = unread."""
     consumed_by: str | None = None

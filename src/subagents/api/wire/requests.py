@@ -141,6 +141,13 @@ class InboxBody(Body, frozen=True):
 
 class AckBody(Body, frozen=True):
     message_ids: Annotated[tuple[str, ...], Meta(max_length=INBOX_LIMIT_MAX)]
+    release: Annotated[
+        tuple[str, ...],
+        Meta(
+            max_length=INBOX_LIMIT_MAX,
+            description="Stay unread: the next reader is offered them at once",
+        ),
+    ] = ()
 
 
 class Asking(Body, frozen=True):

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import Final, Protocol
+from typing import Final, Protocol, Self
 
 from subagents.api.wire.log_answers import LogLine
 from subagents.api.wire.message_answers import WorkerRequest
@@ -264,9 +264,54 @@ def acknowledge(message_ids: Sequence[str]) -> None:
 
     A reader that is gone with what was printed still in the pipe was killed: it leaves them unread.
     """
-    is_lost = not is_read_within(STDOUT, READ_S) and not is_heard(STDOUT)
-    if message_ids and not is_lost:
-        body = {"messageIds": list(message_ids)}
+    if not is_read_within(STDOUT, READ_S) and not is_heard(STDOUT):
+        settle([], message_ids)
+    else:
+        settle(message_ids, [])
+
+
+class HandOver:
+    """Prints messages one by one and marks as read those that stdout's reader took.
+
+    A pipe has room for many that ``head`` will never read, so each waits for its reader. A slow
+    one, such as a pager, gets the rest at once, and is taken to read it while it stays.
+
+    Use it as a context. What ends it early goes on as such, and what was not taken stays unread.
+    """
+
+    def __init__(self, message_ids: Sequence[str]) -> None:
+        self._ids = list(message_ids)
+        self._taken = 0
+        self._is_slow = False
+
+    def printed(self) -> None:
+        """The next one is written.
+
+        Raises:
+            BrokenPipeError: The reader is gone without it.
+        """
+        sys.stdout.flush()
+        if not self._is_slow and not is_read_within(STDOUT, READ_S):
+            if not is_heard(STDOUT):
+                raise BrokenPipeError
+            self._is_slow = True
+        if not self._is_slow:
+            self._taken += 1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None and self._taken < len(self._ids):
+            acknowledge(self._ids)
+        else:
+            settle(self._ids[: self._taken], self._ids[self._taken :])
+
+
+def settle(read_ids: Sequence[str], returned_ids: Sequence[str]) -> None:
+    """Consume what was read, and give back what was not: the next reader is offered it at once."""
+    if read_ids or returned_ids:
+        body = {"messageIds": list(read_ids), "release": list(returned_ids)}
         with connect() as client:
             persistently(lambda: client.post("/v1/inbox/ack", body), for_s=5.0)
 

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import msgspec
@@ -11,7 +12,7 @@ from subagents.api.wire.message_answers import Inbox, Message
 from subagents.api.wire.run_answers import WaitResult
 from subagents.api.wire.wire_struct import milliseconds_of, read
 from subagents.cli import long_results, output
-from subagents.cli.connection import connect
+from subagents.cli.connection import connect, is_worker
 from subagents.cli.flags import Json, SomeRuns
 from subagents.cli.runs import follow, selectors
 from subagents.errors import EXIT_INTERRUPTED, EXIT_OK
@@ -68,16 +69,21 @@ def inbox(
     all_: Annotated[
         bool, Parameter(name="--all", help="Include read messages and mark nothing as read.")
     ] = False,
+    full: Annotated[
+        bool, Parameter(negative="", help="Print whole texts, as models read them.")
+    ] = False,
     limit: Annotated[int, Parameter(help="Show at most N. Default: 50.", metavar="N")] = 50,
     json: Json = False,
 ) -> int:
     """Show new messages for this session (results, questions, notices) and mark them as read.
 
+    A line each; workers get the whole texts. What a pipe's reader does not take stays unread.
+
     For example:
 
         subagents inbox
 
-        subagents inbox --all --json
+        subagents inbox --all --full
     """
     with connect() as client:
         if all_:
@@ -85,17 +91,40 @@ def inbox(
         else:
             answer = client.post("/v1/inbox", {"limit": limit})
     messages = read(answer, Inbox).messages
-    if json:
-        output.document(answer)
-    elif not messages:
-        output.note("No new messages.")
-    else:
-        for message in messages:
-            _print_message(message)
-    sys.stdout.flush()
-    if not all_:
-        follow.acknowledge([message.id for message in messages])
+    with follow.HandOver([] if all_ else [message.id for message in messages]) as handing_over:
+        if json:
+            output.document(answer)
+            sys.stdout.flush()
+        elif not messages:
+            output.note("No new messages.")
+        elif full or is_worker():
+            for message in messages:
+                _print_message(message)
+                handing_over.printed()
+        else:
+            _print_lines(messages, handing_over.printed, with_read=all_)
     return EXIT_OK
+
+
+def _print_lines(
+    messages: Sequence[Message], printed: Callable[[], None], *, with_read: bool
+) -> None:
+    now_ms = time.time() * 1000
+    rows = []
+    for message in messages:
+        sent_ms = milliseconds_of(message.sent_at)
+        age = "-" if sent_ms is None else duration(round(now_ms - sent_ms)).split()[0]
+        what = message.status or message.kind
+        number = "-" if message.number is None else str(message.number)
+        said = message.headline or message.text
+        seen = [("-" if message.consumed_at is None else "yes")] if with_read else []
+        rows.append([number, what, message.run_id, message.label, age, *seen, said])
+    headers = ["#", "what", "run", "label", "age", *(["read"] if with_read else []), "text"]
+    output.table(headers, rows, styles={1: 1}, cut=(len(headers) - 1, 3), printed=printed)
+    for message in messages:
+        if message.kind == "question" and message.consumed_at is None:
+            output.note(f"answer #{message.number} with: subagents answer {message.id} TEXT")
+    output.note("whole texts: subagents inbox --all --full")
 
 
 def _print_message(message: Message) -> None:
@@ -105,7 +134,7 @@ def _print_message(message: Message) -> None:
         age = f"  {duration(round(time.time() * 1000 - sent_ms))} ago"
     mark = "  (read)" if message.consumed_at is not None else ""
     number = "" if message.number is None else f"#{message.number} "
-    output.styled_line(f"  {message.run_id}{age}{mark}", f"{number}{message.kind}", message.kind)
-    for text in message.text.rstrip("\n").splitlines():
-        output.line(f"  {text}")
-    output.line()
+    said = "".join(f"\n  {line}" for line in message.text.rstrip("\n").splitlines())
+    # In one piece: a reader takes the whole of it or leaves it unread.
+    text = f"  {message.run_id}{age}{mark}{said}\n"
+    output.styled_line(text, f"{number}{message.kind}", message.kind)

@@ -112,6 +112,24 @@ def announcement_text(run: Run, *, chars_max: int | None = None, by_tool: bool =
     )
 
 
+def headline(run: Run, message: Message) -> str:
+    """What a message comes to, in one line for a person; at most 200 characters.
+
+    The first line of a result or report, why a run did not end well, a question with its options.
+    """
+    outcome = run.outcome
+    if message.id == announcement_id(run.id) and outcome is not None:
+        if outcome.status is not Status.OK:
+            return one_line(outcome.error or reason_words(outcome.reason))
+        said = run.report.summary if run.report is not None else run.result or ""
+        return one_line(said.strip().partition("\n")[0]) or "(no output)"
+    asked = next((each for each in run.questions.requests if str(each.id) == message.id), None)
+    if asked is None:
+        return one_line(message.text.removeprefix(_says(run)))
+    options = f" ({' / '.join(asked.options)})" if asked.options else ""
+    return one_line(f"{asked.question}{options}")
+
+
 def _shown_result(run: Run, text: str, chars_max: int, where: str) -> str:
     """The result, bounded; of one that is longer than its run has, the end, and where all is."""
     ended = run.conclusion
@@ -253,8 +271,12 @@ def notice(run: Run, event: ParentNotified) -> Message:
         run_id=run.id,
         kind=MessageKind.BLOCKER if is_news else MessageKind.NOTICE,
         created_at_ms=event.at_ms,
-        text=f"[subagent:{run.resolved.label}] 💬 {quoted(event.message)}{how}",
+        text=f"{_says(run)}{quoted(event.message)}{how}",
     )
+
+
+def _says(run: Run) -> str:
+    return f"[subagent:{run.resolved.label}] 💬 "
 
 
 def answer_to(request: Request, answer: Answer) -> str:
