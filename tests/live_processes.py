@@ -17,8 +17,18 @@ def carrying(name: str, value: str) -> list[int]:
 
 def is_running(pid: int) -> bool:
     """False when there is no such process, or only its remains (a zombie)."""
+    return _state(pid) not in {"", "Z"}
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether it stands still after a SIGSTOP."""
+    return _state(pid) == "T"
+
+
+def _state(pid: int) -> str:
+    """The kernel's letter; empty when there is no such process."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
+        return ""
+    return stat.rpartition(")")[2].split()[0]

@@ -27,7 +27,17 @@ from subagents.errors import (
 
 COMMANDS = [command for commands in GROUPS.values() for command in commands]
 NAMED_IN_THE_SPEC = ["run", "spawn", "list", "tree", "show", "log", "status", "wait", "result"]
-NAMED_IN_THE_SPEC += ["timeline", "why", "steer", "answer", "pause", "resume", "cancel", "retry"]
+NAMED_IN_THE_SPEC += [
+    "timeline",
+    "why",
+    "steer",
+    "answer",
+    "pause",
+    "prioritize",
+    "resume",
+    "cancel",
+    "retry",
+]
 NAMED_IN_THE_SPEC += ["inbox", "attention", "init", "demo", "doctor", "serve", "up", "down"]
 NAMED_IN_THE_SPEC += ["report", "progress", "notify", "ask"]
 NAMED_IN_THE_SPEC += ["agents stats", "agents suggest"]

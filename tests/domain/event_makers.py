@@ -42,6 +42,7 @@ from subagents.domain.run.events import (
     LeaseExpired,
     ParentNotified,
     Paused,
+    Prioritized,
     Redelivered,
     Repaired,
     RequestAnswered,
@@ -225,6 +226,7 @@ MAKERS: Final[dict[type, Maker]] = {
     ),
     Paused: lambda d, r, t: Paused(at_ms=t, by="me"),
     Resumed: lambda d, r, t: Resumed(at_ms=t, by="me"),
+    Prioritized: lambda d, r, t: Prioritized(at_ms=t, by="me", priority=d.draw(st.integers(-5, 5))),
     SteerRequested: lambda d, r, t: SteerRequested(at_ms=t, by="me", message="hurry"),
     SteerSettled: lambda d, r, t: SteerSettled(
         at_ms=t, number=max(1, r.control.steers_total), taken=d.draw(st.booleans())
@@ -329,7 +331,11 @@ def a_life(data: DataObject) -> Life:
         budget=data.draw(st.sampled_from(BUDGETS), label="budget"),
     )
     resolved = a_resolved(
-        abilities=Abilities(steer=data.draw(st.booleans(), label="steer"), resume=resume),
+        abilities=Abilities(
+            steer=data.draw(st.booleans(), label="steer"),
+            resume=resume,
+            freeze=not resume and data.draw(st.booleans(), label="freeze"),
+        ),
         timeout_ms=data.draw(st.sampled_from((0, 60_000)), label="timeout"),
     )
     waits_for = data.draw(st.integers(0, 2), label="dependencies")

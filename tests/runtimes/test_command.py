@@ -4,10 +4,12 @@ import asyncio
 import os
 import re
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.live_processes import is_running, is_stopped
 from tests.runtimes.attempt_harness import Ended, Harness
 
 from subagents.domain.run.run import Exit
@@ -239,7 +241,7 @@ def test_command_declares_what_it_can_do_and_refuses_the_rest(harness: Harness) 
     runtime.check({"command": ["bash", "-c", "{task}"], "stdin": "prompt", "pass_env": ["A_*"]})
 
     assert runtime.name == "command"
-    assert runtime.abilities == Abilities(survives_daemon=True, usage=True)
+    assert runtime.abilities == Abilities(survives_daemon=True, usage=True, freeze=True)
     with pytest.raises(RuntimeUnavailable, match="cannot steer"):
         asyncio.run(runtime.steer(harness.ref(), "hello", key="k"))
     with pytest.raises(RuntimeUnavailable, match="cannot resume"):
@@ -310,3 +312,31 @@ def test_200_mb_of_output_are_read_in_bounded_memory(harness: Harness) -> None:
 def _peak_kib() -> int:
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0])
+
+
+@pytest.mark.requirement("pause:freezes")
+def test_every_process_of_a_paused_command_stands_still_until_it_goes_on(harness: Harness) -> None:
+    """Also one in a session of its own with a clean environment."""
+    line = "env -i setsid sleep 300 & echo $! > child; echo begun; wait"
+
+    async def go() -> None:
+        runtime, ref = harness.runtime(), harness.ref()
+        await runtime.start(harness.launch("sh", "-c", line))
+        watch = runtime.watch(ref, cursor=0, positions={})
+        async with asyncio.timeout(20):
+            await anext(watch)
+            found = harness.directory().worker()
+            assert found is not None
+            pids = found.pid, int((harness.cwd / "child").read_text())
+            for _ in range(2):
+                await runtime.freeze(ref)
+                assert all(map(is_stopped, pids))
+            await runtime.thaw(ref)
+            assert not any(map(is_stopped, pids))
+            await runtime.freeze(ref)
+            await runtime.stop(ref, grace_s=10)
+        assert not any(map(is_running, pids))
+
+    began = time.monotonic()
+    asyncio.run(go())
+    assert time.monotonic() - began < 8, "TERM was acted upon; nobody waited for a KILL"

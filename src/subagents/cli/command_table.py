@@ -54,6 +54,9 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
         Command("steer", "runs.control_commands:steer", "Send a message to a live worker"),
         Command("interrupt", "runs.session_commands:interrupt", "End a turn, keep the session"),
         Command("pause", "runs.control_commands:pause", "Pause runs"),
+        Command(
+            "prioritize", "runs.control_commands:prioritize", "Change a run's place in the queue"
+        ),
         Command("resume", "runs.control_commands:resume", "Resume paused runs"),
         Command("cancel", "runs.control_commands:cancel", "Cancel runs and their children"),
         Command("retry", "runs.control_commands:retry", "Start a run again"),

@@ -29,6 +29,7 @@ STYLES: Final = {
     "partial": "yellow",
     "retry_wait": "yellow",
     "blocked": "yellow",
+    "paused": "yellow",
     "warn": "yellow",
     "question": "yellow",
     "waiting": "dim",

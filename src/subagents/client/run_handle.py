@@ -150,10 +150,10 @@ class RunHandle:
         return RunHandle(self._client, read(receipt, SpawnReceipt))
 
     async def pause(self) -> None:
-        """Start nothing for it until ``resume``; it is interrupted if its runtime allows it.
+        """Start nothing for it until ``resume``; a command at work stands still.
 
         Raises:
-            Conflict: It has ended.
+            Conflict: It has ended, or it is at work and its runtime cannot pause a worker.
         """
         await self._client.post(f"/v1/runs/{self.id}/pause")
 
@@ -164,6 +164,17 @@ class RunHandle:
             Conflict: It has ended.
         """
         await self._client.post(f"/v1/runs/{self.id}/resume")
+
+    async def prioritize(self, priority: int) -> None:
+        """Give it another place among those that wait for a slot; it holds for its retries, too.
+
+        Args:
+            priority: -1,000,000 to 1,000,000; higher starts first.
+
+        Raises:
+            Conflict: It has ended.
+        """
+        await self._client.post(f"/v1/runs/{self.id}/priority", {"priority": priority})
 
     async def log(
         self,

@@ -122,6 +122,7 @@ class SyncRunHandle:
     interrupt = _of_run(RunHandle.interrupt)
     answer = _of_run(RunHandle.answer)
     pause = _of_run(RunHandle.pause)
+    prioritize = _of_run(RunHandle.prioritize)
     resume = _of_run(RunHandle.resume)
     retry = _run_of_run(RunHandle.retry)
     continue_ = _run_of_run(RunHandle.continue_)

@@ -35,7 +35,7 @@ class Recovery(Value, frozen=True):
 class Engine:
     """One node, as its callers see it: every change is a call, everything else is read only."""
 
-    def __init__(self, given: Adapters) -> None:
+    def __init__(self, given: Adapters) -> None:  # noqa: PLR0915 - one line per call
         self._store, self._clock, self._off_loop = given.store, given.clock, given.off_loop
         self._owner = given.owner
         self._parts = parts = Parts(given)
@@ -74,6 +74,7 @@ class Engine:
         self.interrupt = parts.control.interrupt
         self.steer = parts.control.steer
         self.pause = parts.control.pause
+        self.prioritize = parts.control.prioritize
         self.resume = parts.control.resume
         self.redeliver, self.dismiss = parts.control.redeliver, parts.control.dismiss
         self.archive = parts.control.archive

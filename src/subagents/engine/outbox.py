@@ -15,12 +15,14 @@ from subagents.domain.run.alert import Alert, AlertKind
 from subagents.domain.run.effects import (
     Announce,
     CleanUp,
+    FreezeAttempt,
     InterruptAttempt,
     ResumeAttempt,
     StartAttempt,
     StartJudge,
     SteerAttempt,
     StopAttempt,
+    ThawAttempt,
     Verify,
 )
 from subagents.domain.run.events import (
@@ -70,6 +72,7 @@ from subagents.errors import (
 from subagents.ports import (
     TOKEN_VARIABLE,
     Batch,
+    Freezable,
     OutboxEntry,
     Runtime,
     WorkerSecrets,
@@ -247,7 +250,7 @@ class Outbox:
         else:
             self._ledger.apply_now(entry.run_id, event, key=entry.key, performed=entry)
 
-    async def _answer(  # noqa: PLR0912 - one branch per effect
+    async def _answer(  # noqa: C901, PLR0912 - one branch per effect
         self, run: Run, entry: OutboxEntry
     ) -> Event | None:
         """Perform one effect; the event it is answered by, None = nothing more to say."""
@@ -266,6 +269,10 @@ class Outbox:
                 if _is_current(run, number):
                     await self._interrupt(run, entry.key)
                 return None
+            case FreezeAttempt(attempt=number) | ThawAttempt(attempt=number):
+                if _is_current(run, number):
+                    await self._freeze(run, is_frozen=isinstance(entry.effect, FreezeAttempt))
+                return None
             case Verify(attempt=number):
                 return await self._verify(run, number)
             case StartJudge(attempt=number):
@@ -282,6 +289,12 @@ class Outbox:
                 return CleanedUp(at_ms=self._clock.now_ms(), erased=delete)
             case _:
                 assert_never(entry.effect)
+
+    async def _freeze(self, run: Run, *, is_frozen: bool) -> None:
+        runtime = self._runtime(run)
+        if isinstance(runtime, Freezable):
+            work = runtime.freeze if is_frozen else runtime.thaw
+            await work(ref_of(run, run.attempt.number))
 
     def _runtime(self, run: Run) -> Runtime:
         runtime = self._runtimes.get(run.resolved.runtime)

@@ -27,6 +27,7 @@ from subagents.ports.workers import AttemptRef as AttemptRef
 from subagents.ports.workers import Bound as Bound
 from subagents.ports.workers import Bounded as Bounded
 from subagents.ports.workers import Courier as Courier
+from subagents.ports.workers import Freezable as Freezable
 from subagents.ports.workers import Greeted as Greeted
 from subagents.ports.workers import Launch as Launch
 from subagents.ports.workers import Limited as Limited

@@ -262,6 +262,19 @@ class Tidied(Protocol):
 
 
 @runtime_checkable
+class Freezable(Protocol):
+    """A runtime whose live workers can be stopped where they are (``Abilities.freeze``)."""
+
+    async def freeze(self, ref: AttemptRef) -> None:
+        """Stop all of the attempt's processes; whoever ends them lets them go on. Idempotent."""
+        ...
+
+    async def thaw(self, ref: AttemptRef) -> None:
+        """Let them go on. Idempotent."""
+        ...
+
+
+@runtime_checkable
 class Varied(Protocol):
     """A runtime whose programs differ in what they can do: the agent's options say which it is."""
 

@@ -97,7 +97,7 @@ class CommandRuntime:
 
     @property
     def abilities(self) -> Abilities:
-        return Abilities(survives_daemon=True, usage=True)
+        return Abilities(survives_daemon=True, usage=True, freeze=True)
 
     def check(self, options: Mapping[str, object]) -> None:
         """Refuse options with which no attempt could ever start.
@@ -199,6 +199,14 @@ class CommandRuntime:
     ) -> StartedInfo:
         """Always raises RuntimeUnavailable: a program has no session to resume."""
         raise RuntimeUnavailable(f'runtime "command" cannot resume attempt {ref.attempt_id}')
+
+    async def freeze(self, ref: AttemptRef) -> None:
+        """See ``ports.Freezable``: SIGSTOP."""
+        await self._attempts.freeze(ref.attempt_id, self._attempts.directory(ref))
+
+    async def thaw(self, ref: AttemptRef) -> None:
+        """See ``ports.Freezable``: SIGCONT."""
+        await self._attempts.thaw(ref.attempt_id, self._attempts.directory(ref))
 
     async def tidy(self, ref: AttemptRef) -> None:
         """See ``ports.Tidied``."""

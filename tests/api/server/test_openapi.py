@@ -136,6 +136,7 @@ async def everything(home: Home) -> set[tuple[str, str]]:
         await ok("GET", f"{base}/{path}")
     await ok("POST", "/v1/tools/sessions_list", {})
     await ok("POST", f"{base}/pause")
+    await ok("POST", f"{base}/priority", {"priority": 3})
     await ok("POST", f"{base}/resume")
     await ok("POST", "/v1/wait", {"timeoutSeconds": 0})
     await ok("POST", f"{base}/cancel", {"reason": "enough"})

@@ -14,3 +14,26 @@ def test_several_runs_are_cancelled_by_phase_only_when_that_was_said(home: Home)
     assert "Cancel 2 runs?" in refused.err
     done = home.ok("cancel", "phase:running", "--yes", "--json")
     assert {each["runId"] for each in done.rows("runs")} == runs
+
+
+@pytest.mark.requirement("prioritize")
+def test_the_queue_goes_by_the_priority_that_a_run_was_given_last(shared: Home) -> None:
+    run = shared.spawn("sleep 60", "--label", "later")
+    done = shared.ok("prioritize", "later", "-5")
+    assert done.out.startswith(f"{run}  later  ")
+    assert done.out.endswith("  priority -5\n")
+    assert "priority -5 given by" in shared.ok("why", run).out
+    shared.ok("cancel", run)
+    assert shared.cli("prioritize", run, "1000001").code == 2
+
+
+@pytest.mark.requirement("pause:freezes", "cli:pause")
+def test_a_paused_command_is_shown_as_paused_and_goes_on_after_resume(shared: Home) -> None:
+    run = shared.spawn("while [ ! -e goes-on ]; do sleep 0.05; done; echo went on")
+    until(lambda: shared.field(run, "phase") == "running", "it is at work")
+    assert shared.ok("pause", run).out.endswith("  paused\n")
+    (row,) = [line for line in shared.ok("list").out.splitlines() if run in line]
+    assert row.split()[1] == "paused"
+    (shared.work / "goes-on").touch()
+    assert shared.ok("resume", run).out.endswith("  running\n")
+    assert shared.ok("wait", run).out == "went on\n"

@@ -13,6 +13,7 @@ from tests.builders import (
 )
 
 from subagents.domain.lifecycle.reduce import reduce
+from subagents.domain.rules.admission import queue_order
 from subagents.domain.rules.deadlines import next_due_ms
 from subagents.domain.rules.evidence import SETTLE_MS
 from subagents.domain.run.baseline import Baseline
@@ -20,6 +21,7 @@ from subagents.domain.run.effects import (
     Announce,
     CancelChildren,
     ConsumeChildren,
+    FreezeAttempt,
     MoveInbox,
     ResumeAttempt,
     StartAttempt,
@@ -27,6 +29,7 @@ from subagents.domain.run.effects import (
     StopAttempt,
     TellDependants,
     TellParent,
+    ThawAttempt,
     Verify,
 )
 from subagents.domain.run.events import (
@@ -36,6 +39,7 @@ from subagents.domain.run.events import (
     ChildTold,
     DependencySettled,
     LeaseExpired,
+    Prioritized,
     SteerSettled,
     TimerFired,
     VerificationFinished,
@@ -817,6 +821,55 @@ def test_a_run_paused_while_live_can_be_resumed_wherever_it_has_come_to(phase: P
 
     assert not life.resume().run.control.paused
     assert life.phase is Phase.VERIFYING
+
+
+FREEZES = Abilities(freeze=True)
+
+
+@pytest.mark.requirement("pause:freezes")
+def test_a_paused_command_stands_still_and_has_the_time_that_was_left_when_it_goes_on() -> None:
+    life = Life.begin(resolved=a_resolved(abilities=FREEZES, timeout_ms=10_000)).start()
+    life.pass_ms(4_000).pause()
+    assert (len(life.of(FreezeAttempt)), next_due_ms(life.run)) == (1, None)
+    before = life.run.attempt.times.deadline_ms
+    assert before is not None
+
+    life.pass_ms(3_600_000).resume()
+
+    assert len(life.of(ThawAttempt)) == 1
+    assert life.run.attempt.times.deadline_ms == before + 3_600_000
+    assert life.run.control.frozen_since_ms is None
+
+
+@pytest.mark.requirement("pause:freezes")
+def test_a_command_that_is_paused_before_its_start_stands_still_from_its_start_on() -> None:
+    life = Life.begin(resolved=a_resolved(abilities=FREEZES)).grant().pause()
+    assert life.of(FreezeAttempt) == []
+    assert len(life.start().of(FreezeAttempt)) == 1
+
+
+@pytest.mark.requirement("pause:freezes")
+def test_a_command_killed_while_it_stands_still_leaves_nothing_to_its_retry() -> None:
+    spec = RunSpec(task="x", retry_count=1)
+    life = Life.begin(spec, a_resolved(abilities=FREEZES, timeout_ms=10_000)).start().pause()
+    life.exit(1).resume().timer().pass_ms(60_000).start()
+    assert life.run.control.frozen_since_ms is None
+    assert life.of(ThawAttempt) == []
+    assert life.run.attempt.times.deadline_ms == life.at_ms + 10_000
+
+
+@pytest.mark.requirement("pause:freezes")
+def test_who_is_being_stopped_is_not_made_to_stand_still() -> None:
+    life = Life.begin(resolved=a_resolved(abilities=FREEZES)).start().cancel().pause()
+    assert life.of(FreezeAttempt) == []
+
+
+@pytest.mark.requirement("prioritize")
+def test_a_priority_given_later_counts_for_the_queue_and_the_spawn_stays_as_it_was() -> None:
+    life = Life.begin()
+    life.apply(Prioritized(at_ms=NOW_MS, by="me", priority=7))
+    assert queue_order(life.run)[0] == -7
+    assert life.run.spec.priority == 0
 
 
 # -- announcing and after -----------------------------------------------------------------------

@@ -121,6 +121,30 @@ def test_a_runtime_that_takes_no_messages_says_so(tmp_path: Path) -> None:
     in_world(tmp_path, scenario, abilities=Abilities())
 
 
+@pytest.mark.requirement("prioritize")
+def test_a_run_that_is_given_priority_overtakes_the_queue_also_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        await world.spawn("slow")
+        earlier, later = await world.spawn("slow"), await world.spawn("slow")
+
+        given = await world.clock.result(world.engine.prioritize(later, 5, by="me"))
+        assert given.control.priority == 5
+        await world.restart()
+        await world.clock.advance(11)
+
+        assert (await world.run(later)).phase is Phase.RUNNING
+        assert (await world.run(earlier)).phase is Phase.QUEUED
+        with pytest.raises(UsageError, match="priority must be"):
+            await world.clock.result(world.engine.prioritize(earlier, 1_000_001, by="me"))
+        await world.until(later)
+        with pytest.raises(Conflict, match="waits for no slot"):
+            await world.clock.result(world.engine.prioritize(later, 1, by="me"))
+
+    in_world(tmp_path, scenario, max_concurrent=1)
+
+
 @pytest.mark.requirement("pause:queued")
 def test_a_paused_run_holds_no_place_in_its_lane_until_it_is_resumed(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
@@ -150,7 +174,7 @@ def test_a_live_run_is_paused_only_where_its_runtime_has_turns(tmp_path: Path) -
     async def scenario(world: World) -> None:
         run_id = await world.spawn("hang")
         await world.until(run_id, Phase.RUNNING)
-        with pytest.raises(Conflict, match="is running and cannot be paused"):
+        with pytest.raises(Conflict, match=r"is running, and runtime .* cannot pause a worker"):
             await world.engine.pause(run_id, by="me")
 
     in_world(tmp_path, scenario, abilities=Abilities(steer=True))

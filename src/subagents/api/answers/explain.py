@@ -75,7 +75,8 @@ def why_now(  # noqa: C901, PLR0912 - one sentence per phase
         lane: The load of the run's lane, when it is known.
         paused_by: Who paused it, when that is known.
     """
-    if run.control.paused and run.phase in {Phase.WAITING, Phase.QUEUED, Phase.RETRY_WAIT}:
+    is_held = run.phase in {Phase.WAITING, Phase.QUEUED, Phase.RETRY_WAIT}
+    if run.control.frozen_since_ms is not None or (run.control.paused and is_held):
         who = f" by {paused_by}" if paused_by else ""
         return f"paused{who}; it continues after: subagents resume {run.id}"
     match run.phase:

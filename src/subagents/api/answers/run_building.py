@@ -60,7 +60,7 @@ def run_status(run: Run) -> str:
         return str(run.outcome.status)
     if run.pending_requests:
         return "blocked"
-    if run.control.paused and run.phase in _HELD:
+    if run.control.frozen_since_ms is not None or (run.control.paused and run.phase in _HELD):
         return "paused"
     if run.retry.limited is not None and run.phase in _HELD:
         return "waiting"

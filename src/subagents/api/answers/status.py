@@ -57,7 +57,7 @@ async def status(services: Services, run: Run) -> RunStatus:
         children_total=len(run.children),
         requester_run=run.lineage.requester_run,
         deadline=iso_or_none(run.attempts[-1].times.deadline_ms)
-        if run.attempts and not is_over
+        if run.attempts and not is_over and run.control.frozen_since_ms is None
         else None,
         paused=run.control.paused,
         waiting=lane.limit or services.engine.backing_off(run),

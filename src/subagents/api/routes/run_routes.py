@@ -286,6 +286,15 @@ async def resume(request: Request) -> Response:
     return _row(services, await services.engine.resume(run.id, by=caller.session))
 
 
+async def prioritize(request: Request) -> Response:
+    """POST /v1/runs/{sel}/priority: its place among those that wait for a slot."""
+    services, caller = services_of(request), Caller.of(request)
+    run = await run_of(request, caller)
+    body = wire.parse_body(await body_of(request), wire.PriorityBody)
+    given = await services.engine.prioritize(run.id, body.priority, by=caller.session)
+    return _row(services, given)
+
+
 async def redeliver(request: Request) -> Response:
     """POST /v1/runs/{sel}/redeliver: give a result that was read, or given up, once more."""
     services, caller = services_of(request), Caller.of(request)
@@ -318,6 +327,7 @@ ROUTES: Final = (
     Route("/v1/runs/{sel}/cancel", cancel, methods=["POST"]),
     Route("/v1/runs/{sel}/steer", steer, methods=["POST"]),
     Route("/v1/runs/{sel}/pause", pause, methods=["POST"]),
+    Route("/v1/runs/{sel}/priority", prioritize, methods=["POST"]),
     Route("/v1/runs/{sel}/resume", resume, methods=["POST"]),
     Route("/v1/runs/{sel}/redeliver", redeliver, methods=["POST"]),
     Route("/v1/runs/{sel}/dismiss", dismiss, methods=["POST"]),

@@ -118,6 +118,9 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ("POST", "/v1/threads/{thread}/messages"): Operation(
         body=session_routes.ThreadBody, status=202, answers=(run_answers.SentMessage,)
     ),
+    ("POST", "/v1/runs/{sel}/priority"): Operation(
+        body=wire.PriorityBody, answers=(run_answers.RunRow,)
+    ),
     ("POST", "/v1/runs/{sel}/pause"): Operation(answers=(run_answers.RunRow,)),
     ("POST", "/v1/runs/{sel}/resume"): Operation(answers=(run_answers.RunRow,)),
     ("POST", "/v1/runs/{sel}/redeliver"): Operation(answers=(run_answers.RunRow,)),

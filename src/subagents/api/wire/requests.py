@@ -34,6 +34,7 @@ from subagents.domain.run.run import (
 from subagents.domain.run.spec import (
     BATCH_RUNS_MAX,
     COST_USD_MAX,
+    PRIORITY_MAX,
     TIMEOUT_SECONDS_MAX,
     TOKENS_MAX,
     RunSpec,
@@ -123,6 +124,10 @@ class CancelBody(Body, frozen=True):
 
 class SteerBody(Body, frozen=True):
     message: Message
+
+
+class PriorityBody(Body, frozen=True):
+    priority: Annotated[int, Meta(ge=-PRIORITY_MAX, le=PRIORITY_MAX)]
 
 
 class WaitBody(Body, frozen=True):

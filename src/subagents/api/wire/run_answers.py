@@ -218,7 +218,9 @@ class RunHead(Standing, frozen=True, kw_only=True):
 
     @property
     def shown_state(self) -> str:
-        """One word: its outcome once there is one, else its phase."""
+        """One word: its outcome once there is one, else `blocked`, `paused` or its phase."""
+        if self.run_status == "paused":
+            return "paused"
         return state_of(self.outcome, self.phase, self.pending_request_count)
 
 
@@ -526,9 +528,9 @@ class RunStatus(RunRow, frozen=True, kw_only=True):
     requester_run: str | None = None
     """The run that spawned it; null for a top-level session's."""
     deadline: Time | None = None
-    """When it is stopped at the latest; null = never, or it has ended."""
+    """When it is stopped at the latest; null = never, or it has ended, or stands still."""
     paused: bool = False
-    """It does not start anything until it is resumed."""
+    """It starts nothing until it is resumed; a command at work stands still."""
     waiting: str | None = None
     """What it waits for of its model's provider."""
     budget: BudgetUse | None = None

@@ -95,7 +95,9 @@ def _only_question(client: Client, selector: str) -> str:
 
 
 def pause(*runs: Runs, json: Json = False) -> int:
-    """Pause runs. Queued runs do not start; live ones are interrupted if their runtime allows it.
+    """Pause runs: those that wait do not start, commands stop where they are until `resume`.
+
+    An agent at work finishes its turn and gets no further one.
 
     For example:
 
@@ -116,6 +118,33 @@ def resume(*runs: Runs, json: Json = False) -> int:
         subagents resume tree:nightly
     """
     return _each(runs, "resume", json=json)
+
+
+def prioritize(
+    run: Run,
+    priority: Annotated[int, Parameter(help="Higher starts first. Default of runs: 0.")],
+    /,
+    *,
+    json: Json = False,
+) -> int:
+    """Give a run another place among those that wait for a slot.
+
+    It holds for the run's retries, too. What is at work already is not interrupted.
+
+    For example:
+
+        subagents prioritize nightly 10
+
+        subagents prioritize last -5
+    """
+    with connect() as client:
+        answer = client.post(path_of(run, "/priority"), {"priority": priority})
+    if json:
+        output.document(answer)
+        return EXIT_OK
+    row = read(answer, RunRow)
+    output.line(f"{row.run_id}  {row.label}  {row.run_status or row.phase}  priority {priority}")
+    return EXIT_OK
 
 
 def redeliver(*runs: Runs, json: Json = False) -> int:

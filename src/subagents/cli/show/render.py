@@ -34,6 +34,7 @@ ICONS: Final = {
     "ending": "▶",
     "verifying": "▶",
     "blocked": "?",
+    "paused": "⏸",
     "retry_wait": "↻",
     "waiting": "◷",
     "queued": "◷",
@@ -109,7 +110,7 @@ def node_text(node: RunNode) -> str:
             parts.append("vacuous" if node.vacuous else "verified")
         if node.outcome.error and node.shown_state != "ok":
             parts.append(one_line(node.outcome.error, CELL_CHARS_MAX))
-    elif node.shown_state in {"waiting", "queued", "retry_wait", "blocked"} and node.why:
+    elif node.shown_state in {"waiting", "queued", "retry_wait", "blocked", "paused"} and node.why:
         parts.append(one_line(node.why, CELL_CHARS_MAX))
     elif node.latest_progress is not None:
         parts.append(progress_text(node.latest_progress))

@@ -119,7 +119,8 @@ def _released(run: Run) -> Run:
     if run.waiting.deadline_ms is not None:
         run = replace(run, waiting=replace(run.waiting, deadline_ms=None))
     if run.control.paused or run.control.steers:
-        run = replace(run, control=replace(run.control, paused=False, steers=()))
+        control = replace(run.control, paused=False, frozen_since_ms=None, steers=())
+        run = replace(run, control=control)
     return run
 
 

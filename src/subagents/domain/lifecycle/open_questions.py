@@ -1,7 +1,33 @@
 """The questions of a run as they are answered, run out of time, or end with their attempt."""
 
-from subagents.domain.run.run import Answer, Decision, Run
-from subagents.domain.run.values import MessageId, replace
+from subagents.domain.run.effects import Transition
+from subagents.domain.run.events import ParentNotified
+from subagents.domain.run.run import Answer, Decision, Priority, Request, Run
+from subagents.domain.run.values import MessageId, RequestId, replace
+from subagents.domain.text import announcement
+
+
+def asked(run: Run, request: Request) -> Run:
+    """The run with one more question, or notice that wants an answer."""
+    requests = (*run.questions.requests, request)
+    return replace(run, questions=replace(run.questions, requests=requests))
+
+
+def notified(run: Run, event: ParentNotified) -> Transition:
+    """A message to the requester; one that is no mere information waits for an answer."""
+    run = replace(run, questions=replace(run.questions, notices=run.questions.notices + 1))
+    message = announcement.notice(run, event)
+    if event.priority is not Priority.INFO:
+        request = Request(
+            id=RequestId(message.id),
+            attempt=len(run.attempts),
+            question=event.message,
+            asked_at_ms=event.at_ms,
+            deadline_ms=None,
+            priority=event.priority,
+        )
+        run = asked(run, request)
+    return Transition(run, messages=(message,))
 
 
 def answer(run: Run, request_id: str, given: Answer) -> Run:

@@ -13,7 +13,7 @@ The rules, in the order they matter:
 from typing import Final, assert_never
 
 from subagents.domain.alerts import allowance
-from subagents.domain.lifecycle import accounting, judging, open_questions, turns
+from subagents.domain.lifecycle import accounting, judging, open_questions, pausing, turns
 from subagents.domain.lifecycle.conclusion import (
     announce_again,
     consumed,
@@ -80,6 +80,7 @@ from subagents.domain.run.events import (
     LeaseExpired,
     ParentNotified,
     Paused,
+    Prioritized,
     Redelivered,
     Repaired,
     RequestAnswered,
@@ -116,9 +117,7 @@ from subagents.domain.run.run import (
     Lineage,
     Message,
     Phase,
-    Priority,
     ProgressLog,
-    Request,
     RetryCause,
     Run,
     RunSession,
@@ -132,7 +131,6 @@ from subagents.domain.run.signals import ProgressSeen
 from subagents.domain.run.spec import OnDependencyFailure, OnFailure
 from subagents.domain.run.values import (
     MessageId,
-    RequestId,
     replace,
 )
 from subagents.domain.text import announcement
@@ -171,7 +169,7 @@ def reduce(run: Run | None, event: Event) -> Transition:
     return accounting.settle_up(run, step, event, stop=_stop_for_budget)
 
 
-def _react(run: Run, event: Event) -> Transition:  # noqa: C901, PLR0912 - one branch per event is the point of this function
+def _react(run: Run, event: Event) -> Transition:  # noqa: C901, PLR0912, PLR0915 - one branch per event is the point of this function
     match event:
         case DependencySettled():
             return _dependency_settled(run, event)
@@ -201,10 +199,12 @@ def _react(run: Run, event: Event) -> Transition:  # noqa: C901, PLR0912 - one b
             return _verified(run, event)
         case CancelRequested():
             return _cancel_requested(run, event)
-        case Paused():
-            return Transition(replace(run, control=replace(run.control, paused=True)))
+        case Paused(at_ms=at_ms):
+            return pausing.paused(run, at_ms)
         case Resumed():
             return _resumed(run, event.at_ms)
+        case Prioritized(priority=priority):
+            return Transition(replace(run, control=replace(run.control, priority=priority)))
         case SteerRequested():
             return _steer_requested(run, event)
         case SteerSettled():
@@ -233,12 +233,12 @@ def _react(run: Run, event: Event) -> Transition:  # noqa: C901, PLR0912 - one b
         case BudgetExhausted(at_ms=at_ms, stop=stop):
             return _stop_for_budget(run, stop, at_ms)
         case RequestAsked(request=request):
-            asked = _with_request(run, request)
+            asked = open_questions.asked(run, request)
             return Transition(asked, messages=(announcement.question(asked, request),))
         case RequestAnswered():
             return _request_answered(run, event)
         case ParentNotified():
-            return _parent_notified(run, event)
+            return open_questions.notified(run, event)
         case Alerted():
             return _alerted(run, event)
         case ChildAlerted(at_ms=at_ms, child=child_id, text=text):
@@ -299,7 +299,7 @@ def _spawned(event: Spawned) -> Transition:
         )
         run = replace(run, verification=record)
     if event.approval is not None:
-        run = _with_request(run, event.approval)
+        run = open_questions.asked(run, event.approval)
     step = _check_dependencies(run, event.at_ms)
     if event.approval is not None and not step.run.is_settled:
         asked = announcement.question(run, event.approval)
@@ -435,6 +435,9 @@ def _attempt_started(run: Run, event: AttemptStarted) -> Transition:
     begun = turns.first if is_first_turn else turns.further
     attempt = begun(run, event)
     run = enter(with_attempt(run, attempt), P.RUNNING, event.at_ms)
+    if run.control.frozen_since_ms is not None:
+        # Of an attempt that was killed while it stood still.
+        run = replace(run, control=replace(run.control, frozen_since_ms=None))
     if event.vacuous:
         run = replace(run, verification=replace(run.verification, vacuous=True))
     # Messages from before the start were part of the prompt (or of the turn); later ones go in now.
@@ -453,6 +456,9 @@ def _attempt_started(run: Run, event: AttemptStarted) -> Transition:
         # Cancelled, or out of budget, while its next turn was being started.
         attempt, effects = _stop(run, ends, event.at_ms)
         run = with_attempt(run, attempt)
+    elif run.control.paused:
+        frozen = pausing.frozen(run, event.at_ms)
+        return frozen._replace(effects=(*effects, *frozen.effects))
     return Transition(run, effects=effects)
 
 
@@ -607,7 +613,10 @@ def _awaits_turn(run: Run) -> bool:
 def _resumed(run: Run, at_ms: int) -> Transition:
     if not run.control.paused:
         return Transition(run, stale=True)
-    run = replace(run, control=replace(run.control, paused=False))
+    since_ms = run.control.frozen_since_ms
+    run = replace(run, control=replace(run.control, paused=False, frozen_since_ms=None))
+    if since_ms is not None and run.phase is P.RUNNING:
+        return pausing.thawed(run, since_ms, at_ms)
     is_held = run.phase is P.ENDING and run.attempt.outcome is not None
     return _after_children(run, at_ms) if is_held else Transition(run)
 
@@ -914,27 +923,6 @@ def _request_answered(run: Run, event: RequestAnswered) -> Transition:
     else:
         step = Transition(run, messages=(announcement.answer_message(run, request, event.answer),))
     return join(step, (ResolveMessages(messages=(MessageId(request.id),)),))
-
-
-def _parent_notified(run: Run, event: ParentNotified) -> Transition:
-    run = replace(run, questions=replace(run.questions, notices=run.questions.notices + 1))
-    message = announcement.notice(run, event)
-    if event.priority is not Priority.INFO:
-        request = Request(
-            id=RequestId(message.id),
-            attempt=len(run.attempts),
-            question=event.message,
-            asked_at_ms=event.at_ms,
-            deadline_ms=None,
-            priority=event.priority,
-        )
-        run = _with_request(run, request)
-    return Transition(run, messages=(message,))
-
-
-def _with_request(run: Run, request: Request) -> Run:
-    requests = (*run.questions.requests, request)
-    return replace(run, questions=replace(run.questions, requests=requests))
 
 
 def _alerted(run: Run, event: Alerted) -> Transition:

@@ -324,9 +324,15 @@ def pending_requests(runs: Iterable[Run]) -> tuple[tuple[Run, Request], ...]:
     return tuple(sorted(found, key=lambda pair: pair[1].asked_at_ms))
 
 
+def priority(run: Run) -> int:
+    """Higher starts first."""
+    given = run.control.priority
+    return run.spec.priority if given is None else given
+
+
 def queue_order(run: Run) -> tuple[int, int, str]:
     """Higher priority first, then whoever has waited longest."""
-    return (-run.spec.priority, run.times.phase_since_ms, run.id)
+    return (-priority(run), run.times.phase_since_ms, run.id)
 
 
 def holds_slot(run: Run) -> bool:

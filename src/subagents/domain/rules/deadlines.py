@@ -72,7 +72,7 @@ def _of_live_attempt(run: Run) -> Iterator[tuple[int | None, TimerCause]]:
     yield settle_due_ms(attempt.evidence), TimerCause.SETTLE
     yield allowance.digest_due_ms(run), TimerCause.DIGEST
     yield budgets.due_ms(run), TimerCause.BUDGET
-    if attempt.evidence.stop is None:
+    if attempt.evidence.stop is None and run.control.frozen_since_ms is None:
         yield attempt.times.deadline_ms, TimerCause.DEADLINE
         yield warn_at_ms(run, attempt), TimerCause.DEADLINE_WARNING
 

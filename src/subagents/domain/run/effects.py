@@ -67,6 +67,18 @@ class InterruptAttempt(Value, frozen=True, tag=True):
     attempt: int
 
 
+class FreezeAttempt(Value, frozen=True, tag=True):
+    """Stop all of the attempt's processes where they are. Answered by nothing; safe to repeat."""
+
+    attempt: int
+
+
+class ThawAttempt(Value, frozen=True, tag=True):
+    """Let them go on. Answered by nothing; safe to repeat."""
+
+    attempt: int
+
+
 class Verify(Value, frozen=True, tag=True):
     """Run the contract. Checks are safe to repeat.
 
@@ -110,6 +122,8 @@ Effect: TypeAlias = (
     | StopAttempt
     | SteerAttempt
     | InterruptAttempt
+    | FreezeAttempt
+    | ThawAttempt
     | Verify
     | StartJudge
     | Announce

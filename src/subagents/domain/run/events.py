@@ -200,6 +200,13 @@ class Resumed(Fact, frozen=True, tag=True):
     by: str
 
 
+class Prioritized(Fact, frozen=True, tag=True):
+    """It has another place in its lane's queue, now and after each retry."""
+
+    by: str
+    priority: int
+
+
 class SteerRequested(Fact, frozen=True, tag=True):
     """A message for the worker: into the live attempt where the runtime can, else its next turn."""
 
@@ -388,6 +395,7 @@ Event: TypeAlias = (
     | CancelRequested
     | Paused
     | Resumed
+    | Prioritized
     | SteerRequested
     | SteerSettled
     | InterruptRequested

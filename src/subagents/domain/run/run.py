@@ -600,6 +600,10 @@ class Control(Value, frozen=True):
 
     cancel: Cancel | None = None
     paused: bool = False
+    frozen_since_ms: int | None = None
+    """Since when its worker stands still because the run is paused; None = it does not."""
+    priority: int | None = None
+    """Given since the spawn; None = as it was spawned."""
     steers: tuple[Steer, ...] = ()
     """Those that no runtime took yet."""
     steers_total: int = 0

@@ -350,6 +350,8 @@ class Abilities(Value, frozen=True):
     """Asks before each request to its model, so that none can cross a budget."""
     usage_by_turn: bool = False
     """Usage is reported at the end of a turn, not after each answer of the model."""
+    freeze: bool = False
+    """A live worker can be stopped where it is, and go on later; one with turns is not."""
 
 
 class PlanBudget(Value, frozen=True):

@@ -345,6 +345,11 @@ WORDS: Final = dict(
         _row(events.Paused, lambda event, *_: f"paused by {event.by}", line=LineType.SYSTEM),
         _row(events.Resumed, lambda event, *_: f"resumed by {event.by}", line=LineType.SYSTEM),
         _row(
+            events.Prioritized,
+            lambda event, *_: f"priority {event.priority} given by {event.by}",
+            line=LineType.SYSTEM,
+        ),
+        _row(
             events.SteerRequested,
             lambda event, _, texts: f"message from {event.by}: {texts.quoted(event.message)}",
             line=LineType.USER,
@@ -477,6 +482,8 @@ EFFECT_WORDS: Final[Mapping[type, str]] = {
     effects.StopAttempt: "ending its worker",
     effects.SteerAttempt: "handing a message to its worker",
     effects.InterruptAttempt: "interrupting its worker",
+    effects.FreezeAttempt: "pausing its worker",
+    effects.ThawAttempt: "letting its worker go on",
     effects.Verify: "checking its contract",
     effects.StartJudge: "asking its judge",
     effects.Announce: "telling its requester",

@@ -84,6 +84,12 @@ class Lanes:
             self._slots[after.id] = after.resolved.lane_slots
             heapq.heappush(self._queued[lane], (order, after.id))
             self._touched.add(lane)
+        elif waits and self._waiting[after.id][0] != queue_order(after):
+            # The entry with the old order stays in the heap: ``grants`` skips it.
+            order = queue_order(after)
+            self._waiting[after.id] = (order, lane)
+            heapq.heappush(self._queued[lane], (order, after.id))
+            self._touched.add(lane)
         elif not waits and after.id in self._waiting:
             # Its entry stays in the heap, where it is expensive to find: ``grants`` skips it.
             del self._waiting[after.id]

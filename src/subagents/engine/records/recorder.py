@@ -290,7 +290,9 @@ class Recorder:
             due = [
                 run
                 for run in tuple(self._ledger.published.values())
-                if run.phase is Phase.RUNNING and self._is_due(run)
+                if run.phase is Phase.RUNNING
+                and run.control.frozen_since_ms is None
+                and self._is_due(run)
             ]
             for run in due:
                 try:

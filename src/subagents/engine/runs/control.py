@@ -13,11 +13,13 @@ from subagents.domain.run.events import (
     Event,
     InterruptRequested,
     Paused,
+    Prioritized,
     Redelivered,
     Resumed,
     SteerRequested,
 )
 from subagents.domain.run.run import Phase, Run
+from subagents.domain.run.spec import PRIORITY_MAX
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.runs.emergency_stops import EmergencyStops
@@ -28,6 +30,7 @@ from subagents.errors import (
     IllegalTransition,
     NotFound,
     StoreUnavailable,
+    UsageError,
 )
 
 REFUSALS_MAX: Final = 50
@@ -138,17 +141,23 @@ class Control:
         return "steered" if is_live and abilities.steer else "queued"
 
     async def pause(self, run_id: RunId, *, by: str) -> Run:
-        """Hold a waiting or queued run, or a live one before its next turn.
+        """Hold a waiting or queued run, a live one before its next turn, a command where it is.
 
         Raises:
-            Conflict: Too late, or its runtime has no turns.
+            Conflict: It has ended or ends, or its runtime can do neither.
         """
         run = await self._queries.run(run_id)
+        able = run.resolved.abilities
         held = {Phase.WAITING, Phase.QUEUED, Phase.RETRY_WAIT}
-        if run.phase not in held and not (
-            run.phase in {Phase.SPAWNING, Phase.RUNNING} and run.resolved.abilities.resume
-        ):
-            raise Conflict(f"run {run_id} is {run.phase} and cannot be paused")
+        if run.phase not in held:
+            if run.phase not in {Phase.SPAWNING, Phase.RUNNING}:
+                raise Conflict(f"run {run_id} is {run.phase} and cannot be paused")
+            if not (able.resume or able.freeze):
+                raise Conflict(
+                    f'run {run_id} is {run.phase}, and runtime "{run.resolved.runtime}" cannot '
+                    "pause a worker",
+                    hint=f"end it: subagents cancel {run_id}",
+                )
         return await self._apply(run_id, Paused(at_ms=self._clock.now_ms(), by=by))
 
     async def resume(self, run_id: RunId, *, by: str) -> Run:
@@ -163,6 +172,26 @@ class Control:
                 raise Conflict(f"run {run_id} is {run.phase}")
             return run
         return await self._apply(run_id, Resumed(at_ms=self._clock.now_ms(), by=by))
+
+    async def prioritize(self, run_id: RunId, priority: int, *, by: str) -> Run:
+        """Give a run another place among those that wait for a slot of its lane.
+
+        Args:
+            run_id: Of one that has not ended; at work already, it holds for its retries.
+            priority: -1,000,000 to 1,000,000; higher starts first.
+            by: Who asks.
+
+        Raises:
+            Conflict: The run has ended.
+            UsageError: Out of bounds; nothing was changed.
+        """
+        if abs(priority) > PRIORITY_MAX:
+            raise UsageError(f"priority must be -{PRIORITY_MAX} to {PRIORITY_MAX}, not {priority}")
+        run = await self._queries.run(run_id)
+        if run.is_settled:
+            raise Conflict(f"run {run_id} is {run.phase}: it waits for no slot any more")
+        event = Prioritized(at_ms=self._clock.now_ms(), by=by, priority=priority)
+        return await self._apply(run_id, event)
 
     async def redeliver(self, run_id: RunId, *, by: str) -> Run:
         """Give a result once more, under the same id: on record, and to whoever reads it next.

@@ -49,6 +49,9 @@ KILL_BOUND_S: Final = 10.0
 SHIM_BOUND_S: Final = 2.0
 """So long a shim whose worker is gone may take to record the exit (a full disk) before KILL."""
 
+LOOKS_MAX: Final = 100
+"""At the processes of an attempt to which one signal is sent."""
+
 RESCAN_S: Final = 1.0
 """While waiting, new processes of the attempt are looked for this often."""
 
@@ -341,17 +344,7 @@ async def end_tree(
     signalled: set[Identity] = set()
     alone_since: float | None = None
     while True:
-        seen = () if census is None else await census.take()
-        if shim is not None:
-            seen = (*seen, *_adopted(shim, seen))
-        found = seen if census is None else members(seen, marker, shim=shim)
-        left = {identity_of(each) for each in (*found, *_inside(groups))}
-        # A worker's command may have started us.
-        left = {
-            each
-            for each in left
-            if each.pid != os.getpid() and (shim is None or each[:2] != shim[:2])
-        }
+        left = await _tree(marker, shim=shim, groups=groups, census=census)
         if not left and (shim is None or not alive(shim)):
             return
         now = loop.time()
@@ -376,6 +369,51 @@ async def end_tree(
             if now >= alone_since + SHIM_BOUND_S:
                 send(shim, signal.SIGKILL)
             await _until_gone([shim], until_s=now + RESCAN_S / 2, clock=clock)
+
+
+async def signal_tree(
+    marker: Marker,
+    number: signal.Signals,
+    *,
+    shim: Identity | None,
+    groups: Sequence[str],
+    census: Census | None,
+) -> None:
+    """Send a signal once to every process of the attempt, also to those that appear meanwhile.
+
+    Not to its shim. For SIGSTOP and SIGCONT: whoever is stopped starts no more processes, so that
+    the looks come to an end.
+
+    Args:
+        marker: By which its processes are known.
+        number: The signal.
+        shim: Its shim.
+        groups: Its cgroups.
+        census: Looks at all processes; None = all of them are in ``groups``.
+    """
+    signalled: set[Identity] = set()
+    for _ in range(LOOKS_MAX):
+        left = await _tree(marker, shim=shim, groups=groups, census=census) - signalled
+        if not left:
+            return
+        for each in left:
+            send(each, number)
+        signalled |= left
+
+
+async def _tree(
+    marker: Marker, *, shim: Identity | None, groups: Iterable[str], census: Census | None
+) -> set[Identity]:
+    """All processes of the attempt that live, without its shim and us."""
+    seen = () if census is None else await census.take()
+    if shim is not None:
+        seen = (*seen, *_adopted(shim, seen))
+    found = seen if census is None else members(seen, marker, shim=shim)
+    all_ = {identity_of(each) for each in (*found, *_inside(groups))}
+    # A worker's command may have started us.
+    return {
+        each for each in all_ if each.pid != os.getpid() and (shim is None or each[:2] != shim[:2])
+    }
 
 
 def _inside(groups: Iterable[str]) -> list[Process]:

@@ -18,6 +18,7 @@ import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from signal import SIGCONT, SIGSTOP, Signals
 from typing import Final, NamedTuple, Protocol
 
 from subagents.domain.redaction.redact import MARGIN_BYTES, ending
@@ -62,6 +63,7 @@ from subagents.runtimes.process.processes import (
     end_tree,
     on_end,
     orphans,
+    signal_tree,
 )
 
 SHELL: Final = "/bin/sh"
@@ -465,6 +467,30 @@ class ProcessAttempts:
         )
         for group in groups:
             await self._off_loop(partial(cgroups.remove, group))
+
+    async def freeze(self, attempt_id: AttemptId, directory: AttemptDirectory) -> None:
+        """Stop every process of the attempt where it is; see ``processes.signal_tree``."""
+        await self._signal(attempt_id, directory, SIGSTOP)
+
+    async def thaw(self, attempt_id: AttemptId, directory: AttemptDirectory) -> None:
+        """Let them go on."""
+        await self._signal(attempt_id, directory, SIGCONT)
+
+    async def _signal(
+        self, attempt_id: AttemptId, directory: AttemptDirectory, number: Signals
+    ) -> None:
+        worker = directory.worker()
+        await signal_tree(
+            Marker(attempt_id, str(self.root), directory.turn),
+            number,
+            shim=directory.shim(),
+            groups=await self._off_loop(partial(self._groups, directory)),
+            census=(
+                None
+                if worker is not None and alive(worker) and _is_contained(directory)
+                else self._census
+            ),
+        )
 
     def _groups(self, directory: AttemptDirectory) -> list[str]:
         """The cgroups of this turn and those before it in which there still is a process."""
