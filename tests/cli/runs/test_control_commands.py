@@ -16,7 +16,7 @@ def test_several_runs_are_cancelled_by_phase_only_when_that_was_said(home: Home)
     assert {each["runId"] for each in done.rows("runs")} == runs
 
 
-@pytest.mark.requirement("prioritize")
+@pytest.mark.requirement("queue:prioritize")
 def test_the_queue_goes_by_the_priority_that_a_run_was_given_last(shared: Home) -> None:
     run = shared.spawn("sleep 60", "--label", "later")
     done = shared.ok("prioritize", "later", "-5")

@@ -864,7 +864,7 @@ def test_who_is_being_stopped_is_not_made_to_stand_still() -> None:
     assert life.of(FreezeAttempt) == []
 
 
-@pytest.mark.requirement("prioritize")
+@pytest.mark.requirement("queue:prioritize")
 def test_a_priority_given_later_counts_for_the_queue_and_the_spawn_stays_as_it_was() -> None:
     life = Life.begin()
     life.apply(Prioritized(at_ms=NOW_MS, by="me", priority=7))

@@ -121,7 +121,7 @@ def test_a_runtime_that_takes_no_messages_says_so(tmp_path: Path) -> None:
     in_world(tmp_path, scenario, abilities=Abilities())
 
 
-@pytest.mark.requirement("prioritize")
+@pytest.mark.requirement("queue:prioritize")
 def test_a_run_that_is_given_priority_overtakes_the_queue_also_after_a_restart(
     tmp_path: Path,
 ) -> None:
