@@ -5,7 +5,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -319,6 +319,11 @@ def test_every_process_of_a_paused_command_stands_still_until_it_goes_on(harness
     """Also one in a session of its own with a clean environment."""
     line = "env -i setsid sleep 300 & echo $! > child; echo begun; wait"
 
+    async def seen(is_so: Callable[[], bool]) -> None:
+        """A signal takes effect when the process is next scheduled."""
+        while not is_so():  # noqa: ASYNC110 - the kernel tells nobody
+            await asyncio.sleep(0.001)
+
     async def go() -> None:
         runtime, ref = harness.runtime(), harness.ref()
         await runtime.start(harness.launch("sh", "-c", line))
@@ -330,9 +335,9 @@ def test_every_process_of_a_paused_command_stands_still_until_it_goes_on(harness
             pids = found.pid, int((harness.cwd / "child").read_text())
             for _ in range(2):
                 await runtime.freeze(ref)
-                assert all(map(is_stopped, pids))
+                await seen(lambda: all(map(is_stopped, pids)))
             await runtime.thaw(ref)
-            assert not any(map(is_stopped, pids))
+            await seen(lambda: not any(map(is_stopped, pids)))
             await runtime.freeze(ref)
             await runtime.stop(ref, grace_s=10)
         assert not any(map(is_running, pids))
