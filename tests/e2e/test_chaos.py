@@ -147,7 +147,8 @@ def test_whatever_callers_do_and_whenever_it_is_killed_every_run_ends_once_and_a
             done.set()
             for each in working:
                 each.result(30)
-        for row in home.get("/v1/runs", phase="waiting,queued,retry_wait", limit=500)["runs"]:
+        held = "waiting,queued,retry_wait,spawning,running"
+        for row in home.get("/v1/runs", phase=held, limit=500)["runs"]:
             with contextlib.suppress(Conflict):  # it ended meanwhile
                 home.post(f"/v1/runs/{row['runId']}/resume", {})
         rest = "SELECT run_id FROM run WHERE is_over = 0"
