@@ -63,8 +63,9 @@ def test_a_table_in_a_pipe_is_coloured_when_asked_for_and_aligned_all_the_same(
 
 @pytest.mark.requirement("cli:plain")
 def test_a_long_cell_is_cut_with_a_sign(capsys: pytest.CaptureFixture[str]) -> None:
-    output.table(["x"], [["y" * 200]])
-    assert capsys.readouterr().out == f"X\n{'y' * 71}…\n"
+    """The last one has more room: nothing stands behind it."""
+    output.table(["x", "y"], [["x" * 300, "y" * 400]])
+    assert capsys.readouterr().out.splitlines()[1] == f"{'x' * 71}…  {'y' * 299}…"
 
 
 @pytest.mark.requirement("cli:json", "cli:harmless")

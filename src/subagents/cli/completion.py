@@ -22,6 +22,11 @@ PLAIN: Final = re.compile(r"[\w.,@/+-]+")
 """What needs no quotes in any shell; nothing else is offered."""
 SHELLS: Final = ("bash", "zsh", "fish")
 COLOR_FLAG: Final = ("--color", "set when to use colours")
+VIEW_FLAGS: Final = (
+    ("--json=", "print only these fields"),
+    ("--jq", "filter the JSON document"),
+    ("--format", "print each row like this: '{runId} {label}'"),
+)
 
 Offer: TypeAlias = tuple[str, str]
 """A word and what it is."""
@@ -116,6 +121,8 @@ def _arguments(name: str, before: Sequence[str], last: str) -> Iterator[Offer]:
     elif last.startswith("-"):
         yield from _flags(name)
         yield COLOR_FLAG
+        if "--json" in dict(_flags(name)):
+            yield from VIEW_FLAGS
         yield "--help", "show this command's help"
     else:
         yield from _values(name)

@@ -29,6 +29,7 @@ from subagents.version import __version__
 HELP_FLAGS: Final = {"--help", "-h"}
 COLOR: Final = "--color"
 COLUMNS: Final = 80
+VIEW_FLAGS: Final = ("--json=", "--jq", "--format")
 COLORS: Final = ("auto", "always", "never")
 COMPLETE: Final = "__complete"
 """What the scripts of ``subagents completion`` call; nobody types it."""
@@ -54,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with contextlib.suppress(AttributeError):
         # A worker's text in a terminal without UTF-8 is shown escaped, not refused.
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    return reporting(lambda: _dispatch(_without_color(arguments)), as_json=as_json)
+    return reporting(lambda: _dispatch(_without_view(_without_color(arguments))), as_json=as_json)
 
 
 def _complete(words: list[str]) -> int:
@@ -92,6 +93,22 @@ def _without_color(arguments: list[str]) -> list[str]:
 
     output.set_colour(when)
     return [*options[:place], *options[place + words :], *rest]
+
+
+def _without_view(arguments: list[str]) -> list[str]:
+    """Take ``--json=FIELDS``, ``--jq`` and ``--format`` out of the arguments, and obey them.
+
+    Raises:
+        UsageError: A value is missing, or two of the three are given.
+    """
+    if not any(each.startswith(VIEW_FLAGS) for each in arguments):
+        return arguments
+    from subagents.cli import output, view  # noqa: PLC0415  the overview needs none of it
+
+    kept, wanted = view.taken_from(arguments)
+    if wanted is not None:
+        output.set_view(wanted)
+    return kept
 
 
 def _without_parser(arguments: list[str]) -> int | None:
@@ -139,7 +156,8 @@ def overview() -> str:
         "  subagents run 'wc -l README.md'     the result on stdout, the rest on stderr",
         "  subagents demo                      a tour in 15 seconds",
         "",
-        "Every command takes --help, and --color auto|always|never.",
+        "Every command takes --help, and --color auto|always|never; with --json, as well",
+        "--json=FIELD,…, --jq EXPRESSION and --format '{field} {other}'.",
         f"Help topics (subagents help TOPIC): {', '.join(list(TOPICS)[:4])},",
         f"  {', '.join(list(TOPICS)[4:])}",
         "",
@@ -283,7 +301,7 @@ def _wants_json(arguments: Sequence[str]) -> bool:
     for argument in arguments:
         if argument == "--":
             return False
-        if argument == "--json":
+        if argument == "--json" or argument.startswith("--json="):
             return True
     return False
 

@@ -12,6 +12,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from subagents.cli import view
 from subagents.errors import SubagentsError, UsageError
 from subagents.text import harmless, one_line
 
@@ -64,6 +65,16 @@ def set_colour(when: str) -> None:
     _when = msgspec.convert(when, Literal["auto", "always", "never"])
 
 
+_view: view.View | None = None
+"""``--json=FIELDS``, ``--jq`` or ``--format``."""
+
+
+def set_view(wanted: view.View) -> None:
+    """Print only this of every JSON document, but for what says that something went wrong."""
+    global _view  # noqa: PLW0603  one command line, one process
+    _view = wanted
+
+
 def is_tty() -> bool:
     """Whether stdout is a terminal that takes more than plain lines."""
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
@@ -106,9 +117,32 @@ def note(text: str) -> None:
 
 
 def document(value: object) -> None:
-    """One JSON document on stdout: indented on a terminal, one line in a pipe."""
+    """One JSON document on stdout: indented on a terminal, one line in a pipe.
+
+    Or what ``--json=FIELDS``, ``--jq`` or ``--format`` want of it.
+    """
+    _viewed(value, is_indented=sys.stdout.isatty())
+
+
+def record(value: object) -> None:
+    """The same for one of many: always one line."""
+    _viewed(value, is_indented=False)
+
+
+def _viewed(value: object, *, is_indented: bool) -> None:
+    if _view is None:
+        _json(value, is_indented=is_indented)
+        return
+    for each in view.shown(value, _view):
+        if isinstance(each, str):
+            line(each)
+        else:
+            _json(each, is_indented=is_indented)
+
+
+def _json(value: object, *, is_indented: bool) -> None:
     raw = msgspec.json.encode(value)
-    if sys.stdout.isatty():
+    if is_indented:
         raw = msgspec.json.format(raw, indent=2)
     sys.stdout.write(f"{harmless_json(raw)}\n")
 
@@ -124,7 +158,7 @@ def harmless_json(raw: bytes) -> str:
 def failure(error: SubagentsError, *, as_json: bool) -> None:
     """Say what went wrong: the error document on stdout, or message and hint on stderr."""
     if as_json:
-        document(error.to_wire())
+        _json(error.to_wire(), is_indented=sys.stdout.isatty())
         return
     note(f"subagents: {error.message}")
     if error.hint:

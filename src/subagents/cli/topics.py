@@ -103,6 +103,21 @@ Set by the daemon for workers:
   SUBAGENTS_RUN_ID  SUBAGENTS_SESSION_KEY  SUBAGENTS_AGENT_ID  SUBAGENTS_SOCKET
 """
 
+JSON: Final = """\
+JSON
+
+Commands with --json print one document on stdout, also of an error. What of it:
+
+  --json=runId,outcome.status    only these fields of each row, or of the one document
+  --format '{runId}\\t{label}'    a line for each row; {{ is a brace, - stands for null
+  --jq '.runs[].label'           a jq expression, texts without quotes; needs subagents[jq]
+
+For example:
+
+  subagents list --format '{runId} {agentId} {outcome.status}'
+  subagents status last --json=phase,usage
+"""
+
 TOPICS: Final = {
     "exit-codes": EXIT_CODES,
     "selectors": SELECTORS,
@@ -110,6 +125,7 @@ TOPICS: Final = {
     "phases": PHASES,
     "plans": PLANS,
     "environment": ENVIRONMENT,
+    "json": JSON,
 }
 
 

@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Final, cast
 
-import msgspec
 from cyclopts import Parameter
 
 from subagents.api.wire.wire_struct import milliseconds_of
@@ -90,7 +89,7 @@ def _number(answer: Document) -> int:
 
 def _print(event: Document, *, json: bool) -> None:
     if json:
-        sys.stdout.write(f"{output.harmless_json(msgspec.json.encode(event))}\n")
+        output.record(event)
         return
     at_ms = milliseconds_of(str(event.get("occurredAt"))) or 0
     at = time.strftime("%H:%M:%S", time.localtime(at_ms / 1000))

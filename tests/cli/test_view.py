@@ -1,0 +1,116 @@
+"""``--json=FIELDS``, ``--jq`` and ``--format``: a part of a document, for scripts."""
+
+import json
+
+import pytest
+from tests.cli.cli_home import Home
+
+from subagents.cli.view import View, shown, taken_from
+from subagents.errors import UsageError
+
+RUNS = {
+    "runs": [
+        {"runId": "r-1", "label": "one", "outcome": {"status": "ok"}, "depth": 1},
+        {"runId": "r-2", "label": "two words", "outcome": None, "depth": 2},
+    ],
+    "total": 2,
+}
+
+
+@pytest.mark.requirement("cli:view")
+@pytest.mark.parametrize(
+    ("words", "kept", "view"),
+    [
+        (["list", "--json=runId, label"], ["list", "--json"], View(fields=("runId", "label"))),
+        (["list", "--jq", ".runs"], ["list", "--json"], View(jq=".runs")),
+        (["list", "--json", "--jq=."], ["list", "--json"], View(jq=".")),
+        (["list", "--format", "{runId}"], ["list", "--json"], View(template="{runId}")),
+        (["run", "--", "x", "--jq", "."], ["run", "--", "x", "--jq", "."], None),
+        (["list", "--json"], ["list", "--json"], None),
+    ],
+)
+def test_the_flags_are_taken_from_what_stands_before_two_dashes(
+    words: list[str], kept: list[str], view: View | None
+) -> None:
+    assert taken_from(words) == (kept, view)
+
+
+@pytest.mark.requirement("cli:view")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["list", "--json="], "--json= needs names of fields"),
+        (["list", "--jq"], "--jq needs a value"),
+        (["list", "--jq", ".", "--format", "x"], "give one of --json=FIELDS, --jq and --format"),
+    ],
+)
+def test_half_a_flag_and_two_of_them_are_refused(words: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        taken_from(words)
+
+
+@pytest.mark.requirement("cli:view")
+@pytest.mark.parametrize(
+    ("view", "lines"),
+    [
+        (
+            View(fields=("label", "outcome.status")),
+            [
+                [
+                    {"label": "one", "outcome.status": "ok"},
+                    {"label": "two words", "outcome.status": None},
+                ]
+            ],
+        ),
+        (
+            View(template=r"{runId}\t{label} {{{outcome.status}}} {depth}"),
+            ["r-1\tone {ok} 1", "r-2\ttwo words {-} 2"],
+        ),
+        (View(jq=".runs[] | .label"), ["one", "two words"]),
+        (View(jq=".total"), [2]),
+    ],
+)
+def test_of_a_list_each_row_is_shown_as_it_was_asked_for(view: View, lines: list[object]) -> None:
+    assert list(shown(RUNS, view)) == lines
+
+
+@pytest.mark.requirement("cli:view")
+def test_what_is_a_run_is_one_row_whatever_it_lists() -> None:
+    run = {"runId": "r-1", "attempts": [{"number": 1}], "label": "one"}
+    assert list(shown(run, View(fields=("label",)))) == [{"label": "one"}]
+
+
+@pytest.mark.requirement("cli:view")
+@pytest.mark.parametrize(
+    ("view", "message"),
+    [
+        (View(fields=("lable",)), "there is no field 'lable'; did you mean 'label'?"),
+        (View(template="{what}"), "there is no field 'what'"),
+        (View(jq=".["), "--jq: "),
+    ],
+)
+def test_what_cannot_be_shown_is_refused_with_what_can(view: View, message: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        list(shown(RUNS, view))
+    assert refused.value.message.startswith(message)
+
+
+@pytest.mark.requirement("cli:view")
+def test_a_script_gets_the_fields_it_names_and_errors_whole(shared: Home) -> None:
+    ran = shared.ok("run", "echo hello", "--label", "seen", "--json=runId,result")
+    (run,) = json.loads(ran.out)
+    assert run["result"] == "hello"
+    shown = shared.ok("status", run["runId"], "--format", "{label}: {outcome.status}").out
+    assert shown == "seen: ok\n"
+    labels = shared.ok("list", "--jq", ".runs[].label").out.splitlines()
+    assert "seen" in labels
+    (row,) = [
+        each
+        for each in json.loads(shared.ok("list", "--json=runId,agentId").out)
+        if each["runId"] == run["runId"]
+    ]
+    assert row == {"runId": run["runId"], "agentId": "command"}
+    wrong = shared.cli("list", "--json=lable")
+    assert wrong.code == 2
+    assert "did you mean 'label'?" in str(wrong.json["message"])
+    assert shared.cli("status", "no-such-run", "--json=phase").json["code"] == "not_found"
