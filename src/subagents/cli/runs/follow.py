@@ -311,7 +311,9 @@ class HandOver:
 def settle(read_ids: Sequence[str], returned_ids: Sequence[str]) -> None:
     """Consume what was read, and give back what was not: the next reader is offered it at once."""
     if read_ids or returned_ids:
-        body = {"messageIds": list(read_ids), "release": list(returned_ids)}
+        body = {"messageIds": list(read_ids)}
+        if returned_ids:  # a daemon from before 0.2.0 knows no such field
+            body["release"] = list(returned_ids)
         with connect() as client:
             persistently(lambda: client.post("/v1/inbox/ack", body), for_s=5.0)
 
