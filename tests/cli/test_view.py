@@ -26,6 +26,8 @@ RUNS = {
         (["list", "--json", "--jq=."], ["list", "--json"], View(jq=".")),
         (["list", "--format", "{runId}"], ["list", "--json"], View(template="{runId}")),
         (["run", "--", "x", "--jq", "."], ["run", "--", "x", "--jq", "."], None),
+        (["list", "--json", "runId,label"], ["list", "--json"], View(fields=("runId", "label"))),
+        (["status", "--json", "r-1"], ["status", "--json", "r-1"], None),
         (["list", "--json"], ["list", "--json"], None),
     ],
 )
@@ -33,6 +35,12 @@ def test_the_flags_are_taken_from_what_stands_before_two_dashes(
     words: list[str], kept: list[str], view: View | None
 ) -> None:
     assert taken_from(words) == (kept, view)
+
+
+@pytest.mark.requirement("cli:view")
+def test_where_a_task_may_follow_fields_need_their_sign() -> None:
+    words = ["run", "--json", "a,b"]
+    assert taken_from(words, ["--json"], is_separable=False) == (words, None)
 
 
 @pytest.mark.requirement("cli:view")
@@ -75,9 +83,30 @@ def test_of_a_list_each_row_is_shown_as_it_was_asked_for(view: View, lines: list
 
 
 @pytest.mark.requirement("cli:view")
-def test_what_is_a_run_is_one_row_whatever_it_lists() -> None:
-    run = {"runId": "r-1", "attempts": [{"number": 1}], "label": "one"}
+def test_what_is_a_run_is_one_row_unless_only_what_it_lists_has_the_field() -> None:
+    run = {"runId": "r-1", "events": [{"seq": 1}, {"seq": 2}], "label": "one"}
     assert list(shown(run, View(fields=("label",)))) == [{"label": "one"}]
+    assert list(shown(run, View(template="{seq}"))) == ["1", "2"]
+
+
+@pytest.mark.requirement("cli:view")
+def test_every_run_of_a_tree_is_a_row() -> None:
+    tree = {"runs": [{"runId": "r-1", "children": [{"runId": "r-2", "children": []}]}]}
+    assert list(shown(tree, View(template="{runId}"))) == ["r-1", "r-2"]
+
+
+@pytest.mark.requirement("cli:view")
+def test_one_of_many_may_lack_a_field() -> None:
+    view = View(template="{seq} {phase}")
+    assert list(shown({"seq": 3}, view, is_one_of_many=True)) == ["3 -"]
+
+
+@pytest.mark.requirement("cli:view")
+@pytest.mark.parametrize("flag", ["--format", "--jq"])
+def test_a_flag_of_the_command_that_is_run_is_not_taken_for_ours(shared: Home, flag: str) -> None:
+    done = shared.cli("run", "echo", "ps", flag, "x")
+    assert (done.code, done.out) == (2, "")
+    assert flag in done.err
 
 
 @pytest.mark.requirement("cli:view")
@@ -86,6 +115,7 @@ def test_what_is_a_run_is_one_row_whatever_it_lists() -> None:
     [
         (View(fields=("lable",)), "there is no field 'lable'; did you mean 'label'?"),
         (View(template="{what}"), "there is no field 'what'"),
+        (View(fields=("outcome.statsu",)), "there is no field 'outcome.statsu'; did you mean"),
         (View(jq=".["), "--jq: "),
     ],
 )

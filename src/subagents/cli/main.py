@@ -29,7 +29,7 @@ from subagents.version import __version__
 HELP_FLAGS: Final = {"--help", "-h"}
 COLOR: Final = "--color"
 COLUMNS: Final = 80
-VIEW_FLAGS: Final = ("--json=", "--jq", "--format")
+VIEW_FLAGS: Final = ("--json", "--jq", "--format")
 COLORS: Final = ("auto", "always", "never")
 COMPLETE: Final = "__complete"
 """What the scripts of ``subagents completion`` call; nobody types it."""
@@ -101,11 +101,16 @@ def _without_view(arguments: list[str]) -> list[str]:
     Raises:
         UsageError: A value is missing, or two of the three are given.
     """
-    if not any(each.startswith(VIEW_FLAGS) for each in arguments):
+    command = arguments[0] if arguments else ""
+    if command in SPEAKING or not any(each.startswith(VIEW_FLAGS) for each in arguments):
         return arguments
     from subagents.cli import output, view  # noqa: PLC0415  the overview needs none of it
 
-    kept, wanted = view.taken_from(arguments)
+    # `run docker ps --format X` is a command with a flag of its own: the parser says what to do.
+    spawns = command in SPAWNING
+    kept, wanted = view.taken_from(
+        arguments, (view.JSON,) if spawns else view.FLAGS, is_separable=not spawns
+    )
     if wanted is not None:
         output.set_view(wanted)
     return kept

@@ -125,15 +125,15 @@ def document(value: object) -> None:
 
 
 def record(value: object) -> None:
-    """The same for one of many: always one line."""
-    _viewed(value, is_indented=False)
+    """The same for one of many: always one line, and none must have the fields of all."""
+    _viewed(value, is_indented=False, is_one_of_many=True)
 
 
-def _viewed(value: object, *, is_indented: bool) -> None:
+def _viewed(value: object, *, is_indented: bool, is_one_of_many: bool = False) -> None:
     if _view is None:
         _json(value, is_indented=is_indented)
         return
-    for each in view.shown(value, _view):
+    for each in view.shown(value, _view, is_one_of_many=is_one_of_many):
         if isinstance(each, str):
             line(each)
         else:

@@ -108,9 +108,12 @@ JSON
 
 Commands with --json print one document on stdout, also of an error. What of it:
 
-  --json=runId,outcome.status    only these fields of each row, or of the one document
+  --json runId,outcome.status    only these fields of each row, or of the one document
   --format '{runId}\\t{label}'    a line for each row; {{ is a brace, - stands for null
   --jq '.runs[].label'           a jq expression, texts without quotes; needs subagents[jq]
+
+One field is --json=phase. `run` and `spawn` take --json=FIELDS only: other flags may be of the
+command that they start.
 
 For example:
 

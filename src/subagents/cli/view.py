@@ -6,7 +6,7 @@ none has to declare them.
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -18,6 +18,8 @@ JQ: Final = "--jq"
 FORMAT: Final = "--format"
 _FIELD: Final = re.compile(r"\{([^{}]*)\}|\{\{|\}\}")
 _ESCAPES: Final = {"\\t": "\t", "\\n": "\n"}
+FLAGS: Final = (JSON, JQ, FORMAT)
+_LISTED: Final = re.compile(r"[A-Za-z.]+(,[A-Za-z.]+)+")
 MISSING: Final = "-"
 """What a template prints for null and for a field that this row does not have."""
 
@@ -31,8 +33,15 @@ class View(NamedTuple):
     template: str | None = None
 
 
-def taken_from(arguments: Sequence[str]) -> tuple[list[str], View | None]:
+def taken_from(
+    arguments: Sequence[str], flags: Collection[str] = FLAGS, *, is_separable: bool = True
+) -> tuple[list[str], View | None]:
     """The arguments for the command, with a plain ``--json``, and the view; None = none is asked.
+
+    Args:
+        arguments: Of the whole command line; what stands behind ``--`` is left alone.
+        flags: Those of the three that are looked for.
+        is_separable: ``--json runId,label`` is taken as fields, too: no run is named like that.
 
     Raises:
         UsageError: A value is missing, or two of the three are given.
@@ -40,21 +49,27 @@ def taken_from(arguments: Sequence[str]) -> tuple[list[str], View | None]:
     end = arguments.index("--") if "--" in arguments else len(arguments)
     kept: list[str] = []
     views: list[View] = []
-    words = iter(arguments[:end])
-    for word in words:
+    words = list(arguments[:end])
+    while words:
+        word = words.pop(0)
         name, is_one_word, value = word.partition("=")
-        if name == JSON and is_one_word:
+        if name not in flags:
+            kept.append(word)
+        elif name == JSON:
+            if not is_one_word and is_separable and words and _LISTED.fullmatch(words[0]):
+                value = words.pop(0)
+            elif not is_one_word:
+                kept.append(word)
+                continue
             fields = tuple(each.strip() for each in value.split(",") if each.strip())
             if not fields:
                 raise UsageError(f"{JSON}= needs names of fields", hint=f"{JSON}=runId,label")
             views.append(View(fields=fields))
-        elif name in {JQ, FORMAT}:
-            given = value if is_one_word else next(words, None)
-            if given is None:
-                raise UsageError(f"{name} needs a value", details={"field": name})
-            views.append(View(jq=given) if name == JQ else View(template=given))
         else:
-            kept.append(word)
+            if not is_one_word and not words:
+                raise UsageError(f"{name} needs a value", details={"field": name})
+            given = value if is_one_word else words.pop(0)
+            views.append(View(jq=given) if name == JQ else View(template=given))
     if len(views) > 1:
         raise UsageError(f"give one of {JSON}=FIELDS, {JQ} and {FORMAT}")
     if not views:
@@ -64,12 +79,13 @@ def taken_from(arguments: Sequence[str]) -> tuple[list[str], View | None]:
     return [*kept, *arguments[end:]], views[0]
 
 
-def shown(document: object, view: View) -> Iterator[object]:
+def shown(document: object, view: View, *, is_one_of_many: bool = False) -> Iterator[object]:
     """What is printed, in order: a text as a line, anything else as JSON.
 
     Args:
         document: As the command answers it.
         view: What was asked for.
+        is_one_of_many: Others have other fields: those that it lacks are null.
 
     Raises:
         UsageError: There is no such field, the expression is none, or ``jq`` is not installed.
@@ -78,9 +94,10 @@ def shown(document: object, view: View) -> Iterator[object]:
     if view.jq is not None:
         yield from _filtered(plain, view.jq)
         return
-    rows, is_list = _rows(plain)
+    if not isinstance(plain, dict):
+        raise UsageError("this answer has no fields", hint=f"use {JQ}")
     wanted = view.fields if view.template is None else tuple(_names(view.template))
-    _check(wanted, rows)
+    rows, is_list = ([plain], False) if is_one_of_many else _rows(plain, wanted)
     if view.template is not None:
         for row in rows:
             yield _filled(view.template, row)
@@ -92,26 +109,57 @@ def shown(document: object, view: View) -> Iterator[object]:
         yield from found
 
 
-def _rows(document: object) -> tuple[list[Mapping[str, object]], bool]:
-    """The objects that a document lists first, or the document itself, which every run is."""
-    if not isinstance(document, dict):
-        raise UsageError("this answer has no fields", hint=f"use {JQ}")
-    for value in () if "runId" in document else document.values():
-        if isinstance(value, list) and all(isinstance(each, dict) for each in value):
-            return value, True
-    return [document], False
+def _rows(
+    document: Mapping[str, object], wanted: Sequence[str]
+) -> tuple[list[Mapping[str, object]], bool]:
+    """The objects that have these fields, and whether they are a list.
+
+    Those that the document lists first, with all below them in a tree, or the document itself;
+    of a run itself rather.
+
+    Raises:
+        UsageError: Neither has them.
+    """
+    listed = next(filter(_is_list_of_objects, document.values()), None)
+    candidates: list[tuple[list[Mapping[str, object]], bool]] = [([document], False)]
+    if listed is not None:
+        candidates.append(([*_flat(listed)], True))
+    if "runId" not in document:
+        candidates.reverse()
+    refusals = []
+    for rows, is_list in candidates:
+        refusal = next((said for name in wanted if (said := _refusal(rows, name))), None)
+        if refusal is None:
+            return rows, is_list
+        refusals.append(refusal)
+    raise refusals[0]
 
 
-def _check(wanted: Iterable[str], rows: Sequence[Mapping[str, object]]) -> None:
-    known = dict.fromkeys(name for row in rows for name in row)
-    for name in wanted:
-        first = name.partition(".")[0]
-        if rows and first not in known:
-            near = difflib.get_close_matches(first, list(known), n=1)
+def _is_list_of_objects(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, dict) for each in value)
+
+
+def _flat(rows: object) -> Iterator[Mapping[str, object]]:
+    for row in rows if isinstance(rows, list) else ():
+        yield row
+        below = row.get("children")
+        if _is_list_of_objects(below):
+            yield from _flat(below)
+
+
+def _refusal(rows: Sequence[Mapping[str, object]], name: str) -> UsageError | None:
+    """Why no row has such a field; None = one may."""
+    inside: list[Mapping[str, object]] = list(rows)
+    for part in name.split("."):
+        known = dict.fromkeys(key for each in inside for key in each)
+        if inside and part not in known:
+            near = difflib.get_close_matches(part, list(known), n=1)
             guess = f"; did you mean {near[0]!r}?" if near else ""
-            raise UsageError(
-                f"there is no field {name!r}{guess}", hint=f"there are: {', '.join(known)}"
-            )
+            there = ", ".join(known)
+            return UsageError(f"there is no field {name!r}{guess}", hint=f"there are: {there}")
+        found = [each.get(part) for each in inside]
+        inside = [each for each in found if isinstance(each, Mapping)]
+    return None
 
 
 def _at(row: Mapping[str, object], name: str) -> object:
