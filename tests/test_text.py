@@ -1,10 +1,11 @@
 """Texts stay on their line and in their length, and numbers and times are short and never wrong."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.builders import NOW_MS
 
 from subagents.errors import UsageError
 from subagents.text import (
@@ -24,6 +25,7 @@ from subagents.text import (
     money,
     one_line,
     parse_duration,
+    parse_time,
     quoted,
     shortened,
     size,
@@ -318,3 +320,29 @@ def test_a_time_is_iso_8601_in_utc_and_loses_no_millisecond(at_ms: int) -> None:
     assert moment.utcoffset() == timedelta(0)
     assert round(moment.timestamp() * 1_000) == at_ms
     assert clock(at_ms) == iso(at_ms)[11:19]
+
+
+@pytest.mark.requirement("log:since")
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("5m", NOW_MS - 300_000),
+        ("2d", NOW_MS - 172_800_000),
+        ("90", NOW_MS - 90_000),
+        ("PT1H", NOW_MS - 3_600_000),
+        ("2023-11-14T22:13:20Z", NOW_MS),
+        ("2023-11-14T22:13:20+00:00", NOW_MS),
+        ("2023-11-14T23:13:20+01:00", NOW_MS),
+        ("2023-11-14T22:13:20.500Z", NOW_MS + 500),
+    ],
+)
+def test_since_is_a_duration_or_a_time(text: str, found: int) -> None:
+    assert parse_time(text, now_ms=NOW_MS, field="since") == found
+
+
+@pytest.mark.requirement("log:since")
+def test_a_time_without_a_zone_is_one_of_this_machine() -> None:
+    local = datetime.fromtimestamp(NOW_MS / 1000, tz=UTC).astimezone().replace(tzinfo=None)
+    assert parse_time(local.isoformat(), now_ms=0, field="since") == NOW_MS
+    midnight = local.replace(hour=0, minute=0, second=0).timestamp() * 1000
+    assert parse_time(local.date().isoformat(), now_ms=0, field="since") == midnight

@@ -9,6 +9,7 @@ import re
 import signal
 import time
 from collections.abc import Sequence
+from datetime import datetime
 from decimal import Decimal
 from typing import Final, overload
 
@@ -271,3 +272,40 @@ def _sum_of_parts(text: str) -> Decimal | None:
 
 
 _ZERO: Final = Decimal(0)
+
+
+# -- times as people write them -------------------------------------------------------------------
+
+_TIME: Final = re.compile(r"[0-9]{4}-", re.ASCII)
+
+
+def parse_time(text: str, *, now_ms: int, field: str) -> int:
+    """Read a time: so long before now, or ISO 8601.
+
+    Args:
+        text: ``5m``, ``2d``, ``2026-11-20``, ``2026-11-20T14:05:00Z``; a time without a zone is
+            one of this machine's.
+        now_ms: Now, in milliseconds since the epoch.
+        field: What it was given for, for the message.
+
+    Returns:
+        Milliseconds since the epoch.
+
+    Raises:
+        UsageError: Neither; names the field and shows both forms.
+    """
+    plain = text.strip()
+    if _TIME.match(plain) is None:
+        try:
+            return now_ms - parse_duration(plain, field=field)
+        except UsageError as error:
+            if "at most" in error.message:
+                raise
+    try:
+        return round(datetime.fromisoformat(plain).timestamp() * 1000)
+    except (ValueError, OverflowError, OSError) as error:
+        raise UsageError(
+            f"{field} must be a duration such as 5m, 1h or 2d, or a time such as"
+            f" 2026-11-20T14:05:00Z, not {text[:DURATION_CHARS_MAX]!r}",
+            details={"field": field},
+        ) from error

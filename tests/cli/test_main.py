@@ -213,7 +213,7 @@ USAGE = [
     (["run", "x" * 262_145, "--label", "big"], "task must be at most 262144 bytes"),
     (["list", "phase:jumping"], "there is no phase 'jumping'"),
     (["show", "phase:running"], "this command takes one"),
-    (["status"], "name at least one run"),
+    (["status", "last", "--tag", "x"], "name runs or search for them, not both"),
     (["bogus"], "there is no command 'bogus'"),
     (["lst"], "did you mean 'list'?"),
     (["plan", "rn", "x"], "there is no command plan 'rn'"),

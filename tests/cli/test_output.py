@@ -95,12 +95,39 @@ def node(label: str, *children: RunNode, **fields: object) -> RunNode:
 @pytest.mark.requirement("cli:tree")
 def test_a_tree_shows_each_run_below_the_one_that_spawned_it() -> None:
     root = node("root", node("a", node("deep")), node("b"), elapsed_ms=1200)
-    drawn = [f"{line.indent}{line.name}" for line in render.tree_lines(root)]
-    assert drawn == ["root", "├ a", "│ └ deep", "└ b"]
-    columns = {
-        len(line.indent) + len(line.name) for line in render.aligned(render.tree_lines(root))
-    }
-    assert columns == {8}
+    rows = render.tree_rows([root])
+    assert [each.indent + each.text.split()[0] for each in rows] == [
+        *("root", "├ a", "│ └ deep", "└ b"),
+    ]
+    assert {len(each.indent) + each.text.index("r-") for each in rows} == {10}
+
+
+@pytest.mark.requirement("cli:tree")
+def test_on_a_narrow_terminal_labels_give_way_and_ids_stay_whole() -> None:
+    label = "rewrite the whole of the front page of the shop"
+    (row,) = render.tree_rows([node(label, run_id="r-0123456789")], 80)
+    (wide,) = render.tree_rows([node(label, run_id="r-0123456789")], 200)
+    assert row.text.startswith("rewrite the whole of the front…   r-0123456789  command  running")
+    assert len(row.text) + 2 <= 80
+    assert wide.text.startswith("rewrite the whole of the front page of…  r-0123456789")
+
+
+@pytest.mark.requirement("cli:columns")
+@pytest.mark.parametrize(
+    ("text", "room", "shown"),
+    [
+        ("abcdef", None, "abcdef"),
+        ("abcdef", 6, "abcdef"),
+        ("abcdef", 5, "abcd…"),
+        ("ab cdef", 4, "ab…"),
+        ("日本語", 5, "日本…"),
+        ("日本語", 4, "日…"),
+    ],
+)
+def test_what_is_too_long_for_its_room_ends_with_a_mark(
+    text: str, room: int | None, shown: str
+) -> None:
+    assert output.within(text, room) == shown
 
 
 STATES = [

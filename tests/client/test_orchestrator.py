@@ -352,6 +352,8 @@ def test_a_program_does_what_the_command_line_can(tmp_path: Path) -> None:
         assert (await slow.tree()).run_id == slow.id
         assert [each.run_id for each in await sub.list(label="slow")] == [slow.id]
         assert slow.id in {each.run_id for each in (await sub.tree()).roots}
+        assert (await sub.list(directory="/nowhere", label="slow")) == []
+        assert (await sub.tree(text="SLOW", since="1h", outcome="lost")).roots == []
         await slow.pause()
         assert (await slow.status()).paused
         await slow.resume()

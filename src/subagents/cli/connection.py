@@ -7,6 +7,7 @@ its socket behind, and then any command brings it back: its runs went on meanwhi
 """
 
 import os
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -28,11 +29,30 @@ POLL_S: Final = 20.0
 """One long poll; less than any time limit between here and the daemon."""
 
 T = TypeVar("T")
+_NAME: Final = re.compile(r"[!-~]{1,200}")
+_KEY: Final = re.compile(r"agent:[a-z0-9][a-z0-9_-]{0,63}:[!-~]{1,200}")
 
 
 def session() -> str:
     """The caller's session: a worker's own, else the user's."""
     return os.environ.get("SUBAGENTS_SESSION_KEY") or DEFAULT_SESSION
+
+
+def session_of(name: str | None) -> str:
+    """The key of a named session; a whole key stays as it is.
+
+    Raises:
+        UsageError: It is empty, too long, or has spaces or other than printable ASCII characters.
+    """
+    found = "main" if name is None else name
+    if _KEY.fullmatch(found):
+        return found
+    if not _NAME.fullmatch(found) or found.startswith("agent:"):
+        raise UsageError(
+            f"--session must be 1 to 200 printable characters without spaces, not {found[:80]!r}",
+            details={"field": "--session"},
+        )
+    return f"agent:main:{found}"
 
 
 def paths() -> Paths:

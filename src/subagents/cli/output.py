@@ -5,6 +5,7 @@ Rich is imported only when stdout is a terminal, and never for one plain line.
 
 import os
 import re
+import shutil
 import sys
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
@@ -78,6 +79,24 @@ def set_view(wanted: view.View) -> None:
 def is_tty() -> bool:
     """Whether stdout is a terminal that takes more than plain lines."""
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def columns() -> int | None:
+    """The width that lines on stdout are cut to; None = it is no terminal, and they stay whole."""
+    return shutil.get_terminal_size().columns if is_tty() else None
+
+
+def within(text: str, room: int | None) -> str:
+    """``text``, or as much of it as ``room`` terminal cells take, with ``…`` at its end."""
+    if room is None or cells_wide(text) <= room:
+        return text
+    kept, taken = [], 1
+    for char in text:
+        taken += cells_wide(char)
+        if taken > room:
+            break
+        kept.append(char)
+    return "".join(kept).rstrip() + "…"
 
 
 def has_colour() -> bool:

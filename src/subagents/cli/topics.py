@@ -33,6 +33,11 @@ Commands that take several runs (list, wait, status, watch, pause, resume, cance
 
   tree:RUN        a run and everything it spawned
   phase:NAME      all runs in a phase, or in several: phase:queued,running
+  tag:NAME        all runs with a tag
+  dir:DIR         all runs that work in a directory or below it: dir:.
+
+list, tree, status and watch find runs by flags, too: --dir, --session, --agent, --label, --tag,
+--phase, --outcome, --since, --until, --text. All that are given must fit.
 
 See also: subagents help phases
 """

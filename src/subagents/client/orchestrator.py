@@ -39,6 +39,7 @@ from subagents.client.agent_tools import Tools, camel, camel_keys
 from subagents.client.client import AsyncClient, segment
 from subagents.client.daemon_start import ensure_daemon
 from subagents.client.run_handle import RunFailed, RunHandle, wait_for
+from subagents.client.search_keywords import SearchKeywords, search_query
 from subagents.client.spawn_keywords import SpawnParameters
 from subagents.config.paths import Paths
 from subagents.domain.run.caller_environment import CallerEnvironment, shell_variables
@@ -270,43 +271,37 @@ class Orchestrator:
     async def list(
         self,
         *,
-        phase: str | None = None,
-        label: str | None = None,
-        agent: str | None = None,
         tree: str | None = None,
-        archived: bool = False,
         limit: int = 50,
         offset: int = 0,
+        **search: Unpack[SearchKeywords],
     ) -> Sequence[RunRow]:
         """Runs of every session, newest first.
 
         Args:
-            phase: Only in these phases, such as ``running,queued``.
-            label: Only with this label.
-            agent: Only of this agent.
             tree: Only this run, by selector, and those below it.
-            archived: Archived ones, too.
             limit: At most so many, 1 to 1,000.
             offset: So many of the newest are left out.
+            search: Which runs: by label, phase, outcome, agent, session, directory, tags, time or
+                text; see ``SearchKeywords``.
 
         Raises:
-            UsageError: There is no such phase.
+            UsageError: There is no such phase or outcome, or a time that cannot be read.
         """
-        query = {
-            "phase": phase,
-            "label": label,
-            "agentId": agent,
-            "tree": tree,
-            "archived": 1 if archived else None,
-            "limit": limit,
-            "offset": offset or None,
-        }
+        window = {"tree": tree, "limit": limit, "offset": offset or None}
+        query = {**search_query(search), **window}
         return read(await self._client.get("/v1/runs", query), RunPage).runs
 
-    async def tree(self, *, archived: bool = False) -> RunForest:
-        """The newest 50 runs that no other run spawned, each with all below it."""
-        query = {"archived": 1 if archived else None}
-        return read(await self._client.get("/v1/tree", query), RunForest)
+    async def tree(self, **search: Unpack[SearchKeywords]) -> RunForest:
+        """The newest 50 runs that fit and that no other run spawned, each with all below it.
+
+        Args:
+            search: As ``list`` takes it; it is about the roots.
+
+        Raises:
+            UsageError: As ``list`` raises it.
+        """
+        return read(await self._client.get("/v1/tree", search_query(search)), RunForest)
 
     async def wait_any(
         self, runs: Iterable[RunHandle], timeout_s: float | None = None

@@ -25,6 +25,8 @@ CONNECT_TIMEOUT_S: Final = 5.0
 HEAD_BYTES_MAX: Final = 64 * 1024
 BODY_BYTES_MAX: Final = 64 * 1024 * 1024
 """More than any answer of the daemon; a larger one is no daemon of ours."""
+WAIT_S: Final = 1.0
+"""One wait for bytes: a Ctrl-C that comes just before it begins is only seen at its end."""
 READ_BYTES: Final = 256 * 1024
 IDLE_S: Final = 2.0
 """Less than the five seconds after which uvicorn closes an idle connection: a connection that may
@@ -236,12 +238,17 @@ class Connection:
             self._read(answer)
 
     def _read(self, answer: Answer) -> None:
-        try:
-            found = self._socket.recv(READ_BYTES)
-        except TimeoutError as error:
-            raise Silent(self._timeout_s) from error
-        except OSError as error:
-            raise Gone(_reason(error), was_sent=True) from error
+        due = time.monotonic() + self._timeout_s
+        while True:
+            self._socket.settimeout(max(min(due - time.monotonic(), WAIT_S), 0.001))
+            try:
+                found = self._socket.recv(READ_BYTES)
+                break
+            except TimeoutError as error:
+                if time.monotonic() >= due:
+                    raise Silent(self._timeout_s) from error
+            except OSError as error:
+                raise Gone(_reason(error), was_sent=True) from error
         if not found:
             raise _closed()
         answer.feed(found)

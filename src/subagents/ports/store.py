@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 
 from subagents.domain.run.effects import Effect
 from subagents.domain.run.events import Event
+from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import Message, Phase, Run
 from subagents.domain.run.values import (
     MessageId,
@@ -133,10 +134,30 @@ class RunFilter(Value, frozen=True):
 
     requester: SessionKey | None = None
     requester_run: RunId | None = None
+    top: bool = False
+    """Only those that no other run spawned."""
+    below: RunId | None = None
+    """This run and all its descendants."""
     phases: tuple[Phase, ...] | None = None
+    outcomes: tuple[Status, ...] | None = None
+    """Only ended ones, with one of these outcomes."""
     label: str | None = None
     agent_id: str | None = None
+    directory: str | None = None
+    """Absolute: runs whose project is this directory or lies below it."""
+    tags: tuple[str, ...] = ()
+    """Runs that have all of these."""
+    text: str | None = None
+    """Runs whose label or task contains it, in upper or lower case."""
+    keeps_session: bool | None = None
     archived: bool = False
+    """Archived ones, too."""
+    since_ms: int | None = None
+    """Only those spawned at or after this time."""
+    until_ms: int | None = None
+    """Only those spawned before this time."""
+    active_since_ms: int | None = None
+    """Only those that have not ended, or ended at or after this time."""
     ended_after_ms: int | None = None
     """Only ended ones, that ended at or after this time."""
     limit: int = 50

@@ -14,7 +14,7 @@ from subagents.domain.run.events import (
     Spawned,
     SteerRequested,
 )
-from subagents.domain.run.outcome import OK
+from subagents.domain.run.outcome import OK, Status
 from subagents.domain.run.run import (
     Conclusion,
     Message,
@@ -544,6 +544,50 @@ def every_filter_narrows_and_lists_are_newest_first(place: StorePlace) -> None:
         expect("ended later", found=ids(RunFilter(ended_after_ms=NOW_MS + 1)), wanted=[])
         expect("a window", found=ids(RunFilter(limit=2, offset=1)), wanted=[4, 2])
         expect("counted without it", found=store.count(RunFilter(limit=1)), wanted=4)
+
+
+@SUITE.behaviour("store:search")
+def runs_are_found_by_what_people_remember_of_them(place: StorePlace) -> None:
+    runs = [a_run(n) for n in range(1, 6)]
+    runs[0] = _searched(runs[0], task='Fix the Größe of "all" tiles', tags=("nightly", "ui"))
+    runs[1] = over(_searched(runs[1], cwd="/work/shop", tags=("nightly",)))
+    runs[2] = below(_searched(runs[2], cwd="/work/shop/api"), runs[0])
+    runs[3] = below(_searched(runs[3], cwd="/work/shopping"), runs[2])
+    runs[4] = replace(runs[4], times=replace(runs[4].times, created_at_ms=NOW_MS + 60_000))
+    with closing(opened(place)) as store:
+        store.commit(spawned(*runs))
+
+        def ids(where: RunFilter) -> list[int]:
+            found = [int(run.id[2:]) for run in store.runs(where)]
+            expect(f"counted: {where}", found=store.count(where), wanted=len(found))
+            return found
+
+        expect("in and below it", found=ids(RunFilter(directory="/work/shop")), wanted=[3, 2])
+        expect("a slash", found=ids(RunFilter(directory="/work/shop/")), wanted=[3, 2])
+        expect("all", found=len(ids(RunFilter(directory="/"))), wanted=5)
+        expect("a tag", found=ids(RunFilter(tags=("nightly",))), wanted=[2, 1])
+        expect("both tags", found=ids(RunFilter(tags=("ui", "nightly"))), wanted=[1])
+        expect("no part of a tag", found=ids(RunFilter(tags=("night",))), wanted=[])
+        expect("in the task", found=ids(RunFilter(text='größe OF "all"')), wanted=[1])
+        expect("in the label", found=ids(RunFilter(text="LABEL4")), wanted=[4])
+        expect("not in a key", found=ids(RunFilter(text="resolved")), wanted=[])
+        expect("the tree", found=ids(RunFilter(below=runs[0].id)), wanted=[4, 3, 1])
+        expect("the roots", found=ids(RunFilter(top=True)), wanted=[5, 2, 1])
+        expect("a part", found=ids(RunFilter(below=runs[0].id, label="label3")), wanted=[3])
+        expect("an outcome", found=ids(RunFilter(outcomes=(Status.OK,))), wanted=[2])
+        expect("none such", found=ids(RunFilter(outcomes=(Status.LOST,))), wanted=[])
+        expect("later", found=ids(RunFilter(since_ms=NOW_MS + 60_000)), wanted=[5])
+        expect("earlier", found=ids(RunFilter(until_ms=NOW_MS + 60_000)), wanted=[4, 3, 2, 1])
+        expect("of late", found=ids(RunFilter(active_since_ms=NOW_MS + 1)), wanted=[5, 4, 3, 1])
+        expect("sessions", found=ids(RunFilter(keeps_session=True)), wanted=[])
+
+        store.commit(Batch(runs={runs[2].id: over(runs[2])}))
+        expect("an outcome of now", found=ids(RunFilter(outcomes=(Status.OK,))), wanted=[3, 2])
+
+
+def _searched(run: Run, *, task: str = "", tags: tuple[str, ...] = (), cwd: str = "/") -> Run:
+    spec = replace(run.spec, task=task or run.spec.task, tags=tags)
+    return replace(run, spec=spec, resolved=replace(run.resolved, cwd=cwd))
 
 
 @SUITE.behaviour("store:find")

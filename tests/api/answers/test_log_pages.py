@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from tests.api.answers.log_calls import events, log_of, play
 from tests.api.home_daemon import CONFIG, Home, until
 from tests.builders import NOW_MS, Life
 
-from subagents.api.answers.log_pages import Asked, query_for, since_ms
+from subagents.api.answers.log_pages import Asked, query_for
 from subagents.domain.run.worker_output import LineType
 from subagents.domain.transcript.transcript_query import LOG_LINES, LogQuery
 from subagents.errors import NotFound, UsageError
@@ -42,32 +41,6 @@ def test_a_search_for_tool_use_alone_means_the_calls_of_tools() -> None:
     assert query(grep="tool_use", limit=10) == LogQuery(types=(LineType.TOOL,), limit=10)
     assert query(grep="tool_use|x").grep == "tool_use|x"
     assert query(grep="tool_use", types="text").grep == "tool_use"
-
-
-@pytest.mark.requirement("log:since")
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("5m", NOW_MS - 300_000),
-        ("2d", NOW_MS - 172_800_000),
-        ("90", NOW_MS - 90_000),
-        ("PT1H", NOW_MS - 3_600_000),
-        ("2023-11-14T22:13:20Z", NOW_MS),
-        ("2023-11-14T22:13:20+00:00", NOW_MS),
-        ("2023-11-14T23:13:20+01:00", NOW_MS),
-        ("2023-11-14T22:13:20.500Z", NOW_MS + 500),
-    ],
-)
-def test_since_is_a_duration_or_a_time(text: str, found: int) -> None:
-    assert since_ms(text, now_ms=NOW_MS) == found
-
-
-@pytest.mark.requirement("log:since")
-def test_a_time_without_a_zone_is_one_of_this_machine() -> None:
-    local = datetime.fromtimestamp(NOW_MS / 1000, tz=UTC).astimezone().replace(tzinfo=None)
-    assert since_ms(local.isoformat(), now_ms=0) == NOW_MS
-    midnight = local.replace(hour=0, minute=0, second=0).timestamp() * 1000
-    assert since_ms(local.date().isoformat(), now_ms=0) == midnight
 
 
 @pytest.mark.requirement("log:refusals")

@@ -83,6 +83,62 @@ def test_lists_are_filtered_paged_and_counted(tmp_path: Path) -> None:
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("http:list:search")
+def test_runs_and_trees_are_found_by_directory_tag_outcome_time_and_text(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        ended = (await home.spawn(label="old", tags=["nightly", "ui"]))["runId"]
+        await home.wait(ended)
+        there = tmp_path / "there" / "deeper"
+        there.mkdir(parents=True)
+        other = (await home.spawn("hang", label="Front Page", cwd=str(there)))["runId"]
+
+        async def found(query: str) -> list[str]:
+            listed = await home.ok("GET", f"/v1/runs?{query}")
+            forest = await home.ok("GET", f"/v1/tree?{query}")
+            assert listed["total"] == len(listed["runs"]) == len(forest["roots"])
+            return [row["label"] for row in listed["runs"]]
+
+        assert await found(f"directory={there.parent}") == ["Front Page"]
+        assert await found("directory=/nowhere") == []
+        assert await found("tag=nightly") == ["old"]
+        assert await found("tag=ui,nightly") == ["old"]
+        assert await found("tag=ui,daily") == []
+        assert await found("outcome=ok,error") == ["old"]
+        assert await found("text=front") == ["Front Page"]
+        assert await found("since=1h") == ["Front Page", "old"]
+        assert await found("until=1h") == []
+        assert await found(f"agentId=hang&directory={there}&phase=queued,spawning,running") == [
+            "Front Page"
+        ]
+        assert other
+        for query, field in (
+            ("directory=there", "directory"),
+            ("outcome=good", "outcome"),
+            ("since=soon", "since"),
+            (f"text={'x' * 1_001}", "text"),
+        ):
+            status, refused = await home.call("GET", f"/v1/runs?{query}")
+            assert (status, refused["details"]["field"]) == (422, field)
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:list:search")
+def test_a_persons_tree_has_the_runs_of_every_session_and_an_agents_its_own(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        web = {"x-subagents-session": "agent:main:web"}
+        body = {"spec": {"task": "x", "agentId": "quick", "label": "web"}, "cwd": home.cwd}
+        await home.ok("POST", "/v1/runs", body, web)
+        await home.spawn(label="mine")
+
+        forest = await home.ok("GET", "/v1/tree")
+        assert [root["label"] for root in forest["roots"]] == ["web", "mine"]
+        theirs = await home.ok("GET", "/v1/tree?requester=agent:main:web")
+        assert [root["label"] for root in theirs["roots"]] == ["web"]
+
+    play(tmp_path, scenario)
+
+
 @pytest.mark.requirement("http:list:hidden")
 def test_what_lists_and_trees_leave_out_as_archived_is_counted(tmp_path: Path) -> None:
     async def scenario(home: Home) -> None:

@@ -18,7 +18,8 @@ from subagents.cli.bridge import bridge as bridge_module
 from subagents.cli.bridge.bridge import Bridge
 from subagents.cli.bridge.bridge_rpc import header_value, may_repeat
 from subagents.cli.bridge.daemon_link import Daemon
-from subagents.cli.bridge.mcp_command import daemon_of, session_of
+from subagents.cli.bridge.mcp_command import daemon_of
+from subagents.cli.connection import session_of
 from subagents.errors import DaemonUnreachable, UsageError
 
 

@@ -79,8 +79,57 @@ def test_what_is_not_shown_is_counted_and_only_an_empty_database_has_no_runs(hom
         assert len(whole.out.splitlines()) == len(seen.out.splitlines()) + 1
     assert "1 archived run not shown" in home.ok("list", "--label", "read").err
     assert "No run fits: subagents list" in home.ok("list", "--label", "nobody").err
-    other = home.cli("tree", env={"SUBAGENTS_SESSION_KEY": "agent:main:web"})
-    assert "No runs of agent:main:web. Those of all sessions: subagents list" in other.err
+    assert "No tree fits: subagents tree" in home.ok("tree", "--session", "web").err
+
+
+@pytest.mark.requirement("cli:search")
+def test_runs_are_found_by_what_a_person_remembers_of_them(shared: Home) -> None:
+    place = shared.work / "remembered" / "deep"
+    place.mkdir(parents=True)
+    task = "echo Remembered words"
+    flags = ("--label", "rem", "--tag", "left", "--tag", "right", "--cwd", str(place))
+    shared.ok("run", task, *flags)
+    run = shared.field("rem", "runId")
+    working = shared.spawn(gate("remembered"), *flags[2:], "--label", "rem2")
+
+    def ids(*line: str, command: str = "list", name: str = "runs") -> list[str]:
+        return [row["runId"] for row in shared.ok(command, *line, "--json").rows(name)]
+
+    both = [working, run]
+    assert ids("--dir", str(place.parent)) == both
+    assert ids(f"dir:{place}") == ids("tag:left") == ids("--tag", "left", "--tag", "right") == both
+    assert ids("tag:left", "--outcome", "ok") == ids("--text", "REMEMBERED words") == [run]
+    assert ids("tag:left", "--since", "2099-01-01") == ids("tag:left", "--until", "1h") == []
+    assert ids("tag:left", "--session", "nobody") == []
+    assert ids("tag:left", "--mine") == both
+    assert ids("--tag", "left", "--dir", str(place), command="tree", name="roots") == both[::-1]
+    assert ids("--tag", "left", command="status") == [working]
+    assert working in shared.ok("status").out
+    assert "No active runs" in shared.ok("status", "--text", "nobody wrote this").err
+    assert ids("--once", "--tag", "left", command="watch") == [working]
+    shared.ok("cancel", "tag:right", "--yes")
+    shared.cli("wait", working)
+    assert ids("tag:right", "--outcome", "cancelled") == [working]
+
+
+@pytest.mark.requirement("cli:search")
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("list --mine --session x", "--mine and --session exclude each other"),
+        ("list seen", "'seen' does not select several runs"),
+        ("list tag:", "tag: needs a name: tag:NAME"),
+        ("status seen --tag x", "name runs or search for them, not both"),
+        ("watch seen --tag x", "name runs or search for them, not both"),
+        ("tree seen --tag x", "name runs or search for them, not both"),
+        ("list --outcome good", "outcome must be"),
+        ("list --since soon", "since must be a duration"),
+    ],
+)
+def test_a_search_that_makes_no_sense_is_refused(seen: Home, line: str, said: str) -> None:
+    done = seen.cli(*line.split())
+    assert done.code == 2
+    assert said in done.err
 
 
 @pytest.mark.requirement("cli:look")

@@ -9,7 +9,7 @@ from subagents.domain.run.events import Paused
 from subagents.domain.run.run import OVER, Message, MessageKind, Phase
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import MessageId, RunId, SessionKey
-from subagents.ports import JournalEntry, RunFilter
+from subagents.ports import JournalEntry
 from subagents.store.sqlite import rows
 
 COLUMNS = (
@@ -70,8 +70,9 @@ def test_the_columns_that_are_looked_for_say_what_the_run_says(phase: Phase) -> 
 def test_columns_that_hold_no_run_are_refused() -> None:
     run = Life.begin().run
 
-    *before, origin, state, _, _ = rows.inserted(7, run)
-    for row in ((*before, b"{}", state, None, None), (*before, origin, b"[]", None, None)):
+    *before, origin, state, _, _, directory, tags, outcome = rows.inserted(7, run)
+    rest = (None, None, directory, tags, outcome)
+    for row in ((*before, b"{}", state, *rest), (*before, origin, b"[]", *rest)):
         with pytest.raises(msgspec.DecodeError):
             rows.run_row_from(row)
 
@@ -123,17 +124,15 @@ def test_a_row_of_the_inbox_is_its_message_and_what_became_of_it() -> None:
         rows.inbox_row_from(("7", *row[1:9], None, None, None))
 
 
-@pytest.mark.requirement("store:rows")
-def test_each_filter_uses_the_index_that_leaves_the_fewest_rows() -> None:
-    me = SessionKey("agent:main:main")
+@pytest.mark.requirement("store:search")
+def test_a_row_found_by_what_its_run_does_not_say_is_refused() -> None:
+    row = rows.inserted(7, in_phase(Phase.COMPLETED).run)
 
-    assert rows.selection(RunFilter()) == "select_runs"
-    assert rows.selection(RunFilter(requester=me)) == "select_runs_of_requester"
-    assert rows.selection(RunFilter(requester=me, requester_run=RUN)) == "select_runs_of_parent"
-    assert rows.selection(RunFilter(requester=me, label="job")) == "select_runs_labelled"
-    phases = (Phase.QUEUED, Phase.RUNNING)
-    assert '["queued","running"]' in rows.filters(RunFilter(phases=phases))
-    assert set(rows.filters(RunFilter())) <= {None, False}
+    for at in (-3, -2, -1):
+        changed = [*row]
+        changed[at] = "something else"
+        with pytest.raises(ValueError, match="directory, tags or outcome"):
+            rows.run_row_from(tuple(changed))
 
 
 @pytest.mark.requirement("store:rows")

@@ -1,11 +1,9 @@
 """Pages of a run's transcript: what callers may ask for, and the answer they get."""
 
 import asyncio
-import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 
 from subagents.api.calls.call import flag_in, number_in
@@ -30,7 +28,7 @@ from subagents.domain.transcript.transcript_query import (
     LogQuery,
 )
 from subagents.errors import NotFound, UsageError
-from subagents.text import DURATION_CHARS_MAX, parse_duration
+from subagents.text import parse_time
 
 WAIT_SECONDS_MAX: Final = 50
 ATTEMPT_MAX: Final = 10_000
@@ -45,7 +43,6 @@ second, not one for each of its lines."""
 TOOL_CALLS: Final = "tool_use"
 """What harnesses call a tool's call in their own streams. No line of ours holds the word, so a
 search for it alone means the lines of type tool."""
-_TIME: Final = re.compile(r"[0-9]{4}-", re.ASCII)
 PARAMETERS: Final = (
     number("offset", "The first line, from 0; without it the newest come.", high=NUMBER_MAX),
     number("limit", "At most so many lines.", low=1, high=LOG_LINES_MAX),
@@ -127,13 +124,16 @@ def query_for(asked: Asked, run: Run, *, now_ms: int) -> LogQuery:
             f"run {run.id} has {newest} attempts, no attempt {asked.attempt}",
             details={"field": "attempt"},
         )
+    since_ms = None
+    if asked.since is not None:
+        since_ms = parse_time(asked.since, now_ms=now_ms, field="since")
     limit = asked.tail if asked.tail is not None else asked.limit
     reads_on = asked.after_seq is not None and asked.tail is None
     return LogQuery(
         offset=0 if asked.offset is None and reads_on else asked.offset,
         limit=LOG_LINES if limit is None else limit,
         grep=grep,
-        since_ms=None if asked.since is None else since_ms(asked.since, now_ms=now_ms),
+        since_ms=since_ms,
         types=types,
         attempt=asked.attempt,
         after_seq=asked.after_seq,
@@ -176,35 +176,6 @@ def types_in(text: str | None) -> tuple[LineType, ...]:
         return ()
     words = dict.fromkeys(word.strip() for word in text.split(","))
     return tuple(LineType(one_of("type", word, list(LineType))) for word in words)
-
-
-def since_ms(text: str, *, now_ms: int) -> int:
-    """The time that ``since`` means: a duration before now, or ISO 8601.
-
-    Args:
-        text: ``5m``, ``2d``, ``2026-11-20``, ``2026-11-20T14:05:00Z``; a time without a zone is
-            one of this machine's.
-        now_ms: Now.
-
-    Raises:
-        UsageError: Neither; the message shows both forms.
-    """
-    plain = text.strip()
-    if _TIME.match(plain) is None:
-        try:
-            return now_ms - parse_duration(plain, field="since")
-        except UsageError as error:
-            if "at most" in error.message:
-                raise
-    try:
-        return round(datetime.fromisoformat(plain).timestamp() * 1000)
-    except (ValueError, OverflowError, OSError) as error:
-        shown = text[:DURATION_CHARS_MAX]
-        raise UsageError(
-            f"since must be a duration such as 5m, 1h or 2d, or a time such as"
-            f" 2026-11-20T14:05:00Z, not {shown!r}",
-            details={"field": "since"},
-        ) from error
 
 
 def _wrong(field: str, what: str) -> UsageError:

@@ -1,6 +1,6 @@
 """``/v1/runs/…`` and ``/v1/tree``: look at runs and change them (``routes_spawn`` starts them)."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Final
 
 from starlette.requests import Request
@@ -21,27 +21,23 @@ from subagents.api.calls.call import (
     answer,
     body_of,
     find_run,
-    flag_in,
     number_in,
     query_of,
     run_of,
     while_connected,
 )
+from subagents.api.calls.run_search import SEARCH, search_in
 from subagents.api.calls.services import Services, services_of
 from subagents.api.wire import requests as wire
-from subagents.api.wire.decoding import one_of
 from subagents.api.wire.event_answers import Timeline, TimelineEvent
 from subagents.api.wire.parameters import (
-    choices,
-    flag,
     number,
     word,
 )
 from subagents.api.wire.run_answers import RunForest, RunPage
-from subagents.domain.run.run import Phase, Run
-from subagents.domain.run.values import SessionKey, replace
-from subagents.engine.runs.queries import TREE_NODES_MAX, RunTree
-from subagents.ports import RunFilter
+from subagents.domain.run.run import Run
+from subagents.domain.run.values import replace
+from subagents.engine.runs.queries import TREE_NODES_MAX
 
 LIST_LIMIT_MAX: Final = 1000
 LIST_LIMIT: Final = 50
@@ -50,16 +46,12 @@ RESULT_OFFSET_MAX: Final = 2**40
 TIMELINE_LIMIT: Final = 200
 TIMELINE_LIMIT_MAX: Final = 1000
 LIST: Final = (
-    word("label", "Only runs with this label."),
-    choices("phase", "Only runs in these phases.", Phase),
-    word("agentId", "Only runs of this agent."),
-    word("requester", "Only runs that this session asked for."),
+    *SEARCH,
     word("tree", "Only this run and those below it."),
-    flag("archived", "Archived runs, too."),
     number("limit", "At most so many.", low=1, high=LIST_LIMIT_MAX, default=LIST_LIMIT),
     number("offset", "So many of the newest are left out.", high=OFFSET_MAX, default=0),
 )
-TREE: Final = (flag("archived", "Archived runs, too."),)
+TREE: Final = SEARCH
 RESULT_TEXT: Final = (
     number("offset", "From this byte on.", high=RESULT_OFFSET_MAX, default=0),
     number("limit", "At most this many bytes.", low=1, high=RESULT_OFFSET_MAX, default=None),
@@ -77,59 +69,22 @@ async def list_runs(request: Request) -> Response:
     """GET /v1/runs: newest first; an agent sees its own tree."""
     services, caller = services_of(request), Caller.of(request)
     query = query_of(request, LIST)
-    limit = number_in(query, "limit", default=LIST_LIMIT, low=1, high=LIST_LIMIT_MAX)
-    offset = number_in(query, "offset", default=0, high=OFFSET_MAX)
-    where = RunFilter(
-        requester=SessionKey(query["requester"]) if "requester" in query else None,
-        phases=_phases(query.get("phase")),
-        label=query.get("label"),
-        agent_id=query.get("agentId"),
-        archived=flag_in(query, "archived"),
-        limit=limit,
-        offset=offset,
+    where = replace(
+        search_in(query, now_ms=services.now_ms()),
+        limit=number_in(query, "limit", default=LIST_LIMIT, low=1, high=LIST_LIMIT_MAX),
+        offset=number_in(query, "offset", default=0, high=OFFSET_MAX),
     )
     if "tree" in query:
-        root = await find_run(services, query["tree"], caller)
-        fitting = [run for run in _flat(await services.queries.tree(root.id)) if _fits(run, where)]
-        seen = [run for run in fitting if where.archived or run.times.archived_at_ms is None]
-        found, total = seen[offset : offset + limit], len(seen)
-        hidden = len(fitting) - total
-    else:
-        if not caller.is_operator:
-            where = replace(where, requester=services.queries.inbox_of(caller.session))
-        found, total = list(await services.queries.runs(where)), await services.queries.count(where)
-        hidden = await services.queries.hidden(where, total)
+        where = replace(where, below=(await find_run(services, query["tree"], caller)).id)
+    elif not caller.is_operator:
+        where = replace(where, requester=services.queries.inbox_of(caller.session))
+    found, total = await services.queries.runs(where), await services.queries.count(where)
+    hidden = await services.queries.hidden(where, total)
     now_ms = services.now_ms()
     rows = [run_building.row(run, now_ms, lane=services.lane_of(run)) for run in found]
     aside = [each.name for each in await services.queries.set_aside()]
-    page = RunPage(
-        runs=rows, total=total, limit=limit, offset=offset, hidden=hidden, set_aside=aside
-    )
-    return answer(page)
-
-
-def _phases(text: str | None) -> tuple[Phase, ...] | None:
-    if text is None:
-        return None
-    words = [word.strip() for word in text.split(",")]
-    return tuple(Phase(one_of("phase", word, list(Phase))) for word in words)
-
-
-def _flat(root: RunTree) -> Iterator[Run]:
-    pending = [root]
-    while pending:
-        found = pending.pop()
-        yield found.run
-        pending += reversed(found.children)
-
-
-def _fits(run: Run, where: RunFilter) -> bool:
-    return (
-        (where.requester is None or run.requester == where.requester)
-        and (where.phases is None or run.phase in where.phases)
-        and (where.label is None or run.resolved.label == where.label)
-        and (where.agent_id is None or run.resolved.agent_id == where.agent_id)
-    )
+    window = {"limit": where.limit, "offset": where.offset}
+    return answer(RunPage(runs=rows, total=total, hidden=hidden, set_aside=aside, **window))
 
 
 async def show(request: Request) -> Response:
@@ -184,10 +139,12 @@ async def tree(request: Request) -> Response:
 
 
 async def roots(request: Request) -> Response:
-    """GET /v1/tree: the trees of the caller's session."""
+    """GET /v1/tree: the trees whose root fits the search; an agent sees those it asked for."""
     services, caller = services_of(request), Caller.of(request)
-    inbox = services.queries.inbox_of(caller.session)
-    where = RunFilter(requester=inbox, archived=flag_in(query_of(request, TREE), "archived"))
+    where = search_in(query_of(request, TREE), now_ms=services.now_ms())
+    if not caller.is_operator:
+        where = replace(where, requester=services.queries.inbox_of(caller.session))
+    where = replace(where, top=where.requester is None)
     found = await services.queries.roots(where)
     total = await services.queries.count(where)
     hidden = await services.queries.hidden(where, total)

@@ -1,11 +1,10 @@
 """Tools that look at runs: ``sessions_list`` and ``sessions_tree``."""
 
-from collections.abc import Callable, Sequence
-from itertools import count
 from typing import Final
 
 from subagents.api.answers import run_building
 from subagents.api.calls.call import find_run
+from subagents.api.calls.run_search import some_of
 from subagents.api.calls.services import Services
 from subagents.api.tools import tool_wording
 from subagents.api.tools.tool import Answer, Call, picked
@@ -14,10 +13,9 @@ from subagents.api.wire.decoding import one_of
 from subagents.api.wire.wire_struct import Document
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.spec import Mode
-from subagents.domain.run.values import replace
 from subagents.engine.runs.queries import TREE_NODES_MAX, RunTree
 from subagents.ports import RunFilter
-from subagents.text import shortened
+from subagents.text import counted, shortened
 
 ROW: Final = (
     "sessionKey",
@@ -48,7 +46,7 @@ NODE: Final = (
     "subtreeUsage",
     "budget",
 )
-PAGE: Final = 500
+MINUTE_MS: Final = 60_000
 NODES_MAX: Final = 300
 """Of one answer; a smaller ``depth`` or a ``root`` shows the rest."""
 
@@ -57,73 +55,31 @@ async def list_sessions(call: Call) -> Answer:
     """The caller's own runs, newest first."""
     asked = decoded(call, ListArguments)
     services = call.services
+    kinds = {Mode(one_of("kinds", kind, list(Mode))) for kind in asked.kinds}
+    minutes = asked.active_minutes
     where = RunFilter(
         requester=services.queries.inbox_of(call.caller.session),
-        phases=None if asked.phase is None else phases(asked.phase),
+        phases=some_of("phase", asked.phase, Phase),
         label=asked.label,
         agent_id=asked.agent_id,
+        tags=() if asked.tag is None else (asked.tag,),
+        keeps_session=Mode.SESSION in kinds if len(kinds) == 1 else None,
+        active_since_ms=(
+            None if minutes is None else services.now_ms() - round(minutes * MINUTE_MS)
+        ),
         limit=asked.limit,
         offset=asked.offset,
     )
-    fits = _filter(asked, services.now_ms())
-    if fits is None:
-        return await listed(services, where)
-    matching = await _matching(services, where, fits)
-    found = matching[asked.offset : asked.offset + asked.limit]
-    return _listed(services, found, total=len(matching), offset=asked.offset)
+    return await listed(services, where)
 
 
 async def listed(services: Services, where: RunFilter) -> Answer:
-    """A page of runs that the store can find by itself."""
+    """A page of runs, and how many there are besides."""
     found, total = await services.queries.runs(where), await services.queries.count(where)
-    return _listed(services, found, total=total, offset=where.offset)
-
-
-def phases(text: str) -> tuple[Phase, ...]:
-    """One phase, or several with commas between them.
-
-    Raises:
-        UsageError: Lists the phases.
-    """
-    words = [word.strip() for word in text.split(",")]
-    return tuple(Phase(one_of("phase", word, list(Phase))) for word in words)
-
-
-def _filter(asked: ListArguments, now_ms: int) -> Callable[[Run], bool] | None:
-    """What the store cannot filter by; None = nothing of it was asked for."""
-    kinds = frozenset(Mode(one_of("kinds", kind, list(Mode))) for kind in asked.kinds)
-    if not kinds and asked.tag is None and asked.active_minutes is None:
-        return None
-    since_ms = now_ms - round((asked.active_minutes or 0) * 60_000)
-
-    def fits(run: Run) -> bool:
-        return (
-            (not kinds or run.resolved.mode in kinds)
-            and (asked.tag is None or asked.tag in run.spec.tags)
-            and (
-                asked.active_minutes is None
-                or not run.is_settled
-                or (run.ended_at_ms or 0) >= since_ms
-            )
-        )
-
-    return fits
-
-
-async def _matching(services: Services, where: RunFilter, fits: Callable[[Run], bool]) -> list[Run]:
-    matching: list[Run] = []
-    for offset in count(0, PAGE):
-        page = await services.queries.runs(replace(where, limit=PAGE, offset=offset))
-        matching += [run for run in page if fits(run)]
-        if len(page) < PAGE:
-            break
-    return matching
-
-
-def _listed(services: Services, found: Sequence[Run], *, total: int, offset: int) -> Answer:
+    hidden = await services.queries.hidden(where, total)
     now_ms = services.now_ms()
     rows = [row(run, now_ms) for run in found]
-    after = offset + len(rows)
+    after = where.offset + len(rows)
     structured: Document = {
         "sessions": rows,
         "total": total,
@@ -133,7 +89,11 @@ def _listed(services: Services, found: Sequence[Run], *, total: int, offset: int
     if after < total:
         lines.append(f"{total - after} more: offset={after}")
     if not lines:
-        lines.append("No runs." if total == 0 else f"No runs from offset {offset} on ({total}).")
+        none = f"No runs from offset {where.offset} on ({total})."
+        lines.append("No runs." if total == 0 else none)
+    if hidden:
+        structured["archived"] = hidden
+        lines.append(f"{counted(hidden, 'archived run')} not listed: sessions_history by id")
     return Answer(text=tool_wording.joined(lines), structured=structured)
 
 

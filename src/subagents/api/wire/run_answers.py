@@ -564,10 +564,10 @@ class RunNode(RunHead, frozen=True, kw_only=True):
 
 
 class RunForest(WireStruct, frozen=True, kw_only=True):
-    """The trees of a session."""
+    """Trees of runs; an agent's are those of the runs it asked for."""
 
     roots: list[RunNode] = []
-    """The newest 50 runs that no other run spawned, oldest first."""
+    """The newest 50 that fit and that no other run spawned, oldest first."""
     left_out: int = 0
     """So many older ones there are."""
     hidden: int = 0

@@ -1,7 +1,6 @@
 """``subagents mcp``: what MCP clients start to speak to the daemon over stdin and stdout."""
 
 import os
-import re
 import signal
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,14 +13,13 @@ from subagents.cli.bridge.caller_limits import Limits, limits_of
 from subagents.cli.bridge.daemon_link import Daemon, say
 from subagents.cli.bridge.handshake import PROJECT_VARIABLE, Handshake, place_of, project_files
 from subagents.cli.bridge.worker_above import worker_variables
+from subagents.cli.connection import session_of
 from subagents.client.daemon_start import ensure_daemon
 from subagents.config.paths import Paths, session_name
 from subagents.errors import EXIT_OK, UsageError
 
 HOOK_VARIABLE: Final = "SUBAGENTS_HOOKED"
 """Set by the Claude Code plugin, which brings our hooks along with the server."""
-_NAME: Final = re.compile(r"[!-~]{1,200}")
-_KEY: Final = re.compile(r"agent:[a-z0-9][a-z0-9_-]{0,63}:[!-~]{1,200}")
 
 
 def mcp(
@@ -133,20 +131,3 @@ def daemon_of(environ: Mapping[str, str], wanted: str | None, limits: Limits = d
 
 def _project_of(environ: Mapping[str, str]) -> str:
     return environ.get(PROJECT_VARIABLE) or os.getcwd()  # noqa: PTH109  pathlib costs time here
-
-
-def session_of(name: str | None) -> str:
-    """The key of a named session; a whole key stays as it is.
-
-    Raises:
-        UsageError: It is empty, too long, or has spaces or other than printable ASCII characters.
-    """
-    found = "main" if name is None else name
-    if _KEY.fullmatch(found):
-        return found
-    if not _NAME.fullmatch(found) or found.startswith("agent:"):
-        raise UsageError(
-            f"--session must be 1 to 200 printable characters without spaces, not {found[:80]!r}",
-            details={"field": "--session"},
-        )
-    return f"agent:main:{found}"

@@ -1,24 +1,34 @@
-"""Selectors that name several runs: ``tree:RUN`` and ``phase:NAME[,NAME]``.
+"""Selectors that name several runs: ``tree:RUN``, ``phase:NAME,…``, ``tag:NAME`` and ``dir:DIR``.
 
-The daemon knows ids, prefixes, labels and ``last``; these two are spelled out here into ids.
+The daemon knows ids, prefixes, labels and ``last``; these are spelled out here into ids.
 """
 
-from collections.abc import Sequence
+import os.path
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from subagents.api.wire.run_answers import RunPage, RunRow
 from subagents.api.wire.wire_struct import read
+from subagents.cli.connection import caller_cwd
 from subagents.client.client import Client, Query, segment
-from subagents.domain.run.run import Phase
+from subagents.domain.run.run import SETTLED, Phase
 from subagents.errors import NotFound, UsageError
 
 PAGE: Final = 1000
 TREE: Final = "tree:"
-PHASE: Final = "phase:"
+AT_WORK: Final = {"phase": ",".join(phase for phase in Phase if phase not in SETTLED)}
+"""The parameters of ``/v1/runs`` for runs that have not ended."""
+NONE_ACTIVE: Final = "No active runs. To see ended ones: subagents list"
 
 
 def is_several(selector: str) -> bool:
-    return selector.startswith((TREE, PHASE))
+    return selector.startswith(tuple(_SEVERAL))
+
+
+def directory(text: str) -> str:
+    """A directory as runs have theirs: absolute, seen from where the caller stands."""
+    return os.path.normpath(Path(caller_cwd(), Path(text).expanduser()))
 
 
 def phases(text: str) -> str:
@@ -39,14 +49,41 @@ def phases(text: str) -> str:
     return ",".join(names)
 
 
+def query_of(selector: str) -> dict[str, str]:
+    """The parameters of ``/v1/runs`` for a selector that names several runs.
+
+    Raises:
+        UsageError: It names one run, or nothing behind its colon.
+    """
+    kind, colon, name = selector.partition(":")
+    if not is_several(selector):
+        several = ", ".join(f"{each}{form}" for each, (_, form, _) in _SEVERAL.items())
+        raise UsageError(
+            f"{selector!r} does not select several runs",
+            hint=f"one run: subagents show {selector}; several: {several}",
+        )
+    parameter, form, read_name = _SEVERAL[f"{kind}{colon}"]
+    if not name.strip():
+        raise UsageError(f"{selector} needs a name: {kind}:{form}")
+    return {parameter: read_name(name)}
+
+
+def _as_it_is(name: str) -> str:
+    return name
+
+
+_SEVERAL: Final[Mapping[str, tuple[str, str, Callable[[str], str]]]] = {
+    TREE: ("tree", "RUN", _as_it_is),
+    "phase:": ("phase", "NAME,…", phases),
+    "tag:": ("tag", "NAME", _as_it_is),
+    "dir:": ("directory", "DIR", directory),
+}
+"""For each, its query parameter, what stands behind it, and how that is read."""
+
+
 def rows(client: Client, selector: str) -> list[RunRow]:
-    """The runs of a ``tree:`` or ``phase:`` selector, all pages of them."""
-    if selector.startswith(PHASE):
-        return listed(client, {"phase": phases(selector.removeprefix(PHASE))})
-    root = selector.removeprefix(TREE)
-    if not root:
-        raise UsageError("tree: needs a run, such as tree:last")
-    return listed(client, {"tree": root})
+    """The runs of a selector that names several, all pages of them."""
+    return listed(client, query_of(selector))
 
 
 def listed(client: Client, query: Query) -> list[RunRow]:
@@ -69,10 +106,10 @@ def listed(client: Client, query: Query) -> list[RunRow]:
 
 
 def expand(client: Client, selectors: Sequence[str]) -> list[str]:
-    """Ids for ``tree:`` and ``phase:``, the other selectors as they are; each once.
+    """Ids for selectors that name several runs, the others as they are; each once.
 
     Raises:
-        NotFound: A ``tree:`` or ``phase:`` selector matches nothing.
+        NotFound: One that names several matches nothing.
     """
     found: list[str] = []
     for selector in selectors:

@@ -17,6 +17,9 @@ from subagents.text import one_line
 
 NEWEST: Final = 100
 """How far back it looks when nothing was said."""
+LABEL_CELLS: Final = 24
+LABEL_CELLS_NARROW: Final = 14
+WIDE_CELLS: Final = 100
 HEAD: Final = frozenset(
     {"seq", "type", "event", "agentId", "runId", "label", "occurredAt", "requester", "phase"}
 )
@@ -95,12 +98,16 @@ def _print(event: Document, *, json: bool) -> None:
     at = time.strftime("%H:%M:%S", time.localtime(at_ms / 1000))
     is_news = "event" in event
     name = event["event"] if is_news else event["type"]
-    label = one_line(str(event["label"]), chars_max=24)
+    columns = output.columns()
+    room = LABEL_CELLS if columns is None or columns >= WIDE_CELLS else LABEL_CELLS_NARROW
+    label = output.within(one_line(str(event["label"])), room)
+    filled = label + " " * (room - output.cells_wide(label))
     rest = " ".join(
         f"{key}={one_line(str(value), chars_max=80)}"
         for key, value in event.items()
         if key not in HEAD and value is not None
     )
-    shown = rest if is_news else f"→ {event['phase']}"
+    shown = rest if is_news else event["runId"]
     sign = "!" if is_news else " "
-    output.line(f"{event['seq']:>7} {at} {sign} {label:<24}  {name:<18}  {shown}".rstrip())
+    whole = f"{event['seq']:>6} {at} {sign} {filled}  {name:<20}  {shown}".rstrip()
+    output.line(output.within(whole, columns))

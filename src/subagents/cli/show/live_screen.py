@@ -62,7 +62,7 @@ class LiveTrees(_Redrawn):
         """Draw the trees instead of those before; more lines than fit are counted, not drawn."""
         if not trees:
             return
-        lines = render.aligned([line for tree in trees for line in render.tree_lines(tree)])
+        lines = render.tree_rows(trees, self._console.width)
         room = max(3, self._console.height - LINES_SPARE)
         shown = [drawn(line) for line in lines[:room]]
         if len(lines) > room:
@@ -91,12 +91,12 @@ class LiveTrees(_Redrawn):
         self._live.update(Group(), refresh=True)
 
 
-def drawn(line: render.TreeLine) -> Text:
+def drawn(line: render.TreeRow) -> Text:
     """One line in the colour of its state, cut where the terminal ends."""
     style = STYLES.get(line.state, "")
     text = Text(harmless(line.indent), no_wrap=True, overflow="ellipsis", style="")
     text.append(f"{render.icon(line.state)} ", style=style)
-    text.append(f"{harmless(line.name)}  {harmless(line.text)}", style="dim" * (style == "dim"))
+    text.append(harmless(line.text), style="dim" * (style == "dim"))
     return text
 
 

@@ -43,16 +43,19 @@ WORDS: Final = {"retry_wait": "retrying", "failed": "verification failed"}
 
 VACUOUS: Final = "vacuous: its contract was met before the work"
 """Instead of the word that it was verified."""
+LABEL_CELLS_MAX: Final = 40
+LABEL_CELLS_MIN: Final = 16
+REST_CELLS: Final = 48
+"""Of a tree's line on a terminal, for icon, id, agent, state and time."""
 DELETED_SHOWN: Final = 5
 WORDS_LINES: Final = 12
 
 
-class TreeLine(NamedTuple):
-    """One run of a tree: what stands before it, its state, its name, and what it does."""
+class TreeRow(NamedTuple):
+    """One run of a tree: what stands before its icon, its state, and the rest of its line."""
 
     indent: str
     state: str
-    name: str
     text: str
 
 
@@ -64,39 +67,57 @@ def word(state: str) -> str:
     return WORDS.get(state, state)
 
 
-def tree_lines(node: RunNode) -> list[TreeLine]:
-    """A run and all below it."""
-    return [_line("", node), *_below(node, "")]
+class _Branch(NamedTuple):
+    """A run of a tree where it stands, or so many of its children for which there was no room."""
+
+    indent: str
+    node: RunNode
+    left_out: int = 0
 
 
-def aligned(lines: Sequence[TreeLine]) -> list[TreeLine]:
-    """The lines with their names filled up, so that what follows stands in one column."""
-    widths = [len(line.indent) + cells_wide(line.name) for line in lines]
-    widest = max(widths, default=0)
-    return [
-        line._replace(name=line.name + " " * (widest - width))
-        for line, width in zip(lines, widths, strict=True)
-    ]
+def tree_rows(roots: Sequence[RunNode], columns: int | None = None) -> list[TreeRow]:
+    """A row for each run: its label's head, its id, and what it does, below each other.
+
+    Args:
+        roots: The trees.
+        columns: Of the terminal: the label gives way first; None = all the room there is.
+    """
+    branches = [each for root in roots for each in [_Branch("", root), *_below(root, "")]]
+    names = [one_line(each.node.label, chars_max=LABEL_CELLS_MAX) for each in branches]
+    taken = [cells_wide(each.indent) for each in branches]
+    wish = [
+        at + cells_wide(name) for at, name, each in zip(taken, names, branches, strict=True)
+        if not each.left_out
+    ]  # fmt: skip
+    widest = max(wish, default=0)
+    if columns is not None:
+        widest = min(widest, max(columns - REST_CELLS, LABEL_CELLS_MIN))
+    rows = []
+    for at, name, each in zip(taken, names, branches, strict=True):
+        node, room = each.node, max(widest - at, 1)
+        if each.left_out:
+            text = f"{each.left_out:,} more  subagents list tree:{node.run_id}"
+            rows.append(TreeRow(each.indent, "", text))
+            continue
+        shown = output.within(name, room)
+        filled = shown + " " * (room - cells_wide(shown))
+        rows.append(
+            TreeRow(each.indent, node.shown_state, f"{filled}  {node.run_id}  {node_text(node)}")
+        )
+    return rows
 
 
-def _line(indent: str, node: RunNode) -> TreeLine:
-    name = one_line(node.label, chars_max=40) or node.run_id
-    return TreeLine(indent, node.shown_state, name, node_text(node))
-
-
-def _below(node: RunNode, indent: str) -> list[TreeLine]:
-    lines: list[TreeLine] = []
+def _below(node: RunNode, indent: str) -> list[_Branch]:
+    found: list[_Branch] = []
     more = node.children_left_out
     for index, child in enumerate(node.children):
         is_last = index == len(node.children) - 1 and not more
         branch, stem = ("└ ", "  ") if is_last else ("├ ", "│ ")
-        lines.append(_line(indent + branch, child))
-        lines += _below(child, indent + stem)
+        found.append(_Branch(indent + branch, child))
+        found += _below(child, indent + stem)
     if more:
-        lines.append(
-            TreeLine(f"{indent}└ ", "", f"{more:,} more", f"subagents list tree:{node.run_id}")
-        )
-    return lines
+        found.append(_Branch(f"{indent}└ ", node, more))
+    return found
 
 
 def node_text(node: RunNode) -> str:

@@ -1,6 +1,5 @@
 """Commands that only look: ``list tree show result timeline why attention``."""
 
-import shutil
 import sys
 import time
 from typing import Annotated, Final
@@ -21,11 +20,12 @@ from subagents.api.wire.run_answers import (
 )
 from subagents.api.wire.wire_struct import milliseconds_of, read
 from subagents.cli import long_results, output
-from subagents.cli.connection import connect, session, warn_of_set_aside
+from subagents.cli.connection import connect, warn_of_set_aside
 from subagents.cli.flags import Json, Run
 from subagents.cli.runs import selectors
 from subagents.cli.runs.selectors import path_of
 from subagents.cli.show import render
+from subagents.cli.show.search_flags import BOTH, EVERYTHING, SEARCH, Search
 from subagents.client.client import Client, Document
 from subagents.domain.run.access import Access, in_words
 from subagents.domain.run.outcome import DeliveryOutcome, failure_text
@@ -41,24 +41,20 @@ OVERSHOOT: Final = {
     "one_turn": " (can be overspent by one turn)",
     "unbounded": " (its worker reports no usage)",
 }
-EVENT_TEXT_CHARS_MAX: Final = 100
-EVENT_COLUMNS: Final = 60
-"""Before an event's text."""
+EVENT_TEXT_CHARS_MAX: Final = 300
+
+Archived = Annotated[bool, Parameter(help="Include archived runs.", group=SEARCH, negative=())]
 
 
 def list_(
     selector: Annotated[
-        str | None, Parameter(help="`tree:RUN` or `phase:NAME[,NAME]`.", metavar="SELECTOR")
+        str | None,
+        Parameter(help="`tree:RUN`, `phase:NAME,…`, `tag:NAME` or `dir:DIR`.", metavar="SELECTOR"),
     ] = None,
     /,
     *,
-    phase: Annotated[
-        str | None, Parameter(help="Only runs in these phases.", metavar="NAME,…")
-    ] = None,
-    label: Annotated[str | None, Parameter(help="Only runs with this label.")] = None,
-    agent: Annotated[str | None, Parameter(help="Only runs of this agent.")] = None,
-    mine: Annotated[bool, Parameter(help="Only runs spawned by this session.")] = False,
-    archived: Annotated[bool, Parameter(help="Include archived runs.")] = False,
+    search: Search = EVERYTHING,
+    archived: Archived = False,
     limit: Annotated[int, Parameter(help="Show at most N runs. Default: 50.", metavar="N")] = 50,
     offset: Annotated[int, Parameter(help="Skip the newest N.", metavar="N")] = 0,
     json: Json = False,
@@ -67,38 +63,20 @@ def list_(
 
     For example:
 
-        subagents list --phase running,retry_wait
+        subagents list --dir . --phase running,retry_wait
+
+        subagents list --outcome error,timeout --since 2d
 
         subagents list tree:nightly --json
     """
-    tree = None
-    if selector is not None:
-        if selector.startswith(selectors.PHASE):
-            phase = selector.removeprefix(selectors.PHASE)
-        elif selector.startswith(selectors.TREE):
-            tree = selector.removeprefix(selectors.TREE)
-        else:
-            raise UsageError(
-                f"{selector!r} does not select several runs",
-                hint=f"one run: subagents show {selector}; several: tree:RUN or phase:NAME",
-            )
-    query = {
-        "phase": selectors.phases(phase) if phase else None,
-        "label": label,
-        "agentId": agent,
-        "requester": session() if mine else None,
-        "tree": tree,
-        "archived": 1 if archived else None,
-        "limit": limit,
-        "offset": offset or None,
-    }
+    wanted = search.query() | ({} if selector is None else selectors.query_of(selector))
+    window = {"archived": 1 if archived else None, "limit": limit, "offset": offset or None}
     with connect() as client:
-        answer = client.get("/v1/runs", query)
+        answer = client.get("/v1/runs", {**wanted, **window})
         found = read(answer, RunPage)
         is_empty = not json and not found.runs and not found.hidden
-        is_filtered = any((phase, label, agent, mine, tree, offset))
         nothing = NO_RUNS if is_empty else ""
-        if is_empty and is_filtered:
+        if is_empty and (wanted or offset):
             nothing = _nothing(client, "No run fits: subagents list")
     if json:
         output.document(answer)
@@ -143,43 +121,50 @@ def _cells(row: RunRow, now_ms: float) -> list[str]:
 
 def tree(
     run: Annotated[
-        str | None, Parameter(help="The root. Default: all runs of this session.", metavar="RUN")
+        str | None, Parameter(help="The root. Default: all that fit.", metavar="RUN")
     ] = None,
     /,
     *,
-    archived: Annotated[bool, Parameter(help="Include archived runs.")] = False,
+    search: Search = EVERYTHING,
+    archived: Archived = False,
     json: Json = False,
 ) -> int:
     """Show runs together with the runs they spawned.
+
+    The search flags are about the roots: those that no other run spawned.
 
     For example:
 
         subagents tree
 
+        subagents tree --dir . --since 1d
+
         subagents tree last --json
     """
+    wanted = search.query()
+    if run is not None and wanted:
+        raise UsageError(BOTH)
     with connect() as client:
         if run is None:
-            answer = client.get("/v1/tree", {"archived": 1} if archived else None)
+            answer = client.get("/v1/tree", {**wanted, "archived": 1 if archived else None})
             forest = read(answer, RunForest)
         else:
             answer = client.get(path_of(run.removeprefix("tree:"), "/tree"))
             forest = RunForest(roots=[read(answer, RunNode)])
         roots = forest.roots
         if not json and not roots and not forest.hidden:
-            none = f"No runs of {session()}. Those of all sessions: subagents list"
-            output.note(_nothing(client, none))
+            output.note(_nothing(client, "No tree fits: subagents tree, or: subagents list"))
     if json:
         output.document(answer)
         return EXIT_OK
     _say_hidden(forest.hidden)
     if forest.left_out:
-        output.note(f"{forest.left_out:,} older runs are not shown: subagents list --mine")
-    lines = [each for root in roots for each in render.tree_lines(root)]
-    for each in render.aligned(lines):
+        output.note(f"{forest.left_out:,} older runs are not shown: --since, --until, or list")
+    columns = output.columns()
+    for each in render.tree_rows(roots, columns):
         icon = output.styled(render.icon(each.state), each.state)
-        text = harmless(f"{each.name}  {each.text}")
-        sys.stdout.write(f"{each.indent}{icon} {text}\n")
+        room = None if columns is None else columns - output.cells_wide(each.indent) - 2
+        sys.stdout.write(f"{each.indent}{icon} {output.within(harmless(each.text), room)}\n")
     return EXIT_OK
 
 
@@ -356,14 +341,22 @@ def timeline(run: Run, /, *, json: Json = False) -> int:
         output.document({"runId": page.run_id, "events": raw, "nextSeq": None})
         return EXIT_OK
     start_ms = milliseconds_of(events[0].occurred_at) or 0 if events else 0
-    room = EVENT_TEXT_CHARS_MAX
-    if output.is_tty():
-        room = max(20, shutil.get_terminal_size().columns - EVENT_COLUMNS)
-    for event in events:
-        at = f"+{((milliseconds_of(event.occurred_at) or 0) - start_ms) / 1000:.3f}s"
-        phase = "(stale)" if event.stale else event.phase or ""
-        text = one_line(_event_text(event.data), chars_max=room)
-        output.line(f"{at:>11}  {event.seq:>3}  {phase:<17}  {event.type:<20}  {text}".rstrip())
+    rows = [
+        (
+            f"+{((milliseconds_of(event.occurred_at) or 0) - start_ms) / 1000:.3f}s",
+            str(event.seq),
+            "(stale)" if event.stale else event.phase or "",
+            event.type,
+            one_line(_event_text(event.data), chars_max=EVENT_TEXT_CHARS_MAX),
+        )
+        for event in events
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    columns = output.columns()
+    for at, seq, phase, name, text in rows:
+        known = (at.rjust(widths[0]), seq.rjust(widths[1]), phase.ljust(widths[2]))
+        whole = "  ".join((*known, name.ljust(widths[3]), text)).rstrip()
+        output.line(output.within(whole, columns))
     return EXIT_OK
 
 

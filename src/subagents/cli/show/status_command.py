@@ -7,10 +7,11 @@ from subagents.api.wire.run_answers import RunStatus
 from subagents.api.wire.wire_struct import milliseconds_of, read
 from subagents.cli import output
 from subagents.cli.connection import connect, warn_of_refusal
-from subagents.cli.flags import Json, Runs
+from subagents.cli.flags import Json, SomeRuns
 from subagents.cli.runs import selectors
-from subagents.cli.runs.selectors import path_of
+from subagents.cli.runs.selectors import NONE_ACTIVE, path_of
 from subagents.cli.show import render
+from subagents.cli.show.search_flags import BOTH, EVERYTHING, Search
 from subagents.errors import EXIT_OK, UsageError
 from subagents.text import duration, one_line
 
@@ -18,24 +19,35 @@ LINE_CHARS_MAX: Final = 200
 PART_CHARS_MAX: Final = 120
 
 
-def status(*runs: Runs, json: Json = False) -> int:
+def status(*runs: SomeRuns, search: Search = EVERYTHING, json: Json = False) -> int:
     """Show what runs are doing now: state, time, tokens and last activity.
+
+    Without a run: all that have not ended and fit the search.
 
     For example:
 
-        subagents status last
+        subagents status
+
+        subagents status --dir . --agent claude
 
         subagents status tests lint --json
     """
-    if not runs:
-        raise UsageError("name at least one run", hint="subagents status last")
+    wanted = search.query()
+    if runs and wanted:
+        raise UsageError(BOTH)
     with connect() as client:
-        answers = [client.get(path_of(each, "/status")) for each in selectors.expand(client, runs)]
+        if runs:
+            names = selectors.expand(client, runs)
+        else:
+            names = [row.run_id for row in selectors.listed(client, selectors.AT_WORK | wanted)]
+        answers = [client.get(path_of(each, "/status")) for each in names]
         if not json:
             warn_of_refusal(client)
     if json:
         output.document(answers[0] if len(runs) == 1 == len(answers) else {"runs": answers})
         return EXIT_OK
+    if not answers:
+        output.note(NONE_ACTIVE)
     now_ms = time.time() * 1000
     for answer in answers:
         found = read(answer, RunStatus)

@@ -6,7 +6,7 @@ whole screen: the table stays where it was when it ends.
 
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Annotated, Final, Protocol
 
@@ -18,9 +18,9 @@ from subagents.cli import output
 from subagents.cli.connection import connect, persistently
 from subagents.cli.flags import Json, SomeRuns
 from subagents.cli.runs import selectors
+from subagents.cli.show.search_flags import BOTH, EVERYTHING, Search
 from subagents.cli.show.watch_frame import HEADERS, Frame, place
-from subagents.client.client import Client, Document, segment
-from subagents.domain.run.run import SETTLED, Phase
+from subagents.client.client import Client, Document, Query, segment
 from subagents.errors import EXIT_OK, NotFound, UsageError
 from subagents.text import iso, one_line, parse_duration
 
@@ -30,7 +30,6 @@ LINES_SPARE: Final = 4
 NEWEST: Final = 50
 ROWS_PLAIN_MAX: Final = 200
 """Where there is no terminal whose height counts."""
-AT_WORK: Final = ",".join(phase for phase in Phase if phase not in SETTLED)
 
 
 class Screen(Protocol):
@@ -45,8 +44,15 @@ class Screen(Protocol):
 class Watched:
     """Which runs are watched, and what is known of those that are over."""
 
-    def __init__(self, client: Client, given: Sequence[str]) -> None:
+    def __init__(
+        self, client: Client, given: Sequence[str], search: Mapping[str, str] | None = None
+    ) -> None:
         """Look the runs up once.
+
+        Args:
+            client: Of the daemon.
+            given: Selectors; none = all that fit the search.
+            search: Parameters of ``/v1/runs``.
 
         Raises:
             NotFound: One of them does not exist.
@@ -55,6 +61,7 @@ class Watched:
         self._trees = [each for each in given if each.startswith(selectors.TREE)]
         single = [each for each in given if each not in self._trees]
         self._all = not given
+        self._search = {**(search or {})}
         self._began_ms = time.time() * 1000
         self._followed: dict[str, RunRow] = {}
         self._over: dict[str, RunStatus] = {}
@@ -82,9 +89,10 @@ class Watched:
         for tree in self._trees:
             yield from selectors.rows(self._client, tree)
         if self._all:
-            yield from selectors.listed(self._client, {"phase": AT_WORK})
+            yield from selectors.listed(self._client, selectors.AT_WORK | self._search)
             # What began and ended between two looks.
-            newest = read(self._client.get("/v1/runs", {"limit": NEWEST}), RunPage).runs
+            query: Query = {**self._search, "limit": NEWEST}
+            newest = read(self._client.get("/v1/runs", query), RunPage).runs
             yield from (
                 row for row in newest if (milliseconds_of(row.created_at) or 0) >= self._began_ms
             )
@@ -172,6 +180,7 @@ def rows_max() -> int:
 
 def watch(
     *runs: SomeRuns,
+    search: Search = EVERYTHING,
     interval: Annotated[
         str, Parameter(help="Time between two updates. Default: 1s.", metavar="DURATION")
     ] = "1s",
@@ -181,24 +190,27 @@ def watch(
     """Watch runs live until all of them have ended.
 
     Runs that need you come first, then failures, then runs at work. Without a run, watch all
-    active runs and those spawned in the meantime.
+    active runs that fit the search, and those spawned in the meantime.
 
     For example:
 
-        subagents watch
+        subagents watch --dir .
 
         subagents watch tree:nightly --interval 5s
     """
+    wanted = search.query()
+    if runs and wanted:
+        raise UsageError(BOTH)
     pause_ms = parse_duration(interval, field="--interval")
     if pause_ms < INTERVAL_MS_MIN:
         raise UsageError(
             f"--interval must be {INTERVAL_MS_MIN}ms or more", details={"field": "--interval"}
         )
     with connect() as client:
-        watched = persistently(lambda: Watched(client, runs))
+        watched = persistently(lambda: Watched(client, runs, wanted))
         frame = persistently(lambda: watched.frame(rows_max()))
         if not frame.shown and not json:
-            output.note("No active runs. To see ended ones: subagents list")
+            output.note(selectors.NONE_ACTIVE)
             return EXIT_OK
         if once:
             if json:

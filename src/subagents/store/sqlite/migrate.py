@@ -7,7 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from subagents.errors import CorruptState
-from subagents.store.sqlite.migrated_state import in_values
+from subagents.store.sqlite.migrated_state import in_values, outcome_of, project_of, tags_of
 
 
 @cache
@@ -42,6 +42,8 @@ def migrate(connection: sqlite3.Connection, path: Path, *, to: int | None = None
         _copy(connection, kept)
     odd: list[str] = []
     connection.create_function("in_values", 2, _reporting(odd, in_values))
+    for read in (project_of, tags_of, outcome_of):
+        connection.create_function(read.__name__, 1, read)
     for number, _, script in steps:
         if current < number <= newest:
             try:

@@ -1,7 +1,8 @@
-"""Migration 3: what a run stored as fields of its own becomes fields of small values.
+"""Migrations 3 and 6, as far as SQL cannot do them.
 
-It works on JSON alone and knows the names of then, not today's classes: those may change again, and
-this step has to go on giving what migration 4 will expect.
+3: what a run stored as fields of its own becomes fields of small values. 6: what lists find a run
+by becomes columns. They work on JSON alone and know the names of then, not today's classes: those
+may change again, and a step has to go on giving what the next one expects.
 """
 
 from collections.abc import Mapping
@@ -133,3 +134,35 @@ def _put(into: dict[str, object], path: tuple[str, ...], *, value: object) -> No
             raise TypeError(f"{name!r} is no object")
         into = below
     into[last] = value
+
+
+def project_of(origin: object) -> str | None:
+    """Migration 6: the directory of a run's project; None for what cannot be read."""
+    worktree = _text_at(origin, "resolved", "worktree", "origin")
+    return _text_at(origin, "resolved", "cwd") if worktree is None else worktree
+
+
+def tags_of(origin: object) -> str | None:
+    """Migration 6: a JSON list of its tags; None = it has none."""
+    tags = _at(origin, "spec", "tags")
+    return _encode(tags).decode() if tags else None
+
+
+def outcome_of(state: object) -> str | None:
+    """Migration 6: the status of its outcome; None = it has none yet."""
+    return _text_at(state, "conclusion", "outcome", "status")
+
+
+def _text_at(document: object, *path: str) -> str | None:
+    found = _at(document, *path)
+    return found if isinstance(found, str) else None
+
+
+def _at(document: object, *path: str) -> object:
+    try:
+        found = msgspec.json.decode(document) if isinstance(document, bytes) else None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None  # damaged: found when it is read
+    for name in path:
+        found = found.get(name) if isinstance(found, dict) else None
+    return found

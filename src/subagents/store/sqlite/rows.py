@@ -34,7 +34,6 @@ from subagents.ports import (
     Lease,
     OutboxEntry,
     RememberedKey,
-    RunFilter,
 )
 
 Row: TypeAlias = tuple[object, ...]
@@ -113,14 +112,25 @@ def run_row_from(row: Row) -> Run:
         msgspec.DecodeError: Its columns do not hold a run.
     """
     number, run_id, seq, phase, label, agent_id, requester, parent, session, is_over, *rest = row
-    keeps_session, created, ended, archived, origin, state, origin_sum, state_sum = rest
+    keeps_session, created, ended, archived, origin, state, origin_sum, state_sum, *found_by = rest
     names = (run_id, label, agent_id, requester, parent, session)
     verify(origin_sum, number, *names, keeps_session, created, origin)
     verify(state_sum, run_id, seq, phase, is_over, ended, archived, state)
     run = run_from(_bytes(origin), _bytes(state))
     if run.id != run_id:
         raise ValueError(f"it is the state of {run.id}")
+    if found_by != [*_found_by(run), _outcome_of(run)]:
+        raise ValueError("its directory, tags or outcome are not those of the run")
     return run
+
+
+def _found_by(run: Run) -> Row:
+    """Directory and tags."""
+    return run.resolved.project, _encode(run.spec.tags).decode() if run.spec.tags else None
+
+
+def _outcome_of(run: Run) -> str | None:
+    return None if run.outcome is None else run.outcome.status.value
 
 
 def inserted(number: int, run: Run) -> Row:
@@ -130,10 +140,10 @@ def inserted(number: int, run: Run) -> Row:
     keeps_session, created = int(run.resolved.mode is Mode.SESSION), run.times.created_at_ms
     origin = origin_of(run)
     origin_sum = checksum(number, *names, keeps_session, created, origin)
-    seq, phase, is_over, ended, archived, state, state_sum, _ = updated(run)
+    seq, phase, is_over, ended, archived, state, state_sum, outcome, _ = updated(run)
     return (
         *(number, run.id, seq, phase, *names[1:], is_over, keeps_session, created, ended),
-        *(archived, origin, state, origin_sum, state_sum),
+        *(archived, origin, state, origin_sum, state_sum, *_found_by(run), outcome),
     )
 
 
@@ -148,12 +158,12 @@ def updated(run: Run) -> Row:
         run.times.archived_at_ms,
         state_of(run),
     )
-    return (*state[1:], run.id)
+    return (*state[1:], _outcome_of(run), run.id)
 
 
 def origin_updated(number: int, run: Run) -> Row:
     """Parameters of ``update_origin``."""
-    *_, origin, _, origin_sum, _ = inserted(number, run)
+    *_, origin, _, origin_sum, _, _, _, _ = inserted(number, run)
     return (origin, origin_sum, run.id)
 
 
@@ -298,31 +308,6 @@ APPLIED: Final = Kind(applied_from, lambda row: (str(row[1]),), lambda row: row[
 EFFECT: Final = Kind(effect_from, lambda row: (str(row[0]),), lambda row: row[0])
 LEASE: Final = Kind(lease_from, lambda row: (str(row[0]),), lambda row: row[0])
 MESSAGE: Final = Kind(inbox_row_from, lambda row: (str(row[1]),), lambda row: row[3])
-
-
-def selection(where: RunFilter) -> str:
-    """The statement that finds these runs by an index instead of reading every run there is."""
-    if where.label is not None:
-        return "select_runs_labelled"
-    if where.requester_run is not None:
-        return "select_runs_of_parent"
-    if where.requester is not None:
-        return "select_runs_of_requester"
-    return "select_runs"
-
-
-def filters(where: RunFilter) -> tuple[object, ...]:
-    """The parameters that all those statements have in common."""
-    phases = None if where.phases is None else msgspec.json.encode(where.phases).decode()
-    return (
-        where.requester,
-        where.requester_run,
-        phases,
-        where.label,
-        where.agent_id,
-        where.archived,
-        where.ended_after_ms,
-    )
 
 
 def _int(value: object) -> int:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 
@@ -40,6 +40,7 @@ from subagents.store.sqlite import rows
 from subagents.store.sqlite.disk_reserve import DiskReserve
 from subagents.store.sqlite.identity import APPLICATION_ID, read_only, require_ours, ways_out
 from subagents.store.sqlite.migrate import migrate, migrations, version_of
+from subagents.store.sqlite.run_query import mentions, narrowed
 from subagents.store.sqlite.statements import statements
 from subagents.store.sqlite.wal_mark import WalMark
 from subagents.text import counted
@@ -47,6 +48,7 @@ from subagents.text import counted
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Parameters: TypeAlias = Sequence[object] | Mapping[str, object]
 
 READERS_MAX: Final = 4
 """More would only wait for the same two cores."""
@@ -100,7 +102,7 @@ _INDEX_ONLY: Final = re.compile(
     r"row \d+ missing from index|wrong # of entries in index|non-unique entry in index"
     r"|row \d+ values differ from index"
 )
-_PLACE: Final = re.compile(r"\?\d*")
+_PLACE: Final = re.compile(r"\?\d*|:\w+")
 _NO_TEXT: Final = "Could not decode to UTF-8"
 
 
@@ -584,6 +586,7 @@ class SqliteStore:
                 return self._readers.get(timeout=BUSY_TIMEOUT_MS / 1000)
             connection = self._connect()
             connection.execute("PRAGMA query_only = ON")
+            connection.create_function("mentions", 3, mentions, deterministic=True)
             connection.execute(f"PRAGMA cache_size = -{READER_CACHE_KB}")
         except queue.Empty as error:
             raise StoreUnavailable("all readers of the database are busy") from error
@@ -592,22 +595,28 @@ class SqliteStore:
             raise self._opening_failed(error) from error
         return connection
 
-    def _all(self, name: str, parameters: Sequence[object] = ()) -> list[rows.Row]:
+    def _all(self, name: str, parameters: Parameters = ()) -> list[rows.Row]:
+        return self._fetched(self._sql[name], parameters)
+
+    def _fetched(self, statement: str, parameters: Parameters) -> list[rows.Row]:
         with self._reader() as connection:
             try:
-                return connection.execute(self._sql[name], parameters).fetchall()
+                return connection.execute(statement, parameters).fetchall()
             except sqlite3.OperationalError as error:
                 if _NO_TEXT not in str(error):
                     raise
             with _lenient(connection):
-                return connection.execute(self._sql[name], parameters).fetchall()
+                return connection.execute(statement, parameters).fetchall()
 
-    def _read(self, name: str, kind: rows.Kind[T], parameters: Sequence[object] = ()) -> list[T]:
+    def _read(self, name: str, kind: rows.Kind[T], parameters: Parameters = ()) -> list[T]:
+        return self._rows(self._sql[name], kind, parameters)
+
+    def _rows(self, statement: str, kind: rows.Kind[T], parameters: Parameters) -> list[T]:
         """What the rows say; the damaged ones are set aside and left out."""
         while True:
             found: list[T] = []
             bad: list[SetAside] = []
-            for row in self._all(name, parameters):
+            for row in self._fetched(statement, parameters):
                 try:
                     found.append(kind.read(row))
                 except rows.DAMAGE as error:
@@ -678,13 +687,14 @@ class SqliteStore:
 
     def runs(self, where: RunFilter) -> Sequence[Run]:
         """See ``ports.Store.runs``."""
-        parameters = (*rows.filters(where), where.limit, where.offset)
-        return self._read(rows.selection(where), rows.RUN, parameters)
+        statement, parameters = narrowed(self._sql["select_runs"], where)
+        window = {"limit": where.limit, "offset": where.offset}
+        return self._rows(statement, rows.RUN, {**parameters, **window})
 
     def count(self, where: RunFilter) -> int:
         """How many runs the filter matches, without its window."""
         with self._reader() as connection:
-            row = connection.execute(self._sql["count_runs"], rows.filters(where)).fetchone()
+            row = connection.execute(*narrowed(self._sql["count_runs"], where)).fetchone()
         return int(row[0])
 
     def find(self, prefix: str) -> Sequence[RunId]:

@@ -22,12 +22,12 @@ UPDATE node SET owner = owner WHERE id = 1;
 -- name: insert_run
 INSERT INTO run (number, run_id, seq, phase, label, agent_id, requester, requester_run, session_key,
                  is_over, keeps_session, created_at_ms, ended_at_ms, archived_at_ms, origin, state,
-                 origin_checksum, state_checksum)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+                 origin_checksum, state_checksum, directory, tags, outcome)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: update_run
 UPDATE run SET seq = ?, phase = ?, is_over = ?, ended_at_ms = ?, archived_at_ms = ?, state = ?,
-               state_checksum = ?
+               state_checksum = ?, outcome = ?
 WHERE run_id = ?;
 
 -- name: insert_event
@@ -149,68 +149,16 @@ DELETE FROM idempotency WHERE created_at_ms <= ?;
 SELECT * FROM run WHERE run_id = ? AND run_id NOT IN (SELECT name FROM set_aside);
 
 -- name: select_runs
--- Each filter is off when its parameter is NULL; phases are a JSON list.
+-- run_query.py puts its conditions in the place of TRUE.
 SELECT * FROM run
-WHERE (?1 IS NULL OR requester = ?1)
-  AND (?2 IS NULL OR requester_run = ?2)
-  AND (?3 IS NULL OR phase IN (SELECT value FROM json_each(?3)))
-  AND (?4 IS NULL OR label = ?4)
-  AND (?5 IS NULL OR agent_id = ?5)
-  AND (?6 OR archived_at_ms IS NULL)
-  AND (?7 IS NULL OR ended_at_ms >= ?7)
+WHERE TRUE
   AND run_id NOT IN (SELECT name FROM set_aside)
 ORDER BY created_at_ms DESC, rowid DESC
-LIMIT ?8 OFFSET ?9;
-
--- name: select_runs_labelled
--- The same, for a filter with a label: a condition that can be off cannot use an index.
-SELECT * FROM run
-WHERE label = ?4
-  AND (?1 IS NULL OR requester = ?1)
-  AND (?2 IS NULL OR requester_run = ?2)
-  AND (?3 IS NULL OR phase IN (SELECT value FROM json_each(?3)))
-  AND (?5 IS NULL OR agent_id = ?5)
-  AND (?6 OR archived_at_ms IS NULL)
-  AND (?7 IS NULL OR ended_at_ms >= ?7)
-  AND run_id NOT IN (SELECT name FROM set_aside)
-ORDER BY created_at_ms DESC, rowid DESC
-LIMIT ?8 OFFSET ?9;
-
--- name: select_runs_of_parent
-SELECT * FROM run
-WHERE requester_run = ?2
-  AND (?1 IS NULL OR requester = ?1)
-  AND (?3 IS NULL OR phase IN (SELECT value FROM json_each(?3)))
-  AND (?4 IS NULL OR label = ?4)
-  AND (?5 IS NULL OR agent_id = ?5)
-  AND (?6 OR archived_at_ms IS NULL)
-  AND (?7 IS NULL OR ended_at_ms >= ?7)
-  AND run_id NOT IN (SELECT name FROM set_aside)
-ORDER BY created_at_ms DESC, rowid DESC
-LIMIT ?8 OFFSET ?9;
-
--- name: select_runs_of_requester
-SELECT * FROM run
-WHERE requester = ?1
-  AND (?2 IS NULL OR requester_run = ?2)
-  AND (?3 IS NULL OR phase IN (SELECT value FROM json_each(?3)))
-  AND (?4 IS NULL OR label = ?4)
-  AND (?5 IS NULL OR agent_id = ?5)
-  AND (?6 OR archived_at_ms IS NULL)
-  AND (?7 IS NULL OR ended_at_ms >= ?7)
-  AND run_id NOT IN (SELECT name FROM set_aside)
-ORDER BY created_at_ms DESC, rowid DESC
-LIMIT ?8 OFFSET ?9;
+LIMIT :limit OFFSET :offset;
 
 -- name: count_runs
 SELECT count(*) FROM run
-WHERE (?1 IS NULL OR requester = ?1)
-  AND (?2 IS NULL OR requester_run = ?2)
-  AND (?3 IS NULL OR phase IN (SELECT value FROM json_each(?3)))
-  AND (?4 IS NULL OR label = ?4)
-  AND (?5 IS NULL OR agent_id = ?5)
-  AND (?6 OR archived_at_ms IS NULL)
-  AND (?7 IS NULL OR ended_at_ms >= ?7)
+WHERE TRUE
   AND run_id NOT IN (SELECT name FROM set_aside);
 
 -- name: find_runs
