@@ -16,7 +16,7 @@ _COPY: Final = {
               SELECT NULL, {id}, seq, phase, label, agent_id, requester, requester_run,
               {replaced_session_key}, is_over, keeps_session, created_at_ms - ?3,
               ended_at_ms - ?3, archived_at_ms, {blob_origin}, {blob_state}, NULL, NULL,
-              directory, tags, outcome FROM run
+              directory, tags, outcome, plan FROM run
               WHERE run_id = ?1""",
     "journal": """INSERT INTO journal
                   SELECT NULL, (SELECT number FROM run WHERE run_id = ?2), {id}, seq,

@@ -41,7 +41,15 @@ NAMED_IN_THE_SPEC += [
 NAMED_IN_THE_SPEC += ["inbox", "attention", "init", "demo", "doctor", "serve", "up", "down"]
 NAMED_IN_THE_SPEC += ["report", "progress", "notify", "ask"]
 NAMED_IN_THE_SPEC += ["agents stats", "agents suggest"]
-NAMED_IN_THE_SPEC += ["plan run", "agents list", "agents show", "config show", "config validate"]
+NAMED_IN_THE_SPEC += [
+    "plan run",
+    "plan list",
+    "plan show",
+    "plan wait",
+    "plan cancel",
+    "plan retry",
+]
+NAMED_IN_THE_SPEC += ["agents list", "agents show", "config show", "config validate"]
 NAMED_IN_THE_SPEC += ["config schema", "db check", "db backup", "db repair"]
 NAMED_IN_THE_SPEC += ["service install", "service uninstall"]
 NAMED_IN_THE_SPEC += ["mcp", "mcp install", "mcp uninstall", "mcp config", "mcp plugin"]

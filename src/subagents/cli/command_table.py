@@ -26,7 +26,12 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
     "Delegate": (
         Command("run", "runs.run_commands:run", "Run a task, wait for it and print its result"),
         Command("spawn", "runs.run_commands:spawn", "Start a run and print its id"),
-        Command("plan run", "runs.run_commands:plan", "Start all runs of a file, or none"),
+        Command("plan run", "runs.plan_commands:run", "Start all runs of a file, or none"),
+        Command("plan list", "runs.plan_commands:list_", "List plans, newest first"),
+        Command("plan show", "runs.plan_commands:show", "Show how a plan stands"),
+        Command("plan wait", "runs.plan_commands:wait", "Wait for a plan, print its results"),
+        Command("plan cancel", "runs.plan_commands:cancel", "Cancel what is left of a plan"),
+        Command("plan retry", "runs.plan_commands:retry", "Start what failed of a plan again"),
         Command("continue", "runs.session_commands:continue_", "Continue an ended run's session"),
         Command("attach", "runs.attach:attach", "Follow a session and type into it"),
         Command("wait", "runs.wait_commands:wait", "Wait for runs and print their results"),

@@ -33,6 +33,7 @@ Commands that take several runs (list, wait, status, watch, pause, resume, cance
 
   tree:RUN        a run and everything it spawned
   phase:NAME      all runs in a phase, or in several: phase:queued,running
+  plan:NAME       all runs of a plan, by its name or id
   tag:NAME        all runs with a tag
   dir:DIR         all runs that work in a directory or below it: dir:.
 
@@ -75,6 +76,7 @@ PLANS: Final = """\
 Plan files: start many runs at once, or none (subagents plan run FILE)
 
     # nightly.toml
+    name = "nightly"                                        # without it, as the file is called
     budget = { max_tokens = 500000, max_cost_usd = 2.5 }    # of all runs together; optional
 
     [[runs]]
@@ -87,6 +89,15 @@ Plan files: start many runs at once, or none (subagents plan run FILE)
     task = "sort -n lines.txt"
     depends_on = ["count"]
     retry_count = 2
+    env = { LC_ALL = "C" }                                  # for this run alone
+
+A plan has an id (that of its first run). By its id, its name or `last`:
+
+  subagents plan show nightly       how each step stands
+  subagents plan wait nightly       wait for it, print the results
+  subagents plan retry nightly      start again what failed, and what waited for it
+  subagents plan cancel nightly     end what has not ended
+  subagents list plan:nightly       all its runs
 
 YAML and JSON work as well, in snake_case or camelCase. All fields:
 

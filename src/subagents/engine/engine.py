@@ -69,6 +69,7 @@ class Engine:
         self.spawn = parts.spawner.spawn
         self.spawn_batch = parts.spawner.spawn_batch
         self.retry = parts.spawner.retry
+        self.plans = parts.plans
         self.send = parts.sessions.send
         self.cancel = parts.control.cancel
         self.interrupt = parts.control.interrupt

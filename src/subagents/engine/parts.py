@@ -29,6 +29,7 @@ from subagents.engine.runs.control import Control
 from subagents.engine.runs.emergency_stops import EmergencyStops
 from subagents.engine.runs.feed import Feed
 from subagents.engine.runs.grants import ProofOf, no_proof_needed
+from subagents.engine.runs.plans import Plans
 from subagents.engine.runs.queries import Queries
 from subagents.engine.runs.sessions import Sessions
 from subagents.engine.runs.spawn import Spawner
@@ -170,6 +171,7 @@ class Parts:
             proof_of=given.proof_of,
             environments=given.environments,
         )
+        self.plans = Plans(self.queries, self.spawner)
         self.sessions = Sessions(kernel, self.queries, self.control, self.spawner)
         self.sweep = Sweep(
             kernel,

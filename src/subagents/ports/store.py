@@ -136,6 +136,10 @@ class RunFilter(Value, frozen=True):
     requester_run: RunId | None = None
     top: bool = False
     """Only those that no other run spawned."""
+    plan: str | None = None
+    """Only the steps of this plan."""
+    plans: bool = False
+    """Only the first step of each plan."""
     below: RunId | None = None
     """This run and all its descendants."""
     phases: tuple[Phase, ...] | None = None

@@ -22,7 +22,7 @@ from subagents.domain.run.run import (
     Phase,
     Run,
 )
-from subagents.domain.run.spec import Mode, Resolved, RunSpec
+from subagents.domain.run.spec import Mode, PlanStep, Resolved, RunSpec
 from subagents.domain.run.values import (
     MessageId,
     RunId,
@@ -583,6 +583,26 @@ def runs_are_found_by_what_people_remember_of_them(place: StorePlace) -> None:
 
         store.commit(Batch(runs={runs[2].id: over(runs[2])}))
         expect("an outcome of now", found=ids(RunFilter(outcomes=(Status.OK,))), wanted=[3, 2])
+
+
+@SUITE.behaviour("store:plans")
+def the_steps_of_a_plan_are_found_by_its_id(place: StorePlace) -> None:
+    runs = [a_run(n) for n in range(1, 5)]
+    for at, (number, plan) in enumerate(((0, 0), (1, 0), (2, 2))):
+        step = PlanStep(plan=runs[plan].id, position=at, name="nightly")
+        resolved = replace(runs[number].resolved, step=step)
+        runs[number] = replace(runs[number], resolved=resolved)
+    with closing(opened(place)) as store:
+        store.commit(spawned(*runs))
+
+        def ids(where: RunFilter) -> list[int]:
+            return [int(run.id[2:]) for run in store.runs(where)]
+
+        expect("its steps", found=ids(RunFilter(plan=runs[0].id)), wanted=[2, 1])
+        expect("the other's", found=ids(RunFilter(plan=runs[2].id)), wanted=[3])
+        expect("no plan", found=ids(RunFilter(plan=runs[3].id)), wanted=[])
+        expect("all plans", found=ids(RunFilter(plans=True)), wanted=[3, 1])
+        expect("they are read back", found=store.run(runs[1].id), wanted=runs[1])
 
 
 def _searched(run: Run, *, task: str = "", tags: tuple[str, ...] = (), cwd: str = "/") -> Run:

@@ -160,3 +160,31 @@ def test_a_budget_of_a_plan_limits_tokens_and_cost_alone(
     with pytest.raises(UsageError, match="budget") as refused:
         read_plan(plan(tmp_path, "p.toml", f'budget = {budget}\n[[runs]]\ntask = "x"\n'))
     assert told in refused.value.message
+
+
+@pytest.mark.requirement("cli:plan-file", "plan:environment")
+def test_a_plan_has_a_name_and_its_runs_have_variables(tmp_path: Path) -> None:
+    runs = '[[runs]]\ntask = "x"\nenv = { A = "1" }\n[[runs]]\ntask = "y"\n'
+    unnamed = read_plan(plan(tmp_path, "nightly.toml", runs))
+    named = read_plan(plan(tmp_path, "p.toml", f'name = "weekly"\n{runs}'))
+
+    assert (unnamed.name, named.name) == ("nightly", "weekly")
+    assert named.environments == ({"A": "1"}, {})
+    assert read_plan(plan(tmp_path, "q.toml", '[[runs]]\ntask = "x"\n')).environments == ()
+
+
+@pytest.mark.requirement("cli:plan-file")
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('nmae = "x"\n', "did you mean 'name'?"),
+        ("name = 7\n", "name must be a text of 1 to 80 characters"),
+        ('[[runs]]\ntask = "x"\nenv = { A = 1 }\n', "runs[0].env must be a table of texts"),
+        ('[[runs]]\ntask = "x"\nenv = { "A=B" = "1" }\n', "runs[0].env"),
+    ],
+)
+def test_a_wrong_name_or_variable_of_a_plan_is_named(tmp_path: Path, text: str, told: str) -> None:
+    runs = "" if "runs" in text else '[[runs]]\ntask = "x"\n'
+    with pytest.raises(UsageError) as refused:
+        read_plan(plan(tmp_path, "p.toml", text + runs))
+    assert told in refused.value.message

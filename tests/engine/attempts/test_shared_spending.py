@@ -22,6 +22,7 @@ from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.spec import Budget, RunSpec
 from subagents.domain.run.values import RunId, replace
 from subagents.engine.attempts.shared_spending import local_day
+from subagents.engine.runs.spawn import PlanAsked
 from subagents.errors import Forbidden
 from subagents.ports import RunFilter
 
@@ -183,7 +184,7 @@ def test_the_runs_of_a_plan_share_its_budget_with_what_they_spawn(tmp_path: Path
                 requester=ME,
                 settings=world.settings,
                 cwd=str(tmp_path),
-                plan=Budget(max_tokens=1_000),
+                plan=PlanAsked(budget=Budget(max_tokens=1_000)),
             )
         )
         first, second, third = [each.run.id for each in receipts]

@@ -44,13 +44,13 @@ def test_a_run_that_continues_a_session_has_what_was_given_to_the_one_before(
     files.keep([first.id], earlier)
     drafts = [draft("r-1", previous=first), draft("r-2"), draft("r-3", "command")]
 
-    kept = asyncio.run(environments(files).keep(drafts, BROUGHT))
+    kept = asyncio.run(environments(files).keep(drafts, [BROUGHT] * 3))
 
     assert [each.spawned.run_id for each in kept] == ["r-1", "r-2", "r-3"]
     assert files.read(RunId("r-1")) == CallerEnvironment(given={**earlier.given, **BROUGHT.given})
     assert files.read(RunId("r-2")) == CallerEnvironment(given=BROUGHT.given)
     assert files.read(RunId("r-3")) == BROUGHT
-    (alone,) = asyncio.run(environments(files).keep([draft("r-4", previous=first)], None))
+    (alone,) = asyncio.run(environments(files).keep([draft("r-4", previous=first)], ()))
     assert alone.spawned.resolved.caller_env == ("OLD", "TOKEN")
 
 
@@ -60,5 +60,7 @@ def test_what_cannot_be_kept_for_one_is_kept_for_none(tmp_path: Path) -> None:
     files.keep([RunId("r-2")], BROUGHT)  # in the way
 
     with pytest.raises(StoreUnavailable, match="nothing was stored"):
-        asyncio.run(environments(files).keep([draft("r-1", "command"), draft("r-2")], BROUGHT))
+        asyncio.run(
+            environments(files).keep([draft("r-1", "command"), draft("r-2")], [BROUGHT] * 2)
+        )
     assert list(tmp_path.iterdir()) == []

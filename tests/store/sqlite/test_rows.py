@@ -70,8 +70,8 @@ def test_the_columns_that_are_looked_for_say_what_the_run_says(phase: Phase) -> 
 def test_columns_that_hold_no_run_are_refused() -> None:
     run = Life.begin().run
 
-    *before, origin, state, _, _, directory, tags, outcome = rows.inserted(7, run)
-    rest = (None, None, directory, tags, outcome)
+    *before, origin, state, _, _, directory, tags, outcome, plan = rows.inserted(7, run)
+    rest = (None, None, directory, tags, outcome, plan)
     for row in ((*before, b"{}", state, *rest), (*before, origin, b"[]", *rest)):
         with pytest.raises(msgspec.DecodeError):
             rows.run_row_from(row)
@@ -128,10 +128,10 @@ def test_a_row_of_the_inbox_is_its_message_and_what_became_of_it() -> None:
 def test_a_row_found_by_what_its_run_does_not_say_is_refused() -> None:
     row = rows.inserted(7, in_phase(Phase.COMPLETED).run)
 
-    for at in (-3, -2, -1):
+    for at in (-4, -3, -2, -1):
         changed = [*row]
         changed[at] = "something else"
-        with pytest.raises(ValueError, match="directory, tags or outcome"):
+        with pytest.raises(ValueError, match="directory, tags, outcome or plan"):
             rows.run_row_from(tuple(changed))
 
 

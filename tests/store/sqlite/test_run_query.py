@@ -34,6 +34,8 @@ def plan(path: Path, where: RunFilter) -> str:
         (RunFilter(requester=ME), "run_requester"),
         (RunFilter(requester=ME, requester_run=RUN), "run_parent"),
         (RunFilter(requester=ME, label="job"), "run_label"),
+        (RunFilter(plan="r-1"), "run_plan"),
+        (RunFilter(plans=True), "run_plans"),
         (RunFilter(requester=ME, label="job", below=RUN), "sqlite_autoindex_run_1 (run_id=?)"),
     ],
 )

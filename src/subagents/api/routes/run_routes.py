@@ -48,6 +48,7 @@ TIMELINE_LIMIT_MAX: Final = 1000
 LIST: Final = (
     *SEARCH,
     word("tree", "Only this run and those below it."),
+    word("plan", "Only the steps of this plan: its id, a unique prefix of it, its name or last."),
     number("limit", "At most so many.", low=1, high=LIST_LIMIT_MAX, default=LIST_LIMIT),
     number("offset", "So many of the newest are left out.", high=OFFSET_MAX, default=0),
 )
@@ -74,6 +75,9 @@ async def list_runs(request: Request) -> Response:
         limit=number_in(query, "limit", default=LIST_LIMIT, low=1, high=LIST_LIMIT_MAX),
         offset=number_in(query, "offset", default=0, high=OFFSET_MAX),
     )
+    if "plan" in query:
+        own = None if caller.is_operator else services.queries.inbox_of(caller.session)
+        where = replace(where, plan=await services.engine.plans.resolve(query["plan"], own))
     if "tree" in query:
         where = replace(where, below=(await find_run(services, query["tree"], caller)).id)
     elif not caller.is_operator:

@@ -17,6 +17,7 @@ from subagents.api.calls.call import (
     run_of,
 )
 from subagents.api.calls.services import Services, services_of
+from subagents.api.routes.plan_routes import plan_of
 from subagents.api.wire import requests as wire
 from subagents.api.wire.run_answers import PlanReceipt
 from subagents.config.layers import Config
@@ -24,7 +25,11 @@ from subagents.domain.rules.parameter_checks import check_name
 from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.spec import IDEMPOTENCY_KEY_CHARS_MAX, Budget, RunSpec
 from subagents.domain.run.values import replace
+from subagents.engine.runs.spawn import PlanAsked, Receipt
 from subagents.errors import Forbidden, UsageError
+
+PLACE_CHARS_MAX: Final = 10
+"""Of a step's place in its plan, behind the plan's idempotency key."""
 
 
 async def spawn(request: Request) -> Response:
@@ -60,28 +65,62 @@ async def spawn_plan(request: Request) -> Response:
     config = _config_of(services, caller, body.cwd, body.config_env, body.overrides)
     with config.explaining():
         receipts = await services.engine.spawn_batch(
-            _with_default(body.specs, body.default_agent, config),
+            _keyed(
+                _with_default(body.specs, body.default_agent, config),
+                body.idempotency_key,
+            ),
             requester=caller.session,
             settings=config.settings,
             cwd=_cwd_of(body.cwd, body.specs),
             is_operator=caller.is_operator,
             ceiling=caller.ceiling,
-            plan=_plan_budget(body.budget),
-            environment=_environment_of(caller, body.environment),
+            plan=PlanAsked(name=body.name, budget=_plan_budget(body.budget)),
+            environments=_environments_of(caller, body),
         )
+    return answer(_plan_receipt(receipts, config), status=201)
+
+
+def _plan_receipt(receipts: Sequence[Receipt], config: Config) -> PlanReceipt:
     found = [
         run_building.receipt(
             each.run, warnings=(*each.warnings, *config.ignored), repeated=each.repeated
         )
         for each in receipts
     ]
-    return answer(PlanReceipt(receipts=found), status=201)
+    step = receipts[0].run.resolved.step
+    return PlanReceipt(
+        plan_id=None if step is None else step.plan,
+        name=None if step is None else step.name,
+        receipts=found,
+    )
+
+
+def _keyed(specs: Sequence[RunSpec], key: str | None) -> Sequence[RunSpec]:
+    """Each step under a key of its own, made of that of the plan."""
+    if key is None:
+        return specs
+    check_name("idempotencyKey", key, chars_max=IDEMPOTENCY_KEY_CHARS_MAX - PLACE_CHARS_MAX)
+    return [
+        spec if spec.idempotency_key is not None else replace(spec, idempotency_key=f"{key}/{at}")
+        for at, spec in enumerate(specs)
+    ]
 
 
 def _plan_budget(limit: wire.PlanLimit | None) -> Budget | None:
     if limit is None or limit == wire.PlanLimit():
         return None
     return Budget(max_tokens=limit.max_tokens, max_cost_usd=limit.max_cost_usd)
+
+
+def _environments_of(caller: Caller, body: wire.PlanBody) -> list[CallerEnvironment | None]:
+    """What the operator brings for each step: that of the step is stronger than the plan's."""
+    common = body.environment
+    found = []
+    for at in range(len(body.specs)):
+        own = body.step_environments[at] if body.step_environments else {}
+        theirs = replace(common, given={**common.given, **own}) if own else common
+        found.append(_environment_of(caller, theirs))
+    return found
 
 
 def _environment_of(caller: Caller, brought: CallerEnvironment) -> CallerEnvironment | None:
@@ -140,6 +179,21 @@ async def retry(request: Request) -> Response:
     return answer(found, status=201)
 
 
+async def retry_plan(request: Request) -> Response:
+    """POST /v1/plans/{sel}/retry: the steps that failed, and those that waited for them."""
+    services, caller = services_of(request), Caller.of(request)
+    plan = await plan_of(request)
+    config = _config_of(services, caller, plan.steps[0].resolved.project, {}, {})
+    receipts = await services.engine.plans.retry(
+        plan.id,
+        requester=caller.session,
+        settings=config.settings,
+        is_operator=caller.is_operator,
+        ceiling=caller.ceiling,
+    )
+    return answer(_plan_receipt(receipts, config), status=201)
+
+
 def _config_of(
     services: Services,
     caller: Caller,
@@ -168,5 +222,6 @@ def _config_of(
 ROUTES: Final = (
     Route("/v1/runs", spawn, methods=["POST"]),
     Route("/v1/plans", spawn_plan, methods=["POST"]),
+    Route("/v1/plans/{sel}/retry", retry_plan, methods=["POST"]),
     Route("/v1/runs/{sel}/retry", retry, methods=["POST"]),
 )

@@ -23,6 +23,7 @@ from subagents.api.routes import (
     daemon_routes,
     event_routes,
     inbox_routes,
+    plan_routes,
     run_routes,
     session_routes,
     spawn_routes,
@@ -41,6 +42,7 @@ CLIENT_GONE: Final = 499
 PARTS: Final = (
     *(
         spawn_routes,
+        plan_routes,
         run_routes,
         session_routes,
         inbox_routes,

@@ -22,6 +22,7 @@ from subagents.api.routes import (
     daemon_routes,
     event_routes,
     inbox_routes,
+    plan_routes,
     run_routes,
     session_routes,
     tool_routes,
@@ -86,6 +87,12 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ("POST", "/v1/plans"): Operation(
         body=wire.PlanBody, status=201, answers=(run_answers.PlanReceipt,)
     ),
+    ("GET", "/v1/plans"): Operation(query=plan_routes.PLANS, answers=(run_answers.PlanPage,)),
+    ("GET", "/v1/plans/{sel}"): Operation(answers=(run_answers.PlanDetail,)),
+    ("POST", "/v1/plans/{sel}/cancel"): Operation(
+        body=wire.CancelBody, is_body_optional=True, answers=(run_answers.PlanDetail,)
+    ),
+    ("POST", "/v1/plans/{sel}/retry"): Operation(status=201, answers=(run_answers.PlanReceipt,)),
     ("POST", "/v1/runs/{sel}/retry"): Operation(status=201, answers=(run_answers.SpawnReceipt,)),
     ("GET", "/v1/runs"): Operation(query=run_routes.LIST, answers=(run_answers.RunPage,)),
     ("GET", "/v1/tree"): Operation(query=run_routes.TREE, answers=(run_answers.RunForest,)),

@@ -34,6 +34,7 @@ from subagents.domain.run.run import (
 from subagents.domain.run.spec import (
     BATCH_RUNS_MAX,
     COST_USD_MAX,
+    PLAN_NAME_CHARS_MAX,
     PRIORITY_MAX,
     TIMEOUT_SECONDS_MAX,
     TOKENS_MAX,
@@ -107,6 +108,10 @@ class PlanLimit(Body, frozen=True):
 
 class PlanBody(Body, frozen=True):
     specs: tuple[RunSpec, ...]
+    name: Annotated[str, Meta(min_length=1, max_length=PLAN_NAME_CHARS_MAX)] | None = None
+    """To find it by; several plans may have the same."""
+    idempotency_key: str | None = None
+    """Of the whole plan: with the same one within 24 hours it is not spawned again."""
     budget: PlanLimit | None = None
     """Of all of them together; each can have one of its own besides."""
     cwd: str | None = None
@@ -116,6 +121,8 @@ class PlanBody(Body, frozen=True):
     overrides: dict[str, object] = {}
     environment: CallerEnvironment = CallerEnvironment()
     """As for one run."""
+    step_environments: tuple[dict[str, str], ...] = ()
+    """Further variables for each step, stronger than those of all; none, or one for each spec."""
 
 
 class CancelBody(Body, frozen=True):
@@ -267,6 +274,13 @@ def parse_plan(body: bytes) -> PlanBody:
     rest = decode({**raw, "specs": []}, PlanBody)
     _check_surroundings(rest.cwd, rest.config_env, rest.overrides)
     require_usable(rest.environment)
+    if rest.step_environments and len(rest.step_environments) != len(parsed):
+        raise UsageError(
+            "stepEnvironments must have one entry for each of specs, or none",
+            details={"field": "stepEnvironments"},
+        )
+    for own in rest.step_environments:
+        require_usable(CallerEnvironment(given=own))
     return msgspec.structs.replace(rest, specs=parsed)
 
 

@@ -692,8 +692,51 @@ class SpawnReceipt(Receipt, frozen=True, kw_only=True):
 class PlanReceipt(WireStruct, frozen=True, kw_only=True):
     """What a plan came to: all of its runs."""
 
+    plan_id: str | None = None
+    """Its id: that of its first run."""
+    name: str | None = None
+    """As it was given."""
     receipts: list[SpawnReceipt] = []
     """In the order of the plan."""
+
+
+class PlanStanding(WireStruct, frozen=True, kw_only=True):
+    """How a plan stands: the newest run of each step counts."""
+
+    plan_id: str = ""
+    """Its id: that of its first run."""
+    name: str | None = None
+    """As it was given."""
+    status: str = ""
+    """`running` while a step has not ended; then `ok` if all ended so, else `failed`."""
+    steps: int = 0
+    """So many it has."""
+    states: dict[str, int] = {}
+    """How many steps are in each state, such as `ok`, `error`, `running` or `waiting`."""
+    requester: str = ""
+    """The session that asked for it."""
+    created_at: Time | None = None
+    """When it was spawned."""
+    ended_at: Time | None = None
+    """When the outcome of its last step was known."""
+    retried: int = 0
+    """Runs of steps that were retried since."""
+
+
+class PlanDetail(PlanStanding, frozen=True, kw_only=True):
+    """A plan with its steps."""
+
+    runs: list[RunRow] = []
+    """The newest run of each step, in the order of the plan."""
+
+
+class PlanPage(WireStruct, frozen=True, kw_only=True):
+    """Plans, newest first."""
+
+    plans: list[PlanStanding] = []
+    """At most `limit`."""
+    total: int = 0
+    """So many there are."""
 
 
 class SentMessage(Receipt, frozen=True, kw_only=True):

@@ -1,7 +1,9 @@
 """Reads a batch of runs from a TOML, YAML or JSON file.
 
-The file has ``runs``: tables with the spawn parameters, in snake_case or camelCase. Runs name each
-other by label in ``depends_on`` and ``chain_after``. Its ``budget`` is of all of them together.
+The file has ``runs``: tables with the spawn parameters, in snake_case or camelCase, and ``env``,
+variables for the run's worker alone. Runs name each other by label in ``depends_on`` and
+``chain_after``. Its ``budget`` is of all of them together, and its ``name`` is what the plan is
+found by: without one, that of the file.
 """
 
 import tomllib
@@ -13,10 +15,13 @@ import msgspec
 from subagents.api.wire.decoding import decode
 from subagents.api.wire.requests import PlanLimit, parse_spec
 from subagents.client.agent_tools import camel_keys
-from subagents.domain.run.spec import BATCH_RUNS_MAX, RunSpec
+from subagents.config.settings import nearest
+from subagents.domain.run.caller_environment import CallerEnvironment, require_usable
+from subagents.domain.run.spec import BATCH_RUNS_MAX, PLAN_NAME_CHARS_MAX, RunSpec
 from subagents.errors import UsageError
 
-KEYS: Final = frozenset({"runs", "budget"})
+KEYS: Final = ("name", "budget", "runs")
+ENV: Final = "env"
 FILE_BYTES_MAX: Final = 16 * 1024 * 1024
 YAML_VALUES_MAX: Final = 1_000_000
 """With those that aliases repeat: a few hundred bytes of aliases to aliases are billions."""
@@ -27,6 +32,9 @@ class Plan(NamedTuple):
 
     specs: tuple[RunSpec, ...]
     """In its order."""
+    name: str = ""
+    environments: tuple[dict[str, str], ...] = ()
+    """Variables for each of them alone, where any has some."""
     budget: dict[str, object] | None = None
     """Of all of them together, with the names of the wire."""
 
@@ -39,15 +47,18 @@ def read_plan(file: Path) -> Plan:
     """
     content = _parse(file, _read(file))
     where = str(file)
-    budget = None
+    budget, name = None, file.stem[:PLAN_NAME_CHARS_MAX]
     if isinstance(content, dict):
-        unknown = [str(key) for key in content if key not in KEYS]
-        if unknown:
-            raise UsageError(
-                f"{where}: unknown key {unknown[0]!r}; a plan has only `runs` and `budget`"
-            )
+        for key in content:
+            if key not in KEYS:
+                near = nearest(str(key), KEYS)
+                guess = f"did you mean {near!r}? A plan" if near else "a plan"
+                raise UsageError(
+                    f"{where}: unknown key {str(key)!r}; {guess} has only {', '.join(KEYS)}"
+                )
         if "budget" in content:
             budget = _budget(content["budget"], where)
+        name = _name(content.get("name", name), where)
         content = content.get("runs")
     if not isinstance(content, list) or not content:
         raise UsageError(
@@ -58,8 +69,30 @@ def read_plan(file: Path) -> Plan:
         raise UsageError(
             f"{where}: runs must have at most {BATCH_RUNS_MAX} entries, not {len(content)}"
         )
-    runs = (_spec(each, f"{where}: runs[{index}]") for index, each in enumerate(content))
-    return Plan(tuple(runs), budget)
+    own = [_environment(each, f"{where}: runs[{at}].{ENV}") for at, each in enumerate(content)]
+    runs = tuple(_spec(each, f"{where}: runs[{at}]") for at, each in enumerate(content))
+    return Plan(runs, name, tuple(own) if any(own) else (), budget)
+
+
+def _name(content: object, where: str) -> str:
+    if not isinstance(content, str) or not 1 <= len(content) <= PLAN_NAME_CHARS_MAX:
+        raise UsageError(f"{where}: name must be a text of 1 to {PLAN_NAME_CHARS_MAX} characters")
+    return content
+
+
+def _environment(content: object, where: str) -> dict[str, str]:
+    """The variables of one step: a table of names and texts."""
+    found = content.get(ENV) if isinstance(content, dict) else None
+    if found is None:
+        return {}
+    if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
+        raise UsageError(f'{where} must be a table of texts, such as {{ CI = "1" }}')
+    given = {str(name): each for name, each in found.items()}
+    try:
+        require_usable(CallerEnvironment(given=given))
+    except UsageError as error:
+        raise UsageError(f"{where}: {error.message}", hint=error.hint) from error
+    return given
 
 
 def _budget(content: object, where: str) -> dict[str, object]:
@@ -141,7 +174,7 @@ def _spec(content: object, where: str) -> RunSpec:
     if not isinstance(content, dict):
         raise UsageError(f"{where} must be a table, not {_shown(content)}")
     try:
-        parameters = camel_keys(content)
+        parameters = camel_keys({name: v for name, v in content.items() if name != ENV})
     except UsageError as error:
         raise UsageError(f"{where}: {error.message}") from error
     except RecursionError as error:

@@ -1,14 +1,13 @@
-"""``run``, ``spawn`` and ``plan run``: hand work over, and wait for it where that is asked for."""
+"""``run`` and ``spawn``: hand work over, and wait for it where that is asked for."""
 
 import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from subagents.api.wire.run_answers import PlanReceipt, SpawnReceipt, WaitResult
+from subagents.api.wire.run_answers import SpawnReceipt, WaitResult
 from subagents.api.wire.wire_struct import read
 from subagents.cli import long_results, output
 from subagents.cli.connection import connect, place, warn_of_version
@@ -67,8 +66,8 @@ def run(
         receipt = _spawn(client, spec, brought)
     accepted = read(receipt, SpawnReceipt)
     # The live tree shows the run; a log of plain lines needs its id before the end.
-    _say_accepted([accepted], is_brief=follow.can_draw())
-    return wait_and_print([accepted], started=started, json=json)
+    say_accepted([accepted], is_brief=follow.can_draw())
+    return wait_and_print([accepted.run_id], started=started, json=json)
 
 
 def spawn(
@@ -95,59 +94,16 @@ def spawn(
     accepted = read(receipt, SpawnReceipt)
     output.line(accepted.run_id)
     sys.stdout.flush()
-    _say_accepted([accepted], is_brief=False)
+    say_accepted([accepted], is_brief=False)
     output.note(f"  to wait for it: subagents wait {accepted.run_id}")
     return EXIT_OK
 
 
-def plan(
-    file: Annotated[Path, Parameter(help="A .toml, .yaml or .json file with `runs`.")],
-    *,
-    env: Env = (),
-    env_file: EnvFile = (),
-    detach: Annotated[bool, Parameter(name=["--detach", "-d"], help="Do not wait.")] = False,
-    json: Json = False,
-) -> int:
-    """Start all runs of a file, or none of them, and wait for them.
-
-    The file lists the spawn parameters of each run under `runs`, and under `budget` what all of
-    them may use together (`subagents help plans`).
-
-    For example:
-
-        subagents plan run nightly.toml
-
-        subagents plan run nightly.yaml --detach --json
-    """
-    from subagents.cli.runs.plan_file import read_plan  # noqa: PLC0415  only for this command
-
-    planned, brought = read_plan(file), environment(env, env_file)
-    limit = {} if planned.budget is None else {"budget": planned.budget}
-    started = time.monotonic()
-    with connect(starts=True) as client:
-        specs = planned.specs
-        answer = _submit(
-            client, "/v1/plans", lambda to: {"specs": [*map(to, specs)], **limit}, brought
-        )
-    accepted = read(answer, PlanReceipt).receipts
-    if not detach:
-        _say_accepted(accepted, is_brief=follow.can_draw())
-        return wait_and_print(accepted, started=started, json=json)
-    if json:
-        output.document(answer)
-        return EXIT_OK
-    for each in accepted:
-        output.line(each.run_id)
-    sys.stdout.flush()
-    _say_accepted(accepted, is_brief=False)
-    return EXIT_OK
-
-
 def _spawn(client: Client, spec: RunSpec, brought: CallerEnvironment) -> Document:
-    return _submit(client, "/v1/runs", lambda named: {"spec": named(spec)}, brought)
+    return submit(client, "/v1/runs", lambda named: {"spec": named(spec)}, brought)
 
 
-def _submit(
+def submit(
     client: Client, path: str, body: Callable[[Named], Document], brought: CallerEnvironment
 ) -> Document:
     """Hand specs over; one without an agent goes to the configured default, else ``command``."""
@@ -183,7 +139,7 @@ def _named(receipt: SpawnReceipt) -> str:
     return f"{receipt.run_id}: {one_line(receipt.label, output.CELL_CHARS_MAX)}"
 
 
-def _say_accepted(accepted: Sequence[SpawnReceipt], *, is_brief: bool) -> None:
+def say_accepted(accepted: Sequence[SpawnReceipt], *, is_brief: bool) -> None:
     for receipt in accepted:
         for warning in receipt.warnings:
             output.note(f"warning: {_named(receipt)}: {warning}")
@@ -198,9 +154,17 @@ def _say_accepted(accepted: Sequence[SpawnReceipt], *, is_brief: bool) -> None:
             output.note(f"  worktree: {place.path}  branch {place.branch}")
 
 
-def wait_and_print(accepted: Sequence[SpawnReceipt], *, started: float, json: bool) -> int:
-    """Wait for all of them and print their ends; the exit code says how they went."""
-    run_ids = [receipt.run_id for receipt in accepted]
+def wait_and_print(
+    run_ids: Sequence[str], *, started: float, json: bool, plan_id: str | None = None
+) -> int:
+    """Wait for all of them and print their ends; the exit code says how they went.
+
+    Args:
+        run_ids: Of the runs.
+        started: When, by the monotonic clock in seconds.
+        json: Print one document.
+        plan_id: They are the steps of this plan.
+    """
     is_live = follow.can_draw()
     spoken = LiveOutput(run_ids[0]) if is_live and len(run_ids) == 1 and not json else None
     try:
@@ -208,7 +172,7 @@ def wait_and_print(accepted: Sequence[SpawnReceipt], *, started: float, json: bo
             run_ids, until="all", timeout_s=None, is_live=is_live, spoken=spoken
         )
     except KeyboardInterrupt:
-        return _interrupted(run_ids)
+        return _interrupted(run_ids, plan_id)
     waited = read(waiting.document, WaitResult)
     if json:
         is_whole = long_results.print_document(waiting.document)
@@ -218,10 +182,15 @@ def wait_and_print(accepted: Sequence[SpawnReceipt], *, started: float, json: bo
     return long_results.exit_code(follow.exit_code(waited), is_whole=is_whole)
 
 
-def _interrupted(run_ids: Sequence[str]) -> int:
+def _interrupted(run_ids: Sequence[str], plan_id: str | None) -> int:
     shown = " ".join(run_ids[:3]) + (" …" if len(run_ids) > 3 else "")
     continues = "the run continues" if len(run_ids) == 1 else "the runs continue"
+    wait, cancel = (
+        (f"wait {shown}", f"cancel {shown}")
+        if plan_id is None
+        else (f"plan wait {plan_id}", f"plan cancel {plan_id}")
+    )
     output.note(f"\nStopped waiting; {continues}.")
-    output.note(f"  wait again: subagents wait {shown}")
-    output.note(f"  stop:       subagents cancel {shown}")
+    output.note(f"  wait again: subagents {wait}")
+    output.note(f"  stop:       subagents {cancel}")
     return EXIT_INTERRUPTED

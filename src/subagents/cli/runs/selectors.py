@@ -1,4 +1,4 @@
-"""Selectors that name several runs: ``tree:RUN``, ``phase:NAME,…``, ``tag:NAME`` and ``dir:DIR``.
+"""Selectors that name several runs: tree, phase, plan, tag and directory.
 
 The daemon knows ids, prefixes, labels and ``last``; these are spelled out here into ids.
 """
@@ -75,6 +75,7 @@ def _as_it_is(name: str) -> str:
 _SEVERAL: Final[Mapping[str, tuple[str, str, Callable[[str], str]]]] = {
     TREE: ("tree", "RUN", _as_it_is),
     "phase:": ("phase", "NAME,…", phases),
+    "plan:": ("plan", "NAME", _as_it_is),
     "tag:": ("tag", "NAME", _as_it_is),
     "dir:": ("directory", "DIR", directory),
 }

@@ -56,7 +56,7 @@ def continue_(
     if detach:
         return EXIT_OK
     accepted = SpawnReceipt(run_id=sent.run_id, label=sent.label)
-    return wait_and_print([accepted], started=started, json=json)
+    return wait_and_print([accepted.run_id], started=started, json=json)
 
 
 def sent_text(sent: SentMessage) -> str:

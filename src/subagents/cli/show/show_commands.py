@@ -49,7 +49,10 @@ Archived = Annotated[bool, Parameter(help="Include archived runs.", group=SEARCH
 def list_(
     selector: Annotated[
         str | None,
-        Parameter(help="`tree:RUN`, `phase:NAME,…`, `tag:NAME` or `dir:DIR`.", metavar="SELECTOR"),
+        Parameter(
+            help="`tree:RUN`, `phase:NAME,…`, `plan:NAME`, `tag:NAME` or `dir:DIR`.",
+            metavar="SELECTOR",
+        ),
     ] = None,
     /,
     *,

@@ -27,6 +27,7 @@ from subagents.domain.run.workspace import Worktree
 
 TASK_BYTES_MAX: Final = 256 * 1024
 LABEL_CHARS_MAX: Final = 80
+PLAN_NAME_CHARS_MAX: Final = 80
 BATCH_RUNS_MAX: Final = 1000
 RETRY_COUNT_MAX: Final = 100
 RETRY_DELAY_MS_MAX: Final = 3_600_000
@@ -362,6 +363,17 @@ class PlanBudget(Value, frozen=True):
     budget: Budget
 
 
+class PlanStep(Value, frozen=True):
+    """Which step of a plan a run is; runs that a step spawns are none."""
+
+    plan: str
+    """Id of the plan: that of its first run."""
+    position: int
+    """From 0. A step that was retried has several runs, of which the newest counts."""
+    name: str | None = None
+    """Of the plan."""
+
+
 class Resolved(Value, frozen=True):
     """What the spawn came to: agent, runtime, limits; stored, so later edits change nothing."""
 
@@ -403,6 +415,8 @@ class Resolved(Value, frozen=True):
     contract_root: str | None = None
     """Of an agent's contract: its working directory without links, as it was at the spawn. None =
     the operator's, or of 0.1.0."""
+    step: PlanStep | None = None
+    """None = it was not spawned with a plan."""
     plan: PlanBudget | None = None
     """The budget that it shares with the other runs of its plan, and those below them."""
     tags_above: tuple[str, ...] = ()

@@ -47,12 +47,14 @@ class Environments:
                 hint="spawn a new run, with its task and its variables",
             ) from error
 
-    async def keep(self, drafts: Sequence[Draft], brought: CallerEnvironment | None) -> list[Draft]:
+    async def keep(
+        self, drafts: Sequence[Draft], brought: Sequence[CallerEnvironment | None]
+    ) -> list[Draft]:
         """The drafts with the names of what their caller brings; the values are durable.
 
         Args:
             drafts: Of runs that an operator asks for.
-            brought: What comes with them.
+            brought: What comes with each of them; () = nothing.
 
         Raises:
             Conflict: What was given to the run before cannot be read any more.
@@ -61,8 +63,8 @@ class Environments:
         if self._log is None:
             return list(drafts)
         groups: list[tuple[CallerEnvironment, list[Draft]]] = []
-        for draft in drafts:
-            theirs = await self._theirs(draft, brought or CallerEnvironment())
+        for draft, own in zip(drafts, brought or [None] * len(drafts), strict=True):
+            theirs = await self._theirs(draft, own or CallerEnvironment())
             same = next((meant for each, meant in groups if each == theirs), None)
             if same is None:
                 groups.append((theirs, [draft]))

@@ -35,6 +35,7 @@ from subagents.domain.run.spec import (
     Cleanup,
     Mode,
     PlanBudget,
+    PlanStep,
     Resolved,
     RunSpec,
 )
@@ -103,6 +104,14 @@ class Receipt(Value, frozen=True):
     """The idempotency key was known: this is the run of the first call."""
 
 
+class PlanAsked(Value, frozen=True):
+    """A batch that is a plan."""
+
+    name: str | None = None
+    budget: Budget | None = None
+    """What all of them, with the runs below them, may use together: tokens and cost."""
+
+
 class Spawner:
     """Turns specs into runs."""
 
@@ -150,7 +159,7 @@ class Spawner:
             cwd=cwd,
             is_operator=is_operator,
             ceiling=ceiling,
-            environment=environment,
+            environments=[environment],
         )
         return receipts[0]
 
@@ -169,31 +178,67 @@ class Spawner:
             Conflict: The run has not ended, or its task was deleted.
         """
         run = await self._queries.run(run_id)
-        if not run.is_settled:
-            raise Conflict(f"run {run_id} is {run.phase}; cancel it first")
-        if run.times.erased_at_ms is not None:
-            raise Conflict(
-                f"the task of run {run_id} was deleted when it ended (cleanup: delete)",
-                hint="spawn a new run with the task",
-            )
-        spec = replace(
-            run.spec,
-            agent_id=run.resolved.agent_id,
-            chain_after=None,
-            depends_on=tuple(d.run_id for d in run.waiting.dependencies),
-            idempotency_key=None,
-        )
-        receipts = await self.spawn_batch(
-            [spec],
-            requester=requester,
-            settings=settings,
-            cwd=run.resolved.project,
-            is_operator=is_operator,
-            ceiling=ceiling,
-            retry_from=run.id,
-            environment=await self._environments.of(run) if is_operator else None,
+        receipts = await self.retry_all(
+            [run], requester=requester, settings=settings, is_operator=is_operator, ceiling=ceiling
         )
         return receipts[0]
+
+    async def retry_all(
+        self,
+        runs: Sequence[Run],
+        *,
+        requester: SessionKey,
+        settings: Settings,
+        is_operator: bool = True,
+        ceiling: Ceiling | None = None,
+        instead: Mapping[RunId, RunId] | None = None,
+    ) -> tuple[Receipt, ...]:
+        """Start new runs from the stored parameters of ended ones: all of them, or none.
+
+        Those that waited for each other do so again. Steps of a plan stay steps of it, under what
+        is left of its budget.
+
+        Args:
+            runs: Ended ones.
+            requester: As ``spawn_batch`` takes it, and so are the others.
+            settings: See there.
+            is_operator: See there.
+            ceiling: See there.
+            instead: Which run to wait for now where one waited for another.
+
+        Raises:
+            Conflict: One has not ended, or its task was deleted.
+        """
+        for run in runs:
+            _check_retry(run)
+        now: dict[str, str] = {run.id: run.resolved.label for run in runs}
+        moved = instead or {}
+        is_alone = len(runs) == 1
+        specs = [
+            replace(
+                run.spec,
+                agent_id=run.resolved.agent_id,
+                label=run.spec.label if is_alone else run.resolved.label,
+                cwd=run.spec.cwd if is_alone or run.spec.continues else run.resolved.project,
+                chain_after=None,
+                depends_on=tuple(
+                    now.get(newest := moved.get(each.run_id, each.run_id), newest)
+                    for each in run.waiting.dependencies
+                ),
+                idempotency_key=None,
+            )
+            for run in runs
+        ]
+        return await self.spawn_batch(
+            specs,
+            requester=requester,
+            settings=settings,
+            cwd=runs[0].resolved.project,
+            is_operator=is_operator,
+            ceiling=ceiling,
+            again=runs,
+            environments=[await self._environments.of(run) for run in runs] if is_operator else (),
+        )
 
     async def spawn_batch(
         self,
@@ -204,9 +249,9 @@ class Spawner:
         cwd: str,
         is_operator: bool = True,
         ceiling: Ceiling | None = None,
-        retry_from: RunId | None = None,
-        plan: Budget | None = None,
-        environment: CallerEnvironment | None = None,
+        again: Sequence[Run] = (),
+        plan: PlanAsked | None = None,
+        environments: Sequence[CallerEnvironment | None] = (),
     ) -> tuple[Receipt, ...]:
         """Store all of these runs, or none, and return their receipts.
 
@@ -217,10 +262,10 @@ class Spawner:
             cwd: Working directory of specs that name none; absolute.
             is_operator: A person or their program: may use any agent, and is not capped.
             ceiling: The most that the caller may do itself; None = a person, or it is not known.
-            retry_from: The run whose parameters are used again.
-            plan: What all of them, with the runs below them, may use together: tokens and cost.
-            environment: Variables that an operator brings for their workers; kept in a file. A run
-                that continues a session has those given to the run before besides.
+            again: For each spec the run whose parameters it repeats; () = they are new.
+            plan: They are the steps of this plan; None = of none.
+            environments: For each spec the variables that an operator brings for its workers; kept
+                in files. A run that continues a session has those given to the run before besides.
 
         Raises:
             UsageError: A parameter; nothing was stored.
@@ -241,28 +286,33 @@ class Spawner:
         parent = self._parent(requester)
         inbox = parent.session.first_key if parent is not None else requester
 
-        async def again(fresh: Sequence[RunSpec]) -> tuple[Receipt, ...]:
+        async def spawn_others(known: Mapping[str, RunId]) -> tuple[Receipt, ...]:
+            left = [at for at, spec in enumerate(specs) if spec.idempotency_key not in known]
+            if not left:
+                return ()
             return await self.spawn_batch(
-                fresh,
+                [specs[at] for at in left],
                 requester=requester,
                 settings=settings,
                 cwd=cwd,
                 is_operator=is_operator,
                 ceiling=ceiling,
-                retry_from=retry_from,
+                again=[again[at] for at in left] if again else (),
                 plan=plan,
-                environment=environment,
+                environments=[environments[at] for at in left] if environments else (),
             )
 
         digests = {
-            spec.idempotency_key: idempotency.digest_of(spec, cwd=cwd, plan=plan)
+            spec.idempotency_key: idempotency.digest_of(
+                spec, cwd=cwd, plan=None if plan is None else plan.budget
+            )
             for spec in specs
             if spec.idempotency_key is not None
         }
         if len(digests) != sum(spec.idempotency_key is not None for spec in specs):
             raise UsageError("an idempotencyKey is used twice in this batch")
         if known := self.keys.of(digests, inbox):
-            return await self._repeated(specs, known, again)
+            return await self._repeated(specs, known, spawn_others)
         before = [
             None
             if spec.continues is None
@@ -292,9 +342,9 @@ class Spawner:
                 is_operator=is_operator,
                 ceiling=ceiling,
                 previous=run,
-                retry_from=retry_from,
+                retry_from=again[at].id if again else None,
             )
-            for spec, mode, run in zip(specs, modes, before, strict=True)
+            for at, (spec, mode, run) in enumerate(zip(specs, modes, before, strict=True))
         ]
         found = await self._dependencies.find(drafts, inbox)
         is_trusted = is_operator and parent is None
@@ -306,18 +356,18 @@ class Spawner:
             for draft in drafts
         ]
         if is_trusted:
-            drafts = await self._environments.keep(drafts, environment)
+            drafts = await self._environments.keep(drafts, environments)
         await self._dependencies.look_again(drafts, found)
         if known := self.keys.of(digests, inbox):
             # The same key came in while this call was looking things up.
             await self._environments.drop(drafts)
-            return await self._repeated(specs, known, again)
+            return await self._repeated(specs, known, spawn_others)
         try:
             await session_chain.load_runs(self._ledger, before)
             parent = self._parent(requester)
             waits = [self._dependencies.waits(draft, found) for draft in drafts]
             self._count(parent, inbox, settings, is_operator=is_operator, waits=waits)
-            drafts = _under_shared_caps(drafts, parent, plan)
+            drafts = _under_shared_caps(_as_steps(drafts, again, plan), parent, again, plan)
             runs = self._store_all(drafts, found, parent=parent, requester=inbox, digests=digests)
         except SubagentsError:
             session_chain.evict_runs(self._ledger, before)
@@ -337,12 +387,11 @@ class Spawner:
         self,
         specs: Sequence[RunSpec],
         known: Mapping[str, RunId],
-        spawn: Callable[[Sequence[RunSpec]], Awaitable[tuple[Receipt, ...]]],
+        spawn_others: Callable[[Mapping[str, RunId]], Awaitable[tuple[Receipt, ...]]],
     ) -> tuple[Receipt, ...]:
         """The runs of earlier calls by their keys, once those are durable; the others are new."""
         await self._ledger.committed()
-        fresh = [spec for spec in specs if spec.idempotency_key not in known]
-        spawned = iter(await spawn(fresh) if fresh else ())
+        spawned = iter(await spawn_others(known))
         receipts = []
         for spec in specs:
             run_id = known.get(spec.idempotency_key or "")
@@ -699,8 +748,32 @@ def _approval(draft: Draft, now_ms: int) -> Request | None:
     )
 
 
+def _check_retry(run: Run) -> None:
+    """Raise Conflict unless it ended and still says what it was to do."""
+    if not run.is_settled:
+        raise Conflict(f"run {run.id} is {run.phase}; cancel it first")
+    if run.times.erased_at_ms is not None:
+        raise Conflict(
+            f"the task of run {run.id} was deleted when it ended (cleanup: delete)",
+            hint="spawn a new run with the task",
+        )
+
+
+def _as_steps(drafts: Sequence[Draft], again: Sequence[Run], plan: PlanAsked | None) -> list[Draft]:
+    """Each as the step of the plan that it is, or that the run was which it repeats."""
+    first = drafts[0].spawned.run_id
+    found = []
+    for at, draft in enumerate(drafts):
+        step = again[at].resolved.step if again else None
+        if plan is not None:
+            step = PlanStep(plan=first, position=at, name=plan.name)
+        resolved = replace(draft.spawned.resolved, step=step)
+        found.append(replace(draft, spawned=replace(draft.spawned, resolved=resolved)))
+    return found
+
+
 def _under_shared_caps(
-    drafts: Sequence[Draft], parent: Run | None, plan: Budget | None
+    drafts: Sequence[Draft], parent: Run | None, again: Sequence[Run], plan: PlanAsked | None
 ) -> list[Draft]:
     """With what decides under which caps they fall: those above a run hold for it, too.
 
@@ -708,7 +781,9 @@ def _under_shared_caps(
         UsageError: Its plan has a budget already.
     """
     above = None if parent is None else parent.resolved
-    share = None if plan is None else PlanBudget(id=drafts[0].spawned.run_id, budget=plan)
+    share = None
+    if plan is not None and plan.budget is not None:
+        share = PlanBudget(id=drafts[0].spawned.run_id, budget=plan.budget)
     if above is not None and above.plan is not None:
         if share is not None:
             raise UsageError(
@@ -719,8 +794,9 @@ def _under_shared_caps(
         share = above.plan
     tags = () if parent is None or above is None else (*parent.spec.tags, *above.tags_above)
     found = []
-    for draft in drafts:
-        before = None if draft.previous is None else draft.previous.resolved.plan
+    for at, draft in enumerate(drafts):
+        earlier = again[at] if again else draft.previous
+        before = None if earlier is None else earlier.resolved.plan
         resolved = replace(
             draft.spawned.resolved, plan=share or before, tags_above=tuple(dict.fromkeys(tags))
         )

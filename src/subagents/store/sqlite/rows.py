@@ -119,14 +119,18 @@ def run_row_from(row: Row) -> Run:
     run = run_from(_bytes(origin), _bytes(state))
     if run.id != run_id:
         raise ValueError(f"it is the state of {run.id}")
-    if found_by != [*_found_by(run), _outcome_of(run)]:
-        raise ValueError("its directory, tags or outcome are not those of the run")
+    if found_by != [*_found_by(run), _outcome_of(run), _plan_of(run)]:
+        raise ValueError("its directory, tags, outcome or plan are not those of the run")
     return run
 
 
 def _found_by(run: Run) -> Row:
     """Directory and tags."""
     return run.resolved.project, _encode(run.spec.tags).decode() if run.spec.tags else None
+
+
+def _plan_of(run: Run) -> str | None:
+    return None if run.resolved.step is None else run.resolved.step.plan
 
 
 def _outcome_of(run: Run) -> str | None:
@@ -143,7 +147,7 @@ def inserted(number: int, run: Run) -> Row:
     seq, phase, is_over, ended, archived, state, state_sum, outcome, _ = updated(run)
     return (
         *(number, run.id, seq, phase, *names[1:], is_over, keeps_session, created, ended),
-        *(archived, origin, state, origin_sum, state_sum, *_found_by(run), outcome),
+        *(archived, origin, state, origin_sum, state_sum, *_found_by(run), outcome, _plan_of(run)),
     )
 
 
@@ -163,7 +167,7 @@ def updated(run: Run) -> Row:
 
 def origin_updated(number: int, run: Run) -> Row:
     """Parameters of ``update_origin``."""
-    *_, origin, _, origin_sum, _, _, _, _ = inserted(number, run)
+    *_, origin, _, origin_sum, _, _, _, _, _ = inserted(number, run)
     return (origin, origin_sum, run.id)
 
 

@@ -20,6 +20,7 @@ CONDITIONS: Final[Mapping[str, str]] = {
           VALUES (:below)
           UNION SELECT child.run_id FROM run AS child JOIN below ON child.requester_run = below.id
         ) SELECT id FROM below)""",
+    "plan": "plan = :plan",
     "label": "label = :label",
     "requester_run": "requester_run = :requester_run",
     "requester": "requester = :requester",
@@ -27,6 +28,7 @@ CONDITIONS: Final[Mapping[str, str]] = {
     "phases": "phase IN (SELECT value FROM json_each(:phases))",
     "outcomes": "outcome IN (SELECT value FROM json_each(:outcomes))",
     "top": "requester_run IS NULL",
+    "plans": "plan = run_id",
     "keeps_session": "keeps_session = :keeps_session",
     "since_ms": "created_at_ms >= :since_ms",
     "until_ms": "created_at_ms < :until_ms",
@@ -41,14 +43,14 @@ CONDITIONS: Final[Mapping[str, str]] = {
     "text": "mentions(label, origin, :text)",
 }
 """By the field of the filter, in the order in which they are tried."""
-INDEXED: Final = ("below", "label", "requester_run", "requester")
+INDEXED: Final = ("below", "plan", "label", "requester_run", "requester")
 """The first of these that is asked for leaves the fewest rows."""
 _encode: Final = msgspec.json.Encoder().encode
 
 
 def narrowed(statement: str, where: RunFilter) -> tuple[str, Parameters]:
     """``statement`` with the conditions in the place of its TRUE, and the parameters these name."""
-    off = {"tags": (), "top": False}
+    off = {"tags": (), "top": False, "plans": False}
     asked = [name for name in CONDITIONS if getattr(where, name) != off.get(name)]
     best = next((name for name in INDEXED if name in asked), None)
     conditions = [] if where.archived else ["archived_at_ms IS NULL"]

@@ -22,8 +22,8 @@ UPDATE node SET owner = owner WHERE id = 1;
 -- name: insert_run
 INSERT INTO run (number, run_id, seq, phase, label, agent_id, requester, requester_run, session_key,
                  is_over, keeps_session, created_at_ms, ended_at_ms, archived_at_ms, origin, state,
-                 origin_checksum, state_checksum, directory, tags, outcome)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+                 origin_checksum, state_checksum, directory, tags, outcome, plan)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: update_run
 UPDATE run SET seq = ?, phase = ?, is_over = ?, ended_at_ms = ?, archived_at_ms = ?, state = ?,

@@ -1,0 +1,123 @@
+"""``/v1/plans``: look at plans, cancel one (``spawn_routes`` starts and retries them)."""
+
+from collections import Counter
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from subagents.api.answers import run_building
+from subagents.api.calls.auth import Caller
+from subagents.api.calls.call import answer, body_of, number_in, path_part, query_of
+from subagents.api.calls.run_search import SEARCH, search_in
+from subagents.api.calls.services import Services, services_of
+from subagents.api.wire import requests as wire
+from subagents.api.wire.parameters import number
+from subagents.api.wire.run_answers import PlanDetail, PlanPage, PlanStanding, RunRow
+from subagents.api.wire.wire_struct import iso_or_none
+from subagents.domain.run.values import SessionKey, replace
+from subagents.engine.runs.plans import Plan
+
+PLANS_LIMIT: Final = 20
+PLANS_LIMIT_MAX: Final = 100
+OFFSET_MAX: Final = 10**9
+WANTED: Final = frozenset({"requester", "directory", "since", "until", "archived"})
+"""Of a search what is about a plan as a whole."""
+PLANS: Final = (
+    *(each for each in SEARCH if each in WANTED),
+    number("limit", "At most so many.", low=1, high=PLANS_LIMIT_MAX, default=PLANS_LIMIT),
+    number("offset", "So many of the newest are left out.", high=OFFSET_MAX, default=0),
+)
+
+
+async def list_plans(request: Request) -> Response:
+    """GET /v1/plans: newest first; an agent sees its own."""
+    services, caller = services_of(request), Caller.of(request)
+    query = query_of(request, PLANS)
+    where = replace(
+        search_in(query, now_ms=services.now_ms()),
+        plans=True,
+        limit=number_in(query, "limit", default=PLANS_LIMIT, low=1, high=PLANS_LIMIT_MAX),
+        offset=number_in(query, "offset", default=0, high=OFFSET_MAX),
+    )
+    if not caller.is_operator:
+        where = replace(where, requester=services.queries.inbox_of(caller.session))
+    firsts = await services.queries.runs(where)
+    total = await services.queries.count(where)
+    plans = [await services.engine.plans.plan(run.id) for run in firsts]
+    return answer(PlanPage(plans=[_standing(services, each) for each in plans], total=total))
+
+
+async def show(request: Request) -> Response:
+    """GET /v1/plans/{sel}: how it stands, and its steps."""
+    services = services_of(request)
+    return answer(detail(services, await plan_of(request)))
+
+
+async def cancel(request: Request) -> Response:
+    """POST /v1/plans/{sel}/cancel: every step that has not ended."""
+    services, caller = services_of(request), Caller.of(request)
+    plan = await plan_of(request)
+    body = wire.parse_body(await body_of(request), wire.CancelBody)
+    for run in plan.steps:
+        if not run.is_settled:
+            await services.engine.cancel(run.id, by=caller.session, reason=body.reason)
+    return answer(detail(services, await services.engine.plans.plan(plan.id)))
+
+
+async def plan_of(request: Request) -> Plan:
+    """The plan that the path names: by id, unique prefix, name or ``last``.
+
+    Raises:
+        NotFound: There is none, or it is somebody else's.
+    """
+    services = services_of(request)
+    requester = requester_of(services, Caller.of(request))
+    plan_id = await services.engine.plans.resolve(path_part(request, "sel"), requester)
+    return await services.engine.plans.plan(plan_id)
+
+
+def requester_of(services: Services, caller: Caller) -> SessionKey | None:
+    """Whose plans the caller may see; None = everybody's."""
+    return None if caller.is_operator else services.queries.inbox_of(caller.session)
+
+
+def detail(services: Services, plan: Plan) -> PlanDetail:
+    fields = {name: getattr(_standing(services, plan), name) for name in _STANDING}
+    return PlanDetail(**fields, runs=_rows(services, plan))
+
+
+_STANDING: Final = PlanStanding.__struct_fields__
+
+
+def _standing(services: Services, plan: Plan) -> PlanStanding:
+    rows = _rows(services, plan)
+    states = Counter(row.shown_state for row in rows)
+    ended = [run.ended_at_ms for run in plan.steps if run.ended_at_ms is not None]
+    is_over = all(run.is_settled for run in plan.steps)
+    status = "running" if not is_over else "ok" if set(states) <= {"ok"} else "failed"
+    first = plan.steps[0]
+    return PlanStanding(
+        plan_id=plan.id,
+        name=plan.name,
+        status=status,
+        steps=len(plan.steps),
+        states=dict(states),
+        requester=first.requester,
+        created_at=iso_or_none(min(run.times.created_at_ms for run in plan.steps)),
+        ended_at=iso_or_none(max(ended)) if is_over and ended else None,
+        retried=len(plan.instead),
+    )
+
+
+def _rows(services: Services, plan: Plan) -> list[RunRow]:
+    now_ms = services.now_ms()
+    return [run_building.row(run, now_ms, lane=services.lane_of(run)) for run in plan.steps]
+
+
+ROUTES: Final = (
+    Route("/v1/plans", list_plans, methods=["GET"]),
+    Route("/v1/plans/{sel}", show, methods=["GET"]),
+    Route("/v1/plans/{sel}/cancel", cancel, methods=["POST"]),
+)

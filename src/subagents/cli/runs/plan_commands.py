@@ -1,0 +1,287 @@
+"""``plan run list show wait cancel retry``: batches that are started and looked after together."""
+
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from subagents.api.wire.run_answers import (
+    PlanDetail,
+    PlanPage,
+    PlanReceipt,
+    PlanStanding,
+    RunRow,
+)
+from subagents.api.wire.wire_struct import milliseconds_of, read
+from subagents.cli import output
+from subagents.cli.connection import connect, session
+from subagents.cli.flags import Json, Yes
+from subagents.cli.runs import follow, selectors
+from subagents.cli.runs.environment_flags import Env, EnvFile, environment
+from subagents.cli.runs.run_commands import say_accepted, submit, wait_and_print
+from subagents.cli.show import render
+from subagents.client.client import Document, segment
+from subagents.errors import EXIT_INTERRUPTED, EXIT_OK
+from subagents.text import duration
+
+Plan = Annotated[
+    str, Parameter(help="Its id, a unique prefix of it, its name or `last`.", metavar="PLAN")
+]
+GOOD: Final = "ok"
+
+
+def run(
+    file: Annotated[Path, Parameter(help="A .toml, .yaml or .json file with `runs`.")],
+    *,
+    name: Annotated[
+        str | None,
+        Parameter(help="Call the plan NAME. Default: as its file does, or is called."),
+    ] = None,
+    key: Annotated[
+        str | None,
+        Parameter(help="Start it once: the same KEY within 24 hours finds it.", metavar="KEY"),
+    ] = None,
+    env: Env = (),
+    env_file: EnvFile = (),
+    detach: Annotated[bool, Parameter(name=["--detach", "-d"], help="Do not wait.")] = False,
+    json: Json = False,
+) -> int:
+    """Start all runs of a file, or none of them, and wait for them.
+
+    The file lists the spawn parameters of each run under `runs`, and under `budget` what all of
+    them may use together (`subagents help plans`).
+
+    For example:
+
+        subagents plan run nightly.toml
+
+        subagents plan run nightly.yaml --detach --json
+    """
+    from subagents.cli.runs.plan_file import read_plan  # noqa: PLC0415  only for this command
+
+    planned, brought = read_plan(file), environment(env, env_file)
+    rest: dict[str, object] = {"name": name or planned.name}
+    if planned.budget is not None:
+        rest["budget"] = planned.budget
+    if planned.environments:
+        rest["stepEnvironments"] = list(planned.environments)
+    if key is not None:
+        rest["idempotencyKey"] = key
+    started = time.monotonic()
+    with connect(starts=True) as client:
+        specs = planned.specs
+        answer = submit(
+            client, "/v1/plans", lambda to: {"specs": [*map(to, specs)], **rest}, brought
+        )
+    return _follow(answer, started, detach=detach, json=json)
+
+
+def _follow(answer: Document, started: float, *, detach: bool, json: bool) -> int:
+    """Say what was accepted; wait for it, unless it goes on by itself."""
+    if detach and json:
+        output.document(answer)
+        return EXIT_OK
+    receipt = read(answer, PlanReceipt)
+    accepted, plan_id = receipt.receipts, receipt.plan_id
+    if detach:
+        for each in accepted:
+            output.line(each.run_id)
+        sys.stdout.flush()
+    say_accepted(accepted, is_brief=not detach and follow.can_draw())
+    if detach:
+        if plan_id is not None:
+            output.note(f"  to wait for it: subagents plan wait {plan_id}")
+        return EXIT_OK
+    run_ids = [each.run_id for each in accepted]
+    code = wait_and_print(run_ids, started=started, json=json, plan_id=plan_id)
+    if plan_id is not None and not json and code != EXIT_INTERRUPTED:
+        _say_summary(plan_id)
+    return code
+
+
+def _say_summary(plan_id: str) -> None:
+    """How the plan ended, in one line on stderr, and what can be done about what failed."""
+    with connect() as client:
+        found = read(client.get(f"/v1/plans/{segment(plan_id)}"), PlanDetail)
+    took = "" if (took_ms := _took_ms(found)) is None else f" · {duration(took_ms)}"
+    output.note(f"plan {_title(found)}: {_states(found)}{took}")
+    if found.status == "failed":
+        output.note(f"  to start again what failed: subagents plan retry {plan_id}")
+
+
+def _title(found: PlanStanding) -> str:
+    return found.plan_id if found.name is None else f"{found.name} ({found.plan_id})"
+
+
+def _states(found: PlanStanding) -> str:
+    """``3 of 4 ok, 1 error``."""
+    others = [
+        f"{count} {render.word(state)}" for state, count in found.states.items() if state != GOOD
+    ]
+    return ", ".join([f"{found.states.get(GOOD, 0)} of {found.steps} ok", *others])
+
+
+def _took_ms(found: PlanStanding, now_ms: float | None = None) -> int | None:
+    began_ms = milliseconds_of(found.created_at)
+    ended_ms = milliseconds_of(found.ended_at) or now_ms
+    return None if began_ms is None or ended_ms is None else round(ended_ms - began_ms)
+
+
+def list_(
+    *,
+    directory: Annotated[
+        str | None, Parameter(name="--dir", help="Only plans of DIR or below it.", metavar="DIR")
+    ] = None,
+    mine: Annotated[
+        bool, Parameter(negative=(), help="Only plans started by your own session.")
+    ] = False,
+    since: Annotated[
+        str | None, Parameter(help="Only plans started since: 5m, 2d.", metavar="WHEN")
+    ] = None,
+    limit: Annotated[int, Parameter(help="Show at most N plans. Default: 20.", metavar="N")] = 20,
+    json: Json = False,
+) -> int:
+    """List plans, newest first.
+
+    For example:
+
+        subagents plan list --dir . --since 1d
+    """
+    query = {
+        "directory": None if directory is None else selectors.directory(directory),
+        "requester": session() if mine else None,
+        "since": since,
+        "limit": limit,
+    }
+    with connect() as client:
+        answer = client.get("/v1/plans", query)
+    if json:
+        output.document(answer)
+        return EXIT_OK
+    page = read(answer, PlanPage)
+    if not page.plans:
+        output.note("No plans. Start one: subagents plan run FILE")
+        return EXIT_OK
+    now_ms = time.time() * 1000
+    output.table(
+        ["plan", "state", "name", "steps", "time", "age"],
+        [_row(each, now_ms) for each in page.plans],
+        styles={1: 1},
+        cut=(3, 2),
+    )
+    if page.total > len(page.plans):
+        output.note(f"{page.total - len(page.plans)} more: --limit")
+    return EXIT_OK
+
+
+def _row(found: PlanStanding, now_ms: float) -> list[str]:
+    took_ms, born_ms = _took_ms(found, now_ms), milliseconds_of(found.created_at)
+    took = "-" if took_ms is None else duration(took_ms)
+    age = "-" if born_ms is None else duration(round(now_ms - born_ms)).split()[0]
+    return [found.plan_id, found.status, found.name or "", _states(found), took, age]
+
+
+def show(plan: Plan, /, *, json: Json = False) -> int:
+    """Show how a plan stands, step by step.
+
+    For example:
+
+        subagents plan show nightly
+    """
+    with connect() as client:
+        answer = client.get(f"/v1/plans/{segment(plan)}")
+    _print(answer, json=json)
+    return EXIT_OK
+
+
+def _print(answer: Document, *, json: bool) -> None:
+    if json:
+        output.document(answer)
+        return
+    found, now_ms = read(answer, PlanDetail), time.time() * 1000
+    took = duration(_took_ms(found, now_ms) or 0)
+    retried = f" · {found.retried} retried" if found.retried else ""
+    text = f" {_title(found)}: {_states(found)} · {took}{retried}"
+    output.styled_line(text, render.icon(found.status), found.status)
+    output.table(
+        ["run", "state", "label", "agent", "time", "now"],
+        [_cells(row, now_ms) for row in found.runs],
+        styles={1: 1},
+        cut=(2, 5),
+    )
+
+
+def _cells(row: RunRow, now_ms: float) -> list[str]:
+    took = render.elapsed(row, now_ms)
+    return [row.run_id, row.shown_state, row.label, row.agent_id, took, render.now_text(row)]
+
+
+def wait(plan: Plan, /, *, json: Json = False) -> int:
+    """Wait for a plan and print the results of its steps.
+
+    The exit code is that of `wait`. Of a step that was retried the newest run counts.
+
+    For example:
+
+        subagents plan wait nightly
+    """
+    started = time.monotonic()
+    with connect(starts=True) as client:
+        found = read(client.get(f"/v1/plans/{segment(plan)}"), PlanDetail)
+    run_ids = [row.run_id for row in found.runs]
+    code = wait_and_print(run_ids, started=started, json=json, plan_id=found.plan_id)
+    if not json and code != EXIT_INTERRUPTED:
+        _say_summary(found.plan_id)
+    return code
+
+
+def cancel(
+    plan: Plan,
+    /,
+    *,
+    reason: Annotated[
+        str | None, Parameter(help="The reason, for the record.", metavar="TEXT")
+    ] = None,
+    yes: Yes = False,
+    json: Json = False,
+) -> int:
+    """Cancel the steps of a plan that have not ended, and everything they spawned.
+
+    For example:
+
+        subagents plan cancel nightly --yes
+    """
+    with connect() as client:
+        found = read(client.get(f"/v1/plans/{segment(plan)}"), PlanDetail)
+        left = sum(row.outcome is None for row in found.runs)
+        question = f"Cancel {left} of the {found.steps} steps of plan {_title(found)}?"
+        if left and not output.is_confirmed(question, yes=yes):
+            output.note("Nothing was cancelled.")
+            return EXIT_OK
+        body = {} if reason is None else {"reason": reason}
+        answer = client.post(f"/v1/plans/{segment(found.plan_id)}/cancel", body)
+    _print(answer, json=json)
+    return EXIT_OK
+
+
+def retry(
+    plan: Plan,
+    /,
+    *,
+    detach: Annotated[bool, Parameter(name=["--detach", "-d"], help="Do not wait.")] = False,
+    json: Json = False,
+) -> int:
+    """Start what failed of a plan again, and the steps that waited for it.
+
+    Steps that ended ok are left alone, and what is left of the plan's budget holds.
+
+    For example:
+
+        subagents plan retry nightly
+    """
+    started = time.monotonic()
+    with connect(starts=True) as client:
+        answer = client.post(f"/v1/plans/{segment(plan)}/retry")
+    return _follow(answer, started, detach=detach, json=json)

@@ -1,0 +1,146 @@
+"""Plans: batches with an id and a name, whose steps are looked at, waited for and retried together.
+
+A plan is nothing besides its runs: each knows which step of which plan it is (``PlanStep``), and
+what a plan came to is read from them.
+"""
+
+from collections.abc import Mapping
+from itertools import count
+from typing import Final, NamedTuple
+
+from subagents.config.settings import Settings
+from subagents.domain.run.access import Ceiling
+from subagents.domain.run.run import Run
+from subagents.domain.run.spec import PlanStep
+from subagents.domain.run.values import RunId, SessionKey, replace
+from subagents.engine.runs.queries import LAST, PREFIX_CHARS_MIN, Queries
+from subagents.engine.runs.spawn import Receipt, Spawner
+from subagents.errors import Conflict, NotFound, UsageError
+from subagents.ports import RunFilter
+
+PAGE: Final = 500
+NAMES_SEARCHED_MAX: Final = 1_000
+"""So many of the newest plans are looked through for a name."""
+
+
+class Plan(NamedTuple):
+    """A plan as its runs tell it."""
+
+    id: str
+    name: str | None
+    steps: tuple[Run, ...]
+    """The newest run of each step, in the order of the plan."""
+    instead: Mapping[RunId, RunId] = {}
+    """Of steps that were retried: the newest run, by each one before."""
+
+
+class Plans:
+    """See the module."""
+
+    def __init__(self, queries: Queries, spawner: Spawner) -> None:
+        self._queries = queries
+        self._spawner = spawner
+
+    async def resolve(self, selector: str, requester: SessionKey | None) -> str:
+        """The id of a plan by its id, a unique prefix of it, its name or ``last``.
+
+        Args:
+            selector: A name means the newest plan of that name.
+            requester: Only plans that this session asked for; None = of everybody.
+
+        Raises:
+            NotFound: There is none.
+            UsageError: A prefix fits several plans; the message lists them.
+        """
+        by_prefix: list[str] = []
+        typed = selector if selector.startswith("r-") else f"r-{selector}"
+        for offset in range(0, NAMES_SEARCHED_MAX, PAGE):
+            where = RunFilter(requester=requester, plans=True, archived=True, limit=PAGE)
+            page = await self._queries.runs(replace(where, offset=offset))
+            for run in page:
+                if selector in {LAST, run.id, _step(run).name}:
+                    return run.id
+                if len(typed) - 2 >= PREFIX_CHARS_MIN and run.id.startswith(typed):
+                    by_prefix.append(run.id)
+            if len(page) < PAGE:
+                break
+        if len(by_prefix) > 1:
+            raise UsageError(f'"{selector}" fits several plans: {", ".join(by_prefix)}')
+        if not by_prefix:
+            raise NotFound(f'no plan "{selector}"', hint="see: subagents plan list")
+        return by_prefix[0]
+
+    async def plan(self, plan_id: str) -> Plan:
+        """One plan.
+
+        Raises:
+            NotFound: None of its runs is stored any more.
+        """
+        newest: dict[int, Run] = {}
+        instead: dict[RunId, RunId] = {}
+        for offset in count(0, PAGE):
+            where = RunFilter(plan=plan_id, archived=True, limit=PAGE, offset=offset)
+            page = await self._queries.runs(where)
+            for run in page:
+                counts = newest.setdefault(_step(run).position, run)
+                if counts is not run:
+                    instead[run.id] = counts.id
+            if len(page) < PAGE:
+                break
+        if not newest:
+            raise NotFound(f'no plan "{plan_id}"', hint="see: subagents plan list")
+        steps = tuple(newest[at] for at in sorted(newest))
+        return Plan(plan_id, _step(steps[0]).name, steps, instead)
+
+    async def retry(
+        self,
+        plan_id: str,
+        *,
+        requester: SessionKey,
+        settings: Settings,
+        is_operator: bool,
+        ceiling: Ceiling | None,
+    ) -> tuple[Receipt, ...]:
+        """Start the failed steps again, and those that waited for them: all of them, or none.
+
+        Raises:
+            Conflict: A step has not ended, or every one ended ok; nothing was stored.
+            SubagentsError: As ``Spawner.spawn_batch`` raises it; nothing was stored.
+        """
+        plan = await self.plan(plan_id)
+        live = [run for run in plan.steps if not run.is_settled]
+        if live:
+            raise Conflict(
+                f"{len(live)} of the {len(plan.steps)} steps of plan {plan_id} have not ended",
+                hint=f"subagents plan wait {plan_id}, or: subagents plan cancel {plan_id}",
+            )
+        due = _failed_with_dependants(plan)
+        if not due:
+            raise Conflict(f"every step of plan {plan_id} ended ok: there is nothing to retry")
+        return await self._spawner.retry_all(
+            due,
+            instead=plan.instead,
+            requester=requester,
+            settings=settings,
+            is_operator=is_operator,
+            ceiling=ceiling,
+        )
+
+
+def _step(run: Run) -> PlanStep:
+    return run.resolved.step or PlanStep(plan=run.id, position=0)
+
+
+def _failed_with_dependants(plan: Plan) -> list[Run]:
+    """Steps that did not end ok, and all that waited for one of them, in the order of the plan."""
+    steps = plan.steps
+    waited_for = {
+        run.id: {plan.instead.get(each.run_id, each.run_id) for each in run.waiting.dependencies}
+        for run in steps
+    }
+    due: set[RunId] = {run.id for run in steps if run.outcome is None or not run.outcome.is_ok}
+    while True:
+        more = {run.id for run in steps if run.id not in due and waited_for[run.id] & due}
+        if not more:
+            return [run for run in steps if run.id in due]
+        due |= more

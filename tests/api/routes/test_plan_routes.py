@@ -1,0 +1,197 @@
+"""Plans over HTTP: found by id, prefix and name, counted, cancelled and retried."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.api.home_daemon import Home, play
+
+
+async def spawned(home: Home, name: str, *specs: dict[str, Any], **rest: Any) -> dict[str, Any]:
+    body = {"specs": list(specs), "name": name, "cwd": home.cwd, **rest}
+    return await home.ok("POST", "/v1/plans", body)
+
+
+def step(label: str, task: str = "true", *after: str, agent: str = "shell") -> dict[str, Any]:
+    return {"task": task, "label": label, "agentId": agent, "dependsOn": list(after)}
+
+
+async def ended(home: Home, plan_id: str) -> dict[str, Any]:
+    found = await home.ok("GET", f"/v1/plans/{plan_id}")
+    await home.wait(*(row["runId"] for row in found["runs"]))
+    return await home.ok("GET", f"/v1/plans/{plan_id}")
+
+
+@pytest.mark.requirement("plan:found")
+def test_a_plan_is_found_by_its_id_a_prefix_its_name_and_as_the_last(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        first = await spawned(home, "nightly", step("a"), step("b"))
+        second = await spawned(home, "nightly", step("c"))
+        other = await spawned(home, "weekly", step("d"))
+        alone = (await home.spawn(label="alone"))["runId"]
+
+        assert first["planId"] == first["receipts"][0]["runId"]
+        found = {
+            "nightly": second,
+            first["planId"]: first,
+            first["planId"][2:9]: first,
+            "last": other,
+        }
+        for selector, plan in found.items():
+            shown = await home.ok("GET", f"/v1/plans/{selector}")
+            assert shown["planId"] == plan["planId"]
+        page = await home.ok("GET", "/v1/plans")
+        assert [each["name"] for each in page["plans"]] == ["weekly", "nightly", "nightly"]
+        assert (page["total"], page["plans"][2]["steps"]) == (3, 2)
+        assert (await home.ok("GET", "/v1/plans?limit=1&offset=1"))["plans"][0]["steps"] == 1
+        assert (await home.ok("GET", "/v1/plans?directory=/nowhere"))["total"] == 0
+        steps = await home.ok("GET", f"/v1/runs?plan={first['planId']}")
+        assert {row["label"] for row in steps["runs"]} == {"a", "b"}
+        for selector in ("monthly", alone):
+            status, refused = await home.call("GET", f"/v1/plans/{selector}")
+            assert status == 404
+            assert f'no plan "{selector}"' in refused["message"]
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("plan:retry")
+def test_what_failed_is_started_again_with_what_waited_for_it_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    async def scenario(home: Home) -> None:
+        mark = tmp_path / "mended"
+        plan = await spawned(
+            home,
+            "release",
+            step("good", "echo good"),
+            step("breaks", f"test -e {mark}", "good"),
+            step("after", "echo after", "breaks"),
+        )
+        plan_id = plan["planId"]
+        status, refused = await home.call("POST", f"/v1/plans/{plan_id}/retry")
+        assert status == 409
+        assert "have not ended" in refused["message"]
+        before = await ended(home, plan_id)
+        assert (before["status"], before["states"]) == ("failed", {"ok": 1, "error": 2})
+
+        mark.touch()
+        again = await home.ok("POST", f"/v1/plans/{plan_id}/retry")
+        assert [each["label"] for each in again["receipts"]] == ["breaks", "after"]
+        after = await ended(home, plan_id)
+
+        assert (after["status"], after["steps"], after["retried"]) == ("ok", 3, 2)
+        assert [row["label"] for row in after["runs"]] == ["good", "breaks", "after"]
+        assert after["runs"][0]["runId"] == before["runs"][0]["runId"]
+        detail = await home.ok("GET", f"/v1/runs/{after['runs'][2]['runId']}")
+        assert [each["runId"] for each in detail["dependencies"]] == [after["runs"][1]["runId"]]
+        status, refused = await home.call("POST", f"/v1/plans/{plan_id}/retry")
+        assert (status, "nothing to retry" in refused["message"]) == (409, True)
+        assert (await home.ok("GET", "/v1/plans"))["total"] == 1
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("plan:retry")
+def test_a_step_that_was_retried_alone_is_what_the_others_wait_for(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        mark = tmp_path / "mended"
+        breaks, after = step("breaks", f"test -e {mark}"), step("after", "true", "breaks")
+        plan_id = (await spawned(home, "p", breaks, after))["planId"]
+        first = (await ended(home, plan_id))["runs"][0]["runId"]
+        mark.touch()
+        alone = await home.ok("POST", f"/v1/runs/{first}/retry")
+        await home.wait(alone["runId"])
+
+        again = await home.ok("POST", f"/v1/plans/{plan_id}/retry")
+
+        assert [each["label"] for each in again["receipts"]] == ["after"]
+        found = await ended(home, plan_id)
+        assert (found["status"], found["states"]) == ("ok", {"ok": 2})
+        assert found["runs"][0]["runId"] == alone["runId"]
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("plan:cancel")
+def test_cancelling_a_plan_ends_every_step_that_has_not_ended(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        specs = (step("done", agent="quick"), step("hangs", agent="hang"), step("x", "x", "hangs"))
+        plan_id = (await spawned(home, "p", *specs))["planId"]
+        done = (await home.ok("GET", f"/v1/plans/{plan_id}"))["runs"][0]["runId"]
+        await home.wait(done)
+        assert (await home.ok("GET", f"/v1/plans/{plan_id}"))["status"] == "running"
+
+        await home.ok("POST", f"/v1/plans/{plan_id}/cancel", {"reason": "enough"})
+
+        found = await ended(home, plan_id)
+        assert found["status"] == "failed"
+        assert [row["outcome"]["status"] for row in found["runs"]][:2] == ["ok", "cancelled"]
+        assert found["states"]["ok"] == 1
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("plan:once")
+def test_a_plan_with_a_key_is_spawned_once(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        specs = (step("a", agent="quick"), step("b", agent="quick"))
+        first = await spawned(home, "p", *specs, idempotencyKey="k")
+        again = await spawned(home, "p", *specs, idempotencyKey="k")
+
+        assert again["planId"] == first["planId"]
+        assert [each["repeated"] for each in again["receipts"]] == [True, True]
+        assert (await home.ok("GET", "/v1/plans"))["total"] == 1
+        body = {"specs": [step("a", "other")], "name": "p", "cwd": home.cwd, "idempotencyKey": "k"}
+        status, refused = await home.call("POST", "/v1/plans", body)
+        assert (status, refused["code"]) == (409, "idempotency_conflict")
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("plan:environment")
+def test_variables_for_steps_come_for_each_of_them_or_for_none(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        body = {"specs": [step("a"), step("b")], "cwd": home.cwd}
+        for wrong in ([{}], [{}, {"A=B": "x"}]):
+            status, _ = await home.call("POST", "/v1/plans", {**body, "stepEnvironments": wrong})
+            assert status == 422
+        agent = {"X-Subagents-Caller": "agent"}
+        own = {**body, "stepEnvironments": [{}, {"PATH": "/evil"}]}
+        status, refused = await home.call("POST", "/v1/plans", own, agent)
+        assert (status, refused["details"]) == (403, {"guardrail": "environment"})
+        assert (await home.ok("GET", "/v1/runs?archived=1"))["total"] == 0
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("plan:budget")
+def test_a_retry_stays_under_the_budget_of_its_plan(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        plan = await spawned(home, "p", step("a", "exit 1"), budget={"maxTokens": 500})
+        plan_id = plan["planId"]
+        await ended(home, plan_id)
+        again = await home.ok("POST", f"/v1/plans/{plan_id}/retry")
+
+        run = await home.ok("GET", f"/v1/runs/{again['receipts'][0]['runId']}")
+
+        assert run["resolved"]["plan"] == {"id": plan_id, "budget": {"maxTokens": 500}}
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("plan:found")
+def test_an_agent_sees_and_retries_its_own_plans_only(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        plan = await spawned(home, "p", step("a", agent="quick"))
+        worker = (await home.spawn("hang", label="h"))["runId"]
+        await home.until_phase(worker, "running")
+        agent = home.worker(worker)
+
+        assert (await home.ok("GET", "/v1/plans", None, agent))["total"] == 0
+        for path in ("", "/retry", "/cancel"):
+            method = "POST" if path else "GET"
+            status, _ = await home.call(method, f"/v1/plans/{plan['planId']}{path}", None, agent)
+            assert status == 404
+
+    play(tmp_path, scenario)

@@ -1,0 +1,89 @@
+"""``plan``: started, shown, waited for, cancelled and retried on a real daemon."""
+
+import pytest
+from tests.cli.cli_home import Home
+
+FILE = """
+[[runs]]
+label = "build-{0}"
+task = "echo built for $WHO"
+env = {{ WHO = "me" }}
+[[runs]]
+label = "test-{0}"
+task = "test -e fixed-{0} || {{ echo broken; exit 3; }}"
+depends_on = ["build-{0}"]
+[[runs]]
+label = "ship-{0}"
+task = "echo shipped for $WHO"
+depends_on = ["test-{0}"]
+"""
+
+
+def plan_file(home: Home, name: str) -> str:
+    path = home.work / f"{name}.toml"
+    path.write_text(FILE.format(name))
+    return str(path)
+
+
+@pytest.mark.requirement("cli:plan", "plan:retry", "plan:environment")
+def test_a_plan_ends_with_a_summary_and_what_failed_is_retried_by_its_name(shared: Home) -> None:
+    done = shared.cli("plan", "run", plan_file(shared, "release"), "--env", "WHO=all")
+    assert done.code == 5
+    assert "built for me" in done.out
+    assert "plan release (r-" in done.err
+    assert "1 of 3 ok, 2 error · " in done.err
+    assert "to start again what failed: subagents plan retry r-" in done.err
+
+    shown = shared.ok("plan", "show", "release").out
+    assert "release (r-" in shown.splitlines()[0]
+    assert [line.split()[2] for line in shown.splitlines()[2:]] == [
+        *("build-release", "test-release", "ship-release"),
+    ]
+
+    (shared.work / "fixed-release").touch()
+    again = shared.ok("plan", "retry", "release")
+    assert "shipped for all" in again.out
+    assert "built for" not in again.out
+    assert "3 of 3 ok · " in again.err
+    assert "retry" not in again.err
+    refused = shared.cli("plan", "retry", "release")
+    assert refused.code == 1
+    assert "nothing to retry" in refused.err
+    assert "2 retried" in shared.ok("plan", "show", "last").out
+
+
+@pytest.mark.requirement("cli:plan", "plan:once", "plan:cancel")
+def test_a_detached_plan_is_waited_for_cancelled_and_started_once_under_its_key(
+    shared: Home,
+) -> None:
+    path = shared.work / "long.yaml"
+    runs = "- {label: l1, task: sleep 60}\n- {label: l2, task: echo two}\n"
+    path.write_text(f"name: long one\nruns:\n{runs}")
+    flags = ("--detach", "--key", "once")
+    first = shared.ok("plan", "run", str(path), *flags)
+    again = shared.ok("plan", "run", str(path), *flags)
+    assert first.out == again.out
+    assert len(first.out.splitlines()) == 2
+    assert "to wait for it: subagents plan wait r-" in first.err
+    ids = {row["runId"] for row in shared.ok("list", "plan:long one", "--json").rows("runs")}
+    assert ids == set(first.out.split())
+
+    assert shared.cli("plan", "cancel", "long one").code == 2
+    cancelled = shared.ok("plan", "cancel", "long one", "--yes")
+    assert "long one (r-" in cancelled.out
+    waited = shared.cli("plan", "wait", "long one")
+    assert waited.code == 5
+    assert "1 of 2 ok, 1 cancelled" in waited.err
+
+
+@pytest.mark.requirement("cli:plan")
+def test_plans_are_listed_with_what_their_steps_came_to(shared: Home) -> None:
+    path = shared.work / "tiny.json"
+    path.write_text('{"runs": [{"task": "true"}, {"task": "true"}]}')
+    shared.ok("plan", "run", str(path), "--name", "tiny plan")
+    newest = shared.ok("plan", "list").out.splitlines()[1]
+    assert "tiny plan" in newest
+    assert "2 of 2 ok" in newest
+    page = shared.ok("plan", "list", "--json").rows("plans")
+    assert page[0]["states"] == {"ok": 2}
+    assert "No plans." in shared.ok("plan", "list", "--dir", "/nowhere").err
