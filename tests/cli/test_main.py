@@ -49,7 +49,14 @@ NAMED_IN_THE_SPEC += [
     "plan cancel",
     "plan retry",
 ]
-NAMED_IN_THE_SPEC += ["agents list", "agents show", "config show", "config validate"]
+NAMED_IN_THE_SPEC += [
+    "stats",
+    "export",
+    "agents list",
+    "agents show",
+    "config show",
+    "config validate",
+]
 NAMED_IN_THE_SPEC += ["config schema", "db check", "db backup", "db repair"]
 NAMED_IN_THE_SPEC += ["service install", "service uninstall"]
 NAMED_IN_THE_SPEC += ["mcp", "mcp install", "mcp uninstall", "mcp config", "mcp plugin"]

@@ -49,6 +49,8 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
         Command("timeline", "show.show_commands:timeline", "List every event of a run"),
         Command("events", "show.events_command:events", "Stream the events of all runs"),
         Command("why", "show.show_commands:why", "Explain why a run is in its current state"),
+        Command("stats", "show.report_commands:stats", "Count runs, time, tokens and cost"),
+        Command("export", "show.report_commands:export", "Print runs as CSV or JSON"),
         Command("attention", "show.show_commands:attention", "List what needs a person"),
         Command("agents list", "setup.agent_commands:list_", "List the configured agents"),
         Command("agents show", "setup.agent_commands:show", "Show an agent's card and record"),

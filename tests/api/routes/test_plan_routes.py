@@ -153,7 +153,8 @@ def test_a_plan_with_a_key_is_spawned_once(tmp_path: Path) -> None:
 def test_variables_for_steps_come_for_each_of_them_or_for_none(tmp_path: Path) -> None:
     async def scenario(home: Home) -> None:
         body = {"specs": [step("a"), step("b")], "cwd": home.cwd}
-        for wrong in ([{}], [{}, {"A=B": "x"}]):
+        wrongs: list[list[dict[str, str]]] = [[{}], [{}, {"A=B": "x"}]]
+        for wrong in wrongs:
             status, _ = await home.call("POST", "/v1/plans", {**body, "stepEnvironments": wrong})
             assert status == 422
         agent = {"X-Subagents-Caller": "agent"}

@@ -96,6 +96,9 @@ def row(run: Run, now_ms: int, *, lane: LaneUse | None = None) -> wire.RunRow:
         task=shortened(run.spec.task, ROW_TASK_CHARS_MAX),
         tags=list(run.spec.tags),
         vacuous=run.verification.vacuous,
+        model=run.resolved.model,
+        directory=run.resolved.project,
+        plan_id=None if run.resolved.step is None else run.resolved.step.plan,
     )
 
 

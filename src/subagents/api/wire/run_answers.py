@@ -251,6 +251,12 @@ class RunRow(RunHead, frozen=True, kw_only=True):
     """At most 500 characters of it."""
     tags: list[str] = []
     """Words to find it by."""
+    model: str | None = None
+    """The model it was given; null = the program's own choice."""
+    directory: str = ""
+    """The directory of its project, absolute."""
+    plan_id: str | None = None
+    """The plan it is a step of; null = none."""
 
 
 class RunPage(WireStruct, frozen=True, kw_only=True):

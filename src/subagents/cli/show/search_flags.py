@@ -100,4 +100,5 @@ class SearchFlags:
 
 
 Search = Annotated[SearchFlags, Parameter(name="*")]
+Archived = Annotated[bool, Parameter(help="Include archived runs.", group=SEARCH, negative=())]
 EVERYTHING: Final = SearchFlags()

@@ -25,7 +25,7 @@ from subagents.cli.flags import Json, Run
 from subagents.cli.runs import selectors
 from subagents.cli.runs.selectors import path_of
 from subagents.cli.show import render
-from subagents.cli.show.search_flags import BOTH, EVERYTHING, SEARCH, Search
+from subagents.cli.show.search_flags import BOTH, EVERYTHING, Archived, Search
 from subagents.client.client import Client, Document
 from subagents.domain.run.access import Access, in_words
 from subagents.domain.run.outcome import DeliveryOutcome, failure_text
@@ -42,8 +42,6 @@ OVERSHOOT: Final = {
     "unbounded": " (its worker reports no usage)",
 }
 EVENT_TEXT_CHARS_MAX: Final = 300
-
-Archived = Annotated[bool, Parameter(help="Include archived runs.", group=SEARCH, negative=())]
 
 
 def list_(

@@ -1,0 +1,202 @@
+"""``stats`` and ``export``: what runs came to and what they cost, in groups or one by one."""
+
+import csv
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Annotated, Final, Literal
+
+import msgspec
+from cyclopts import Parameter
+
+from subagents.api.wire.run_answers import RunRow
+from subagents.api.wire.wire_struct import Document, milliseconds_of
+from subagents.cli import output
+from subagents.cli.connection import connect
+from subagents.cli.flags import Json
+from subagents.cli.runs import selectors
+from subagents.cli.show.search_flags import EVERYTHING, Archived, Search
+from subagents.errors import EXIT_OK
+from subagents.text import compact, cost_bound, duration
+
+By = Literal["day", "agent", "model", "tag", "directory", "session", "outcome", "plan"]
+Format = Literal["csv", "json", "jsonl"]
+NONE: Final = "-"
+COLUMNS: Final[Mapping[str, Callable[[RunRow], object]]] = {
+    "runId": lambda row: row.run_id,
+    "label": lambda row: row.label,
+    "agentId": lambda row: row.agent_id,
+    "runtime": lambda row: row.runtime,
+    "model": lambda row: row.model,
+    "requester": lambda row: row.requester,
+    "directory": lambda row: row.directory,
+    "planId": lambda row: row.plan_id,
+    "tags": lambda row: row.tags,
+    "state": lambda row: row.shown_state,
+    "status": lambda row: None if row.outcome is None else row.outcome.status,
+    "reason": lambda row: None if row.outcome is None else row.outcome.reason,
+    "attempts": lambda row: row.attempt,
+    "createdAt": lambda row: row.created_at,
+    "startedAt": lambda row: row.started_at,
+    "endedAt": lambda row: row.ended_at,
+    "seconds": lambda row: None if (took_ms := _took_ms(row)) is None else took_ms / 1000,
+    "tokensIn": lambda row: None if row.usage is None else row.usage.tokens_in,
+    "tokensOut": lambda row: None if row.usage is None else row.usage.tokens_out,
+    "costUsd": lambda row: None if row.usage is None else row.usage.cost_usd,
+    "task": lambda row: row.task,
+}
+"""Of a table for other programs; what is not known is empty."""
+
+
+def export(
+    form: Annotated[Format, Parameter(help="csv, json or jsonl (a line for each run).")] = "csv",
+    /,
+    *,
+    search: Search = EVERYTHING,
+    archived: Archived = False,
+) -> int:
+    """Print all runs that fit, newest first, for a spreadsheet or another program.
+
+    Usage is that of each run alone, so that it can be added up. What nobody reported is empty.
+
+    For example:
+
+        subagents export csv --since 7d > runs.csv
+
+        subagents export jsonl --dir . --outcome error,timeout --archived
+    """
+    rows = _found(search.query(), archived=archived)
+    if form == "csv":
+        table = csv.writer(sys.stdout, lineterminator="\n")
+        table.writerow(COLUMNS)
+        table.writerows([_cell(value) for value in _values(row).values()] for row in rows)
+        return EXIT_OK
+    if form == "json":
+        output.document({"runs": [_values(row) for row in rows]})
+        return EXIT_OK
+    for row in rows:
+        output.record(_values(row))
+    return EXIT_OK
+
+
+def _values(row: RunRow) -> Document:
+    return {name: value(row) for name, value in COLUMNS.items()}
+
+
+def _cell(value: object) -> object:
+    """A cell as spreadsheets take it: a text that begins like a formula is not one."""
+    if isinstance(value, list):
+        value = " ".join(value)
+    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return f"'{value}"
+    return value
+
+
+def _found(query: Mapping[str, str], *, archived: bool) -> list[RunRow]:
+    with connect() as client:
+        return selectors.listed(client, {**query, "archived": 1 if archived else None})
+
+
+class Group(msgspec.Struct, kw_only=True, rename="camel"):
+    """Runs that have something in common."""
+
+    name: str
+    runs: int = 0
+    ok: int = 0
+    failed: int = 0
+    """Ended, but not ok."""
+    active: int = 0
+    seconds: float = 0.0
+    """At work, of all of them together."""
+    tokens: int = 0
+    cost_usd: float = 0.0
+    cost_unknown_runs: int = 0
+    """Runs that used a model and whose cost nobody reported."""
+
+    def add(self, row: RunRow) -> None:
+        self.runs += 1
+        if row.outcome is None:
+            self.active += 1
+        elif row.outcome.is_ok:
+            self.ok += 1
+        else:
+            self.failed += 1
+        self.seconds += (_took_ms(row) or 0) / 1000
+        if row.usage is not None:
+            self.tokens += (row.usage.tokens_in or 0) + (row.usage.tokens_out or 0)
+            self.cost_usd += row.usage.cost_usd or 0.0
+            self.cost_unknown_runs += row.usage.cost_unknown_runs
+
+
+KEYS: Final[Mapping[By, Callable[[RunRow], Sequence[str]]]] = {
+    "day": lambda row: [_day(row.created_at)],
+    "agent": lambda row: [row.agent_id],
+    "model": lambda row: [row.model or NONE],
+    "tag": lambda row: row.tags or [NONE],
+    "directory": lambda row: [row.directory or NONE],
+    "session": lambda row: [row.requester],
+    "outcome": lambda row: [row.shown_state],
+    "plan": lambda row: [row.plan_id or NONE],
+}
+
+
+def stats(
+    *,
+    by: Annotated[By, Parameter(help="What to group by. Default: day.")] = "day",
+    cost: Annotated[bool, Parameter(negative=(), help="The dearest first.")] = False,
+    search: Search = EVERYTHING,
+    archived: Archived = False,
+    json: Json = False,
+) -> int:
+    """Count runs, their time, tokens and cost, in groups. Days are those of this machine.
+
+    A run with several tags counts under each of them. How reliable agents are: `agents stats`.
+
+    For example:
+
+        subagents stats --by agent --since 7d
+
+        subagents stats --cost --by directory --archived --json
+    """
+    groups = grouped(_found(search.query(), archived=archived), by)
+    if cost:
+        groups.sort(key=lambda each: -each.cost_usd)
+    if json:
+        output.document({"by": by, "groups": groups})
+        return EXIT_OK
+    if not groups:
+        output.note("No run fits: subagents list")
+        return EXIT_OK
+    output.table(
+        [by, "runs", "ok", "failed", "active", "time", "tokens", "cost"],
+        [_line(each) for each in groups],
+        cut=(0,),
+    )
+    return EXIT_OK
+
+
+def grouped(rows: Iterable[RunRow], by: By) -> list[Group]:
+    """The runs in groups: days newest first, anything else by its name."""
+    found: dict[str, Group] = {}
+    for row in rows:
+        for name in KEYS[by](row):
+            found.setdefault(name, Group(name=name)).add(row)
+    return [found[name] for name in sorted(found, reverse=by == "day")]
+
+
+def _line(group: Group) -> list[str]:
+    tokens = compact(group.tokens) if group.tokens else NONE
+    known = group.cost_usd or group.cost_unknown_runs
+    cost = cost_bound(group.cost_usd, unknown_runs=group.cost_unknown_runs) if known else NONE
+    counts = [str(each) for each in (group.runs, group.ok, group.failed, group.active)]
+    return [group.name, *counts, duration(round(group.seconds * 1000)), tokens, cost]
+
+
+def _took_ms(row: RunRow) -> int | None:
+    began_ms, ended_ms = milliseconds_of(row.started_at), milliseconds_of(row.ended_at)
+    return None if began_ms is None or ended_ms is None else round(ended_ms - began_ms)
+
+
+def _day(at: str | None) -> str:
+    at_ms = milliseconds_of(at)
+    return NONE if at_ms is None else time.strftime("%Y-%m-%d", time.localtime(at_ms / 1000))
