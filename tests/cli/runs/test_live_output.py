@@ -6,7 +6,7 @@ import pytest
 from tests.cli.cli_home import Home, gate, temporary_home
 from tests.cli.terminal import terminal
 
-from subagents.cli.runs.live_output import chosen
+from subagents.cli.runs.live_output import LiveOutput, chosen
 
 
 @pytest.fixture(scope="module")
@@ -29,16 +29,41 @@ def test_what_the_worker_says_is_shown_before_it_ends_and_its_result_once(shared
 
 
 @pytest.mark.requirement("cli:live-output")
-def test_a_result_that_was_not_said_last_is_printed(shared: Home) -> None:
+def test_a_result_with_a_line_of_stderr_behind_it_is_not_printed_again(shared: Home) -> None:
     task = f"echo said; {gate('after')}; echo noise >&2"
     with terminal(shared, "run", task, "--label", "mixed") as screen:
         screen.until("said\r\n")
         (shared.work / "after").touch()
         assert screen.code() == 0
-    *_, last, summary, _ = [line for line in screen.lines if line] + [""]
-    assert "noise" in screen.lines
-    assert last == "said"
-    assert summary.startswith("✔ mixed: ok")
+    assert (screen.lines.count("said"), screen.lines.count("noise")) == (1, 1)
+
+
+class Said(LiveOutput):
+    def __init__(self, *lines: str) -> None:
+        super().__init__("r-1")
+        self._kept = "".join(f"{line}\n" for line in lines)
+
+
+@pytest.mark.requirement("cli:live-output")
+@pytest.mark.parametrize(
+    ("said", "result", "stands"),
+    [
+        (("a", "b"), "a\nb\n", True),
+        (("x", "a", "b"), "a\nb", True),
+        (("a", "err", "b", "err"), "a\nb", True),
+        (("a", *["err"] * 10), "a", True),
+        (("a", *["err"] * 11), "a", False),
+        (("a", *["err"] * 6, "b", *["err"] * 6), "a\nb", False),
+        (("b", "a"), "a\nb", False),
+        (("a",), "a\nb", False),
+        (("a",), " ", False),
+        ((), "a", False),
+    ],
+)
+def test_a_result_stands_there_when_few_other_lines_are_among_and_behind_it(
+    said: tuple[str, ...], result: str, *, stands: bool
+) -> None:
+    assert Said(*said).ended_with(result) is stands
 
 
 @pytest.mark.requirement("cli:answer-in-place")

@@ -19,6 +19,8 @@ PAGE_LINES: Final = 500
 SPOKEN: Final = frozenset({"text", "thinking", "tool", "error"})
 """The rest is of us: the task, and attempts that begin and end, which the tree tells."""
 KEPT_CHARS: Final = 1024 * 1024
+OTHERS_MAX: Final = 10
+"""With more lines than these beside it, a result has left the screen, or is not seen in them."""
 LOOK_S: Final = 0.5
 
 
@@ -55,9 +57,19 @@ class LiveOutput:
         return lines
 
     def ended_with(self, result: str) -> bool:
-        """Whether the worker's last words, which were shown, are this result."""
-        said, result = self._kept.strip(), result.strip()
-        return bool(result) and (said == result or said.endswith(f"\n{result}"))
+        """Whether this result stands on the screen already, as the worker's last words.
+
+        A few other lines may stand among and behind it: what a command says on stderr.
+        """
+        wanted, others = result.strip().splitlines(), 0
+        for line in reversed(self._kept.strip().splitlines()):
+            if not wanted or others > OTHERS_MAX:
+                break
+            if line.rstrip() == wanted[-1].rstrip():
+                wanted.pop()
+            else:
+                others += 1
+        return bool(result.strip()) and not wanted and others <= OTHERS_MAX
 
 
 def can_ask() -> bool:
