@@ -109,7 +109,11 @@ async def everything(home: Home) -> set[tuple[str, str]]:
     plan += [{"task": "b", "agentId": "quick", "label": "b", "dependsOn": ["a"]}]
     run = (await ok("POST", "/v1/runs", {"spec": spec, "cwd": home.cwd}))["runId"]
     await home.until_phase(run, "running")
-    await ok("POST", "/v1/plans", {"specs": plan, "cwd": home.cwd})
+    made = await ok("POST", "/v1/plans", {"specs": plan, "cwd": home.cwd})
+    await home.wait(*(each["runId"] for each in made["receipts"]))
+    await ok("GET", "/v1/plans")
+    for method, path in (("GET", ""), ("POST", "/retry"), ("POST", "/cancel")):
+        await ok(method, f"/v1/plans/{made['planId']}{path}")
     me, base = home.worker(run), f"/v1/runs/{run}"
     await ok("POST", f"{base}/progress", {"phase": "p", "metrics": {"n": 1.5, "s": "x"}}, me)
     await ok("POST", f"{base}/progress", {"phase": "too soon"}, me)

@@ -148,6 +148,8 @@ def list_(
     For example:
 
         subagents plan list --dir . --since 1d
+
+        subagents plan list --mine --json
     """
     query = {
         "directory": None if directory is None else selectors.directory(directory),
@@ -189,6 +191,8 @@ def show(plan: Plan, /, *, json: Json = False) -> int:
     For example:
 
         subagents plan show nightly
+
+        subagents plan show last --json
     """
     with connect() as client:
         answer = client.get(f"/v1/plans/{segment(plan)}")
@@ -226,6 +230,8 @@ def wait(plan: Plan, /, *, json: Json = False) -> int:
     For example:
 
         subagents plan wait nightly
+
+        subagents plan wait last --json
     """
     started = time.monotonic()
     with connect(starts=True) as client:
@@ -251,7 +257,9 @@ def cancel(
 
     For example:
 
-        subagents plan cancel nightly --yes
+        subagents plan cancel nightly
+
+        subagents plan cancel last --reason 'wrong branch' --yes
     """
     with connect() as client:
         found = read(client.get(f"/v1/plans/{segment(plan)}"), PlanDetail)
@@ -280,6 +288,8 @@ def retry(
     For example:
 
         subagents plan retry nightly
+
+        subagents plan retry last --detach
     """
     started = time.monotonic()
     with connect(starts=True) as client:
