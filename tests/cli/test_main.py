@@ -48,6 +48,9 @@ NAMED_IN_THE_SPEC += [
     "plan wait",
     "plan cancel",
     "plan retry",
+    "plan dry-run",
+    "plan schema",
+    "map",
 ]
 NAMED_IN_THE_SPEC += [
     "stats",

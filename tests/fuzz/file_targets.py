@@ -74,6 +74,11 @@ def plan_seeds() -> Iterable[bytes]:
         b'\x00budget = { max_tokens = 5 }\n[[runs]]\ntask = "a"\nlabel = "x"\n[[runs]]\ntask = "b"'
     )
     yield b"\x01" + json.dumps({"runs": runs, "budget": {"maxCostUsd": 1.5}}).encode()
+    matrix = {"a": ["1", 2], "b": [True], "exclude": [{"a": "1"}]}
+    one = {"task": "${{ matrix.a }}$${{ ${{ vars.v }}", "label": "m", "matrix": matrix}
+    two = {"task": "b", "depends_on": "m", "chain_after": "m", "retry_count": "${{ vars.v }}"}
+    yield b"\x01" + json.dumps({"vars": {"v": "3"}, "runs": [one, two]}).encode()
+    yield b'\x00[[runs]]\ntask = "${{ matrix.a }}"\nmatrix = [{ a = "1" }, { a = "2" }]'
     yield (
         b"\x02"
         b"budget:\n  max_tokens: 5\nruns:\n- task: a\n  tools: [Read, Edit]\n- &b {task: b}\n- *b\n"

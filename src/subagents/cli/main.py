@@ -33,7 +33,8 @@ VIEW_FLAGS: Final = ("--json", "--jq", "--format")
 COLORS: Final = ("auto", "always", "never")
 COMPLETE: Final = "__complete"
 """What the scripts of ``subagents completion`` call; nobody types it."""
-SPAWNING: Final = {"run", "spawn"}
+MAP: Final = "map"
+SPAWNING: Final = {"run", "spawn", MAP}
 SPEAKING: Final = {"continue"}
 """Commands whose message can be ``-``: stdin."""
 
@@ -264,7 +265,7 @@ def _guess(word: str, known: Sequence[str]) -> str:
 
 
 def spawn_arguments(arguments: Sequence[str]) -> list[str]:
-    """The arguments of ``run`` and ``spawn`` as the parser takes them.
+    """The arguments of ``run``, ``spawn`` and ``map`` as the parser takes them.
 
     The contract flags, whose order counts, become one option; ``-`` for stdin goes behind the
     ``--`` where it is not taken for an option.
@@ -283,7 +284,9 @@ def spawn_arguments(arguments: Sequence[str]) -> list[str]:
         option = ["--contract-flags", json.encode(artifacts).decode()]
         options = [options[0], *option, *options[1:]]
     # A flag's value may be `-`, too (`--tag -`), but never the task's only word after others.
-    if options[-1:] == ["-"] and not words:
+    if options[0] == MAP:  # whose task is never stdin
+        pass
+    elif options[-1:] == ["-"] and not words:
         options, words = options[:-1], ["-"]
     elif len(options) > 1 and options[1] == "-" and not words:
         options, words = [options[0], *options[2:]], ["-"]

@@ -91,6 +91,23 @@ Plan files: start many runs at once, or none (subagents plan run FILE)
     retry_count = 2
     env = { LC_ALL = "C" }                                  # for this run alone
 
+A run with a matrix becomes one for each combination; variables have defaults in `vars`:
+
+    vars = { branch = "main" }                              # --var branch=next is stronger
+
+    [[runs]]
+    label = "test"                                          # test (3.11), test (3.12)
+    matrix = { python = ["3.11", "3.12"] }
+    task = "uvx -p ${{ matrix.python }} pytest > ${{ vars.branch }}-${{ matrix.python }}.log"
+
+    [[runs]]
+    task = "cat *.log"
+    depends_on = ["test"]                                   # on all of them
+
+  subagents plan dry-run FILE       what would start; nothing is
+  subagents plan schema             the JSON Schema, for editors
+  subagents map 'wc -l {}' *.py     a plan of one task for many items
+
 A plan has an id (that of its first run). By its id, its name or `last`:
 
   subagents plan show nightly       how each step stands

@@ -2,8 +2,9 @@
 
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
@@ -23,11 +24,21 @@ from subagents.cli.runs.environment_flags import Env, EnvFile, environment
 from subagents.cli.runs.run_commands import say_accepted, submit, wait_and_print
 from subagents.cli.show import render
 from subagents.client.client import Document, segment
-from subagents.errors import EXIT_INTERRUPTED, EXIT_OK
+from subagents.domain.run.caller_environment import CallerEnvironment
+from subagents.errors import EXIT_INTERRUPTED, EXIT_OK, UsageError
 from subagents.text import duration
+
+if TYPE_CHECKING:
+    from subagents.cli.runs.plan_file import Plan as Planned
 
 Plan = Annotated[
     str, Parameter(help="Its id, a unique prefix of it, its name or `last`.", metavar="PLAN")
+]
+Variables = Annotated[
+    tuple[str, ...],
+    Parameter(
+        help="Set ${{ vars.NAME }}, stronger than the file's. Repeatable.", metavar="NAME=VALUE"
+    ),
 ]
 GOOD: Final = "ok"
 
@@ -43,6 +54,7 @@ def run(
         str | None,
         Parameter(help="Start it once: the same KEY within 24 hours finds it.", metavar="KEY"),
     ] = None,
+    var: Variables = (),
     env: Env = (),
     env_file: EnvFile = (),
     detach: Annotated[bool, Parameter(name=["--detach", "-d"], help="Do not wait.")] = False,
@@ -51,18 +63,34 @@ def run(
     """Start all runs of a file, or none of them, and wait for them.
 
     The file lists the spawn parameters of each run under `runs`, and under `budget` what all of
-    them may use together (`subagents help plans`).
+    them may use together (`subagents help plans`). `subagents plan dry-run` shows what would start.
 
     For example:
 
         subagents plan run nightly.toml
 
         subagents plan run nightly.yaml --detach --json
+
+        subagents plan run release.toml --var version=1.4
     """
     from subagents.cli.runs.plan_file import read_plan  # noqa: PLC0415  only for this command
 
-    planned, brought = read_plan(file), environment(env, env_file)
-    rest: dict[str, object] = {"name": name or planned.name}
+    planned = read_plan(file, variables_of(var))
+    if name is not None:
+        planned = planned._replace(name=name)
+    return start(planned, environment(env, env_file), key=key, detach=detach, json=json)
+
+
+def start(
+    planned: "Planned",
+    brought: CallerEnvironment,
+    *,
+    key: str | None,
+    detach: bool,
+    json: bool,
+) -> int:
+    """Start all runs of a plan, and wait for them unless it is to go on by itself."""
+    rest: dict[str, object] = {"name": planned.name}
     if planned.budget is not None:
         rest["budget"] = planned.budget
     if planned.environments:
@@ -76,6 +104,21 @@ def run(
             client, "/v1/plans", lambda to: {"specs": [*map(to, specs)], **rest}, brought
         )
     return _follow(answer, started, detach=detach, json=json)
+
+
+def variables_of(given: Sequence[str]) -> dict[str, str]:
+    """What ``--var`` gives.
+
+    Raises:
+        UsageError: One is not NAME=VALUE.
+    """
+    found = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not name or not equals:
+            raise UsageError(f"--var {each!r} is not NAME=VALUE", details={"field": "--var"})
+        found[name] = value
+    return found
 
 
 def _follow(answer: Document, started: float, *, detach: bool, json: bool) -> int:

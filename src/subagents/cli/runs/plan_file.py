@@ -3,10 +3,12 @@
 The file has ``runs``: tables with the spawn parameters, in snake_case or camelCase, and ``env``,
 variables for the run's worker alone. Runs name each other by label in ``depends_on`` and
 ``chain_after``. Its ``budget`` is of all of them together, and its ``name`` is what the plan is
-found by: without one, that of the file.
+found by: without one, that of the file. ``vars`` and each run's ``matrix`` are put in first
+(``client.plan_expansion``).
 """
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -15,13 +17,16 @@ import msgspec
 from subagents.api.wire.decoding import decode
 from subagents.api.wire.requests import PlanLimit, parse_spec
 from subagents.client.agent_tools import camel_keys
+from subagents.client.plan_expansion import VARS, Expansion
 from subagents.config.settings import nearest
 from subagents.domain.run.caller_environment import CallerEnvironment, require_usable
 from subagents.domain.run.spec import BATCH_RUNS_MAX, PLAN_NAME_CHARS_MAX, RunSpec
 from subagents.errors import UsageError
 
-KEYS: Final = ("name", "budget", "runs")
+KEYS: Final = ("name", VARS, "budget", "runs")
 ENV: Final = "env"
+SCHEMA: Final = "$schema"
+"""Where a JSON file tells an editor what checks it."""
 FILE_BYTES_MAX: Final = 16 * 1024 * 1024
 YAML_VALUES_MAX: Final = 1_000_000
 """With those that aliases repeat: a few hundred bytes of aliases to aliases are billions."""
@@ -39,26 +44,39 @@ class Plan(NamedTuple):
     """Of all of them together, with the names of the wire."""
 
 
-def read_plan(file: Path) -> Plan:
+def read_plan(file: Path, variables: Mapping[str, str] | None = None) -> Plan:
     """The runs of a plan file, and their budget.
+
+    Args:
+        file: Its name says in which language it is.
+        variables: Stronger than the plan's ``vars``.
 
     Raises:
         UsageError: Names the file and, inside it, the field; nothing was sent.
     """
     content = _parse(file, _read(file))
+    try:
+        return _plan(file, content, variables or {})
+    except RecursionError as error:
+        raise UsageError(f"{file}: nested too deeply") from error
+
+
+def _plan(file: Path, content: object, variables: Mapping[str, str]) -> Plan:
     where = str(file)
+    expansion = Expansion(where, None, variables)
     budget, name = None, file.stem[:PLAN_NAME_CHARS_MAX]
     if isinstance(content, dict):
         for key in content:
-            if key not in KEYS:
+            if key not in (*KEYS, SCHEMA):
                 near = nearest(str(key), KEYS)
                 guess = f"did you mean {near!r}? A plan" if near else "a plan"
                 raise UsageError(
                     f"{where}: unknown key {str(key)!r}; {guess} has only {', '.join(KEYS)}"
                 )
+        expansion = Expansion(where, content.get(VARS), variables)
         if "budget" in content:
-            budget = _budget(content["budget"], where)
-        name = _name(content.get("name", name), where)
+            budget = _budget(expansion.outside(content["budget"], "budget"), where)
+        name = _name(expansion.outside(content.get("name", name), "name"), where)
         content = content.get("runs")
     if not isinstance(content, list) or not content:
         raise UsageError(
@@ -69,8 +87,10 @@ def read_plan(file: Path) -> Plan:
         raise UsageError(
             f"{where}: runs must have at most {BATCH_RUNS_MAX} entries, not {len(content)}"
         )
-    own = [_environment(each, f"{where}: runs[{at}].{ENV}") for at, each in enumerate(content)]
-    runs = tuple(_spec(each, f"{where}: runs[{at}]") for at, each in enumerate(content))
+    steps = expansion.steps(content)
+    expansion.check_given()
+    own = [_environment(each.content, f"{where}: {each.where}.{ENV}") for each in steps]
+    runs = tuple(_spec(each.content, f"{where}: {each.where}") for each in steps)
     return Plan(runs, name, tuple(own) if any(own) else (), budget)
 
 
