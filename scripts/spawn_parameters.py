@@ -15,6 +15,7 @@ from typing import Final
 from msgspec import inspect, json
 
 from subagents.cli.runs.spawn_flags import FLAGS, WITHOUT_FLAG
+from subagents.client.spawn_request import UNIT_UNSAID
 from subagents.domain.run.parameter import SECTIONS, Parameter, leaves, parameters
 from subagents.domain.run.spec import PATH_BYTES_MAX, TASK_BYTES_MAX, RunSpec
 
@@ -31,8 +32,6 @@ from typing import Literal, Required, TypedDict
 '''
 BEYOND_KEYWORDS: Final = ("task",)
 """Parameters with a place of their own in the method."""
-UNIT_UNSAID: Final = ("retry_delay", "retry_max_time")
-"""The other names end with their unit."""
 
 
 def page(text: str) -> str:
@@ -79,6 +78,7 @@ def _allowed(parameter: Parameter) -> str:
     parts = [_FORMS.get(parameter.form or "") or _KINDS.get(type(parameter.type), "text")]
     if parameter.unit is not None:
         parts[0] += f" of {parameter.unit}"
+        parts[0] += " or text like `5m`" if parameter.is_duration else ""
     if parameter.low is not None:
         high = " or more" if parameter.high is None else f" to {_plain(parameter.high)}"
         parts.append(f"{_plain(parameter.low)}{high}")
@@ -132,7 +132,7 @@ def _classes(name: str, declared: Sequence[Parameter]) -> Iterator[str]:
     for each in declared:
         if each.name not in BEYOND_KEYWORDS:
             lines.append(f"    {each.attribute}: {_annotation(each)}")
-            unit = f", in {each.unit}" if each.attribute in UNIT_UNSAID else ""
+            unit = ", like ``500ms`` or ``5s``" if each.attribute in UNIT_UNSAID else ""
             lines.append(f'    """{each.description}{unit}."""')
     yield "\n".join(lines)
 
@@ -167,6 +167,8 @@ def _annotation(parameter: Parameter) -> str:
             inspect.VarTupleType: "str",
             inspect.DictType: "Mapping[str, object] | bool",
         }.get(type(kind), "str")
+    if parameter.is_duration:
+        known = "str" if parameter.attribute in UNIT_UNSAID else f"{known} | str"
     if parameter.is_list:
         known = f"Sequence[{known}]"
     if parameter.is_required:

@@ -13,6 +13,7 @@ from subagents import (
     NotFound,
     Orchestrator,
     Outcome,
+    PlanRun,
     RunFailed,
     RunHandle,
     RunResult,
@@ -38,7 +39,10 @@ async def one_run(home: Path) -> str | None:
         await subagents.spawn("x", retry_backoff="never")  # type: ignore[arg-type]
         await subagents.spawn("x", retry_cuont=2)  # type: ignore[call-arg]
         await subagents.spawn("x", label=3)  # type: ignore[arg-type]
-        await subagents.spawn("x", timeout="5m", retry=2)
+        await subagents.spawn(
+            "x", timeout="5m", retry=2, retry_delay="5s", budget={"max_seconds": "1h"}
+        )
+        await subagents.spawn("x", retry_delay=5)  # type: ignore[arg-type]
         assert_type(run, RunHandle)
         assert_type(run.id, str)
         assert_type(run.warnings, tuple[str, ...])
@@ -51,7 +55,7 @@ async def one_run(home: Path) -> str | None:
 
 async def many_runs() -> tuple[RunHandle, ...]:
     async with Orchestrator.connect(session="agent:ci:main", cwd=".") as subagents:
-        steps: Sequence[dict[str, object]] = [
+        steps: Sequence[PlanRun] = [
             {"task": "a", "label": "a"},
             {"task": "b", "depends_on": ["a"], "include_dependency_result": True},
         ]

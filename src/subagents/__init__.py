@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from subagents.api.wire.run_answers import Outcome, RunResult
     from subagents.client.orchestrator import Orchestrator
     from subagents.client.run_handle import RunFailed, RunHandle
+    from subagents.client.spawn_request import PlanRun
     from subagents.client.sync_client import Subagents, SyncRunHandle
     from subagents.errors import (
         AlreadyRunning,
@@ -32,6 +33,7 @@ __all__ = [
     "NotFound",
     "Orchestrator",
     "Outcome",
+    "PlanRun",
     "RunFailed",
     "RunHandle",
     "RunResult",
@@ -44,6 +46,7 @@ __all__ = [
 _ELSEWHERE = {
     "Orchestrator": "client.orchestrator",
     "Outcome": "api.wire.run_answers",
+    "PlanRun": "client.spawn_request",
     "RunFailed": "client.run_handle",
     "RunHandle": "client.run_handle",
     "RunResult": "api.wire.run_answers",

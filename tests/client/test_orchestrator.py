@@ -13,6 +13,7 @@ from subagents import (
     Forbidden,
     NotFound,
     Orchestrator,
+    PlanRun,
     RunFailed,
     UsageError,
 )
@@ -175,7 +176,7 @@ def test_a_plan_fans_in_and_is_refused_whole_when_it_goes_in_a_circle(tmp_path: 
         result = (await last.wait()).result
         assert result == "[Previous step result: a]:\none\n\n[Previous step result: b]:\ntwo"
 
-        circle = [
+        circle: list[PlanRun] = [
             {"task": "x", "agent_id": "command", "label": "d", "depends_on": ["e"]},
             {"task": "x", "agent_id": "command", "label": "e", "depends_on": ["d"]},
         ]
@@ -319,7 +320,7 @@ def test_a_programs_own_variables_and_those_it_names_reach_its_commands(
     async def work(sub: Orchestrator) -> None:
         run = await sub.spawn("echo $VIRTUAL_ENV $FOO", agent="command", env={"FOO": "bar"})
         assert (await run.wait()).result == "/some/venv bar"
-        (again,) = await sub.plan([{"task": "echo $FOO", "agentId": "command"}], env={"FOO": "p"})
+        (again,) = await sub.plan([{"task": "echo $FOO", "agent_id": "command"}], env={"FOO": "p"})
         assert (await again.wait()).result == "p"
         with pytest.raises(UsageError, match="no name of a variable"):
             await sub.spawn("x", agent="command", env={"A B": ""})
@@ -348,6 +349,12 @@ def test_a_program_does_what_the_command_line_can(tmp_path: Path) -> None:
         assert (again.id != first.id, (await again.wait()).result) == (True, "a")
         detail = await slow.show()
         assert (detail.spec["runTimeoutSeconds"], detail.spec["retryCount"]) == (300, 1)
+        brief = await sub.spawn("exit 0", agent="command", retry_delay="1m", retry_max_time="1h")
+        spec = (await brief.show()).spec
+        assert (spec["retryDelay"], spec["retryMaxTime"]) == (60_000, 3_600_000)
+        with pytest.raises(UsageError, match="retry_delay must be a text with its unit") as unclear:
+            await sub.spawn("x", retry_delay=500)  # type: ignore[arg-type]
+        assert unclear.value.hint == 'retry_delay="500ms", or "5s"'
         assert (await slow.why()).why
         assert (await slow.tree()).run_id == slow.id
         assert [each.run_id for each in await sub.list(label="slow")] == [slow.id]
@@ -358,7 +365,7 @@ def test_a_program_does_what_the_command_line_can(tmp_path: Path) -> None:
         assert (await slow.status()).paused
         await slow.resume()
         await slow.cancel()
-        assert (await slow.wait()).outcome.status == Status.CANCELLED
+        assert (await slow.wait()).outcome.status == "cancelled"
         assert list(await slow.artifacts()) == []
         with pytest.raises(UsageError, match="are the same"):
             await sub.spawn("x", retry=1, retry_count=2)

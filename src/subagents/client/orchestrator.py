@@ -35,16 +35,15 @@ from subagents.api.wire.run_answers import (
     SpawnReceipt,
 )
 from subagents.api.wire.wire_struct import read
-from subagents.client.agent_tools import Tools, camel, camel_keys
+from subagents.client.agent_tools import Tools
 from subagents.client.client import AsyncClient, segment
 from subagents.client.daemon_start import ensure_daemon
 from subagents.client.run_handle import RunFailed, RunHandle, wait_for
 from subagents.client.search_keywords import SearchKeywords, search_query
-from subagents.client.spawn_keywords import SpawnParameters
+from subagents.client.spawn_request import PlanRun, SpawnKeywords, spawn_document
 from subagents.config.paths import Paths
 from subagents.domain.run.caller_environment import CallerEnvironment, shell_variables
 from subagents.errors import AlreadyRunning, Unavailable, UsageError
-from subagents.text import parse_duration
 
 INBOX_PAGE: Final = 50
 """Taken at once; a lease holds for a minute."""
@@ -56,17 +55,6 @@ RECONNECT_S: Final = 30.0
 RECONNECT_POLL_S: Final = 0.2
 _SELECTOR: Final = re.compile(r"last|r-[0-9a-z]{10}")
 """What ``run`` took before it ran tasks: a program of then is told so instead of spawning it."""
-FLAGS: Final = {"agent": "agent_id", "timeout": "run_timeout_seconds", "retry": "retry_count"}
-"""Parameters that are also known by the name of their flag."""
-
-
-class SpawnKeywords(SpawnParameters, total=False):
-    """The spawn parameters, and two by the names of their flags."""
-
-    timeout: float | str | None
-    """Deadline of each attempt, in seconds or like ``5m``; 0 = none."""
-    retry: int
-    """Attempts after a failed one."""
 
 
 class UnreadMessages:
@@ -202,26 +190,32 @@ class Orchestrator:
                 locale, terminal, proxies and SSH_AUTH_SOCK of this process come along anyway.
             parameters: The spawn parameters in snake_case: ``label``, ``verification``,
                 ``retry_count``, ``depends_on``, …; docs/spawn-parameters.md lists them all.
-                ``timeout`` and ``retry`` are those of the command line.
+                ``timeout`` and ``retry`` are those of the command line. A duration is a number of
+                the unit in its name, or a text such as ``5m``; ``retry_delay`` and
+                ``retry_max_time``, whose names have none, are texts.
 
         Raises:
             UsageError: A parameter is unknown or wrong; nothing was stored.
             Forbidden: A guardrail refused; nothing was stored.
         """
-        spec = _spec({"task": task, "agent": agent, **parameters})
+        spec = spawn_document({"task": task, "agent": agent, **parameters})
         body = {"spec": spec, "cwd": self._cwd, **_environment(env)}
         receipt = await self._client.post("/v1/runs", body)
         return RunHandle(self._client, read(receipt, SpawnReceipt))
 
     async def plan(
-        self, runs: Sequence[Mapping[str, object]], *, env: Mapping[str, str] | None = None
+        self, runs: Sequence[PlanRun], *, env: Mapping[str, str] | None = None
     ) -> tuple[RunHandle, ...]:
         """Store all of these runs or none; they name each other by label in ``depends_on``.
 
         Each is a mapping with ``task`` and what ``spawn`` takes, ``agent`` and ``timeout`` too.
         ``env`` is for each of them, as in ``spawn``.
         """
-        body = {"specs": [_spec(run) for run in runs], "cwd": self._cwd, **_environment(env)}
+        body = {
+            "specs": [spawn_document(run) for run in runs],
+            "cwd": self._cwd,
+            **_environment(env),
+        }
         answer = await self._client.post("/v1/plans", body)
         receipts = read(answer, PlanReceipt).receipts
         return tuple(RunHandle(self._client, receipt) for receipt in receipts)
@@ -429,21 +423,6 @@ class Orchestrator:
                 if loop.time() > due:
                     raise
             await asyncio.sleep(RECONNECT_POLL_S)
-
-
-def _spec(run: Mapping[str, object]) -> object:
-    """The document of one run, with the names of flags resolved."""
-    given = dict(run)
-    if given.get("agent") is None:
-        given.pop("agent", None)
-    if isinstance(text := given.get("timeout"), str):
-        given["timeout"] = parse_duration(text, field="timeout") / 1000
-    for flag, name in FLAGS.items():
-        if flag in given:
-            if name in given:
-                raise UsageError(f"{flag} and {name} are the same: give one of them")
-            given[name] = given.pop(flag)
-    return camel_keys({camel(name): value for name, value in given.items()})
 
 
 def _client(paths: Paths, session: str, cwd: Path) -> AsyncClient:

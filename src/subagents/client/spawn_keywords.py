@@ -46,7 +46,7 @@ class JudgeParameters(TypedDict, total=False):
     """What it judges the work by."""
     model: str | None
     """Model, where its runtime takes one."""
-    run_timeout_seconds: float
+    run_timeout_seconds: float | str
     """Deadline of its attempt."""
     access: Literal["read", "write", "full"]
     """What it may do, at most what the judged run may."""
@@ -73,7 +73,7 @@ class ContractParameters(TypedDict, total=False):
     """false: files from before the work count."""
     on_failure: Literal["retry_once", "escalate", "fail"]
     """What follows when a check fails."""
-    verification_timeout_ms: int
+    verification_timeout_ms: int | str
     """Longest time for all checks but the judge."""
     judge: JudgeParameters | None
     """Agent that judges last."""
@@ -88,7 +88,7 @@ class BudgetParameters(TypedDict, total=False):
     """Cost, with all below it."""
     max_runs: int | None
     """Runs below it, itself included."""
-    max_seconds: float | None
+    max_seconds: float | str | None
     """Time, with retries and waits."""
 
 
@@ -103,7 +103,7 @@ class SpawnParameters(TypedDict, total=False):
     """Model, where its runtime takes one."""
     thinking: str | None
     """Thinking level, where its runtime takes one."""
-    run_timeout_seconds: float | None
+    run_timeout_seconds: float | str | None
     """Deadline of each attempt; 0 = none."""
     cwd: str | None
     """Working directory; default the caller's."""
@@ -125,18 +125,18 @@ class SpawnParameters(TypedDict, total=False):
     """When one of them fails."""
     accept_partial_dependencies: bool
     """Their partial outcome will do."""
-    dependency_timeout_seconds: float | None
+    dependency_timeout_seconds: float | str | None
     """Longest wait for them; default none."""
     retry_count: int
     """Attempts after a failed one."""
-    retry_delay: int
-    """Before the first retry, in milliseconds."""
+    retry_delay: str
+    """Before the first retry, like ``500ms`` or ``5s``."""
     retry_backoff: Literal["exponential", "linear", "fixed"]
     """How the delay grows."""
     retry_on: Sequence[str]
     """Only errors with one of these texts."""
-    retry_max_time: int | None
-    """No retry later than this, in milliseconds."""
+    retry_max_time: str | None
+    """No retry later than this, like ``500ms`` or ``5s``."""
     verification: ContractParameters | None
     """What must be true of the output before it counts as done; write it into the task too."""
     completion_report: bool

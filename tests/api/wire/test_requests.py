@@ -36,6 +36,55 @@ def test_every_given_parameter_reaches_the_spec_under_its_wire_name() -> None:
     assert spec.budget.max_tokens == 10
 
 
+@pytest.mark.requirement("input:spec:durations")
+def test_a_duration_is_a_number_of_its_unit_or_a_text() -> None:
+    judge = {"agentId": "a", "criteria": "c", "budget": {"maxSeconds": "2m"}}
+    spec = spawn(
+        runTimeoutSeconds="1h30m",
+        retryDelay="5s",
+        retryMaxTime=7,
+        budget={"maxSeconds": "90"},
+        verification={"verificationTimeoutMs": "1m", "judge": {**judge, "runTimeoutSeconds": "3m"}},
+    )
+
+    assert (spec.run_timeout_seconds, spec.retry_delay, spec.retry_max_time) == (5400, 5000, 7)
+    assert spec.budget is not None
+    assert spec.budget.max_seconds == 90
+    assert spec.verification is not None
+    assert spec.verification.verification_timeout_ms == 60_000
+    assert spec.verification.judge is not None
+    assert spec.verification.judge.run_timeout_seconds == 180
+    assert spec.verification.judge.budget is not None
+    assert spec.verification.judge.budget.max_seconds == 120
+
+
+@pytest.mark.requirement("input:spec:durations")
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"retryDelay": "soon"}, r"spec\.retryDelay must be a duration such as"),
+        ({"retryDelay": "2h"}, r"spec\.retryDelay must be 0 to 3600000"),
+        ({"budget": {"maxSeconds": "soon"}}, r"spec\.budget\.maxSeconds must be a duration"),
+        ({"retryCount": "5m"}, r"spec\.retryCount must be an integer, not text"),
+    ],
+)
+def test_a_text_that_is_no_duration_is_refused_by_its_place(
+    given: dict[str, object], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        spawn(**given)
+
+
+@pytest.mark.requirement("input:spec:durations")
+def test_deeply_nested_judges_are_refused_like_any_other_unknown_name() -> None:
+    nested: dict[str, object] = {}
+    for _ in range(300):
+        nested = {"judge": {"agentId": "a", "criteria": "c", "verification": nested}}
+
+    with pytest.raises(UsageError, match="judge"):
+        spawn(verification=nested)
+
+
 @pytest.mark.requirement("input:depends-on:single-text")
 def test_a_single_text_in_depends_on_is_a_list_of_one() -> None:
     assert spawn(dependsOn="a").depends_on == ("a",)

@@ -4,6 +4,7 @@ import pytest
 
 from subagents.api.wire.run_answers import Outcome, RunNode, RunResult, RunRow, state_of
 from subagents.api.wire.wire_struct import read
+from subagents.api.wire.words import Phase
 
 FAILED = Outcome(status="error", reason="verification_failed")
 
@@ -21,7 +22,7 @@ FAILED = Outcome(status="error", reason="verification_failed")
     ],
 )
 def test_a_run_is_its_outcome_in_one_word_else_blocked_else_its_phase(
-    outcome: Outcome | None, phase: str, pending: int, word: str
+    outcome: Outcome | None, phase: Phase, pending: int, word: str
 ) -> None:
     row = RunRow(run_id="r-1", phase=phase, outcome=outcome, pending_request_count=pending)
     node = RunNode(run_id="r-1", phase=phase, outcome=outcome, pending_request_count=pending)

@@ -16,6 +16,7 @@ from tests.cli.cli_home import Done, Home, temporary_home, until
 
 from subagents.api.wire.message_answers import Message
 from subagents.api.wire.run_answers import RunRow
+from subagents.api.wire.words import MessageKind
 from subagents.cli.install import claude_hook as hook
 from subagents.client.client import Client
 from subagents.config.paths import Paths, session_name
@@ -430,7 +431,7 @@ def test_a_daemon_that_is_stuck_holds_no_session_up(home: Home) -> None:
 # -- words ----------------------------------------------------------------------------------------
 
 
-def message(number: int, text: str, kind: str = "announcement") -> Message:
+def message(number: int, text: str, kind: MessageKind = "announcement") -> Message:
     return Message(id=f"r-{number}:announce", run_id=f"r-{number}", kind=kind, text=text)
 
 

@@ -9,6 +9,7 @@ from subagents.api.answers.explain import Folded, Step
 from subagents.api.answers.run_building import without_secrets
 from subagents.api.wire import event_answers as wire
 from subagents.api.wire.wire_struct import document_of
+from subagents.api.wire.words import as_word
 from subagents.domain.transcript.feed_entry import FeedDocument
 from subagents.text import iso, shortened
 
@@ -33,7 +34,7 @@ def timeline_event(folded: Folded) -> wire.TimelineEvent:
         type=type(entry.event).__name__,
         data=shown if isinstance(shown, dict) else {},
         key=entry.key,
-        phase=folded.run.phase,
+        phase=as_word(folded.run.phase),
         stale=folded.stale,
     )
 

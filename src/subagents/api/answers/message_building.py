@@ -2,6 +2,7 @@
 
 from subagents.api.wire import message_answers as wire
 from subagents.api.wire.wire_struct import iso_or_none
+from subagents.api.wire.words import as_word
 from subagents.domain.rules.admission import PROGRESS_LINES_MAX
 from subagents.domain.run.run import Message, MessageKind, Progress, Request, Run
 from subagents.domain.text import announcement
@@ -27,11 +28,11 @@ def message(row: InboxRow, run: Run | None = None, *, awaited: bool = False) -> 
         number=row.number,
         session_key=value.session_key,
         run_id=value.run_id,
-        kind=value.kind,
+        kind=as_word(value.kind),
         sent_at=iso(value.created_at_ms),
         text=value.text,
         label=run.resolved.label if run is not None else "",
-        status=outcome.status if outcome else None,
+        status=as_word(outcome.status if outcome else None),
         headline=one_line(value.text) if run is None else announcement.headline(run, value),
         consumed_at=iso_or_none(row.consumed_at_ms),
         consumed_by=row.consumed_by,
@@ -118,14 +119,14 @@ def request(run: Run, value: Request, *, status: str | None = None) -> wire.Work
         request_id=value.id,
         run_id=run.id,
         label=run.resolved.label,
-        priority=value.priority,
+        priority=as_word(value.priority),
         question=value.question,
         context=value.context,
         options=list(value.options),
         default_answer=value.default_answer,
         status=status or request_status(value),
         answer=given.text if given else None,
-        decision=given.decision if given else None,
+        decision=as_word(given.decision if given else None),
         by=given.by if given else None,
         asked_at=iso(value.asked_at_ms),
         deadline_at=iso_or_none(value.deadline_ms),
@@ -157,7 +158,7 @@ def progress_update(value: Progress) -> wire.ProgressUpdate:
         number=value.number,
         phase=value.phase,
         percent_complete=value.percent_complete,
-        level=value.level,
+        level=as_word(value.level),
         metrics=dict(value.metrics),
         updated_at=iso(value.updated_at_ms),
     )

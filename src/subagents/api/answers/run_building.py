@@ -14,6 +14,7 @@ from subagents.api.answers.explain import why_now
 from subagents.api.wire import run_answers as wire
 from subagents.api.wire import usage_answers
 from subagents.api.wire.wire_struct import Document, document_of, iso_or_none
+from subagents.api.wire.words import VerificationStatus, as_word
 from subagents.domain.rules.admission import LaneUse
 from subagents.domain.rules.budgets import budgets
 from subagents.domain.rules.path_patterns import pattern_of
@@ -78,8 +79,8 @@ def row(run: Run, now_ms: int, *, lane: LaneUse | None = None) -> wire.RunRow:
         session_key=run.session_key,
         requester=run.requester,
         depth=run.lineage.depth,
-        phase=run.phase,
-        run_status=run_status(run),
+        phase=as_word(run.phase),
+        run_status=as_word(run_status(run)),
         outcome=outcome(run.outcome),
         attempt=len(run.attempts),
         attempts_max=max(run.spec.retry_count + 1, len(run.attempts)),
@@ -123,7 +124,7 @@ def detail(run: Run, now_ms: int, *, lane: LaneUse | None = None) -> wire.RunDet
         requests=[messages.request(run, each) for each in run.questions.requests],
         delivery=delivery(run.delivery),
         verification=verification(run),
-        verification_state=run.verification.state,
+        verification_state=as_word(run.verification.state),
         result=shortened(run.result, DETAIL_RESULT_CHARS_MAX),
         result_bytes=result_bytes(run),
         artifacts=artifacts(run),
@@ -152,7 +153,7 @@ def stored_result(run: Run) -> wire.StoredResult:
     return wire.StoredResult(
         run_id=run.id,
         label=run.resolved.label,
-        phase=run.phase,
+        phase=as_word(run.phase),
         outcome=outcome(run.outcome),
         result=run.result,
         result_bytes=result_bytes(run),
@@ -181,7 +182,7 @@ def result(run: Run) -> wire.RunResult:
 def pending(run: Run, now_ms: int) -> wire.RunState:
     """A run that a wait still waits for."""
     return wire.RunState(
-        run_id=run.id, label=run.resolved.label, phase=run.phase, why=why_now(run, now_ms)
+        run_id=run.id, label=run.resolved.label, phase=as_word(run.phase), why=why_now(run, now_ms)
     )
 
 
@@ -190,7 +191,7 @@ def changed(run: Run, status: str) -> wire.RunState:
     return wire.RunState(
         run_id=run.id,
         label=run.resolved.label,
-        phase=run.phase,
+        phase=as_word(run.phase),
         outcome=outcome(run.outcome),
         status=status,
     )
@@ -214,13 +215,13 @@ def node(
         label=run.resolved.label,
         agent_id=run.resolved.agent_id,
         session_key=run.session_key,
-        phase=run.phase,
-        run_status=run_status(run),
+        phase=as_word(run.phase),
+        run_status=as_word(run_status(run)),
         outcome=outcome(run.outcome),
-        verification=verdict.status if verdict else run.verification.state,
+        verification=as_word(verdict.status if verdict else run.verification.state),
         completion=None
         if claim is None
-        else wire.Completion(status=claim.status, confidence=claim.confidence),
+        else wire.Completion(status=as_word(claim.status), confidence=as_word(claim.confidence)),
         latest_progress=messages.progress(run.progress.latest),
         pending_request_count=len(run.pending_requests),
         usage=own_usage(run),
@@ -239,16 +240,16 @@ def receipt(run: Run, *, warnings: Sequence[str], repeated: bool) -> wire.SpawnR
     return wire.SpawnReceipt(
         run_id=run.id,
         child_session_key=run.session.first_key,
-        mode=run.resolved.mode,
+        mode=as_word(run.resolved.mode),
         label=run.resolved.label,
-        phase=run.phase,
+        phase=as_word(run.phase),
         agent_id=run.resolved.agent_id,
         runtime=run.resolved.runtime,
         **msgspec.structs.asdict(granted(run.resolved)),
         workspace=workspace_of(run),
         continues=None if run.session.continues is None else run.session.continues.run_id,
         thread_id=thread_id(run),
-        overshoot=budgets.overshoot(run.spec.budget, run.resolved.abilities),
+        overshoot=as_word(budgets.overshoot(run.spec.budget, run.resolved.abilities)),
         warnings=list(warnings),
         note=f"this idempotencyKey made run {run.id} before; nothing new was started"
         if repeated
@@ -281,10 +282,10 @@ def access(value: Access | None) -> wire.AccessAnswer | None:
     if value is None:
         return None
     return wire.AccessAnswer(
-        level=value.level,
+        level=as_word(value.level),
         below=value.below,
         network=value.network,
-        kept_by=value.kept_by,
+        kept_by=as_word(value.kept_by),
         narrowed=value.narrowed,
         text=in_words(value),
     )
@@ -298,7 +299,7 @@ def sent(found: Sent) -> wire.SentMessage:
         run_id=run.id,
         session_key=run.session_key,
         label=run.resolved.label,
-        phase=run.phase,
+        phase=as_word(run.phase),
         is_new=found.is_new,
         continues=None if run.session.continues is None else run.session.continues.run_id,
         thread_id=thread_id(run),
@@ -318,7 +319,9 @@ def thread_id(run: Run) -> str | None:
 def outcome(value: domain.Outcome | None) -> wire.Outcome | None:
     if value is None:
         return None
-    return wire.Outcome(status=value.status, reason=value.reason, error=value.error)
+    return wire.Outcome(
+        status=as_word(value.status), reason=as_word(value.reason), error=value.error
+    )
 
 
 def report(value: Report | None) -> wire.WorkerReport | None:
@@ -326,8 +329,8 @@ def report(value: Report | None) -> wire.WorkerReport | None:
         return None
     return wire.WorkerReport(
         summary=value.summary,
-        status=value.status,
-        confidence=value.confidence,
+        status=as_word(value.status),
+        confidence=as_word(value.confidence),
         artifacts=[
             wire.ReportedFile(path=each.path, description=each.description)
             for each in value.artifacts
@@ -356,7 +359,7 @@ def verification(run: Run) -> wire.Verification | None:
     )
 
 
-def _verdict(value: Verdict) -> str:
+def _verdict(value: Verdict) -> VerificationStatus:
     match value:
         case Verdict.PASSED:
             return "passed"
@@ -368,7 +371,7 @@ def _verdict(value: Verdict) -> str:
 
 def check(value: domain.Check) -> wire.Check:
     return wire.Check(
-        type=value.type,
+        type=as_word(value.type),
         target=value.target,
         passed=value.passed,
         reason=value.reason,
@@ -414,7 +417,7 @@ def attempt(run: Run, value: Attempt) -> wire.Attempt:
         outcome=outcome(value.outcome),
         exit_code=evidence.exit.code if evidence.exit else None,
         exit_signal=evidence.exit.signal if evidence.exit else None,
-        stop_cause=evidence.stop,
+        stop_cause=as_word(evidence.stop),
         stderr_tail=evidence.stderr_tail,
         usage=usage(value.usage),
         report=report(value.reported.report),

@@ -8,6 +8,7 @@ from subagents.api.answers import run_building
 from subagents.api.calls.services import Services
 from subagents.api.wire.run_answers import PendingRequest, RunStatus
 from subagents.api.wire.wire_struct import iso_or_none
+from subagents.api.wire.words import as_word
 from subagents.domain.run.run import Request, Run
 from subagents.domain.run.spending import total_usage
 from subagents.text import age, duration, iso, shortened
@@ -40,7 +41,7 @@ async def status(services: Services, run: Run) -> RunStatus:
         granted=run_building.granted(run.resolved),
         adapter=run.resolved.runtime,
         runtime_ms=took_ms,
-        state=run_building.run_status(run),
+        state=as_word(run_building.run_status(run)),
         session_id=run.session_key,
         cost_usd=usage.cost_usd,
         tokens_in=usage.tokens_in,
@@ -70,7 +71,7 @@ def _pending(request: Request) -> PendingRequest:
         request_id=request.id,
         question=shortened(request.question, QUESTION_CHARS_MAX),
         options=list(request.options),
-        priority=request.priority,
+        priority=as_word(request.priority),
         asked_at=iso(request.asked_at_ms),
         deadline_at=iso_or_none(request.deadline_ms),
     )

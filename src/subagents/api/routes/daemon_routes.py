@@ -34,6 +34,7 @@ from subagents.api.wire.daemon_answers import (
 )
 from subagents.api.wire.parameters import word
 from subagents.api.wire.wire_struct import iso_or_none
+from subagents.api.wire.words import as_word
 from subagents.domain.rules.budgets import shared_caps
 from subagents.domain.rules.parameter_checks import check_path
 from subagents.errors import SubagentsError, UsageError
@@ -140,7 +141,7 @@ async def diagnostics(request: Request) -> Response:
             open_runs=len(services.queries.open_runs),
             live_attempts=services.engine.live_attempts,
             recoveries=[
-                RecoveredRun(run_id=each.run_id, phase=each.phase, decision=each.decision)
+                RecoveredRun(run_id=each.run_id, phase=as_word(each.phase), decision=each.decision)
                 for each in services.engine.recoveries
             ],
             set_aside=[_set_aside(each) for each in await services.queries.set_aside()],

@@ -1,6 +1,7 @@
 """Answers about the daemon itself: health, version, configuration, diagnostics, tools."""
 
 from subagents.api.wire.wire_struct import Time, WireStruct
+from subagents.api.wire.words import UNSAID, Phase
 
 
 class Health(WireStruct, frozen=True, kw_only=True):
@@ -87,7 +88,7 @@ class RecoveredRun(WireStruct, frozen=True, kw_only=True):
 
     run_id: str = ""
     """Its id."""
-    phase: str = ""
+    phase: Phase = UNSAID
     """In which it was found."""
     decision: str = ""
     """What was done."""

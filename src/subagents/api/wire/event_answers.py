@@ -4,6 +4,7 @@ from msgspec import UNSET, UnsetType
 
 from subagents.api.wire.run_answers import DeliveryTry, InPhase
 from subagents.api.wire.wire_struct import Time, WireStruct
+from subagents.api.wire.words import OutcomeReason, Phase, Priority
 
 
 class TimelineEvent(WireStruct, frozen=True, kw_only=True):
@@ -19,7 +20,7 @@ class TimelineEvent(WireStruct, frozen=True, kw_only=True):
     """Its own fields; long texts are cut."""
     key: str | None = None
     """The same event with the same key happens once."""
-    phase: str | None = None
+    phase: Phase | None = None
     """The run's, after it."""
     stale: bool = False
     """It came late or twice, and changed nothing."""
@@ -77,11 +78,11 @@ class StreamEvent(WireStruct, frozen=True, kw_only=True):
     """When."""
     requester: str | UnsetType = UNSET
     """`run`: the session that asked for the run."""
-    phase: str | UnsetType = UNSET
+    phase: Phase | UnsetType = UNSET
     """`run`: the run's phase now, not then."""
     status: str | UnsetType = UNSET
     """`completion`: how it ended; `task_milestone`: `started` or `completed`."""
-    reason: str | UnsetType | None = UNSET
+    reason: OutcomeReason | UnsetType | None = UNSET
     """`completion`: why it is not plain `ok`."""
     error: str | UnsetType | None = UNSET
     """`completion`: the same in words."""
@@ -129,7 +130,7 @@ class StreamEvent(WireStruct, frozen=True, kw_only=True):
     """`failure_loop`: how."""
     text: str | UnsetType = UNSET
     """`cc_message`: what the worker wrote to its requester."""
-    priority: str | UnsetType = UNSET
+    priority: Priority | UnsetType = UNSET
     """`cc_message`: `info`, `question` or `blocker`."""
 
     @property

@@ -1,6 +1,14 @@
 """Answers about what workers and requesters say to each other: inbox, questions, progress."""
 
 from subagents.api.wire.wire_struct import OfRun, Time, WireStruct
+from subagents.api.wire.words import (
+    UNSAID,
+    Decision,
+    MessageKind,
+    OutcomeStatus,
+    Priority,
+    ProgressLevel,
+)
 
 
 class Message(WireStruct, frozen=True, kw_only=True):
@@ -14,15 +22,15 @@ class Message(WireStruct, frozen=True, kw_only=True):
     """Whose inbox."""
     run_id: str = ""
     """The run it is about."""
-    kind: str = ""
-    """`announcement`, `question`, `blocker`, `notice` or `alert`."""
+    kind: MessageKind = UNSAID
+    """`announcement`, `question`, `blocker`, `notice`, `answer` or `alert`."""
     sent_at: Time | None = None
     """When."""
     text: str = ""
     """As a model reads it; what a worker said is data, not instructions."""
     label: str = ""
     """Of the run it is about."""
-    status: str | None = None
+    status: OutcomeStatus | None = None
     """How that run ended (`ok`, `error`, …), in an announcement."""
     headline: str = ""
     """What it comes to, in one line for a person."""
@@ -78,7 +86,7 @@ class WorkerRequest(OfRun, frozen=True, kw_only=True):
 
     request_id: str = ""
     """`<runId>:q<n>`."""
-    priority: str | None = None
+    priority: Priority | None = None
     """Of a notice; null = a question, whose worker waits."""
     question: str = ""
     """What it needs to know."""
@@ -92,7 +100,7 @@ class WorkerRequest(OfRun, frozen=True, kw_only=True):
     """`pending`, `answered`, `timeout`, `cancelled`; to a second answer `already answered`."""
     answer: str | None = None
     """The text; null while pending, or when there is none."""
-    decision: str | None = None
+    decision: Decision | None = None
     """`answer`, `approve`, `deny`, `default`, `timeout` or `cancelled`."""
     by: str | None = None
     """Who decided."""
@@ -120,7 +128,7 @@ class ProgressUpdate(Progress, frozen=True, kw_only=True):
 
     number: int = 0
     """Its place in the log, from 1."""
-    level: str | None = None
+    level: ProgressLevel | None = None
     """`L0_operational`, `L1_plan_update` or `L2_detail`."""
     metrics: dict[str, str | float] = {}
     """Names with text or number values."""

@@ -4,7 +4,7 @@ Every refusal names the field by its path (``verification.artifacts[0].minItems`
 is allowed; nothing was stored. HTTP and MCP share this file.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Final, Literal, TypeVar
 
@@ -22,7 +22,7 @@ from subagents.api.wire.decoding import (
 )
 from subagents.domain.rules.parameter_checks import check_path, check_spec
 from subagents.domain.run.caller_environment import CallerEnvironment, require_usable
-from subagents.domain.run.parameter import parameters, words
+from subagents.domain.run.parameter import Parameter, parameters, words
 from subagents.domain.run.run import (
     Decision,
     Priority,
@@ -43,6 +43,7 @@ from subagents.domain.run.spec import (
 from subagents.domain.run.values import Value
 from subagents.domain.text.report_text import REPORT_CHARS_MAX
 from subagents.errors import UsageError
+from subagents.text import parse_duration
 
 WAIT_SECONDS_MAX: Final = 600
 WAIT_RUNS_MAX: Final = 1000
@@ -64,6 +65,12 @@ MetricValue = Annotated[str, Meta(max_length=200)] | int | float
 
 
 LISTS: Final = frozenset(each.name for each in parameters(RunSpec) if each.is_list)
+_LIKE: Final[Mapping[str | None, Sequence[Parameter]]] = {
+    # Not the structs in them: the contract of a judge has no judge.
+    each.name: [one for one in each.inner if not one.inner]
+    for each in parameters(RunSpec)
+    if each.inner
+}
 
 Action = Literal[
     "list",
@@ -288,7 +295,8 @@ def parse_spec(raw: object, *, at: str = "") -> RunSpec:
     """Spawn parameters, as JSON values with the names of ``RunSpec``.
 
     Args:
-        raw: A JSON object; a single text stands for a list of one.
+        raw: A JSON object; a single text stands for a list of one, and a text such as ``5m`` for a
+            number of seconds or milliseconds.
         at: Put before every field name in messages.
 
     Raises:
@@ -300,9 +308,25 @@ def parse_spec(raw: object, *, at: str = "") -> RunSpec:
         name: [value] if name in LISTS and isinstance(value, str) else value
         for name, value in raw.items()
     }
-    spec = decode(given, RunSpec, at=at)
+    spec = decode(_with_durations(given, parameters(RunSpec), at), RunSpec, at=at)
     check_spec(spec, field=lambda parameter: f"{at}{parameter.name}")
     return spec
+
+
+def _with_durations(
+    raw: Mapping[str, object], declared: Iterable[Parameter], at: str
+) -> dict[str, object]:
+    """``raw`` with texts such as ``5m`` in the units of their parameters."""
+    given = dict(raw)
+    for each in declared:
+        name = each.name.rpartition(".")[2]
+        value = given.get(name)
+        if isinstance(value, str) and each.is_duration:
+            found_ms = parse_duration(value, field=f"{at}{name}")
+            given[name] = found_ms / 1000 if each.unit == "seconds" else found_ms
+        elif isinstance(value, dict) and (inner := each.inner or _LIKE.get(each.like, ())):
+            given[name] = _with_durations(value, inner, f"{at}{name}.")
+    return given
 
 
 def parse_body(body: bytes, kind: type[T]) -> T:

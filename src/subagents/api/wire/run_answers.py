@@ -3,14 +3,33 @@
 from subagents.api.wire.message_answers import AttentionItem, Progress, WorkerRequest
 from subagents.api.wire.usage_answers import BudgetState, BudgetUse, TreeUsage, Usage
 from subagents.api.wire.wire_struct import OfRun, Time, WireStruct
+from subagents.api.wire.words import (
+    UNSAID,
+    AccessLevel,
+    ChangeKind,
+    CheckType,
+    Confidence,
+    Keeper,
+    Mode,
+    OutcomeReason,
+    OutcomeStatus,
+    Overshoot,
+    Phase,
+    Priority,
+    ReportStatus,
+    RunStatusWord,
+    StopCause,
+    VerificationState,
+    VerificationStatus,
+)
 
 
 class Outcome(WireStruct, frozen=True, kw_only=True):
     """How a run or an attempt ended."""
 
-    status: str = ""
+    status: OutcomeStatus = UNSAID
     """`ok`, `partial`, `error`, `timeout`, `cancelled` or `lost`."""
-    reason: str | None = None
+    reason: OutcomeReason | None = None
     """A stable code of why it is not plain `ok`."""
     error: str | None = None
     """The same in words."""
@@ -24,8 +43,8 @@ class Outcome(WireStruct, frozen=True, kw_only=True):
 class Check(WireStruct, frozen=True, kw_only=True):
     """One check of a contract."""
 
-    type: str = ""
-    """`artifact`, `change`, `completion_report` or `command`."""
+    type: CheckType = UNSAID
+    """`artifact`, `change`, `completion_report`, `command` or `judge`."""
     target: str = ""
     """The file, the path or the command."""
     passed: bool = False
@@ -41,7 +60,7 @@ class FileChange(WireStruct, frozen=True, kw_only=True):
 
     path: str = ""
     """From the root of the repository."""
-    kind: str = ""
+    kind: ChangeKind = UNSAID
     """`added`, `modified` or `deleted`."""
     insertions: int | None = None
     """Lines; null for a binary file."""
@@ -105,7 +124,7 @@ class Workspace(WireStruct, frozen=True, kw_only=True):
 class Verification(WireStruct, frozen=True, kw_only=True):
     """What the contract found."""
 
-    status: str = ""
+    status: VerificationStatus = UNSAID
     """`passed`, `failed`, or `skipped`: it never ran, or could not check."""
     checks: list[Check] = []
     """One for each thing the contract asks for."""
@@ -142,9 +161,9 @@ class WorkerReport(WireStruct, frozen=True, kw_only=True):
 
     summary: str = ""
     """What was done."""
-    status: str = "complete"
+    status: ReportStatus = "complete"
     """`complete`, `partial` or `failed`."""
-    confidence: str | None = None
+    confidence: Confidence | None = None
     """`high`, `medium` or `low`."""
     artifacts: list[ReportedFile] = []
     """Files it left."""
@@ -157,7 +176,7 @@ class WorkerReport(WireStruct, frozen=True, kw_only=True):
 class InPhase(OfRun, frozen=True, kw_only=True):
     """A run, and where it is."""
 
-    phase: str = ""
+    phase: Phase = UNSAID
     """Its place in the life of a run: `queued`, `running`, `completed`, …"""
 
 
@@ -201,7 +220,7 @@ class RunHead(Standing, frozen=True, kw_only=True):
     """The configured agent."""
     session_key: str = ""
     """The session its newest attempt works in."""
-    run_status: str = ""
+    run_status: RunStatusWord = UNSAID
     """One word for people: the outcome's status, `blocked`, `paused`, `waiting` or the phase."""
     latest_progress: Progress | None = None
     """What its worker said last of how far it is."""
@@ -311,8 +330,9 @@ class Attempt(WireStruct, frozen=True, kw_only=True):
     """Of its process."""
     exit_signal: int | None = None
     """That ended its process."""
-    stop_cause: str | None = None
-    """Why it was stopped: `cancel`, `deadline`, `budget`, `parent` or `interrupt`."""
+    stop_cause: StopCause | None = None
+    """Why it was stopped: `cancel`, `deadline`, `budget`, `parent`, `interrupt` or
+    `provider`."""
     stderr_tail: str | None = None
     """The end of its standard error."""
     usage: Usage | None = None
@@ -409,7 +429,7 @@ class RunDetail(RunRow, frozen=True, kw_only=True):
     """How its end was handed over."""
     verification: Verification | None = None
     """What its contract found; null without a contract, and until it is known."""
-    verification_state: str | None = None
+    verification_state: VerificationState | None = None
     """Where verifying stands."""
     result: str | None = None
     """What the worker gave, cut."""
@@ -450,7 +470,7 @@ class PendingRequest(WireStruct, frozen=True, kw_only=True):
     """At most 500 characters of it."""
     options: list[str] = []
     """Possible answers."""
-    priority: str | None = None
+    priority: Priority | None = None
     """Of a notice; null = a question, whose worker waits."""
     asked_at: Time | None = None
     """When."""
@@ -461,13 +481,13 @@ class PendingRequest(WireStruct, frozen=True, kw_only=True):
 class AccessAnswer(WireStruct, frozen=True, kw_only=True):
     """What a worker may do."""
 
-    level: str = ""
+    level: AccessLevel = UNSAID
     """`read`, `write` (below `below`) or `full`."""
     below: str | None = None
     """The directory below which it may write; null = nowhere, or with `full` everywhere."""
     network: bool = True
     """Whether its commands and tools may reach the network."""
-    kept_by: str | None = None
+    kept_by: Keeper | None = None
     """`program` (a sandbox of its own), `bubblewrap` or `tools`; null = nothing keeps it."""
     narrowed: str | None = None
     """Why it is less than its agent has."""
@@ -501,7 +521,7 @@ class RunStatus(RunRow, frozen=True, kw_only=True):
     """The runtime that runs it."""
     runtime_ms: int | None = None
     """How long it has been at work; null before it began."""
-    state: str = ""
+    state: RunStatusWord = UNSAID
     """As `runStatus`."""
     session_id: str = ""
     """As `sessionKey`."""
@@ -546,16 +566,16 @@ class RunStatus(RunRow, frozen=True, kw_only=True):
 class Completion(WireStruct, frozen=True, kw_only=True):
     """A worker's claim of completion, in a tree."""
 
-    status: str = ""
+    status: ReportStatus = UNSAID
     """`complete`, `partial` or `failed`."""
-    confidence: str | None = None
+    confidence: Confidence | None = None
     """`high`, `medium` or `low`."""
 
 
 class RunNode(RunHead, frozen=True, kw_only=True):
     """A run in a tree, with those it spawned."""
 
-    verification: str | None = None
+    verification: VerificationStatus | VerificationState | None = None
     """`passed`, `failed` or `skipped`, or where verifying stands."""
     completion: Completion | None = None
     """Its worker's claim."""
@@ -680,7 +700,7 @@ class SpawnReceipt(Receipt, frozen=True, kw_only=True):
 
     child_session_key: str = ""
     """The session of its first attempt."""
-    mode: str = ""
+    mode: Mode = UNSAID
     """`run` or `session`."""
     agent_id: str = ""
     """The configured agent."""
@@ -688,7 +708,7 @@ class SpawnReceipt(Receipt, frozen=True, kw_only=True):
     """The runtime that runs it."""
     workspace: Workspace | None = None
     """Its worktree; null = none."""
-    overshoot: str | None = None
+    overshoot: Overshoot | None = None
     """By how much its own worker can overspend a budget of tokens or cost: `none`, `one_request`,
     `one_turn` or `unbounded`; null = it has none."""
     note: str | None = None

@@ -39,7 +39,7 @@ from subagents.client.client import Client, Document, Query
 from subagents.client.daemon_start import ensure_daemon
 from subagents.config.paths import session_name
 from subagents.domain.alerts.allowance import is_urgent
-from subagents.domain.run.run import SETTLED, MessageKind, Phase
+from subagents.domain.run.run import SETTLED, Phase
 from subagents.errors import (
     EXIT_FAILED,
     EXIT_OK,
@@ -342,9 +342,7 @@ class Session:
     def _acknowledge_late(self, unread: Sequence[Message]) -> None:
         """What was told but could not be acknowledged then; questions wait for their answer."""
         late = [
-            each.id
-            for each in unread
-            if each.id in self._memory.told and each.kind != MessageKind.QUESTION
+            each.id for each in unread if each.id in self._memory.told and each.kind != "question"
         ]
         if late:
             self._acknowledge(late)
@@ -372,7 +370,7 @@ class Session:
 
 def _is_worth_a_turn(message: Message) -> bool:
     """A build that passed is read with the next news; nobody is woken, or kept up, for it."""
-    return message.kind != MessageKind.ALERT or is_urgent(message.id)
+    return message.kind != "alert" or is_urgent(message.id)
 
 
 def _forget_old(folder: Path) -> None:
@@ -464,7 +462,7 @@ def _listed(heads: Sequence[str], *, room: int) -> list[str]:
 
 def _head(message: Message) -> str:
     text = _ADDRESS.sub("", message.text).replace("`", "")
-    if message.kind == MessageKind.ANNOUNCEMENT:
+    if message.kind == "announcement":
         text = text.partition("\n")[0]
     return f"{message.kind} {message.run_id}: {one_line(text, chars_max=HEAD_CHARS_MAX)}"
 

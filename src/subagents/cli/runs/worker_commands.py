@@ -19,7 +19,6 @@ from subagents.cli.connection import connect, persistently
 from subagents.cli.flags import Json
 from subagents.cli.runs.selectors import path_of
 from subagents.client.client import Client, Document, segment
-from subagents.domain.run.run import Decision
 from subagents.errors import (
     EXIT_ANSWER_IS_NO,
     EXIT_OK,
@@ -196,7 +195,7 @@ def ask(
         _print_answer(asked, decision_only=decision)
     if asked.status == "answered":
         # In a shell the exit code is the answer: no must not read as yes.
-        return EXIT_ANSWER_IS_NO if asked.decision == Decision.DENY else EXIT_OK
+        return EXIT_ANSWER_IS_NO if asked.decision == "deny" else EXIT_OK
     return EXIT_RUN_UNSUCCESSFUL if asked.status == "cancelled" else EXIT_PENDING
 
 

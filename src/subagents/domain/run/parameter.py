@@ -64,6 +64,11 @@ class Parameter(msgspec.Struct, frozen=True):
     """The parameter that lists what its struct declares; then nothing is ``inner`` here."""
 
     @property
+    def is_duration(self) -> bool:
+        """A number of seconds or milliseconds; a text such as ``5m`` says the same."""
+        return self.unit in {"seconds", "milliseconds"}
+
+    @property
     def is_list(self) -> bool:
         return isinstance(self.type, inspect.VarTupleType)
 

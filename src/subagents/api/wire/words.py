@@ -1,0 +1,84 @@
+"""The words of the answers: to type checkers those there are, at run time any text.
+
+So `outcome.status == "okay"` does not type-check, and the word of a newer daemon is read all the
+same: end a `match` over one of them with `case _`.
+"""
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+UNSAID: Final[Any] = ""
+"""The word that an older daemon does not say."""
+
+if TYPE_CHECKING:
+    OutcomeStatus: TypeAlias = Literal["ok", "partial", "error", "timeout", "cancelled", "lost"]
+    OutcomeReason: TypeAlias = Literal[
+        "exit_code",
+        "signal",
+        "resource_limit",
+        "start_failed",
+        "deadline",
+        "cancelled_by_caller",
+        "parent_ended",
+        "budget",
+        "interrupted",
+        "dependency_failed",
+        "dependency_timeout",
+        "verification_failed",
+        "could_not_check",
+        "reported_partial",
+        "reported_failed",
+        "runtime_error",
+        "lease_lost",
+        "exit_unknown",
+        "provider_limit",
+        "not_allowed",
+        "record_lost",
+    ]
+    Phase: TypeAlias = Literal[
+        "waiting",
+        "queued",
+        "spawning",
+        "running",
+        "ending",
+        "verifying",
+        "retry_wait",
+        "announcing",
+        "announce_deferred",
+        "cleanup_pending",
+        "completed",
+        "completed_giveup",
+    ]
+    RunStatusWord: TypeAlias = (
+        OutcomeStatus | Literal["blocked", "paused", "waiting", "queued", "retrying", "running"]
+    )
+    CheckType: TypeAlias = Literal["artifact", "completion_report", "command", "change", "judge"]
+    VerificationStatus: TypeAlias = Literal["passed", "failed", "skipped"]
+    VerificationState: TypeAlias = Literal["pending", "running", "passed", "failed"]
+    ChangeKind: TypeAlias = Literal["added", "modified", "deleted"]
+    ReportStatus: TypeAlias = Literal["complete", "partial", "failed"]
+    Confidence: TypeAlias = Literal["high", "medium", "low"]
+    StopCause: TypeAlias = Literal[
+        "cancel", "deadline", "budget", "parent", "interrupt", "provider"
+    ]
+    AccessLevel: TypeAlias = Literal["read", "write", "full"]
+    Keeper: TypeAlias = Literal["program", "bubblewrap", "tools"]
+    Mode: TypeAlias = Literal["run", "session"]
+    Overshoot: TypeAlias = Literal["none", "one_request", "one_turn", "unbounded"]
+    MessageKind: TypeAlias = Literal[
+        "announcement", "question", "blocker", "notice", "answer", "alert"
+    ]
+    Priority: TypeAlias = Literal["info", "question", "blocker"]
+    Decision: TypeAlias = Literal["answer", "approve", "deny", "default", "timeout", "cancelled"]
+    ProgressLevel: TypeAlias = Literal["L0_operational", "L1_plan_update", "L2_detail"]
+    DeliveryKind: TypeAlias = Literal["delivered", "deferred", "skipped", "failed"]
+else:
+    OutcomeStatus = OutcomeReason = Phase = RunStatusWord = CheckType = str
+    VerificationStatus = VerificationState = ChangeKind = ReportStatus = Confidence = str
+    StopCause = AccessLevel = Keeper = Mode = Overshoot = str
+    MessageKind = Priority = Decision = ProgressLevel = DeliveryKind = str
+
+
+def as_word(value: StrEnum | str | None) -> Any:
+    """A word of the domain in an answer: checkers do not take an enum's member for its text."""
+    return value
