@@ -9,11 +9,12 @@ from tests.cli.cli_home import Home
 
 from subagents.api.wire.run_answers import Outcome, RunRow
 from subagents.api.wire.usage_answers import Usage
+from subagents.api.wire.words import as_word
 from subagents.cli.show.report_commands import grouped
 
 
 def row(agent: str, status: str | None = "ok", **fields: object) -> RunRow:
-    outcome = None if status is None else Outcome(status=status)
+    outcome = None if status is None else Outcome(status=as_word(status))
     values = {"run_id": "r-1", "label": "x", "agent_id": agent, "outcome": outcome, **fields}
     return RunRow(**values)  # type: ignore[arg-type]
 
