@@ -44,7 +44,7 @@ def spawn_document(run: Mapping[str, object]) -> object:
     for name in UNIT_UNSAID:
         if isinstance(number := given.get(name), int | float):
             raise UsageError(
-                f"{name} must be a text with its unit: a number was milliseconds until 0.1, and is"
+                f"{name} must be a text with its unit: a number was milliseconds before 0.2, and is"
                 " seconds everywhere else",
                 hint=f'{name}="{number}ms", or "5s"',
                 details={"field": name},
