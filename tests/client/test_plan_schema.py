@@ -13,6 +13,7 @@ from subagents.errors import UsageError
 VALIDATOR = jsonschema_rs.validator_for(json.dumps(plan_schema()))
 GOOD: list[object] = [
     [{"task": "t"}],
+    [{"task": "t", "run_timeout_seconds": "1h30m", "retryDelay": "PT5S"}],
     {"$schema": "plan.schema.json", "runs": [{"task": "t"}]},
     {
         "name": "n",
@@ -40,6 +41,8 @@ BAD: list[object] = [
     {"runs": [{"task": "t"}], "budgets": {}},
     [{"task": "t", "lable": "x"}],
     [{"task": "t", "retry_count": 101}],
+    [{"task": "t", "retry_delay": "soon"}],
+    [{"task": "t", "retry_count": "5m"}],
     [{"task": "t", "retryBackoff": "never"}],
     [{"task": "t", "matrix": {"a": [3.1]}}],
     [{"task": "t", "matrix": {}}],

@@ -13,6 +13,8 @@ from subagents.domain.run.spec import BATCH_RUNS_MAX, PLAN_NAME_CHARS_MAX, RunSp
 Schema = dict[str, object]
 NAME: Final = "^[A-Za-z_][A-Za-z0-9_-]*$"
 REFERENCE: Final[Schema] = {"type": "string", "pattern": r"\$\{\{.*\}\}"}
+DURATION: Final[Schema] = {"type": "string", "pattern": r"^\s*([0-9][0-9.mshdMSHD]*|[pP].+)\s*$"}
+"""As ``text.parse_duration`` reads it, a little wider."""
 """A variable or a matrix, whose value comes later."""
 _SCALAR: Final[Schema] = {"type": ["string", "integer", "boolean"]}
 _CELL: Final[Schema] = {
@@ -150,13 +152,14 @@ def _one(parameter: Parameter) -> Schema:
     # Of texts none: what a reference stands for may be shorter than it is.
     bounds = {"minimum": parameter.low, "maximum": parameter.high}
     given = {key: value for key, value in bounds.items() if value is not None}
+    texts = [REFERENCE, DURATION] if parameter.is_duration else [REFERENCE]
     match parameter.type:
         case inspect.BoolType():
             return {"anyOf": [{"type": "boolean"}, REFERENCE]}
         case inspect.IntType():
-            return {"anyOf": [{"type": "integer", **given}, REFERENCE]}
+            return {"anyOf": [{"type": "integer", **given}, *texts]}
         case inspect.FloatType():
-            return {"anyOf": [{"type": "number", **given}, REFERENCE]}
+            return {"anyOf": [{"type": "number", **given}, *texts]}
         case inspect.DictType():
             return {"type": ["object", "boolean"]}
         case _:
