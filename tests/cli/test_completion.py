@@ -28,7 +28,7 @@ def test_commands_and_those_below_them_are_offered() -> None:
 def test_flags_and_the_words_they_take_are_offered() -> None:
     assert words("run", "--dep") == ["--dependency-timeout"]
     assert "--color" in words("list", "--")
-    assert words("run", "--isolation", "") == ["none", "worktree"]
+    assert words("run", "--isolation", "") == ["none", "worktree", "sandbox"]
     assert words("run", "--color", "a") == ["auto", "always"]
     assert words("completion", "") == ["bash", "zsh", "fish"]
     assert words("run", "--cwd", "") == []

@@ -16,6 +16,7 @@ from subagents.config.settings import (
     Agent,
     AgentAlerts,
     AgentCourier,
+    AgentIsolation,
     AgentLimits,
     AgentSubagents,
     Capabilities,
@@ -27,6 +28,7 @@ from subagents.config.trust import narrowed, trust
 from subagents.domain.rules.admission import check_allowed
 from subagents.domain.run.access import AccessLevel
 from subagents.domain.run.alert import AlertKind
+from subagents.domain.run.spec import Network
 from subagents.errors import ConfigError, Forbidden
 
 USER = """
@@ -349,6 +351,8 @@ def test_no_field_of_an_agent_escapes_the_rule() -> None:
         tools=("Read",),
         run_timeout_seconds=5,
         access=AccessLevel.READ,
+        isolation=AgentIsolation.SANDBOX,
+        network=Network.NONE,
         limits=AgentLimits(pids=5),
     )
     other = Agent(
@@ -418,6 +422,15 @@ def test_a_project_may_take_access_from_an_agent_and_give_none(
 
     assert settings.agents["a"].access == kept
     assert bool(ignored) == (kept != given)
+
+
+@pytest.mark.requirement("trust:redefined-agent", "sandbox:configured")
+def test_a_project_may_shut_an_agent_in_and_not_let_it_out() -> None:
+    free, shut = Agent(), Agent(isolation=AgentIsolation.SANDBOX, network=Network.NONE)
+    for mine, given in ((free, shut), (shut, free)):
+        settings, ignored = narrowed(Settings(agents={"a": given}), Settings(agents={"a": mine}))
+        assert settings.agents["a"] == shut
+        assert ignored == (() if given is shut else ("agents.a.isolation", "agents.a.network"))
 
 
 @pytest.mark.requirement("telemetry:user-file-only")

@@ -157,8 +157,10 @@ class SpawnParameters(TypedDict, total=False):
     """Higher starts first."""
     tags: Sequence[str]
     """Words to find it by."""
-    isolation: Literal["none", "worktree"]
-    """worktree: a git worktree of its own."""
+    isolation: Literal["none", "worktree", "sandbox"]
+    """worktree: its own git worktree; sandbox: sees only cwd."""
+    network: Literal["none", "host"] | None
+    """Default host; none in a sandbox."""
     idempotency_key: str | None
     """The same key within 24 h gives the same run."""
     continues: str | None

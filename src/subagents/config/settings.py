@@ -15,7 +15,7 @@ from msgspec import Meta
 from subagents.domain.rules.budgets.shared_caps import DAILY, SharedCap
 from subagents.domain.run.access import AccessLevel
 from subagents.domain.run.alert import AlertKind, AlertRules
-from subagents.domain.run.spec import COST_USD_MAX, TOKENS_MAX, Budget
+from subagents.domain.run.spec import COST_USD_MAX, TOKENS_MAX, Budget, Network
 from subagents.errors import ConfigError, NotFound
 
 DEFAULT_LANE: Final = "default"
@@ -281,6 +281,13 @@ class AgentCourier(Section, frozen=True):
     ] = False
 
 
+class AgentIsolation(StrEnum):
+    """What of ``Isolation`` an agent's table can say for all of its runs."""
+
+    NONE = "none"
+    SANDBOX = "sandbox"
+
+
 class Agent(Section, frozen=True):
     """`[agents.<id>]`: a named worker definition; without `runtime` it only spawns."""
 
@@ -317,6 +324,20 @@ class Agent(Section, frozen=True):
             description="What its workers may do at most: read files; also write where they work, "
             "and run commands that can do no more; or full, all that you may. Unset = full, unless "
             "its runtime's own options say less."
+        ),
+    ] = None
+    isolation: Annotated[
+        AgentIsolation,
+        Meta(
+            description="sandbox: its workers see nothing of your files but their working "
+            "directory, whatever a spawn says; runtime command."
+        ),
+    ] = AgentIsolation.NONE
+    network: Annotated[
+        Network | None,
+        Meta(
+            description="none: its workers never have the network; host: they have it also in a "
+            "sandbox, where without this key they have none."
         ),
     ] = None
     subagents: AgentSubagents = AgentSubagents()

@@ -20,6 +20,7 @@ from subagents.config.settings import (
     ANY_AGENT,
     Agent,
     AgentAlerts,
+    AgentIsolation,
     AgentSubagents,
     LaneSettings,
     Settings,
@@ -30,6 +31,7 @@ from subagents.config.sources import read
 from subagents.config.state_file import read_entries, write_entries
 from subagents.domain.run.access import AccessLevel
 from subagents.domain.run.secret_reference import is_reference
+from subagents.domain.run.spec import Network
 
 TRUSTED_MAX: Final = 1_000
 """Files remembered; the ones trusted first are forgotten first."""
@@ -158,6 +160,10 @@ def _only_takes(name: str, agent_id: str, whole: Settings, own: Settings) -> boo
         case "access":
             most = AccessLevel.FULL if mine.access is None else mine.access
             return given.access is not None and given.access.rank <= most.rank
+        case "isolation":
+            return given.isolation is AgentIsolation.SANDBOX
+        case "network":
+            return given.network is Network.NONE
         case "subagents":
             allowed = set(mine.subagents.allow_agents)
             if ANY_AGENT in allowed:

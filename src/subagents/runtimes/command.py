@@ -44,7 +44,7 @@ from subagents.ports import (
     Origin,
     StartedInfo,
 )
-from subagents.runtimes.process import sandbox
+from subagents.runtimes.process import sandbox, seclusion
 from subagents.runtimes.process.environment import (
     ARGUMENT_BYTES_MAX,
     as_bytes,
@@ -97,7 +97,7 @@ class CommandRuntime:
 
     @property
     def abilities(self) -> Abilities:
-        return Abilities(survives_daemon=True, usage=True, freeze=True)
+        return Abilities(survives_daemon=True, usage=True, freeze=True, isolate=True)
 
     def check(self, options: Mapping[str, object]) -> None:
         """Refuse options with which no attempt could ever start.
@@ -126,11 +126,14 @@ class CommandRuntime:
 
         Raises:
             Forbidden: There is none.
+            UsageError: It would see all of its user's files from where it works.
         """
         del options
         missing = sandbox.problem()
         if missing is not None:
             raise sandbox.unkept(access, missing)
+        if access.sees is not None:
+            seclusion.check(access.sees, self._attempts.root.parent)
         return Bound(replace(access, kept_by=Keeper.BUBBLEWRAP))
 
     def unkept_limits(self, limits: Iterable[str]) -> str | None:
@@ -234,16 +237,7 @@ class CommandRuntime:
         check_environment(env)
         access = launch.access
         if access is not None and access.kept_by is Keeper.BUBBLEWRAP:
-            places = sandbox.places_of(env, state_dir=self._attempts.root.parent)
-            argv = list(
-                sandbox.wrapped(
-                    argv,
-                    cwd=launch.cwd,
-                    access=access,
-                    places=places,
-                    is_offline=not access.network,
-                )
-            )
+            argv = list(self._in_sandbox(argv, launch, access, env, directory.path))
         stdin = {
             "none": as_text_file(launch.previous_results),
             "task": launch.task,
@@ -258,6 +252,31 @@ class CommandRuntime:
             cwd=as_bytes(launch.cwd),
             files={name: as_bytes(text) for name, text in files.items()},
             limits={str(key): most for key, most in options.limits.items()},
+        )
+
+    def _in_sandbox(
+        self,
+        argv: list[str],
+        launch: Launch,
+        access: Access,
+        env: Mapping[str, str],
+        attempt: Path,
+    ) -> tuple[str, ...]:
+        state_dir = self._attempts.root.parent
+        if access.sees is not None:
+            view = seclusion.of_worker(
+                env,
+                search=(os.environ.get("PATH", os.defpath), launch.env.get("PATH", "")),
+                socket=launch.env.get("SUBAGENTS_SOCKET"),
+                attempt=attempt,
+                state_dir=state_dir,
+            )
+            return sandbox.secluded(
+                argv, cwd=launch.cwd, access=access, seclusion=view, state_dir=state_dir
+            )
+        places = sandbox.places_of(env, state_dir=state_dir)
+        return sandbox.wrapped(
+            argv, cwd=launch.cwd, access=access, places=places, is_offline=not access.network
         )
 
 

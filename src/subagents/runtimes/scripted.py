@@ -107,7 +107,9 @@ class ScriptedRuntime:
     """See the module's text; steers are recorded, a follow-up turn answers with its message."""
 
     name = "scripted"
-    abilities = Abilities(steer=True, resume=True, scope_tools=True, interrupt=True, usage=True)
+    abilities = Abilities(
+        steer=True, resume=True, scope_tools=True, interrupt=True, usage=True, isolate=True
+    )
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

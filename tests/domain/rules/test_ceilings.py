@@ -4,7 +4,7 @@ import pytest
 
 from subagents.domain.rules.ceilings import check_message, decide, network_deny, of_run, placed
 from subagents.domain.run.access import Access, AccessLevel, Ceiling, Keeper, in_words
-from subagents.errors import Forbidden
+from subagents.errors import Forbidden, UsageError
 
 READ, WRITE, FULL = AccessLevel.READ, AccessLevel.WRITE, AccessLevel.FULL
 LEVELS = (READ, WRITE, FULL)
@@ -135,3 +135,65 @@ def test_an_access_is_said_in_one_line() -> None:
     assert "write nothing" in in_words(Access(level=READ))
     assert placed(kept, "/tree").below == "/tree"
     assert placed(Access(level=READ), "/tree").below is None
+
+
+def apart(*ceilings: Ceiling, cwd: str = "/w/project", **more: object) -> Access:
+    found = {"is_apart": True, "declared": FULL, "asked": None, **more}
+    return decide(agent_id="coder", cwd=cwd, ceilings=ceilings, may_ask=False, **found).access  # type: ignore[arg-type]
+
+
+@pytest.mark.requirement("sandbox:access")
+def test_in_a_sandbox_a_run_writes_where_it_works_and_has_no_network_unless_asked_for() -> None:
+    access = apart()
+    assert access == Access(level=WRITE, network=False, below="/w/project", sees="/w/project")
+    assert access.is_bound
+    assert in_words(access) == "may read and write below /w/project alone (sandbox); no network"
+
+    assert apart(network=True).network
+    assert apart(network_unasked=True).network
+    assert not apart(network=False, network_unasked=True).network
+    reader = apart(asked=READ)
+    assert (reader.level, reader.below, reader.sees) == (READ, None, "/w/project")
+    assert in_words(reader).startswith("may read below /w/project alone, and write nothing")
+
+
+@pytest.mark.requirement("sandbox:access")
+def test_everything_and_a_sandbox_exclude_each_other() -> None:
+    with pytest.raises(UsageError, match="exclude each other"):
+        apart(asked=FULL)
+
+
+@pytest.mark.requirement("sandbox:inherited")
+def test_what_a_sandboxed_run_spawns_sees_no_more_and_says_so() -> None:
+    above = of_run(apart(), "r-1", "coder")
+    for is_apart in (False, True):
+        child = apart(*above, cwd="/w/project/below", is_apart=is_apart)
+        assert (child.sees, child.level, child.network) == ("/w/project/below", WRITE, False)
+        assert (child.narrowed is None) == is_apart
+    for away in ("/w", "/w/projects", "/w/project/../other", "/"):
+        with pytest.raises(Forbidden, match="not seen by its requester"):
+            apart(*above, cwd=away, is_apart=False)
+    with pytest.raises(Forbidden, match="more than its requester may give"):
+        apart(*above, asked=FULL)
+    with pytest.raises(Forbidden, match="has none"):
+        apart(*above, network=True)
+    assert not apart(*above, network_unasked=True).network
+
+
+@pytest.mark.requirement("sandbox:inherited")
+def test_a_sandboxed_run_sends_no_message_to_one_that_sees_more() -> None:
+    (own,) = of_run(apart(asked=READ), "r-1", "coder")
+    near = apart(own, cwd="/w/project/below", is_apart=False)
+    check_message(near, own, run_id="r-2", cwd="/w/project/below")
+    offline = Access(level=READ, network=False)
+    with pytest.raises(Forbidden, match="more than who sends it a message"):
+        check_message(offline, own, run_id="r-2", cwd="/w/project")
+
+
+@pytest.mark.requirement("access:network")
+def test_a_run_without_a_sandbox_can_do_without_the_network() -> None:
+    found = decide(
+        FULL, None, agent_id="a", cwd="/w", ceilings=(), may_ask=True, network=False
+    ).access
+    assert found == Access(level=FULL, network=False)
+    assert found.is_bound

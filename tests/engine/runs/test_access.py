@@ -8,13 +8,15 @@ from tests.engine.world import ME, World, in_world
 
 from subagents.api.answers import run_building
 from subagents.api.answers.explain import why_now
+from subagents.config.settings import AgentIsolation
 from subagents.domain.run.access import Access, AccessLevel, Ceiling, Keeper
 from subagents.domain.run.outcome import Reason, Status
 from subagents.domain.run.run import Decision, Phase, Run
-from subagents.domain.run.values import RunId
+from subagents.domain.run.spec import Isolation, Network
+from subagents.domain.run.values import RunId, replace
 from subagents.engine.runs.sessions import Sent
 from subagents.engine.runs.spawn import APPROVAL_MS
-from subagents.errors import Forbidden
+from subagents.errors import Forbidden, UsageError
 
 READ, WRITE, FULL = AccessLevel.READ, AccessLevel.WRITE, AccessLevel.FULL
 READER = Ceiling(level=READ, source='Codex in its sandbox "read-only"')
@@ -192,5 +194,48 @@ def test_a_caller_sends_no_message_to_a_worker_that_may_do_more_than_itself(tmp_
         assert (await world.clock.result(send(strong, None))).status == "steered"
         stopped = await world.clock.result(world.engine.cancel(strong, by="me"))
         assert stopped.control.cancel is not None
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("sandbox:receipt", "sandbox:inherited")
+def test_a_child_of_a_sandboxed_run_is_in_the_same_sandbox_or_a_smaller_one(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        receipt = await world.clock.result(
+            world.try_spawn("hang", isolation=Isolation.SANDBOX, network=Network.HOST)
+        )
+        top = receipt.run.id
+        await world.until(top, Phase.RUNNING)
+        said = run_building.receipt(receipt.run, warnings=(), repeated=False)
+        assert said.access is not None
+        assert (said.access.sees, said.access.network) == (str(world.directory), True)
+        assert "(sandbox)" in said.access.text
+
+        (world.directory / "below").mkdir()
+        (world.directory / "link").symlink_to("/")
+        child = await world.spawn_child(top, "slow", cwd=str(world.directory / "below"))
+        access = access_of(await world.run(child))
+        assert access.sees == str(world.directory / "below")
+        assert not access.network
+        for away in ("/", str(world.directory / "link")):
+            with pytest.raises(Forbidden, match="not seen by its requester"):
+                await world.spawn_child(top, "slow", cwd=away)
+        with pytest.raises(UsageError, match="cannot be had in a sandbox"):
+            await world.spawn_child(top, "slow", isolation=Isolation.WORKTREE)
+        assert await world.folded(child) == await world.run(child)
+
+    in_world(tmp_path, scenario, max_spawn_depth=2)
+
+
+@pytest.mark.requirement("sandbox:configured")
+def test_an_agent_in_a_sandbox_is_in_it_whatever_the_spawn_says(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        agent = world.settings.agents["slow"]
+        boxed = replace(agent, isolation=AgentIsolation.SANDBOX, network=Network.NONE)
+        settings = replace(world.settings, agents={"slow": boxed})
+        run = await world.run(await world.spawn("slow", settings=settings))
+        assert access_of(run).sees == str(world.directory)
+        with pytest.raises(Forbidden, match=r"agents\.slow\.network"):
+            await world.spawn("slow", settings=settings, network=Network.HOST)
 
     in_world(tmp_path, scenario)

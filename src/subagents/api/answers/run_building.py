@@ -285,6 +285,7 @@ def access(value: Access | None) -> wire.AccessAnswer | None:
         level=as_word(value.level),
         below=value.below,
         network=value.network,
+        sees=value.sees,
         kept_by=as_word(value.kept_by),
         narrowed=value.narrowed,
         text=in_words(value),

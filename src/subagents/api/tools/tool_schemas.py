@@ -40,7 +40,7 @@ from subagents.domain.run.spec import RunSpec
 
 NAMED_WELL: Final = frozenset(
     {
-        *("mode", "retryCount", "retryBackoff", "tags"),
+        *("mode", "retryCount", "retryBackoff", "tags", "model", "thinking"),
         *("verification.requireCompletionReport", "verification.onFailure"),
         *("verification.verificationTimeoutMs", "verification.artifacts[].minBytes"),
         *("verification.artifacts[].json", "verification.artifacts[].sha256"),

@@ -487,6 +487,8 @@ class AccessAnswer(WireStruct, frozen=True, kw_only=True):
     """The directory below which it may write; null = nowhere, or with `full` everywhere."""
     network: bool = True
     """Whether its commands and tools may reach the network."""
+    sees: str | None = None
+    """In a sandbox: the only directory of its user's that it sees; null = all its user does."""
     kept_by: Keeper | None = None
     """`program` (a sandbox of its own), `bubblewrap` or `tools`; null = nothing keeps it."""
     narrowed: str | None = None

@@ -61,7 +61,9 @@ HELP: Final = {
     "budget.maxRuns": "Most runs in its tree, itself included.",
     "budget.maxSeconds": "Time for the run, including retries and waits.",
     "cwd": "The working directory. Default: where you are.",
-    "isolation": "worktree: work in a git worktree of its own.",
+    "isolation": "worktree: in a git worktree of its own; sandbox: sees none of your files but "
+    "those of --cwd (needs bubblewrap).",
+    "network": "none: no network. Default: host, in a sandbox none.",
     "lane": "The pool of slots it takes one from.",
     "priority": "Higher starts first.",
     "mode": "session: stay open for messages; needs --thread.",

@@ -271,8 +271,11 @@ def _sandbox() -> Check:
 
     missing = sandbox.problem()
     if missing is None:
-        return Check("sandbox", OK, "bubblewrap works: agents are kept to their access by it")
-    text = f"{missing}: agents with access read or write have no shell, or are refused"
+        return Check("sandbox", OK, "bubblewrap works: for access and --isolation sandbox")
+    text = (
+        f"{missing}: agents with access read or write have no shell, or are refused; so is "
+        "--isolation sandbox"
+    )
     return Check("sandbox", WARN, text, sandbox.INSTALL)
 
 

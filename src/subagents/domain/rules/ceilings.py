@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from subagents.domain.run.access import Access, AccessLevel, Ceiling, in_words
 from subagents.domain.run.values import replace
-from subagents.errors import Forbidden
+from subagents.errors import Forbidden, UsageError
 
 GUARDRAIL: Final = "access"
 NETWORK_KINDS: Final = ("shell", "web")
@@ -39,6 +39,9 @@ def decide(
     cwd: str,
     ceilings: Sequence[Ceiling],
     may_ask: bool,
+    is_apart: bool = False,
+    network: bool | None = None,
+    network_unasked: bool | None = None,
 ) -> Decision:
     """What a run may do.
 
@@ -49,9 +52,15 @@ def decide(
         cwd: Where it will work; absolute.
         ceilings: Of everybody above it; empty = a person, or a caller nobody knows the limits of.
         may_ask: Whether a person can be asked to go over a ceiling.
+        is_apart: Whether it shall see nothing of its user's but ``cwd``; below whoever sees no more
+            than a directory it never does.
+        network: Whether the spawn asks for the network; None = it does not say.
+        network_unasked: Whether it has one then, if everybody above it has; None = unless it is
+            apart.
 
     Raises:
         Forbidden: Guardrail ``access``: more than the agent has, or than a run above it may give.
+        UsageError: It shall do everything, and see nothing.
     """
     if asked is not None and asked.rank > declared.rank:
         raise Forbidden(
@@ -60,9 +69,30 @@ def decide(
             guardrail=GUARDRAIL,
             hint=f'leave access out, or ask the user to set agents.{agent_id}.access = "{asked}"',
         )
+    views = [each for each in ceilings if each.sees is not None]
+    for each in views:
+        _check_view(each, cwd)
+    sees = cwd if is_apart or views else None
+    if sees is not None and asked is AccessLevel.FULL and not views:
+        raise UsageError(
+            'access "full" and isolation "sandbox" exclude each other',
+            hint='leave access out, which is "write" in a sandbox',
+            details={"field": "access"},
+        )
+    if sees is not None and asked is None:
+        declared = min(declared, AccessLevel.WRITE, key=_rank)
     wanted = declared if asked is None else asked
     over = [each for each in ceilings if is_over(wanted, each, cwd=cwd)]
-    network = all(each.network for each in ceilings)
+    offline = next((each for each in ceilings if not each.network), None)
+    if network and offline is not None:
+        raise Forbidden(
+            f'network "host" is more than its requester may give: {offline.source} has none',
+            guardrail=GUARDRAIL,
+            hint="leave network out, or ask the user to spawn it",
+        )
+    if network is None:
+        network = sees is None if network_unasked is None else network_unasked
+    has_network = network and offline is None
     if asked is not None and over:
         if not may_ask:
             raise _refused(asked, over[0], cwd)
@@ -71,18 +101,38 @@ def decide(
             f"{_limit(over[0])}, and asks for more."
         )
         below = cwd if asked is AccessLevel.WRITE else None
-        return Decision(Access(level=asked, below=below), question)
+        # A person's yes goes over the ceilings' network, too, but not over what was asked for.
+        return Decision(Access(level=asked, network=network, below=below, sees=sees), question)
     level = min((_most(wanted, each, cwd=cwd) for each in ceilings), key=_rank, default=wanted)
     narrowed = None
     if over:
         narrowed = f"{over[0].source} may {_limit(over[0])}"
     below = cwd if level is AccessLevel.WRITE else None
-    return Decision(Access(level=level, network=network, below=below, narrowed=narrowed))
+    if views and not is_apart:
+        narrowed = f"{views[0].source} sees only what is below {views[0].sees}"
+    return Decision(
+        Access(level=level, network=has_network, below=below, sees=sees, narrowed=narrowed)
+    )
 
 
 def placed(access: Access, cwd: str) -> Access:
     """The access of a run that works there: a worktree of its own may be elsewhere."""
     return access if access.below is None else replace(access, below=cwd)
+
+
+def _check_view(ceiling: Ceiling, cwd: str) -> None:
+    """Refuse a working directory that whoever spawns does not see itself.
+
+    Raises:
+        Forbidden: Guardrail ``access``.
+    """
+    if ceiling.sees is not None and not _is_within(cwd, ceiling.sees):
+        raise Forbidden(
+            f"cwd {cwd} is not seen by its requester: {ceiling.source} sees only what is below "
+            f"{ceiling.sees}",
+            guardrail=GUARDRAIL,
+            hint=f"name a cwd below {ceiling.sees}",
+        )
 
 
 def is_over(wanted: AccessLevel, ceiling: Ceiling, *, cwd: str) -> bool:
@@ -98,6 +148,7 @@ def of_run(access: Access | None, run_id: str, agent_id: str) -> tuple[Ceiling, 
         level=access.level,
         network=access.network,
         below=access.below,
+        sees=access.sees,
         source=f"run {run_id} of agent {agent_id}",
     )
     return (ceiling,)
@@ -119,7 +170,10 @@ def check_message(access: Access | None, ceiling: Ceiling | None, *, run_id: str
         return
     may = Access(level=AccessLevel.FULL) if access is None else access
     reaches_out = may.network and not ceiling.network
-    if not reaches_out and not is_over(may.level, ceiling, cwd=cwd):
+    sees_more = ceiling.sees is not None and (
+        may.sees is None or not _is_within(may.sees, ceiling.sees)
+    )
+    if not reaches_out and not sees_more and not is_over(may.level, ceiling, cwd=cwd):
         return
     limit = _limit(ceiling) + ("" if ceiling.network else ", without the network")
     raise Forbidden(

@@ -46,6 +46,9 @@ class Access(Value, frozen=True):
     """Whether its commands and tools may reach the network; its program reaches its model."""
     below: str | None = None
     """The directory below which it may write; None with ``read`` and ``full``."""
+    sees: str | None = None
+    """The only directory of its user's that is there for it (``isolation: "sandbox"``), without
+    symbolic links; None = it sees all that its user does."""
     kept_by: Keeper | None = None
     """None = nothing needs to: ``full`` and the network."""
     narrowed: str | None = None
@@ -67,6 +70,10 @@ _KEPT = {
 def in_words(access: Access) -> str:
     """One line for people and agents: ``may read, and write below /w; network (bubblewrap)``."""
     match access.level:
+        case AccessLevel.READ if access.sees is not None:
+            may = f"may read below {access.sees} alone, and write nothing (sandbox)"
+        case AccessLevel.WRITE if access.sees is not None:
+            may = f"may read and write below {access.sees} alone (sandbox)"
         case AccessLevel.READ:
             may = "may read, and write nothing"
         case AccessLevel.WRITE:
@@ -87,3 +94,5 @@ class Ceiling(Value, frozen=True):
     network: bool = True
     below: str | None = None
     """Where it may write, when it may only write there; None = wherever the level allows."""
+    sees: str | None = None
+    """As ``Access.sees``: whatever it spawns sees no more."""

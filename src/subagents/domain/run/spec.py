@@ -79,6 +79,13 @@ class OnFailure(StrEnum):
 class Isolation(StrEnum):
     NONE = "none"
     WORKTREE = "worktree"
+    SANDBOX = "sandbox"
+    """In bubblewrap: of its user's files it sees those of its working directory alone."""
+
+
+class Network(StrEnum):
+    NONE = "none"
+    HOST = "host"
 
 
 class Artifact(Value, frozen=True, forbid_unknown_fields=True):
@@ -319,9 +326,11 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
         int, number("Higher starts first", -PRIORITY_MAX, PRIORITY_MAX, PLACEMENT)
     ] = 0
     tags: Annotated[tuple[str, ...], names("Words to find it by", TASK)] = ()
-    isolation: Annotated[Isolation, about("worktree: a git worktree of its own", PLACEMENT)] = (
-        Isolation.NONE
-    )
+    isolation: Annotated[
+        Isolation,
+        about("worktree: its own git worktree; sandbox: sees only cwd", PLACEMENT),
+    ] = Isolation.NONE
+    network: Annotated[Network | None, about("Default host; none in a sandbox", LIMITS)] = None
     idempotency_key: Annotated[
         str | None,
         name(
@@ -353,6 +362,8 @@ class Abilities(Value, frozen=True):
     """Usage is reported at the end of a turn, not after each answer of the model."""
     freeze: bool = False
     """A live worker can be stopped where it is, and go on later; one with turns is not."""
+    isolate: bool = False
+    """Works where it sees nothing of its user's but its working directory (``Access.sees``)."""
 
 
 class PlanBudget(Value, frozen=True):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar, assert_never
 
 from subagents.domain.run import effects, events, signals, spending
+from subagents.domain.run.access import in_words
 from subagents.domain.run.outcome import (
     DeferReason,
     Deferred,
@@ -127,6 +128,8 @@ def _signal_row(
 def _spawned(event: events.Spawned, _run: Run, _texts: Texts) -> str:
     resolved = event.resolved
     text = f'spawned by {event.requester} for agent "{resolved.agent_id}" ({resolved.runtime})'
+    if resolved.access is not None and resolved.access.sees is not None:
+        text += f"; it {in_words(resolved.access)}"
     if event.retry_from is not None:
         text += f", again like {event.retry_from}"
     if event.continues is not None:

@@ -84,7 +84,7 @@ class Workspaces:
         before = None if previous is None else previous.resolved
         if before is not None and before.worktree is not None and cwd == before.cwd:
             return PlannedWorkspace(cwd=cwd, tree=before.worktree)
-        if spec.isolation is Isolation.NONE:
+        if spec.isolation is not Isolation.WORKTREE:
             return PlannedWorkspace(cwd=cwd)
         if self._worktrees is None:
             raise UsageError(

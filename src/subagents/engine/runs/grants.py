@@ -9,12 +9,20 @@ from functools import partial
 from typing import NamedTuple
 
 from subagents.config.programs.scope_probes import Proof
-from subagents.config.settings import DEFAULT_LANE, Agent, Settings
+from subagents.config.settings import DEFAULT_LANE, Agent, AgentIsolation, Settings
 from subagents.domain.rules import admission, ceilings
 from subagents.domain.rules.tool_kinds import abroad
 from subagents.domain.run.access import Access, AccessLevel, Ceiling, in_words
 from subagents.domain.run.run import Run
-from subagents.domain.run.spec import Abilities, Judge, Mode, Resolved, RunSpec
+from subagents.domain.run.spec import (
+    Abilities,
+    Isolation,
+    Judge,
+    Mode,
+    Network,
+    Resolved,
+    RunSpec,
+)
 from subagents.domain.run.values import SessionKey, agent_of, replace
 from subagents.domain.text import judge_task
 from subagents.errors import Forbidden, SubagentsError, UsageError
@@ -239,6 +247,20 @@ class Grants:
         Raises:
             Forbidden: It is more than it may have, or nothing can keep it to less.
         """
+        is_apart = shall_be_apart(spec, agent, found)
+        if is_apart and spec.isolation is Isolation.WORKTREE:
+            raise UsageError(
+                'isolation "worktree" cannot be had in a sandbox, where its repository is not seen',
+                hint="leave isolation out: it works in the sandbox of its agent or requester",
+                details={"field": "isolation"},
+            )
+        if spec.network is Network.HOST and agent.network is Network.NONE:
+            raise Forbidden(
+                f'network "host" is more than agent "{agent_id}" has ("none"; '
+                f"agents.{agent_id}.network)",
+                guardrail=ceilings.GUARDRAIL,
+                hint="leave network out, or ask the user to change that",
+            )
         decision = ceilings.decide(
             access_of(runtime, agent.options, agent.access),
             spec.access,
@@ -246,7 +268,18 @@ class Grants:
             cwd=cwd,
             ceilings=found,
             may_ask=may_ask,
+            is_apart=is_apart,
+            network=None if spec.network is None else spec.network is Network.HOST,
+            network_unasked=None if agent.network is None else agent.network is Network.HOST,
         )
+        if decision.access.sees is not None and not abilities_of(runtime, agent.options).isolate:
+            raise Forbidden(
+                f'isolation "sandbox": runtime "{runtime.name}" cannot work in one: its program '
+                f"needs files of its user's{_because(decision.access)}",
+                guardrail=ceilings.GUARDRAIL,
+                hint='name an agent of the runtime "command", or leave isolation out and give '
+                'access ("read", "write")',
+            )
         if not decision.access.is_bound:
             return Bound(decision.access), decision.question
         if not isinstance(runtime, Bounded):
@@ -264,6 +297,15 @@ class Grants:
             raise Forbidden(
                 f"{error.message}{because}", guardrail=error.guardrail, hint=error.hint
             ) from error
+
+
+def shall_be_apart(spec: RunSpec, agent: Agent, found: Sequence[Ceiling]) -> bool:
+    """Whether its worker sees nothing of its user's but its working directory."""
+    return (
+        spec.isolation is Isolation.SANDBOX
+        or agent.isolation is AgentIsolation.SANDBOX
+        or any(each.sees is not None for each in found)
+    )
 
 
 def inherited_tools(above: Resolved | None, agent_id: str) -> tuple[str, ...] | None:
@@ -308,6 +350,8 @@ def narrowed(access: Access) -> tuple[str, ...]:
     if access.narrowed is None:
         return ()
     said = f"it {in_words(access)}, because {access.narrowed}"
+    if access.sees is not None:
+        return (said,)
     return (f"{said}; for more, name it in access, and the user is asked",)
 
 

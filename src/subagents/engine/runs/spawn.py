@@ -469,6 +469,10 @@ class Spawner:
             spec.agent_id, parent, requester, settings, is_operator=is_operator
         )
         cwd = spec.cwd or (agent.cwd or cwd)
+        found = grants.ceilings_of(ceiling, parent, previous, agent_id)
+        if cwd and grants.shall_be_apart(spec, agent, found):
+            # A link could lead out of what is seen, later or by another worker's hand.
+            cwd = await self._off_loop(partial(os.path.realpath, cwd))
         above = [run for run in (parent, previous) if run is not None]
         inherited = grants.inherited_tools(None if parent is None else parent.resolved, agent_id)
         if previous is not None:
@@ -482,7 +486,7 @@ class Spawner:
             agent,
             # To a ceiling, a session goes on where it was: a worktree is where it comes from.
             cwd=cwd if previous is None else previous.resolved.project,
-            found=grants.ceilings_of(ceiling, parent, previous, agent_id),
+            found=found,
             may_ask=not above,
             inherited=inherited,
             deny=[name for run in above for name in run.resolved.tools_deny],

@@ -24,15 +24,14 @@ from subagents import process_group
 from subagents.domain.run.access import Access, AccessLevel
 from subagents.domain.run.values import Value
 from subagents.errors import Forbidden, UsageError
+from subagents.runtimes.process.seclusion import Seclusion, check, mounts, shows, variables
 
 PROGRAM: Final = "bwrap"
 INSTALL: Final = "install bubblewrap (apt install bubblewrap, dnf install bubblewrap)"
 TRY_BOUND_S: Final = 10.0
 TMP: Final = "/tmp"  # noqa: S108  the system's own, which programs name; the worker gets another one
-BASE: Final = (
-    *("--ro-bind", "/", "/", "--dev", "/dev"),
-    *("--unshare-pid", "--proc", "/proc", "--unshare-ipc", "--cap-drop", "ALL"),
-)
+NAMESPACES: Final = ("--unshare-pid", "--unshare-ipc", "--cap-drop", "ALL")
+BASE: Final = ("--ro-bind", "/", "/", "--dev", "/dev", *NAMESPACES, "--proc", "/proc")
 OUTWARD: Final = (
     *("/run/docker.sock", "/run/podman", "/run/containerd", "/run/crio"),
     *("/run/dbus/system_bus_socket", "/run/systemd/private", "/run/snapd.socket"),
@@ -122,8 +121,56 @@ def wrapped(
     return (*built, "--chdir", cwd, "--", *argv)
 
 
+def secluded(
+    argv: Sequence[str], *, cwd: str, access: Access, seclusion: Seclusion, state_dir: Path
+) -> tuple[str, ...]:
+    """The command line that starts ``argv`` where it sees nothing of its user's but ``cwd``.
+
+    Blocking.
+
+    Args:
+        argv: Begins with an absolute path.
+        cwd: The working directory, without symbolic links.
+        access: What the worker may do.
+        seclusion: What is there beside the working directory.
+        state_dir: Of this installation.
+
+    Raises:
+        UsageError: There is no bubblewrap any more, the program is not there for the worker, or
+            with this directory nothing would be kept from it; nothing was started.
+    """
+    reason = problem()
+    program = shutil.which(PROGRAM)
+    if reason is not None or program is None:
+        raise UsageError(f'isolation "sandbox" cannot be kept: {reason}; {INSTALL}')
+    check(cwd, state_dir)
+    if not shows(argv[0], cwd, seclusion):
+        raise UsageError(
+            f'isolation "sandbox": the program {argv[0]} is not seen in there; put its directory '
+            "on your PATH, or it into the working directory",
+            details={"field": "isolation"},
+        )
+    may_write = access.level is not AccessLevel.READ
+    built = [program, *NAMESPACES]
+    if not access.network:
+        built.append("--unshare-net")
+    built += mounts(cwd, seclusion, may_write=may_write, is_offline=not access.network)
+    if may_write:
+        for code in (os.path.join(cwd, name) for name in GIT_CODE):  # noqa: PTH118
+            if _exists(code):
+                built += ["--ro-bind", code, code]
+    built += ["--remount-ro", "/", *variables(seclusion)]
+    return (*built, "--chdir", cwd, "--", *argv)
+
+
 def unkept(access: Access, missing: str) -> Forbidden:
     """The refusal of an access that nothing here keeps a worker to."""
+    if access.sees is not None:
+        return Forbidden(
+            f'isolation "sandbox" (--isolation sandbox) cannot be had here: {missing}',
+            guardrail="access",
+            hint=INSTALL,
+        )
     return Forbidden(
         f'nothing here keeps the worker to access "{access.level}": {missing}, and its program '
         "cannot be kept by its own means",
