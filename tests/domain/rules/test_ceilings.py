@@ -164,11 +164,13 @@ def test_everything_and_a_sandbox_exclude_each_other() -> None:
 
 
 @pytest.mark.requirement("sandbox:inherited")
-def test_what_a_sandboxed_run_spawns_sees_no_more_and_says_so() -> None:
+def test_what_a_sandboxed_run_spawns_sees_what_it_sees_and_says_so() -> None:
     above = of_run(apart(), "r-1", "coder")
     for is_apart in (False, True):
         child = apart(*above, cwd="/w/project/below", is_apart=is_apart)
-        assert (child.sees, child.level, child.network) == ("/w/project/below", WRITE, False)
+        assert (child.sees, child.below) == ("/w/project", "/w/project")
+        assert (child.level, child.network) == (WRITE, False)
+        assert placed(child, "/w/project/below") == child
         assert (child.narrowed is None) == is_apart
     for away in ("/w", "/w/projects", "/w/project/../other", "/"):
         with pytest.raises(Forbidden, match="not seen by its requester"):

@@ -146,6 +146,44 @@ def test_the_programs_on_the_search_path_are_there_without_what_lies_beside_them
 
 
 @pytest.mark.requirement("sandbox:view")
+def test_a_link_on_the_search_path_is_not_followed_unless_to_a_python(place: Place) -> None:
+    environment = place.work / ".venv"
+    environment.mkdir()
+    (environment / "pyvenv.cfg").write_text("home = elsewhere\n")
+    (environment / "bin").symlink_to(place.home / ".ssh")
+    real = place.home / "pythons" / "3.11"
+    for each in (real / "bin", real / "lib" / "python3.11", place.home / "tools"):
+        each.mkdir(parents=True)
+    (real / "bin" / "python3.11").write_text("")
+    (real / "lib" / "python3.11" / "os.py").write_text("")
+    (place.home / "tools" / "python").symlink_to(real / "bin" / "python3.11")
+    (place.work / "python").symlink_to(place.home / ".ssh" / "id")
+
+    seen = place.view(f"{environment}/bin:{place.home}/tools:{place.work}").visible
+    assert not any(each.startswith(str(place.home / ".ssh")) for each in seen)
+    assert f"{environment}/bin" not in seen
+    assert str(real) in seen
+
+
+@pytest.mark.requirement("sandbox:inherited")
+@needs_bubblewrap
+def test_a_directory_turned_into_a_link_leads_nowhere(place: Place) -> None:
+    """What a child works in may be swapped by its parent between the spawn and the start."""
+    (place.work / "below").symlink_to(place.home / ".ssh")
+    whole = str(place.work)
+    argv = sandbox.secluded(
+        ["/bin/sh", "-c", "cat id; echo began"],
+        cwd=f"{whole}/below",
+        access=Access(level=AccessLevel.WRITE, network=False, below=whole, sees=whole),
+        seclusion=place.view(),
+        state_dir=place.state,
+    )
+    done = process_group.run(list(argv), timeout_s=20)
+    assert done.returncode != 0
+    assert done.stdout == b""
+
+
+@pytest.mark.requirement("sandbox:view")
 @pytest.mark.parametrize("name", ["", "home", "state"])
 def test_a_directory_that_holds_the_home_or_the_state_is_refused(place: Place, name: str) -> None:
     with pytest.raises(UsageError, match="would show") as refused:

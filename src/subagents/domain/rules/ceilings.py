@@ -52,8 +52,8 @@ def decide(
         cwd: Where it will work; absolute.
         ceilings: Of everybody above it; empty = a person, or a caller nobody knows the limits of.
         may_ask: Whether a person can be asked to go over a ceiling.
-        is_apart: Whether it shall see nothing of its user's but ``cwd``; below whoever sees no more
-            than a directory it never does.
+        is_apart: Whether it shall see nothing of its user's but ``cwd``; below whoever sees one
+            directory alone it sees that one.
         network: Whether the spawn asks for the network; None = it does not say.
         network_unasked: Whether it has one then, if everybody above it has; None = unless it is
             apart.
@@ -72,7 +72,9 @@ def decide(
     views = [each for each in ceilings if each.sees is not None]
     for each in views:
         _check_view(each, cwd)
-    sees = cwd if is_apart or views else None
+    # The very directory, not one below it: whoever works there could turn that into a link.
+    seen = [each.sees for each in views if each.sees is not None]
+    sees = max(seen, key=len) if seen else cwd if is_apart else None
     if sees is not None and asked is AccessLevel.FULL and not views:
         raise UsageError(
             'access "full" and isolation "sandbox" exclude each other',
@@ -100,14 +102,14 @@ def decide(
             f"May agent {agent_id} {_in_words(asked, cwd)}? {over[0].source} may itself "
             f"{_limit(over[0])}, and asks for more."
         )
-        below = cwd if asked is AccessLevel.WRITE else None
+        below = (sees or cwd) if asked is AccessLevel.WRITE else None
         # A person's yes goes over the ceilings' network, too, but not over what was asked for.
         return Decision(Access(level=asked, network=network, below=below, sees=sees), question)
     level = min((_most(wanted, each, cwd=cwd) for each in ceilings), key=_rank, default=wanted)
     narrowed = None
     if over:
         narrowed = f"{over[0].source} may {_limit(over[0])}"
-    below = cwd if level is AccessLevel.WRITE else None
+    below = (sees or cwd) if level is AccessLevel.WRITE else None
     if views and not is_apart:
         narrowed = f"{views[0].source} sees only what is below {views[0].sees}"
     return Decision(
@@ -117,7 +119,9 @@ def decide(
 
 def placed(access: Access, cwd: str) -> Access:
     """The access of a run that works there: a worktree of its own may be elsewhere."""
-    return access if access.below is None else replace(access, below=cwd)
+    if access.below is None or access.sees is not None:
+        return access
+    return replace(access, below=cwd)
 
 
 def _check_view(ceiling: Ceiling, cwd: str) -> None:

@@ -95,4 +95,4 @@ class Ceiling(Value, frozen=True):
     below: str | None = None
     """Where it may write, when it may only write there; None = wherever the level allows."""
     sees: str | None = None
-    """As ``Access.sees``: whatever it spawns sees no more."""
+    """As ``Access.sees``: whatever it spawns sees that directory alone."""

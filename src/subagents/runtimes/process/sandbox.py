@@ -124,14 +124,14 @@ def wrapped(
 def secluded(
     argv: Sequence[str], *, cwd: str, access: Access, seclusion: Seclusion, state_dir: Path
 ) -> tuple[str, ...]:
-    """The command line that starts ``argv`` where it sees nothing of its user's but ``cwd``.
+    """The command line that starts ``argv`` where it sees nothing but what ``access`` says.
 
     Blocking.
 
     Args:
         argv: Begins with an absolute path.
-        cwd: The working directory, without symbolic links.
-        access: What the worker may do.
+        cwd: The working directory, in what it sees.
+        access: What the worker may do; ``sees`` is the directory that is there.
         seclusion: What is there beside the working directory.
         state_dir: Of this installation.
 
@@ -143,8 +143,9 @@ def secluded(
     program = shutil.which(PROGRAM)
     if reason is not None or program is None:
         raise UsageError(f'isolation "sandbox" cannot be kept: {reason}; {INSTALL}')
-    check(cwd, state_dir)
-    if not shows(argv[0], cwd, seclusion):
+    work = access.sees or cwd
+    check(work, state_dir)
+    if not shows(argv[0], work, seclusion):
         raise UsageError(
             f'isolation "sandbox": the program {argv[0]} is not seen in there; put its directory '
             "on your PATH, or it into the working directory",
@@ -154,9 +155,9 @@ def secluded(
     built = [program, *NAMESPACES]
     if not access.network:
         built.append("--unshare-net")
-    built += mounts(cwd, seclusion, may_write=may_write, is_offline=not access.network)
+    built += mounts(work, seclusion, may_write=may_write, is_offline=not access.network)
     if may_write:
-        for code in (os.path.join(cwd, name) for name in GIT_CODE):  # noqa: PTH118
+        for code in (os.path.join(work, name) for name in GIT_CODE):  # noqa: PTH118
             if _exists(code):
                 built += ["--ro-bind", code, code]
     built += ["--remount-ro", "/", *variables(seclusion)]

@@ -17,7 +17,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-import subagents
 from subagents.domain.run.values import Value
 from subagents.errors import UsageError
 
@@ -28,6 +27,7 @@ RESOLVER: Final = "/etc/resolv.conf"
 """Often a link to where a service of the system writes it, which is not seen."""
 SOCKET_VARIABLES: Final = ("SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR")
 """They name sockets of the user's, which are not there."""
+PACKAGE: Final = Path(__file__).parents[2]
 NO_HOME: Final = "/home/worker"
 TMP: Final = "/tmp"  # noqa: S108  an empty one, for the worker alone
 VAR_TMP: Final = "/var/tmp"  # noqa: S108  an empty one, for the worker alone
@@ -60,11 +60,11 @@ def of_worker(
         attempt: The attempt's directory, where its task is.
         state_dir: Of this installation.
     """
-    entries = [each for path in search for each in path.split(os.pathsep)]
-    shown = [str(Path(subagents.__file__).parent), sys.prefix, sys.base_prefix]
-    for entry in filter(os.path.isabs, entries):
-        shown += [entry, *_beside(Path(entry))]
+    shown = [str(PACKAGE), sys.prefix, sys.base_prefix]
     shown += map(os.path.realpath, list(shown))
+    for entry in (each for path in search for each in path.split(os.pathsep)):
+        if os.path.isabs(entry):  # noqa: PTH117
+            shown += _of_search(Path(os.path.normpath(entry)))
     private = (*_homes(), str(state_dir))
     shown = [each for each in shown if not any(_is_below(own, each) for own in private)]
     if socket:
@@ -78,32 +78,32 @@ def of_worker(
     )
 
 
-def check(cwd: str, state_dir: Path) -> None:
+def check(work: str, state_dir: Path) -> None:
     """Refuse a working directory with which nothing would be kept from the worker.
 
     Raises:
         UsageError: The home directory or the daemon's state lies in it, or it became a link.
     """
     for own in (*_homes(), str(state_dir)):
-        if _is_below(own, cwd):
+        if _is_below(own, work):
             raise UsageError(
-                f'isolation "sandbox" in {cwd} would show {own}',
+                f'isolation "sandbox" in {work} would show {own}',
                 hint="name a directory of the work alone (--cwd DIR)",
                 details=_FIELD,
             )
-    if os.path.realpath(cwd) != cwd:
+    if os.path.realpath(work) != work:
         raise UsageError(
-            f'isolation "sandbox": {cwd} is or lies behind a symbolic link now', details=_FIELD
+            f'isolation "sandbox": {work} is or lies behind a symbolic link now', details=_FIELD
         )
 
 
-def mounts(cwd: str, seclusion: Seclusion, *, may_write: bool, is_offline: bool) -> list[str]:
+def mounts(work: str, seclusion: Seclusion, *, may_write: bool, is_offline: bool) -> list[str]:
     """Arguments that build the file system up, but for the root, which is to be closed after them.
 
     Args:
-        cwd: The working directory, without symbolic links.
+        work: The one directory of the user's that is there, without symbolic links.
         seclusion: What is there beside it.
-        may_write: Whether the worker may write in ``cwd``.
+        may_write: Whether the worker may write in ``work``.
         is_offline: Whether it needs no names resolved.
     """
     built = []
@@ -122,9 +122,9 @@ def mounts(cwd: str, seclusion: Seclusion, *, may_write: bool, is_offline: bool)
     placed = {seclusion.home: ["--tmpfs", seclusion.home]}
     for place in seclusion.visible:
         # What is the system's or the work's is there already, as writable as it is.
-        if not _is_of_system(place) and not _is_below(place, cwd):
+        if not _is_of_system(place) and not _is_below(place, work):
             placed[place] = ["--ro-bind-try", place, place]
-    placed[cwd] = ["--bind" if may_write else "--ro-bind", cwd, cwd]
+    placed[work] = ["--bind" if may_write else "--ro-bind", work, work]
     # What lies within another place is mounted after it, or it would be covered.
     for place in sorted(placed, key=lambda place: len(Path(place).parts)):
         built += placed[place]
@@ -137,9 +137,9 @@ def variables(seclusion: Seclusion) -> list[str]:
     return ["--setenv", "HOME", seclusion.home, "--setenv", "TMPDIR", TMP, *unset]
 
 
-def shows(place: str, cwd: str, seclusion: Seclusion) -> bool:
+def shows(place: str, work: str, seclusion: Seclusion) -> bool:
     """Whether a program at ``place`` is there for the worker."""
-    seen = (*SYSTEM, *seclusion.visible, cwd)
+    seen = (*SYSTEM, *seclusion.visible, work)
     return any(_is_below(os.path.realpath(place), each) for each in map(os.path.realpath, seen))
 
 
@@ -151,15 +151,30 @@ def _homes() -> tuple[str, ...]:
     return tuple(os.path.realpath(each) for each in found if os.path.isabs(each))  # noqa: PTH117
 
 
-def _beside(entry: Path) -> list[str]:
-    """What the programs of a search path's entry need: of a virtual environment, and of a version
-    manager (pyenv, asdf, mise)."""
-    if entry.name == "shims":
-        return [str(entry.parent)]
-    if not (entry.parent / "pyvenv.cfg").is_file():
-        return []
-    base = Path(os.path.realpath(entry / "python")).parent.parent
-    return [str(entry.parent), str(base)]
+def _of_search(entry: Path) -> list[str]:
+    """A directory on the search path, and what its programs need beside it: of a virtual
+    environment and its Python, and of a version manager (pyenv, asdf, mise).
+
+    A link is not followed: in a directory where some worker works, it may be that worker's.
+    """
+    found = [entry]
+    if entry.name == "shims" or (entry.parent / "pyvenv.cfg").is_file():
+        found.append(entry.parent)
+    shown = [str(each) for each in found if os.path.realpath(each) == _with_real_home(each)]
+    python = Path(os.path.realpath(entry / "python"))
+    base = python.parent.parent
+    # But for one that leads to a Python: nothing else has a library of that name.
+    if python.is_file() and any(base.glob("lib/python3*/os.py")):
+        shown.append(str(base))
+    return shown
+
+
+def _with_real_home(place: Path) -> str:
+    """The home directory itself may be reached by a link: no worker could make that."""
+    home = Path.home()
+    if place.is_relative_to(home):
+        return str(Path(os.path.realpath(home), place.relative_to(home)))
+    return str(place)
 
 
 def _is_of_system(place: str) -> bool:
