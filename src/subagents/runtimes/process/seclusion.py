@@ -66,7 +66,12 @@ def of_worker(
         if os.path.isabs(entry):  # noqa: PTH117
             shown += _of_search(Path(os.path.normpath(entry)))
     private = (*_homes(), str(state_dir))
-    shown = [each for each in shown if not any(_is_below(own, each) for own in private)]
+    shown = [
+        each
+        for each in shown
+        # What its user cannot reach, bubblewrap cannot show.
+        if os.access(each, os.R_OK | os.X_OK) and not any(_is_below(own, each) for own in private)
+    ]
     if socket:
         # Not the socket alone: the next daemon makes another one.
         shown.append(str(Path(socket).parent))
