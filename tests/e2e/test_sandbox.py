@@ -23,7 +23,7 @@ network = "host"
 
 
 def boxed(home: LiveHome, task: str, **spec: object) -> str:
-    return home.spawn(task, isolation="sandbox", **spec)
+    return home.spawn(task, agent="sh", isolation="sandbox", **spec)
 
 
 @pytest.mark.requirement("sandbox:e2e:view", "sandbox:receipt")
