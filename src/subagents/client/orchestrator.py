@@ -26,7 +26,10 @@ from subagents.api.wire.event_answers import EventPage, StreamEvent
 from subagents.api.wire.message_answers import Attention, AttentionItem, Inbox, Message
 from subagents.api.wire.requests import INBOX_LIMIT_MAX
 from subagents.api.wire.run_answers import (
+    PlanDetail,
+    PlanPage,
     PlanReceipt,
+    PlanStanding,
     RunForest,
     RunPage,
     RunResult,
@@ -204,21 +207,82 @@ class Orchestrator:
         return RunHandle(self._client, read(receipt, SpawnReceipt))
 
     async def plan(
-        self, runs: Sequence[PlanRun], *, env: Mapping[str, str] | None = None
+        self,
+        runs: Sequence[PlanRun],
+        *,
+        name: str | None = None,
+        max_tokens: int | None = None,
+        max_cost_usd: float | None = None,
+        idempotency_key: str | None = None,
+        env: Mapping[str, str] | None = None,
     ) -> tuple[RunHandle, ...]:
         """Store all of these runs or none; they name each other by label in ``depends_on``.
 
-        Each is a mapping with ``task`` and what ``spawn`` takes, ``agent`` and ``timeout`` too.
-        ``env`` is for each of them, as in ``spawn``.
+        Args:
+            runs: 1 to 1,000; each has ``task`` and what ``spawn`` takes, ``agent`` and ``timeout``
+                too. The id of the first one is that of the plan.
+            name: To find the plan by.
+            max_tokens: What all of them, with the runs below them, may use together.
+            max_cost_usd: The same in dollars.
+            idempotency_key: With the same one within 24 hours the same runs are given again.
+            env: For each of them, as in ``spawn``.
+
+        Raises:
+            UsageError: A parameter of one of them is wrong; nothing was stored.
+            Forbidden: A guardrail refused; nothing was stored.
+            IdempotencyConflict: The key stands for another plan; nothing was stored.
         """
-        body = {
-            "specs": [spawn_document(run) for run in runs],
-            "cwd": self._cwd,
-            **_environment(env),
+        rest = {
+            "name": name,
+            "budget": {"maxTokens": max_tokens, "maxCostUsd": max_cost_usd},
+            "idempotencyKey": idempotency_key,
         }
-        answer = await self._client.post("/v1/plans", body)
+        body = {"specs": [spawn_document(run) for run in runs], "cwd": self._cwd, **rest}
+        answer = await self._client.post("/v1/plans", {**body, **_environment(env)})
+        return self._handles(answer)
+
+    def _handles(self, answer: dict[str, object]) -> tuple[RunHandle, ...]:
         receipts = read(answer, PlanReceipt).receipts
         return tuple(RunHandle(self._client, receipt) for receipt in receipts)
+
+    async def plans(
+        self, *, limit: int = 20, offset: int = 0, since: str | None = None
+    ) -> Sequence[PlanStanding]:
+        """How plans stand, newest first, of every session.
+
+        Args:
+            limit: At most so many, 1 to 100.
+            offset: So many of the newest are left out.
+            since: Only those started since then: ``5m``, ``2d`` ago, or an ISO time.
+        """
+        query = {"limit": limit, "offset": offset or None, "since": since}
+        return read(await self._client.get("/v1/plans", query), PlanPage).plans
+
+    async def get_plan(self, selector: str) -> PlanDetail:
+        """How a plan stands, with its steps: by id, unique prefix, name or ``last``.
+
+        Raises:
+            NotFound: No such plan.
+        """
+        return read(await self._client.get(f"/v1/plans/{segment(selector)}"), PlanDetail)
+
+    async def retry_plan(self, selector: str) -> tuple[RunHandle, ...]:
+        """Start what failed of a plan again, and what waited for it; those runs.
+
+        Raises:
+            NotFound: No such plan.
+            Conflict: A step has not ended, or every one ended ok.
+        """
+        return self._handles(await self._client.post(f"/v1/plans/{segment(selector)}/retry"))
+
+    async def cancel_plan(self, selector: str, reason: str | None = None) -> PlanDetail:
+        """Cancel the steps of a plan that have not ended.
+
+        Raises:
+            NotFound: No such plan.
+        """
+        path = f"/v1/plans/{segment(selector)}/cancel"
+        return read(await self._client.post(path, {"reason": reason}), PlanDetail)
 
     async def run(
         self,
