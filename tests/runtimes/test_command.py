@@ -241,7 +241,9 @@ def test_command_declares_what_it_can_do_and_refuses_the_rest(harness: Harness) 
     runtime.check({"command": ["bash", "-c", "{task}"], "stdin": "prompt", "pass_env": ["A_*"]})
 
     assert runtime.name == "command"
-    assert runtime.abilities == Abilities(survives_daemon=True, usage=True, freeze=True)
+    assert runtime.abilities == Abilities(
+        survives_daemon=True, usage=True, freeze=True, isolate=True
+    )
     with pytest.raises(RuntimeUnavailable, match="cannot steer"):
         asyncio.run(runtime.steer(harness.ref(), "hello", key="k"))
     with pytest.raises(RuntimeUnavailable, match="cannot resume"):
