@@ -89,7 +89,7 @@ def test_a_row_has_every_name_of_the_contract_and_times_as_iso_8601() -> None:
         *("runId", "label", "agentId", "runtime", "sessionKey", "requester", "depth", "phase"),
         *("runStatus", "outcome", "attempt", "attemptsMax", "pendingRequestCount", "blockedReason"),
         *("latestProgress", "usage", "createdAt", "startedAt", "endedAt", "phaseSinceAt", "why"),
-        *("task", "tags", "subtreeUsage", "vacuous"),
+        *("task", "tags", "subtreeUsage", "vacuous", "directory", "model", "planId"),
     }
     assert row["createdAt"] == "1970-01-01T00:00:01.000Z"
     assert row["endedAt"] == "1970-01-01T00:00:02.000Z"
