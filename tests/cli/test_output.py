@@ -113,6 +113,20 @@ def test_on_a_narrow_terminal_labels_give_way_and_ids_stay_whole() -> None:
 
 
 @pytest.mark.requirement("cli:columns")
+def test_on_a_terminal_words_go_on_behind_the_head_of_their_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output.hanging("  +1s  ", "one two three four five six seven")
+    monkeypatch.setattr(output, "columns", lambda: 30)
+    output.hanging("  +1s  ", "one two three four five six seven")
+    assert capsys.readouterr().out.splitlines() == [
+        "  +1s  one two three four five six seven",
+        "  +1s  one two three four five",
+        "       six seven",
+    ]
+
+
+@pytest.mark.requirement("cli:columns")
 @pytest.mark.parametrize(
     ("text", "room", "shown"),
     [

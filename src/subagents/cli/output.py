@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import sys
+import textwrap
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal
@@ -66,6 +67,8 @@ def set_colour(when: str) -> None:
     _when = msgspec.convert(when, Literal["auto", "always", "never"])
 
 
+WRAPPED_CELLS_MIN: Final = 20
+
 _view: view.View | None = None
 """``--json=FIELDS``, ``--jq`` or ``--format``."""
 
@@ -84,6 +87,16 @@ def is_tty() -> bool:
 def columns() -> int | None:
     """The width that lines on stdout are cut to; None = it is no terminal, and they stay whole."""
     return shutil.get_terminal_size().columns if is_tty() else None
+
+
+def hanging(head: str, text: str) -> None:
+    """A line of data; on a terminal its words go on below each other, behind ``head``."""
+    width = columns()
+    room = None if width is None else max(width - cells_wide(head), WRAPPED_CELLS_MIN)
+    parts = [text] if room is None else textwrap.wrap(text, room) or [""]
+    line(f"{head}{parts[0]}")
+    for part in parts[1:]:
+        line(f"{' ' * cells_wide(head)}{part}")
 
 
 def within(text: str, room: int | None) -> str:

@@ -396,12 +396,12 @@ def why(run: Run, /, *, json: Json = False) -> int:
     start_ms = milliseconds_of(found.steps[0].occurred_at) if found.steps else None
     for step in found.steps:
         at = _offset(step.occurred_at, start_ms)
-        output.line(f"  {at:>9}  {one_line(step.text, chars_max=400)}")
+        output.hanging(f"  {at:>9}  ", one_line(step.text, chars_max=400))
     if found.delivery_tries:
         output.line("delivery:")
     for each in found.delivery_tries:
         at = _offset(each.tried_at, start_ms)
-        output.line(f"  {at:>9}  to {each.target}: {_delivery(each.outcome)}")
+        output.hanging(f"  {at:>9}  ", f"to {each.target}: {_delivery(each.outcome)}")
     return EXIT_OK
 
 
