@@ -595,14 +595,15 @@ def test_a_worker_that_a_daemon_of_0_1_0_started_is_adopted_read_and_ended(
     )
 
     async def go() -> Ended:
-        runtime = harness.runtime()
+        runtime, out = harness.runtime(), directory / "out"
+        # It claims the attempt before its worker says anything; a daemon of 0.1.0 waited for that.
+        await until_async("its output", lambda: out.exists() and "half" in out.read_text())
         started = await runtime.start(harness.launch("sh", "-c", "echo ran >> ran"))
         assert started.adopted
         assert started.pid is not None
         origin = runtime.origin_of(started.pid)
         assert origin is not None
         assert origin.attempt_id == harness.ref().attempt_id
-        await until_async("its output", lambda: "half" in (directory / "out").read_text())
         await runtime.stop(harness.ref(), grace_s=5)
         return await harness.read(runtime)
 
