@@ -21,7 +21,7 @@ from subagents.api.calls.services import DaemonInfo, Services, wall_ms
 from subagents.config.layers import Config, ConfigCache, load
 from subagents.config.paths import Paths
 from subagents.config.programs.scope_probes import proof_of
-from subagents.config.settings import DaemonSettings, Settings
+from subagents.config.settings import DaemonSettings, NotificationChannel, Settings
 from subagents.config.user_config import UserConfig
 from subagents.couriers.command_courier import CommandCourier
 from subagents.couriers.steer_courier import SteerCourier
@@ -47,7 +47,7 @@ from subagents.runtimes.conversation.conversation import ConversationRuntime
 from subagents.runtimes.dialects import dialects
 from subagents.runtimes.git.git_worktrees import GitWorktrees
 from subagents.runtimes.process import cgroups
-from subagents.runtimes.process.secret_values import SecretValues
+from subagents.runtimes.process.secret_values import SecretValues, ask
 from subagents.runtimes.process.shim import ProcessAttempts
 from subagents.runtimes.provider_keys import provider_of
 from subagents.runtimes.runtime_plugins import RefusedPlugin, RuntimeHost
@@ -61,6 +61,8 @@ from subagents.store.sqlite.salvage import salvage
 from subagents.store.sqlite.sqlite_store import HELD_BYTES, SqliteStore
 from subagents.store.track_record_files import PerformanceFiles
 from subagents.store.transcripts.transcript_files import TranscriptFiles
+from subagents.telemetry.notification_channels import channel
+from subagents.telemetry.notifier import Channel, Notifier
 from subagents.telemetry.span_export import CURSOR_FILE, NoExport, SpanExport
 from subagents.version import __version__
 
@@ -100,6 +102,7 @@ class Node:
     paths: Paths
     threads: tuple[DaemonThreads, ...]
     exporter: Exporter
+    notifiers: tuple[Exporter, ...]
 
     async def stop(self) -> None:
         """Stop the engine; workers continue."""
@@ -144,6 +147,7 @@ def build_node(
         asking,
     )
     exporter = exporter_of(store, paths, settings, settings_now or (lambda: settings))
+    notifiers = notifiers_of(store, paths, settings)
     adapters = Adapters(
         store=store,
         runtimes=runtimes,
@@ -189,11 +193,11 @@ def build_node(
         worktrees=GitWorktrees(paths.worktrees_dir, trees, os.environ),
         provider_of=lambda run: provider_of(run, os.environ),
         proof_of=partial(proof_of, paths=paths, environ=os.environ),
-        on_commit=(exporter.on_commit,),
+        on_commit=(exporter.on_commit, *(each.on_commit for each in notifiers)),
     )
     engine = Engine(adapters)
     threads = (off_loop, checks, processes, trees, asking)
-    return Node(engine, store, command, paths, threads, exporter)
+    return Node(engine, store, command, paths, threads, exporter, notifiers)
 
 
 def passes_of(runtime: Runtime | None) -> tuple[str, ...]:
@@ -256,6 +260,29 @@ def exporter_of(
     )
     return SpanExport(
         store=store, sender=sender, file=file, describe=describe, content=telemetry.content
+    )
+
+
+def notifiers_of(store: SqliteStore, paths: Paths, settings: Settings) -> tuple[Exporter, ...]:
+    """What tells a person of runs, by each configured channel."""
+    return tuple(
+        Notifier(
+            name=name,
+            channel=channel_of(each, settings, os.environ),
+            reasons=each.reasons,
+            store=store,
+            file=paths.state_dir / f"notification-cursor-{name}.json",
+        )
+        for name, each in settings.notifications.items()
+    )
+
+
+def channel_of(
+    configured: NotificationChannel, settings: Settings, environ: Mapping[str, str]
+) -> Channel:
+    """Where a configured channel leads; nothing is sent."""
+    return channel(
+        configured.url, environ, lambda name: ask(name, settings.secrets.get(name), environ)
     )
 
 
@@ -427,6 +454,7 @@ def services_of(
         origin_of=node.command.origin_of,
         containment=lambda: cgroups.place().words,
         exporter=node.exporter,
+        notifiers=node.notifiers,
     )
 
 

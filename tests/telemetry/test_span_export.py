@@ -20,7 +20,7 @@ from subagents.domain.trace.spans import spans_of
 from subagents.domain.trace.trace_ids import Lineage
 from subagents.ports import Batch, JournalEntry
 from subagents.store.sqlite.sqlite_store import SqliteStore
-from subagents.telemetry import span_export as export
+from subagents.telemetry import journal_export, span_export
 from subagents.telemetry.otlp import OtlpSender
 from subagents.telemetry.span_export import CURSOR_FILE, NoExport, SpanExport
 
@@ -229,7 +229,7 @@ def test_a_stop_does_not_wait_for_a_receiver_that_is_not_there(place: Place) -> 
     sending.stop()
     sending.stop()
 
-    assert time.monotonic() - begun < export.STOP_S + 2
+    assert time.monotonic() - begun < journal_export.STOP_S + 2
     place.receiver.up()
     later = place.export()
     later.start()
@@ -263,9 +263,9 @@ def test_a_run_whose_end_is_not_delivered_yet_is_sent_when_it_is(place: Place) -
 def test_many_spans_go_in_several_requests_of_bounded_size(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(export, "SPANS_AT_ONCE", 10)
-    monkeypatch.setattr(export, "FEED_PAGE", 7)
-    monkeypatch.setattr(export, "JOURNAL_PAGE", 5)
+    monkeypatch.setattr(span_export, "SPANS_AT_ONCE", 10)
+    monkeypatch.setattr(journal_export, "FEED_PAGE", 7)
+    monkeypatch.setattr(span_export, "JOURNAL_PAGE", 5)
     sending = place.export()
     sending.start()
     place.end_run(tools=24)

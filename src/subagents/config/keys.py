@@ -17,6 +17,7 @@ from msgspec import inspect
 
 from subagents.config.entry_points import plugin_names
 from subagents.config.settings import (
+    CHANNEL_PATTERN,
     DEFAULT_LANE,
     HEADER_PATTERN,
     LOOPBACK_PATTERN,
@@ -28,6 +29,7 @@ from subagents.config.settings import (
     Agent,
     DaemonSettings,
     LaneSettings,
+    NotificationChannel,
     Retention,
     SecretSource,
     SpendingCap,
@@ -55,6 +57,7 @@ PATTERN_WORDS: Final = {
     "here, so that no other machine may reach it)",
     URL_PATTERN: "an http or https URL without user name, query and fragment",
     WEBHOOK_PATTERN: "an http or https URL without user name and fragment",
+    CHANNEL_PATTERN: "desktop, an address such as ntfy://ntfy.sh/TOPIC, or secret:NAME",
     HEADER_PATTERN: "the name of an HTTP header (letters, digits, _ and -)",
 }
 PLACEHOLDERS: Final = {VARIABLE_PATTERN: "<VARIABLE>", HEADER_PATTERN: "<header>"}
@@ -132,6 +135,7 @@ def tree() -> Table:
             "telemetry": _table(Telemetry),
             "budgets": Table(keys={"daily": daily, "tags": _caps("<name>")}),
             "secrets": Table(each=_table(SecretSource), name_pattern=SECRET_PATTERN),
+            "notifications": Table(each=_table(NotificationChannel), name_pattern=NAME_PATTERN),
         }
     )
 

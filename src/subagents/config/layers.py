@@ -126,7 +126,11 @@ class Config(msgspec.Struct, frozen=True):
             if value is not None and value != {}:
                 origin = self.origins.get(key, DEFAULT)
                 shown = list(value) if isinstance(value, tuple) else value
-                is_secret = "env" in path[2:-1] or path[:2] == ("telemetry", "headers")
+                is_secret = (
+                    "env" in path[2:-1]
+                    or path[:2] == ("telemetry", "headers")
+                    or (path[0] == "notifications" and path[-1] == "url")
+                )
                 yield Leaf(key, shown, origin, is_secret=is_secret)
 
 

@@ -35,6 +35,9 @@ TAG_PATTERN: Final = r"^[^\x00-\x1f\x7f]{1,200}$"
 VARIABLE_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_]*$"
 LOOPBACK_PATTERN: Final = r"^(localhost|::1|127(\.(25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])){3})$"
 URL_PATTERN: Final = r"^https?://[^\s/?#@]+(/[^\s?#@]*)?$"
+CHANNEL_PATTERN: Final = (
+    r"^(desktop|[a-z][a-z0-9+.-]*://\S+|secret:[A-Za-z0-9][A-Za-z0-9_.-]{0,63})$"
+)
 WEBHOOK_PATTERN: Final = r"^https?://[^\s/?#@]+([/?][^\s#]*)?$"
 HEADER_PATTERN: Final = r"^[A-Za-z0-9_-]+$"
 
@@ -584,6 +587,35 @@ class SecretSource(Section, frozen=True):
     ]
 
 
+class NotificationReason(StrEnum):
+    """What a person may want to be told of."""
+
+    NEEDS_YOU = "needs_you"
+    """A run asks something, reports a blocker, or wants more than its caller may give."""
+    FAILED = "failed"
+    """A run ended with an error, at its deadline, or was lost."""
+    ALL_DONE = "all_done"
+    """A caller's last live run has ended."""
+
+
+class NotificationChannel(Section, frozen=True):
+    """`[notifications.<name>]`: read once, when the daemon starts; the user's own file only."""
+
+    url: Annotated[
+        str,
+        Meta(
+            pattern=CHANNEL_PATTERN,
+            description="Where to: `desktop`, an address of Apprise's such as "
+            "`ntfy://ntfy.sh/TOPIC` (needs subagents[notify]), or `secret:NAME`, a secret that is "
+            "such an address. Only from your own file.",
+        ),
+    ]
+    reasons: Annotated[
+        Annotated[tuple[NotificationReason, ...], Meta(min_length=1)],
+        Meta(description="What of: a run needs you, a run failed, a caller's last run ended."),
+    ] = tuple(NotificationReason)
+
+
 class Settings(Section, frozen=True):
     """Everything configured, validated.
 
@@ -599,6 +631,7 @@ class Settings(Section, frozen=True):
     telemetry: Telemetry = Telemetry()
     budgets: Budgets = Budgets()
     secrets: dict[str, SecretSource] = {}
+    notifications: dict[str, NotificationChannel] = {}
 
     def agent(self, agent_id: str) -> Agent:
         """Return the agent of that id (trimmed and lower-cased first).

@@ -81,6 +81,8 @@ def narrowed(whole: Settings, own: Settings) -> tuple[Settings, tuple[str, ...]]
         ignored.append("budgets")
     if whole.secrets != own.secrets:
         ignored.append("secrets")
+    if whole.notifications != own.notifications:
+        ignored.append("notifications")
     settings = msgspec.structs.replace(
         whole,
         defaults=defaults,
@@ -96,6 +98,7 @@ def narrowed(whole: Settings, own: Settings) -> tuple[Settings, tuple[str, ...]]
         telemetry=_telemetry(whole, own, ignored),
         budgets=own.budgets,
         secrets=own.secrets,
+        notifications=own.notifications,
     )
     return settings, tuple(sorted(ignored))
 

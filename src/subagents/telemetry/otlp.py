@@ -18,7 +18,7 @@ from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode,
 
 from subagents.domain.trace import span_names
 from subagents.domain.trace.spans import Span
-from subagents.telemetry.span_export import ReceiverRefused, ReceiverUnavailable
+from subagents.telemetry.journal_export import ReceiverRefused, ReceiverUnavailable
 
 TRACES_PATH: Final = "/v1/traces"
 TIMEOUT_S: Final = 10.0

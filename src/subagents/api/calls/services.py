@@ -76,6 +76,8 @@ class Services:
     """The user's configuration, which outlives its errors; None = it cannot change."""
     exporter: Exporter | None = None
     """Sends spans to a receiver; None = nothing is sent."""
+    notifiers: Sequence[Exporter] = ()
+    """One for each channel by which a person hears of runs."""
     loop_lag_s: Histogram = field(default_factory=lambda: Histogram(LAGS_S))
     """How late the loop came back to what was due; for ``/metrics``, as the next one."""
     failures: Counter[str] = field(default_factory=Counter)

@@ -162,18 +162,22 @@ async def _serve_all(
 
 @contextlib.asynccontextmanager
 async def exporting(services: Services) -> AsyncIterator[None]:
-    """Tell the receiver of spans, if there is one, what ended; the store is open meanwhile."""
-    exporter = services.exporter
-    if exporter is None:
-        yield
-        return
-    await services.off_loop(exporter.start)
-    if exporter.state is not None:
-        log.info("spans of ended runs are sent to %s", exporter.state.endpoint)
+    """Tell the receiver of spans and a person's channels what happened; the store is open
+    meanwhile.
+    """
+    exporters = [*services.notifiers]
+    if services.exporter is not None:
+        exporters.append(services.exporter)
+    started = []
     try:
+        for exporter in exporters:
+            await services.off_loop(exporter.start)
+            started.append(exporter)
+        if services.exporter is not None and services.exporter.state is not None:
+            log.info("spans of ended runs are sent to %s", services.exporter.state.endpoint)
         yield
     finally:
-        await services.off_loop(exporter.stop)
+        await asyncio.gather(*(services.off_loop(each.stop) for each in started))
 
 
 def _config(app: ASGIApp, protocol: type[HttpToolsProtocol], info: DaemonInfo) -> uvicorn.Config:
