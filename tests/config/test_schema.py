@@ -115,6 +115,8 @@ def test_every_key_can_be_set_by_its_variable(key: str, tmp_path: Path) -> None:
         value = "::1"
     if key == "telemetry.otlp_endpoint":
         value = "https://collector.example/otlp"
+    if key == "notifications.<name>.url":
+        value = "desktop"
     if key.endswith(".webhook"):
         value = "https://bot.example/hook"
     if key.endswith(".webhook_secret_env"):
