@@ -128,6 +128,7 @@ def test_every_key_can_be_set_by_its_variable(key: str, tmp_path: Path) -> None:
     environ = {
         "SUBAGENTS_HOME": str(tmp_path),
         "SUBAGENTS_AGENTS__SOME__COURIER__WEBHOOK": "https://bot.example/hook",
+        "SUBAGENTS_NOTIFICATIONS__SOME__URL": "desktop",
         variable(name): value,
         "SUBAGENTS_AGENTS__SOME__RUNTIME": "scripted",
         "SUBAGENTS_LANES__100__SLOTS": "1",
