@@ -55,6 +55,7 @@ NAMED_IN_THE_SPEC += [
 NAMED_IN_THE_SPEC += [
     "stats",
     "export",
+    "notifications test",
     "agents list",
     "agents show",
     "config show",
