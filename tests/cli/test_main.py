@@ -56,6 +56,7 @@ NAMED_IN_THE_SPEC += [
     "stats",
     "export",
     "notifications test",
+    "mcp skill",
     "agents list",
     "agents show",
     "config show",

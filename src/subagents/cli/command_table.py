@@ -123,6 +123,7 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
         Command("mcp uninstall", "install.mcp_install:uninstall", "Remove the registration"),
         Command("mcp config", "install.mcp_install:config", "Print the entry for any MCP client"),
         Command("mcp plugin", "install.mcp_install:plugin", "Print the Claude Code plugin's path"),
+        Command("mcp skill", "install.mcp_install:skill", "Print a skill that teaches delegating"),
         Command("hook stop", "install.claude_hook:stop", "Claude Code's hook at a turn's end"),
         Command(
             "hook session-start",

@@ -17,7 +17,7 @@ from tests.e2e.claude_place import program as claude_program
 import subagents
 from subagents.cli.command_table import GROUPS
 from subagents.cli.install import agent_programs
-from subagents.cli.install.mcp_install import plugin_dir
+from subagents.cli.install.mcp_install import plugin_dir, skill
 from subagents.cli.main import main
 from subagents.errors import EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE
 
@@ -423,17 +423,23 @@ def test_the_plugin_is_whole_and_starts_only_commands_that_there_are(
     assert set(hooks) == {"SessionStart", "Stop"}
 
 
-@pytest.mark.requirement("plugin:whole")
-def test_the_skill_names_only_tools_and_actions_that_there_are() -> None:
+@pytest.mark.requirement("plugin:whole", "caller:skill")
+@pytest.mark.parametrize("is_paragraph", [False, True])
+def test_what_teaches_to_delegate_names_only_tools_and_actions_that_there_are(
+    *, is_paragraph: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
     from subagents.api.tools.tool_registry import TOOLS  # noqa: PLC0415
 
-    text = (plugin_dir() / "skills/delegate/SKILL.md").read_text()
+    skill(agents_md=is_paragraph)
+    text = capsys.readouterr().out
+    assert text.startswith("## " if is_paragraph else "---\nname: delegate\ndescription: ")
+    assert "Claude" not in text
     schema = TOOLS["subagents"].schema["properties"]
     assert isinstance(schema, dict)
     actions = schema["action"]["enum"]
 
     named = set(re.findall(r'action: "(\w+)"', text))
-    assert {"inbox", "why", "attention"} <= named <= set(actions)
+    assert {"inbox", "why"} <= named <= set(actions)
     for tool in ("sessions_spawn", "sessions_wait", "agents_list", "respond_orchestrator_request"):
         assert tool in text
         assert tool in TOOLS

@@ -15,6 +15,8 @@ def test_the_service_leaves_workers_alone_and_needs_systemd(home: Home, tmp_path
     assert "KillMode=process" in unit
     assert "Delegate=yes\nDelegateSubgroup=daemon\n" in unit
     assert f'Environment="SUBAGENTS_HOME={home.root / "h"}"' in unit
+    assert "Type=notify\nNotifyAccess=main\nWatchdogSec=60\nTimeoutStartSec=infinity\n" in unit
+    assert f'Environment="PATH={home.env()["PATH"]}"' in unit
     empty = tmp_path / "empty"
     empty.mkdir()
     done = home.cli("service", "install", env={"PATH": str(empty)})

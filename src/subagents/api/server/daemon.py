@@ -26,6 +26,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from subagents.api.calls.auth import CONNECTION, Connection, peer_uid
 from subagents.api.calls.services import DaemonInfo, Services
 from subagents.api.mcp.mcp_endpoint import McpEndpoint
+from subagents.api.server import service_notices
 from subagents.api.server.app import create_app
 from subagents.api.server.daemon_log import writing_log
 from subagents.api.server.metrics import watching_loop
@@ -76,7 +77,10 @@ async def run_daemon(
     paths.ensure()
     # The lock first: a daemon that is refused must not move the log of the one that runs.
     with hold_lock(paths), log_to(log_path), stop_on_signals(services.stopping):
-        await _start_and_serve(services, paths, settings, lambda: tell_service_manager("READY=1"))
+        async with service_notices.told(services.stopping):
+            await _start_and_serve(
+                services, paths, settings, lambda: service_notices.tell(service_notices.READY)
+            )
 
 
 async def serve_until_stopped(
@@ -455,17 +459,3 @@ def log_to(path: Path) -> Iterator[None]:
     """Write log lines to ``path``; see ``daemon_log``."""
     with writing_log(path, bytes_max=LOG_BYTES_MAX):
         yield
-
-
-def tell_service_manager(state: str) -> None:
-    """systemd's ``sd_notify``; nothing happens without NOTIFY_SOCKET."""
-    address = os.environ.get("NOTIFY_SOCKET", "")
-    if not address:
-        return
-    # A leading @ is systemd's spelling of an abstract socket.
-    target = f"\0{address[1:]}" if address.startswith("@") else address
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notifier:
-        try:
-            notifier.sendto(state.encode(), target)
-        except OSError as error:
-            log.warning("the service manager at %s does not listen: %s", address, error)

@@ -31,6 +31,8 @@ from subagents.cli.install.agent_programs import (
 )
 from subagents.errors import EXIT_OK, ConfigError, NotFound
 
+SKILL: Final = "skills/delegate/SKILL.md"
+"""In the plugin of Claude Code; nothing in it is of one program alone."""
 COMMAND_TIMEOUT_S: Final = 60.0
 
 Name = Annotated[str, Parameter(help=f"One of {', '.join(NAMES)}.", metavar="PROGRAM")]
@@ -153,6 +155,32 @@ def plugin(*, json: Json = False) -> int:
         output.line(str(folder))
     if shutil.which("subagents") is None:
         output.note("Its tools and hooks run `subagents`, which is not on PATH.")
+    return EXIT_OK
+
+
+def skill(
+    *,
+    agents_md: Annotated[
+        bool, Parameter(negative=(), help="A paragraph for AGENTS.md instead of the whole skill.")
+    ] = False,
+    json: Json = False,
+) -> int:
+    """Print what teaches any agent program to delegate: a skill, or a paragraph for AGENTS.md.
+
+    Nothing is written: put it where your program looks for skills, or behind your own AGENTS.md.
+
+    For example:
+
+        subagents mcp skill > SKILL.md
+
+        subagents mcp skill --agents-md >> AGENTS.md
+    """
+    file = Path(__file__).with_name("agents_md.md") if agents_md else plugin_dir() / SKILL
+    text = file.read_text("utf-8")
+    if json:
+        output.document({"text": text})
+    else:
+        output.data(text)
     return EXIT_OK
 
 

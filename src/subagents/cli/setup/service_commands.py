@@ -19,6 +19,8 @@ from subagents.text import one_line
 
 UNIT_NAME: Final = "subagents.service"
 SYSTEMCTL_TIMEOUT_S: Final = 30
+WATCHDOG_S: Final = 60
+"""Of a loop that hangs; a second of it is already too long for anybody who waits."""
 
 
 def install(
@@ -85,19 +87,26 @@ def unit_text() -> str:
     """The systemd user unit.
 
     ``KillMode=process`` keeps workers alive when it stops; ``Delegate`` lets each have a cgroup of
-    its own, and ``DelegateSubgroup`` (systemd 254) limits there.
+    its own, and ``DelegateSubgroup`` (systemd 254) limits there. It is told when the daemon
+    answers, however long a migration or repair takes, and starts it anew when it hangs for
+    ``WatchdogSec``. ``PATH`` is that of whoever installs it, where agents' programs are found.
     """
     home = os.environ.get("SUBAGENTS_HOME")
-    environment = ""
+    search = os.environ.get("PATH") or os.defpath
+    environment = f'Environment="PATH={_quoted(search)}"\n'
     if home:
         absolute = str(paths().state_dir.parent)
-        environment = f'Environment="SUBAGENTS_HOME={_quoted(absolute)}"\n'
+        environment += f'Environment="SUBAGENTS_HOME={_quoted(absolute)}"\n'
     return f"""\
 [Unit]
 Description=subagents: durable, verified delegation between agents
 Documentation=man:subagents(1)
 
 [Service]
+Type=notify
+NotifyAccess=main
+WatchdogSec={WATCHDOG_S}
+TimeoutStartSec=infinity
 ExecStart={_exec_word(sys.executable)} -m subagents serve
 {environment}WorkingDirectory=/
 KillMode=process
