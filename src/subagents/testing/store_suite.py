@@ -550,9 +550,9 @@ def every_filter_narrows_and_lists_are_newest_first(place: StorePlace) -> None:
 def runs_are_found_by_what_people_remember_of_them(place: StorePlace) -> None:
     runs = [a_run(n) for n in range(1, 6)]
     runs[0] = _searched(runs[0], task='Fix the Größe of "all" tiles', tags=("nightly", "ui"))
-    runs[1] = over(_searched(runs[1], cwd="/work/shop", tags=("nightly",)))
-    runs[2] = below(_searched(runs[2], cwd="/work/shop/api"), runs[0])
-    runs[3] = below(_searched(runs[3], cwd="/work/shopping"), runs[2])
+    runs[1] = over(_searched(runs[1], cwd="/srv/shop", tags=("nightly",)))
+    runs[2] = below(_searched(runs[2], cwd="/srv/shop/api"), runs[0])
+    runs[3] = below(_searched(runs[3], cwd="/srv/shopping"), runs[2])
     runs[4] = replace(runs[4], times=replace(runs[4].times, created_at_ms=NOW_MS + 60_000))
     with closing(opened(place)) as store:
         store.commit(spawned(*runs))
@@ -562,8 +562,8 @@ def runs_are_found_by_what_people_remember_of_them(place: StorePlace) -> None:
             expect(f"counted: {where}", found=store.count(where), wanted=len(found))
             return found
 
-        expect("in and below it", found=ids(RunFilter(directory="/work/shop")), wanted=[3, 2])
-        expect("a slash", found=ids(RunFilter(directory="/work/shop/")), wanted=[3, 2])
+        expect("in and below it", found=ids(RunFilter(directory="/srv/shop")), wanted=[3, 2])
+        expect("a slash", found=ids(RunFilter(directory="/srv/shop/")), wanted=[3, 2])
         expect("all", found=len(ids(RunFilter(directory="/"))), wanted=5)
         expect("a tag", found=ids(RunFilter(tags=("nightly",))), wanted=[2, 1])
         expect("both tags", found=ids(RunFilter(tags=("ui", "nightly"))), wanted=[1])

@@ -55,6 +55,29 @@ def test_a_plan_is_found_by_its_id_a_prefix_its_name_and_as_the_last(tmp_path: P
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("plan:found")
+def test_the_last_plan_is_never_another_sessions_and_names_mean_ones_own_first(
+    tmp_path: Path,
+) -> None:
+    async def scenario(home: Home) -> None:
+        web = {"x-subagents-session": "agent:main:web"}
+        mine = await spawned(home, "nightly", step("a"))
+        body = {"specs": [step("b")], "name": "nightly", "cwd": home.cwd}
+        theirs = await home.ok("POST", "/v1/plans", body, web)
+        desk = {"x-subagents-session": "agent:main:desk"}
+
+        for selector in ("last", "nightly"):
+            for plan, headers in ((mine, None), (theirs, web)):
+                found = await home.ok("GET", f"/v1/plans/{selector}", None, headers)
+                assert found["planId"] == plan["planId"]
+        assert (await home.call("POST", "/v1/plans/last/cancel", None, desk))[0] == 404
+        assert (await home.call("GET", "/v1/runs?plan=last", None, desk))[0] == 404
+        newest = await home.ok("GET", "/v1/plans/nightly", None, desk)
+        assert newest["planId"] == theirs["planId"]
+
+    play(tmp_path, scenario)
+
+
 @pytest.mark.requirement("plan:retry")
 def test_what_failed_is_started_again_with_what_waited_for_it_and_nothing_else(
     tmp_path: Path,

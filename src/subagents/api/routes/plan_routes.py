@@ -1,8 +1,10 @@
 """``/v1/plans``: look at plans, cancel one (``spawn_routes`` starts and retries them)."""
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Final
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -16,7 +18,7 @@ from subagents.api.wire import requests as wire
 from subagents.api.wire.parameters import number
 from subagents.api.wire.run_answers import PlanDetail, PlanPage, PlanStanding, RunRow
 from subagents.api.wire.wire_struct import iso_or_none
-from subagents.domain.run.values import SessionKey, replace
+from subagents.domain.run.values import replace
 from subagents.engine.runs.plans import Plan
 
 PLANS_LIMIT: Final = 20
@@ -46,13 +48,15 @@ async def list_plans(request: Request) -> Response:
     firsts = await services.queries.runs(where)
     total = await services.queries.count(where)
     plans = [await services.engine.plans.plan(run.id) for run in firsts]
-    return answer(PlanPage(plans=[_standing(services, each) for each in plans], total=total))
+    return answer(
+        PlanPage(plans=[_standing(each, _rows(services, each)) for each in plans], total=total)
+    )
 
 
 async def show(request: Request) -> Response:
     """GET /v1/plans/{sel}: how it stands, and its steps."""
     services = services_of(request)
-    return answer(detail(services, await plan_of(request)))
+    return answer(_detail(services, await plan_of(request)))
 
 
 async def cancel(request: Request) -> Response:
@@ -63,7 +67,7 @@ async def cancel(request: Request) -> Response:
     for run in plan.steps:
         if not run.is_settled:
             await services.engine.cancel(run.id, by=caller.session, reason=body.reason)
-    return answer(detail(services, await services.engine.plans.plan(plan.id)))
+    return answer(_detail(services, await services.engine.plans.plan(plan.id)))
 
 
 async def plan_of(request: Request) -> Plan:
@@ -73,26 +77,22 @@ async def plan_of(request: Request) -> Plan:
         NotFound: There is none, or it is somebody else's.
     """
     services = services_of(request)
-    requester = requester_of(services, Caller.of(request))
-    plan_id = await services.engine.plans.resolve(path_part(request, "sel"), requester)
+    plan_id = await plan_id_of(services, path_part(request, "sel"), Caller.of(request))
     return await services.engine.plans.plan(plan_id)
 
 
-def requester_of(services: Services, caller: Caller) -> SessionKey | None:
-    """Whose plans the caller may see; None = everybody's."""
-    return None if caller.is_operator else services.queries.inbox_of(caller.session)
+async def plan_id_of(services: Services, selector: str, caller: Caller) -> str:
+    """As ``plan_of``, for a selector that came in a query."""
+    session = services.queries.inbox_of(caller.session)
+    return await services.engine.plans.resolve(selector, session, sees_all=caller.is_operator)
 
 
-def detail(services: Services, plan: Plan) -> PlanDetail:
-    fields = {name: getattr(_standing(services, plan), name) for name in _STANDING}
-    return PlanDetail(**fields, runs=_rows(services, plan))
-
-
-_STANDING: Final = PlanStanding.__struct_fields__
-
-
-def _standing(services: Services, plan: Plan) -> PlanStanding:
+def _detail(services: Services, plan: Plan) -> PlanDetail:
     rows = _rows(services, plan)
+    return PlanDetail(**msgspec.structs.asdict(_standing(plan, rows)), runs=rows)
+
+
+def _standing(plan: Plan, rows: Sequence[RunRow]) -> PlanStanding:
     states = Counter(row.shown_state for row in rows)
     ended = [run.ended_at_ms for run in plan.steps if run.ended_at_ms is not None]
     is_over = all(run.is_settled for run in plan.steps)

@@ -28,6 +28,7 @@ from subagents.api.calls.call import (
 )
 from subagents.api.calls.run_search import SEARCH, search_in
 from subagents.api.calls.services import Services, services_of
+from subagents.api.routes.plan_routes import plan_id_of
 from subagents.api.wire import requests as wire
 from subagents.api.wire.event_answers import Timeline, TimelineEvent
 from subagents.api.wire.parameters import (
@@ -76,8 +77,7 @@ async def list_runs(request: Request) -> Response:
         offset=number_in(query, "offset", default=0, high=OFFSET_MAX),
     )
     if "plan" in query:
-        own = None if caller.is_operator else services.queries.inbox_of(caller.session)
-        where = replace(where, plan=await services.engine.plans.resolve(query["plan"], own))
+        where = replace(where, plan=await plan_id_of(services, query["plan"], caller))
     if "tree" in query:
         where = replace(where, below=(await find_run(services, query["tree"], caller)).id)
     elif not caller.is_operator:

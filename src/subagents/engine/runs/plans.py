@@ -41,17 +41,27 @@ class Plans:
         self._queries = queries
         self._spawner = spawner
 
-    async def resolve(self, selector: str, requester: SessionKey | None) -> str:
+    async def resolve(self, selector: str, session: SessionKey, *, sees_all: bool) -> str:
         """The id of a plan by its id, a unique prefix of it, its name or ``last``.
 
         Args:
-            selector: A name means the newest plan of that name.
-            requester: Only plans that this session asked for; None = of everybody.
+            selector: A name means the newest plan of that name, the session's own before others;
+                ``last`` the newest that this session asked for, never somebody else's.
+            session: Who asks.
+            sees_all: Whether it may name plans of other sessions.
 
         Raises:
             NotFound: There is none.
             UsageError: A prefix fits several plans; the message lists them.
         """
+        own = await self._found(selector, session)
+        if own is None and sees_all and selector != LAST:
+            own = await self._found(selector, None)
+        if own is None:
+            raise NotFound(f'no plan "{selector}"', hint="see: subagents plan list")
+        return own
+
+    async def _found(self, selector: str, requester: SessionKey | None) -> str | None:
         by_prefix: list[str] = []
         typed = selector if selector.startswith("r-") else f"r-{selector}"
         for offset in range(0, NAMES_SEARCHED_MAX, PAGE):
@@ -66,9 +76,7 @@ class Plans:
                 break
         if len(by_prefix) > 1:
             raise UsageError(f'"{selector}" fits several plans: {", ".join(by_prefix)}')
-        if not by_prefix:
-            raise NotFound(f'no plan "{selector}"', hint="see: subagents plan list")
-        return by_prefix[0]
+        return by_prefix[0] if by_prefix else None
 
     async def plan(self, plan_id: str) -> Plan:
         """One plan.
