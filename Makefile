@@ -24,7 +24,7 @@ PYTHON ?= $(shell for each in python3 python3.11 python3.12 python3.13 python3.1
 HERE := $(shell pwd -P)
 moved = $(if $(findstring <$(HERE)>,<$(shell cat $(1) 2>/dev/null)>),,FORCE)
 
-.PHONY: help setup dev demo test check quick format-check lint types imports bandit audit package sbom pytest smoke docs docs-check \
+.PHONY: help setup dev demo test check quick format-check lint types imports bandit audit package sbom pytest smoke docs docs-check site \
 	torture torture-short simulate mutations conformance upgrade test-real runtime-table fuzz bench format clean FORCE
 
 help: ## list the targets
@@ -72,9 +72,9 @@ pytest: dev
 smoke: dev
 	$(PY) -m tests.simulation.simulator --seeds $(SMOKE_SEEDS) --workers $(WORKERS)
 
-check: format-check lint types imports bandit test docs-check simulate torture-short ## all that must hold before a commit
+check: format-check lint types imports bandit test docs-check site simulate torture-short ## all that must hold before a commit
 
-quick: format-check lint types imports docs-check ## what is quick to check while you work
+quick: format-check lint types imports docs-check site ## what is quick to check while you work
 	$(PY) -m pytest -q -n $(WORKERS) tests/domain tests/config tests/test_*.py
 
 format-check: dev
@@ -122,6 +122,9 @@ docs-check: dev
 	$(PY) -m scripts.handshake_answers --check
 	$(PY) -m scripts.fault_table --check
 	$(PY) -m scripts.man_page --check
+
+site: dev ## build docs/ into site/; a link or an anchor that leads nowhere ends it with 1
+	$(VENV)/bin/zensical build --strict --clean
 
 simulate: dev ## the engine against seeded crashes, failing hardware, late and doubled signals
 	$(PY) -m tests.simulation.simulator --seeds $(SEEDS) --workers $(WORKERS)
@@ -173,5 +176,5 @@ format: dev ## format and mend what can be mended
 	$(PY) -m ruff check --fix .
 
 clean: ## remove all that make makes
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .fuzz
+	rm -rf $(VENV) build dist site .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .fuzz
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
