@@ -111,6 +111,9 @@ docs: dev ## write the generated parts of docs/
 	$(PY) -m scripts.handshake_answers
 	$(PY) -m scripts.fault_table
 	$(PY) -m scripts.man_page
+	$(PY) -m scripts.cli_reference
+	$(PY) -m scripts.http_reference
+	$(PY) -m scripts.code_tables
 
 docs-check: dev
 	$(PY) -m subagents.config.schema --check docs/configuration.md
@@ -122,6 +125,9 @@ docs-check: dev
 	$(PY) -m scripts.handshake_answers --check
 	$(PY) -m scripts.fault_table --check
 	$(PY) -m scripts.man_page --check
+	$(PY) -m scripts.cli_reference --check
+	$(PY) -m scripts.http_reference --check
+	$(PY) -m scripts.code_tables --check
 
 site: dev ## build docs/ into site/; a link or an anchor that leads nowhere ends it with 1
 	$(VENV)/bin/zensical build --strict --clean

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-from scripts.marked_pages import drawn_anew, update
+from scripts.marked_pages import cell, drawn_anew, update
 
 from subagents.domain.alerts.detectors.builds import result_of
 from subagents.domain.alerts.detectors.commits import commits_of
@@ -129,7 +129,7 @@ def table(found: dict[str, Case]) -> str:
         mark = "" if case.recorded == "run" else " *"
         code = "–" if case.exit_code is None else str(case.exit_code)
         lines.append(
-            f"| {name}{mark} | `{_shown(case.command)}` | {code} | {_truth(case)} "
+            f"| {name}{mark} | {_shown(case.command)} | {code} | {_truth(case)} "
             f"| {told[0]} | {told[1]} |"
         )
     return "\n".join(lines)
@@ -179,8 +179,9 @@ def _truth(case: Case) -> str:
 
 
 def _shown(command: str) -> str:
-    line = " ".join(command.split()).replace("|", "\\|").replace("`", "'")
-    return line if len(line) <= _COMMAND_CHARS else f"{line[: _COMMAND_CHARS - 1]}…"
+    line = " ".join(command.split()).replace("`", "'")
+    short = line if len(line) <= _COMMAND_CHARS else f"{line[: _COMMAND_CHARS - 1]}…"
+    return cell(f"`{short}`")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """The generated part of a page stands between two lines that name it."""
 
+import html
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -37,3 +39,18 @@ def update(arguments: Sequence[str], page: str, draw: Callable[[str], str]) -> i
         return 1
     file.write_text(new, encoding="utf-8")
     return 0
+
+
+def cell(text: str) -> str:
+    """A text on one line, as a cell of a table takes it.
+
+    Forges end a cell at a ``|`` also in code, and the site shows a backslash there: so it is
+    escaped as HTML.
+    """
+    parts = re.split(r"(`[^`]+`)", " ".join(text.split()))
+    return "".join(
+        f"<code>{html.escape(part[1:-1], quote=False).replace('|', '&#124;')}</code>"
+        if part.startswith("`") and "|" in part
+        else part.replace("|", r"\|")
+        for part in parts
+    )

@@ -62,14 +62,19 @@ class HelpPage:
         panel: "HelpPanel",
     ) -> None:
         """One group of flags."""
-        rows = [(self._label(each), _text(each)) for each in panel.entries]
+        title, rows = self.group(panel)
         if not rows:
             return
         _write(console, "")
-        _write(console, f"{TITLES.get(str(panel.title), panel.title)}:")
+        _write(console, f"{title}:")
         width = min(LABEL_MAX, max(len(label) for label, _ in rows))
         for line in _columns(rows, width, _width(console)):
             _write(console, line)
+
+    def group(self, panel: "HelpPanel") -> tuple[str, list[tuple[str, str]]]:
+        """The title of a group of flags, and each flag with its text."""
+        rows = [(self._label(each), _text(each)) for each in panel.entries]
+        return TITLES.get(str(panel.title), str(panel.title)), rows
 
     def _label(self, entry: "HelpEntry") -> str:
         if entry.positional_label and self._function is not None:

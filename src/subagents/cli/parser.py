@@ -7,8 +7,12 @@ from subagents.cli.help_page import HelpPage
 from subagents.version import __version__
 
 
-def application() -> App:
-    """The parser with all commands, none of them imported."""
+def application(help_page: HelpPage | None = None) -> App:
+    """The parser with all commands, none of them imported.
+
+    Args:
+        help_page: What ``--help`` is shown by; None = as text on the terminal.
+    """
 
     def new(name: str, help_: str) -> App:
         return App(
@@ -17,7 +21,7 @@ def application() -> App:
             version=__version__,
             version_flags=["--version"] if name == "subagents" else [],
             help_format="plaintext",
-            help_formatter=HelpPage(),
+            help_formatter=help_page or HelpPage(),
             result_action="return_value",
             exit_on_error=False,
             print_error=False,

@@ -188,7 +188,8 @@ class Orchestrator:
 
         Args:
             task: What to do; 1 byte to 256 KiB.
-            agent: Agent id; None = the configured default.
+            agent: Agent id; None = ``agents.defaults.subagents.agent``. Refused where that is not
+                set: only the command line falls back to ``command``.
             env: Variables for its worker, kept out of journal and logs. PATH, VIRTUAL_ENV,
                 locale, terminal, proxies and SSH_AUTH_SOCK of this process come along anyway.
             parameters: The spawn parameters in snake_case: ``label``, ``verification``,
@@ -296,8 +297,8 @@ class Orchestrator:
         """Spawn one run, wait for its end and give its result, as ``subagents run`` does.
 
         Args:
-            task: As for ``spawn``, like ``agent``, ``env`` and ``parameters``.
-            agent: Agent id; None = the configured default.
+            task: As for ``spawn``, like ``env`` and ``parameters``.
+            agent: Agent id; None as for ``spawn``.
             env: Variables for its worker.
             check: Raise when it ends otherwise than ``ok``.
             parameters: The spawn parameters.

@@ -29,7 +29,7 @@ class PlanRun(SpawnKeywords, total=False):
     task: Required[str]
     """What to do; 1 byte to 256 KiB."""
     agent: str | None
-    """Agent id; None = the configured default."""
+    """Agent id; None = ``agents.defaults.subagents.agent``, refused where that is not set."""
 
 
 def spawn_document(run: Mapping[str, object]) -> object:

@@ -197,6 +197,8 @@ PATH_WORDS: Final[Mapping[str, str]] = {
     "thread": "A thread: `threadId` in the receipt of a spawn with `thread: true`.",
     "name": "A tool of `GET /v1/tools`.",
 }
+PLAN_PATH: Final = "/v1/plans/{sel}"
+PLAN_WORDS: Final = "A plan: its id, a unique beginning of it, its name, or `last`."
 CALLER_HEADERS: Final = ("Session", "Reader", "Caller", "Cwd")
 HEADERS: Final[Mapping[str, tuple[str, Schema]]] = {
     "Idempotency-Key": (
@@ -302,7 +304,7 @@ def _operation(route: Route, operation: Operation) -> Schema:
         "operationId": f"{module}_{endpoint.__name__}",
         "summary": words.partition(": ")[2].rstrip(".") or endpoint.__name__,
         "parameters": [
-            *(_path_parameter(name) for name in route.param_convertors),
+            *(_path_parameter(name, route.path) for name in route.param_convertors),
             *(_query_parameter(each) for each in operation.query),
             *(_shared(name) for name in operation.headers),
             *(_shared(f"X-Subagents-{name}") for name in CALLER_HEADERS),
@@ -341,12 +343,12 @@ def _answer(operation: Operation, media: str) -> Schema:
     return found[0] if found else {"type": "object"}
 
 
-def _path_parameter(name: str) -> Schema:
+def _path_parameter(name: str, path: str) -> Schema:
     return {
         "name": name,
         "in": "path",
         "required": True,
-        "description": PATH_WORDS[name],
+        "description": PLAN_WORDS if path.startswith(PLAN_PATH) else PATH_WORDS[name],
         "schema": {"type": "string", "minLength": 1},
     }
 

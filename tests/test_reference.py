@@ -1,0 +1,58 @@
+"""The generated reference: nothing of the code is left out of it, and nothing in it is made up."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+import pytest
+from scripts import cli_reference, code_tables, http_reference
+
+from subagents.api.server.app import PARTS
+from subagents.api.server.openapi import UNLISTED, codes
+from subagents.cli.command_table import commands
+from subagents.cli.runs.spawn_flags import FLAGS
+from subagents.domain.run.events import EVENT_TYPES
+
+ROOT: Final = Path(__file__).parent.parent
+
+
+def page(name: str) -> str:
+    return (ROOT / name).read_text("utf-8")
+
+
+def titles(text: str) -> set[str]:
+    return set(re.findall(r"^### (.+)$", text, re.MULTILINE))
+
+
+@pytest.mark.requirement("docs:reference")
+def test_every_command_has_its_section_and_run_has_every_flag() -> None:
+    text = page(cli_reference.PAGE)
+
+    assert {each.name for each in commands()} <= titles(text)
+    run = text.partition("### run\n")[2].partition("\n### ")[0]
+    shown = set(re.findall(r"--[a-z][a-z0-9-]+", run))
+    assert {name for flag in FLAGS for name in flag.names if name.startswith("--")} <= shown
+
+
+@pytest.mark.requirement("docs:reference")
+def test_every_route_has_its_section_and_every_document_that_it_names() -> None:
+    text = page(http_reference.PAGE)
+    routes = [each for part in PARTS for each in part.ROUTES if each.path not in UNLISTED]
+
+    there = titles(text)
+    for route in routes:
+        for method in (route.methods or set()) - {"HEAD"}:
+            assert f"{method} {route.path}" in there
+    named = set(re.findall(r"\]\(#(\w+)\)", text))
+    assert named <= {each.lower() for each in there}
+    assert "A plan: its id" in text.partition("### POST /v1/plans/{sel}/retry")[2][:300]
+
+
+@pytest.mark.requirement("docs:reference")
+def test_every_error_and_every_event_has_its_place() -> None:
+    errors = page(code_tables.ERRORS)
+
+    # Of an unknown path, of no class, and of a call of HTTP alone.
+    elsewhere = {"error", "internal", "body_too_large"}
+    assert codes() - elsewhere <= set(re.findall(r"^\| `(\w+)`", errors, re.MULTILINE))
+    assert {each.__name__ for each in EVENT_TYPES} == titles(page(code_tables.JOURNAL))
