@@ -37,10 +37,11 @@ from subagents.engine.kernel.system_clock import RandomIds, SystemClock
 from subagents.engine.kernel.threads import DaemonThreads
 from subagents.engine.parts import Adapters
 from subagents.engine.runs.repairs import Repair, apply_repairs
+from subagents.engine.schedules.schedules import SettingsOf
 from subagents.engine.verification.command_sandbox import CommandSandbox
 from subagents.engine.verification.verifier import Verifier
 from subagents.errors import ConfigError, UsageError
-from subagents.ports import Exporter, Runtime
+from subagents.ports import Exporter, OffLoop, Runtime
 from subagents.runtimes import runtime_plugins
 from subagents.runtimes.command import CommandRuntime
 from subagents.runtimes.conversation.conversation import ConversationRuntime
@@ -111,8 +112,45 @@ class Node:
             threads.close()
 
 
+LoadConfig = Callable[[str | None, Mapping[str, str], Mapping[str, object]], Config]
+"""``(directory, SUBAGENTS_… variables of a caller, dotted key → value)``."""
+
+
+def config_loader(
+    paths: Paths,
+    environ: Mapping[str, str],
+    standing: Mapping[str, object],
+    user: UserConfig | None = None,
+) -> LoadConfig:
+    """Reads the configuration that is effective where a caller is, or as it read it before.
+
+    Args:
+        paths: The state directory.
+        environ: Of this process.
+        standing: Dotted key → value; hold for every call, stronger than its files.
+        user: What goes on with the last good configuration; None = nothing does.
+    """
+    cache = ConfigCache(environ, paths)
+
+    def load_config(
+        cwd: str | None, variables: Mapping[str, str], flags: Mapping[str, object]
+    ) -> Config:
+        if user is not None:
+            user.known()  # so that what is good now is kept
+        where = Path(cwd) if cwd is not None else None
+        if not variables and not flags and not standing:
+            return cache.load(where)
+        merged = {**environ, **variables}
+        return load(where, merged, paths=paths, overrides={**standing, **flags})
+
+    return load_config
+
+
 def build_node(
-    paths: Paths, config: Config, settings_now: Callable[[], Settings] | None = None
+    paths: Paths,
+    config: Config,
+    settings_now: Callable[[], Settings] | None = None,
+    load_config: LoadConfig | None = None,
 ) -> Node:
     """Put an engine together for one state directory; nothing is opened yet.
 
@@ -120,6 +158,7 @@ def build_node(
         paths: The state directory.
         config: Without a project file: what the daemon itself is set to, couriers too.
         settings_now: The same as it is later, for what need not stay; None = it stays.
+        load_config: For what schedules start; None = ``config``, wherever that is.
     """
     clock = SystemClock()
     off_loop = DaemonThreads("store", threads_max=STORE_THREADS)
@@ -192,12 +231,22 @@ def build_node(
         orphans=orphans,
         worktrees=GitWorktrees(paths.worktrees_dir, trees, os.environ),
         provider_of=lambda run: provider_of(run, os.environ),
+        settings_of=None if load_config is None else settings_by(load_config, off_loop),
         proof_of=partial(proof_of, paths=paths, environ=os.environ),
         on_commit=(exporter.on_commit, *(each.on_commit for each in notifiers)),
     )
     engine = Engine(adapters)
     threads = (off_loop, checks, processes, trees, asking)
     return Node(engine, store, command, paths, threads, exporter, notifiers)
+
+
+def settings_by(load_config: LoadConfig, off_loop: OffLoop) -> SettingsOf:
+    """What an operator's spawn in a directory would go by."""
+
+    async def settings_of(cwd: str) -> Settings:
+        return (await off_loop(lambda: load_config(cwd, {}, {}))).settings
+
+    return settings_of
 
 
 def passes_of(runtime: Runtime | None) -> tuple[str, ...]:
@@ -416,19 +465,6 @@ def services_of(
         http_url: Where it answers over TCP, if it does.
         user: What goes on with the last good configuration; None = nothing does.
     """
-    standing = dict(overrides or {})
-    cache = ConfigCache(environ, node.paths)
-
-    def load_config(
-        cwd: str | None, variables: Mapping[str, str], flags: Mapping[str, object]
-    ) -> Config:
-        if user is not None:
-            user.known()  # so that what is good now is kept
-        where = Path(cwd) if cwd is not None else None
-        if not variables and not flags and not standing:
-            return cache.load(where)
-        merged = {**environ, **variables}
-        return load(where, merged, paths=node.paths, overrides={**standing, **flags})
 
     async def orphans() -> list[tuple[str, int]]:
         live = {r.attempt_id for r in node.engine.queries.open_runs if r.attempts}
@@ -437,7 +473,7 @@ def services_of(
     return Services(
         engine=node.engine,
         queries=node.engine.queries,
-        load_config=load_config,
+        load_config=config_loader(node.paths, environ, overrides or {}, user),
         user=user,
         paths=node.paths,
         info=DaemonInfo(
@@ -473,7 +509,7 @@ async def embedded(
 
     config = load(None, environ, paths=paths, overrides=overrides)
     paths.ensure()
-    node = build_node(paths, config)
+    node = build_node(paths, config, None, config_loader(paths, environ, overrides))
     daemon = config.settings.daemon
     services = services_of(node, environ, overrides, http_url=daemon.http_url)
     ready = asyncio.Event()
@@ -530,7 +566,8 @@ def serve(overrides: Mapping[str, object] | None = None) -> None:
     calm_collector()
     bound_arenas()
     sys.setswitchinterval(SWITCH_S)
-    node = build_node(paths, config, user.now)
+    loader = config_loader(paths, environ, {}, user)
+    node = build_node(paths, config, user.now, loader)
     daemon = config.settings.daemon
     services = services_of(node, environ, http_url=daemon.http_url, user=user)
     asyncio.run(run_daemon(services, paths=paths, log_path=paths.log_file, settings=daemon))

@@ -38,6 +38,15 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
         Command("plan cancel", "runs.plan_commands:cancel", "Cancel what is left of a plan"),
         Command("plan retry", "runs.plan_commands:retry", "Start what failed of a plan again"),
         Command("plan schema", "runs.plan_expansion_commands:schema", "Print a plan's JSON Schema"),
+        Command(
+            "schedule add", "schedules.schedule_commands:add", "Start a task or plan at its times"
+        ),
+        Command("schedule list", "schedules.schedule_commands:list_", "List schedules"),
+        Command("schedule show", "schedules.schedule_commands:show", "Show a schedule's times"),
+        Command("schedule run-now", "schedules.schedule_commands:run_now", "Start its work now"),
+        Command("schedule pause", "schedules.schedule_commands:pause", "Let it start nothing"),
+        Command("schedule resume", "schedules.schedule_commands:resume", "Let it go on"),
+        Command("schedule remove", "schedules.schedule_commands:remove", "Remove a schedule"),
         Command("map", "runs.plan_expansion_commands:map_", "Run a task for each of many items"),
         Command("continue", "runs.session_commands:continue_", "Continue an ended run's session"),
         Command("attach", "runs.attach:attach", "Follow a session and type into it"),
@@ -140,6 +149,7 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
 }
 PARENTS: Final = {
     "plan": "Start many runs at once",
+    "schedule": "Start work at its times: every night, every 15 minutes",
     "agents": "Look at the configured agents",
     "secret": "Keep secrets for workers: `--env NAME=secret:NAME`",
     "notifications": "Tell a person when a run needs them, failed, or all are done",

@@ -128,6 +128,10 @@ class Client:
         """POST ``body`` as JSON; raises like ``get``."""
         return self._call("POST", path, None, {} if body is None else body, timeout_s or 0.0)
 
+    def delete(self, path: str) -> Document:
+        """DELETE; raises like ``get``."""
+        return self._call("DELETE", path, None, None, 0.0)
+
     def get_bytes(self, path: str, query: Query | None = None) -> bytes:
         """GET what is no document; raises like ``get``."""
         answer, content = self._asked("GET", path, query, None, 0.0)
@@ -253,6 +257,11 @@ class AsyncClient:
         """Like ``Client.post``."""
         await self.acknowledge()
         return await self._call("POST", path, None, {} if body is None else body, timeout_s or 0.0)
+
+    async def delete(self, path: str) -> Document:
+        """Like ``Client.delete``."""
+        await self.acknowledge()
+        return await self._call("DELETE", path, None, None, 0.0)
 
     async def get_bytes(self, path: str, query: Query | None = None) -> bytes:
         """Like ``Client.get_bytes``."""

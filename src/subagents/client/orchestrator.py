@@ -37,7 +37,9 @@ from subagents.api.wire.run_answers import (
     RunStatus,
     SpawnReceipt,
 )
+from subagents.api.wire.schedule_answers import SchedulePage, ScheduleRow, ScheduleStart
 from subagents.api.wire.wire_struct import read
+from subagents.api.wire.words import MissedPolicy, OverlapPolicy
 from subagents.client.agent_tools import Tools
 from subagents.client.client import AsyncClient, segment
 from subagents.client.daemon_start import ensure_daemon
@@ -285,6 +287,89 @@ class Orchestrator:
         path = f"/v1/plans/{segment(selector)}/cancel"
         return read(await self._client.post(path, {"reason": reason}), PlanDetail)
 
+    async def schedule(
+        self,
+        name: str,
+        when: str,
+        runs: Sequence[PlanRun],
+        *,
+        zone: str = "UTC",
+        overlap: OverlapPolicy = "skip",
+        missed: MissedPolicy = "once",
+        replace: bool = False,
+        env: Mapping[str, str] | None = None,
+    ) -> ScheduleRow:
+        """Start these runs at their times, until the schedule is removed.
+
+        Args:
+            name: What to call it; its runs have the tag ``schedule:<name>``.
+            when: Five fields of cron, an alias such as ``@daily``, or ``every 15m``.
+            runs: What to start each time: one run, or the steps of a plan, as for ``plan``.
+            zone: IANA name of the time zone in which ``when`` is meant.
+            overlap: What a time does while runs of an earlier one have not ended: leave it out,
+                start after them, cancel them first, or start beside them.
+            missed: For times that passed while nothing could be started: start once, or not at
+                all.
+            replace: Take the place of the schedule of this name.
+            env: For each of the runs, as in ``spawn``.
+
+        Raises:
+            UsageError: ``when``, ``zone`` or a parameter of a run is wrong; nothing was stored.
+            Conflict: There is a schedule of this name.
+            Forbidden: A guardrail would refuse the runs now; nothing was stored.
+        """
+        body = {
+            "name": name,
+            "when": when,
+            "zone": zone,
+            "overlap": overlap,
+            "missed": missed,
+            "replace": replace,
+            "specs": [spawn_document(run) for run in runs],
+            "planName": name if len(runs) > 1 else None,
+            "cwd": self._cwd,
+            **_environment(env),
+        }
+        return read(await self._client.post("/v1/schedules", body), ScheduleRow)
+
+    async def schedules(self) -> Sequence[ScheduleRow]:
+        """All schedules, oldest first, each with what became of its newest times."""
+        return read(await self._client.get("/v1/schedules"), SchedulePage).schedules
+
+    async def pause_schedule(self, name: str) -> ScheduleRow:
+        """Let a schedule start nothing until it is resumed.
+
+        Raises:
+            NotFound: No such schedule.
+        """
+        return read(await self._client.post(_schedule(name, "/pause")), ScheduleRow)
+
+    async def resume_schedule(self, name: str) -> ScheduleRow:
+        """Let a paused schedule go on; what was due meanwhile is left out.
+
+        Raises:
+            NotFound: No such schedule.
+        """
+        return read(await self._client.post(_schedule(name, "/resume")), ScheduleRow)
+
+    async def run_schedule(self, name: str) -> tuple[RunHandle, ...]:
+        """Start the work of a schedule now, besides its times.
+
+        Raises:
+            NotFound: No such schedule.
+            Conflict: Its overlap is ``skip``, and runs of an earlier time have not ended.
+        """
+        found = read(await self._client.post(_schedule(name, "/run")), ScheduleStart)
+        return tuple([await self.get(run_id) for run_id in found.run_ids])
+
+    async def remove_schedule(self, name: str) -> ScheduleRow:
+        """Remove a schedule; its runs go on.
+
+        Raises:
+            NotFound: No such schedule.
+        """
+        return read(await self._client.delete(_schedule(name)), ScheduleRow)
+
     async def run(
         self,
         task: str,
@@ -504,6 +589,10 @@ def _environ(home: Path | str | None) -> dict[str, str]:
 
 def _absolute(cwd: Path | str | None) -> Path:
     return Path(cwd or Path.cwd()).absolute()
+
+
+def _schedule(name: str, call: str = "") -> str:
+    return f"/v1/schedules/{segment(name)}{call}"
 
 
 def _environment(env: Mapping[str, str] | None) -> dict[str, object]:

@@ -70,6 +70,7 @@ class Engine:
         self.spawn_batch = parts.spawner.spawn_batch
         self.retry = parts.spawner.retry
         self.plans = parts.plans
+        self.schedules = parts.schedules
         self.send = parts.sessions.send
         self.cancel = parts.control.cancel
         self.interrupt = parts.control.interrupt
@@ -109,6 +110,7 @@ class Engine:
         parts, ledger = self._parts, self._parts.ledger
         await parts.spawner.keys.load()
         await parts.shared_spending.load()
+        await parts.schedules.load()
         outbox = await self._off_loop(self._store.load_outbox)
         leases = {held.run_id: held for held in await self._off_loop(self._store.load_leases)}
         await parts.recorder.pause()
@@ -130,6 +132,7 @@ class Engine:
         for name, work in (
             ("ledger", ledger.run),
             ("timers", parts.timers.run),
+            ("schedules", parts.schedules.run),
             ("shared budgets", parts.shared_spending.run),
             ("provider gates", parts.provider_gates.run),
             ("sweep", parts.sweep.run),

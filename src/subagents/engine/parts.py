@@ -35,6 +35,7 @@ from subagents.engine.runs.sessions import Sessions
 from subagents.engine.runs.spawn import Spawner
 from subagents.engine.runs.sweep import Sweep
 from subagents.engine.runs.timers import Timers
+from subagents.engine.schedules.schedules import Schedules, SettingsOf
 from subagents.engine.verification.verifier import Verifier
 from subagents.ports import (
     Courier,
@@ -51,6 +52,13 @@ from subagents.ports import (
     WorkerSecrets,
     Worktrees,
 )
+
+
+def _always(settings: Settings) -> SettingsOf:
+    async def settings_of(_cwd: str) -> Settings:
+        return settings
+
+    return settings_of
 
 
 async def _no_orphans(_expected: set[AttemptId]) -> list[tuple[str, int]]:
@@ -95,6 +103,8 @@ class Adapters:
     worker_secrets: WorkerSecrets | None = None
     """None = variables hold what they say."""
     proof_of: ProofOf = no_proof_needed
+    settings_of: SettingsOf | None = None
+    """For what schedules start; None = ``settings``, wherever that is."""
     on_commit: tuple[CommitListener, ...] = ()
     """Called with every durable batch, after all parts."""
 
@@ -156,7 +166,11 @@ class Parts:
         self.timers = Timers(
             kernel,
             backs_off=self.provider_gates.is_backing_off,
-            on_step=(self.provider_gates.clock_stepped, self.recorder.clock_stepped),
+            on_step=(
+                self.provider_gates.clock_stepped,
+                self.recorder.clock_stepped,
+                self._schedules_step,
+            ),
         )
         self.emergency_stops = EmergencyStops(kernel, self.timers, runtimes)
         self.control = Control(kernel, self.queries, self.emergency_stops)
@@ -173,6 +187,16 @@ class Parts:
         )
         self.plans = Plans(self.queries, self.spawner)
         self.sessions = Sessions(kernel, self.queries, self.control, self.spawner)
+        self.schedules = schedules = Schedules(
+            kernel,
+            ids=given.ids,
+            queries=self.queries,
+            spawner=self.spawner,
+            control=self.control,
+            mailbox=self.mailbox,
+            settings_of=given.settings_of or _always(settings),
+            environments=given.environments,
+        )
         self.sweep = Sweep(
             kernel,
             queries=self.queries,
@@ -187,6 +211,7 @@ class Parts:
             settings=settings,
             orphans=given.orphans,
             environments=given.environments,
+            keeps=schedules.keeps,
         )
         self.outbox = Outbox(
             kernel,
@@ -211,6 +236,7 @@ class Parts:
             self.questions.on_commit,
             self.reports.on_commit,
             self.timers.on_commit,
+            self.schedules.on_commit,
             self.supervisor.on_commit,
             self.provider_gates.on_commit,
             self.request_desk.on_commit,
@@ -221,3 +247,6 @@ class Parts:
             *given.on_commit,
         )
         ledger.on_failure(self.counters.on_failure)
+
+    def _schedules_step(self, by_ms: int) -> None:
+        self.schedules.clock_stepped(by_ms)

@@ -14,6 +14,7 @@ from subagents.domain.run.values import (
     SessionKey,
     Value,
 )
+from subagents.domain.schedules.schedule import Schedule, ScheduleId
 from subagents.errors import CorruptState
 
 
@@ -117,6 +118,8 @@ class Batch:
     leases: dict[RunId, Lease | None] = field(default_factory=dict)
     """None releases."""
     idempotency: list[RememberedKey] = field(default_factory=list)
+    schedules: dict[ScheduleId, Schedule | None] = field(default_factory=dict)
+    """None removes."""
 
     def is_empty(self) -> bool:
         return not (
@@ -126,6 +129,7 @@ class Batch:
             or self.messages
             or self.consumed
             or self.leases
+            or self.schedules
         )
 
 
@@ -218,6 +222,10 @@ class Store(Protocol):
 
     def load_idempotency(self, since_ms: int) -> Sequence[RememberedKey]:
         """The keys that were given after a time."""
+        ...
+
+    def load_schedules(self) -> Sequence[Schedule]:
+        """Every schedule, oldest first."""
         ...
 
     def run(self, run_id: RunId) -> Run | None:

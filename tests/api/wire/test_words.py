@@ -11,6 +11,7 @@ from subagents.api.wire.run_answers import RunRow
 from subagents.api.wire.wire_struct import read
 from subagents.domain.rules.budgets.budgets import Overshoot
 from subagents.domain.run import access, outcome, run, spec, workspace
+from subagents.domain.schedules import schedule
 
 SAME: dict[str, type[StrEnum]] = {
     "OutcomeStatus": outcome.Status,
@@ -30,6 +31,9 @@ SAME: dict[str, type[StrEnum]] = {
     "Priority": run.Priority,
     "Decision": run.Decision,
     "ProgressLevel": run.ProgressLevel,
+    "OverlapPolicy": schedule.Overlap,
+    "MissedPolicy": schedule.Missed,
+    "TimeDecision": schedule.Decision,
 }
 
 

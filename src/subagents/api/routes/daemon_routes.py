@@ -10,6 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from subagents.api.answers.run_building import HIDDEN
+from subagents.api.answers.schedule_building import rows as schedule_rows
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import answer, query_of, require_operator
 from subagents.api.calls.services import Services, services_of
@@ -160,6 +161,7 @@ async def diagnostics(request: Request) -> Response:
             containment=await services.off_loop(services.containment),
             refusals=await _refusals(services),
             budgets=_budgets(services),
+            schedules=schedule_rows(services.engine.schedules),
         )
     )
 

@@ -16,6 +16,7 @@ from subagents.api.answers import (
     run_building,
 )
 from subagents.api.answers import status as statuses
+from subagents.api.answers.schedule_building import next_times
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import (
     answer,
@@ -82,13 +83,21 @@ async def list_runs(request: Request) -> Response:
         where = replace(where, below=(await find_run(services, query["tree"], caller)).id)
     elif not caller.is_operator:
         where = replace(where, requester=services.queries.inbox_of(caller.session))
-    found, total = await services.queries.runs(where), await services.queries.count(where)
+    runs, total = await services.queries.runs(where), await services.queries.count(where)
     hidden = await services.queries.hidden(where, total)
     now_ms = services.now_ms()
-    rows = [run_building.row(run, now_ms, lane=services.lane_of(run)) for run in found]
+    rows = [run_building.row(run, now_ms, lane=services.lane_of(run)) for run in runs]
     aside = [each.name for each in await services.queries.set_aside()]
     window = {"limit": where.limit, "offset": where.offset}
-    return answer(RunPage(runs=rows, total=total, hidden=hidden, set_aside=aside, **window))
+    found = RunPage(
+        runs=rows,
+        total=total,
+        hidden=hidden,
+        set_aside=aside,
+        scheduled=next_times(services.engine.schedules) if caller.is_operator else [],
+        **window,
+    )
+    return answer(found)
 
 
 async def show(request: Request) -> Response:

@@ -48,7 +48,7 @@ async def spawn(request: Request) -> Response:
             spec,
             requester=caller.session,
             settings=config.settings,
-            cwd=_cwd_of(body.cwd, [spec]),
+            cwd=cwd_of(body.cwd, [spec]),
             is_operator=caller.is_operator,
             ceiling=caller.ceiling,
             environment=_environment_of(caller, body.environment),
@@ -71,11 +71,13 @@ async def spawn_plan(request: Request) -> Response:
             ),
             requester=caller.session,
             settings=config.settings,
-            cwd=_cwd_of(body.cwd, body.specs),
+            cwd=cwd_of(body.cwd, body.specs),
             is_operator=caller.is_operator,
             ceiling=caller.ceiling,
-            plan=PlanAsked(name=body.name, budget=_plan_budget(body.budget)),
-            environments=_environments_of(caller, body),
+            plan=PlanAsked(name=body.name, budget=plan_budget(body.budget)),
+            environments=environments_of(
+                caller, body.environment, body.step_environments, len(body.specs)
+            ),
         )
     return answer(_plan_receipt(receipts, config), status=201)
 
@@ -106,18 +108,24 @@ def _keyed(specs: Sequence[RunSpec], key: str | None) -> Sequence[RunSpec]:
     ]
 
 
-def _plan_budget(limit: wire.PlanLimit | None) -> Budget | None:
+def plan_budget(limit: wire.PlanLimit | None) -> Budget | None:
+    """What a plan's runs may use together; None = whatever each may."""
     if limit is None or limit == wire.PlanLimit():
         return None
     return Budget(max_tokens=limit.max_tokens, max_cost_usd=limit.max_cost_usd)
 
 
-def _environments_of(caller: Caller, body: wire.PlanBody) -> list[CallerEnvironment | None]:
-    """What the operator brings for each step: that of the step is stronger than the plan's."""
-    common = body.environment
+def environments_of(
+    caller: Caller, common: CallerEnvironment, of_steps: Sequence[Mapping[str, str]], number: int
+) -> list[CallerEnvironment | None]:
+    """What the operator brings for each step: that of the step is stronger than the plan's.
+
+    Raises:
+        Forbidden: An agent brings some.
+    """
     found = []
-    for at in range(len(body.specs)):
-        own = body.step_environments[at] if body.step_environments else {}
+    for at in range(number):
+        own = of_steps[at] if of_steps else {}
         theirs = replace(common, given={**common.given, **own}) if own else common
         found.append(_environment_of(caller, theirs))
     return found
@@ -152,7 +160,7 @@ def _with_default(
     ]
 
 
-def _cwd_of(cwd: str | None, specs: Sequence[RunSpec]) -> str:
+def cwd_of(cwd: str | None, specs: Sequence[RunSpec]) -> str:
     """Where specs that name no directory work; the daemon's own would be a surprise."""
     # One that continues a session works where that does.
     if cwd is None and any(spec.cwd is None and spec.continues is None for spec in specs):

@@ -25,6 +25,7 @@ from subagents.api.routes import (
     inbox_routes,
     plan_routes,
     run_routes,
+    schedule_routes,
     session_routes,
     spawn_routes,
     tool_routes,
@@ -43,6 +44,7 @@ PARTS: Final = (
     *(
         spawn_routes,
         plan_routes,
+        schedule_routes,
         run_routes,
         session_routes,
         inbox_routes,

@@ -1,5 +1,6 @@
 """Answers about the daemon itself: health, version, configuration, diagnostics, tools."""
 
+from subagents.api.wire.schedule_answers import ScheduleRow
 from subagents.api.wire.wire_struct import Time, WireStruct
 from subagents.api.wire.words import UNSAID, Phase
 
@@ -232,6 +233,8 @@ class Diagnostics(WireStruct, frozen=True, kw_only=True):
     """Who was turned away."""
     budgets: list[SharedBudget] = []
     """Caps over several runs."""
+    schedules: list[ScheduleRow] = []
+    """What is started at its times."""
 
 
 class Stopping(WireStruct, frozen=True, kw_only=True):

@@ -41,6 +41,7 @@ from subagents.domain.run.spec import (
     RunSpec,
 )
 from subagents.domain.run.values import Value
+from subagents.domain.schedules.schedule import NAME_CHARS_MAX, Missed, Overlap
 from subagents.domain.text.report_text import REPORT_CHARS_MAX
 from subagents.errors import UsageError
 from subagents.text import parse_duration
@@ -130,6 +131,33 @@ class PlanBody(Body, frozen=True):
     """As for one run."""
     step_environments: tuple[dict[str, str], ...] = ()
     """Further variables for each step, stronger than those of all; none, or one for each spec."""
+
+
+class ScheduleBody(Body, frozen=True):
+    name: Annotated[str, Meta(min_length=1, max_length=NAME_CHARS_MAX)]
+    when: str
+    """Five fields of cron, an alias such as `@daily`, or `every 15m`."""
+    specs: tuple[RunSpec, ...]
+    """What to start each time: one run, or the steps of a plan."""
+    zone: str = "UTC"
+    """IANA name of the time zone in which `when` is meant."""
+    overlap: Annotated[str, words(Overlap)] = "skip"
+    """What a time does while runs of an earlier one have not ended."""
+    missed: Annotated[str, words(Missed)] = "once"
+    """What is done about times that passed while nothing could be started."""
+    replace: bool = False
+    """Take the place of the schedule of this name."""
+    plan_name: Annotated[str, Meta(min_length=1, max_length=PLAN_NAME_CHARS_MAX)] | None = None
+    """The runs are a plan of this name; needed where there are several."""
+    budget: PlanLimit | None = None
+    """As for a plan."""
+    cwd: str | None = None
+    default_agent: str | None = None
+    """As for one run."""
+    environment: CallerEnvironment = CallerEnvironment()
+    """As for one run."""
+    step_environments: tuple[dict[str, str], ...] = ()
+    """As for a plan."""
 
 
 class CancelBody(Body, frozen=True):
@@ -241,6 +269,9 @@ class ProgressBody(Body, frozen=True):
     ] = {}
 
 
+WithSpecs = TypeVar("WithSpecs", PlanBody, ScheduleBody)
+
+
 # -- whole requests -----------------------------------------------------------------------------
 
 
@@ -267,8 +298,33 @@ def parse_plan(body: bytes) -> PlanBody:
     Raises:
         UsageError: Names the field (``specs[3].retryCount``) and what is allowed.
     """
+    found = _with_specs(body, PlanBody)
+    _check_surroundings(found.cwd, found.config_env, found.overrides)
+    return found
+
+
+def parse_schedule(body: bytes) -> ScheduleBody:
+    """The body of ``POST /v1/schedules``: specs as for a plan.
+
+    Raises:
+        UsageError: Names the field and what is allowed.
+    """
+    found = _with_specs(body, ScheduleBody)
+    _check_surroundings(found.cwd, {}, {})
+    one_of("overlap", found.overlap, [*Overlap])
+    one_of("missed", found.missed, [*Missed])
+    if found.plan_name is None and len(found.specs) > 1:
+        raise UsageError(
+            "planName is required: several specs are a plan", details={"field": "planName"}
+        )
+    if found.plan_name is None and found.budget is not None:
+        raise UsageError("budget is for plans: give the run one", details={"field": "budget"})
+    return found
+
+
+def _with_specs(body: bytes, kind: type[WithSpecs]) -> WithSpecs:
     raw = as_object(parse_json(body))
-    refuse_unknown(raw, PlanBody)
+    refuse_unknown(raw, kind)
     specs = raw.get("specs")
     if not isinstance(specs, list) or not 1 <= len(specs) <= BATCH_RUNS_MAX:
         found = len(specs) if isinstance(specs, list) else "none"
@@ -278,8 +334,7 @@ def parse_plan(body: bytes) -> PlanBody:
             details={"field": "specs"},
         )
     parsed = tuple(parse_spec(each, at=f"specs[{i}].") for i, each in enumerate(specs))
-    rest = decode({**raw, "specs": []}, PlanBody)
-    _check_surroundings(rest.cwd, rest.config_env, rest.overrides)
+    rest = decode({**raw, "specs": []}, kind)
     require_usable(rest.environment)
     if rest.step_environments and len(rest.step_environments) != len(parsed):
         raise UsageError(

@@ -278,6 +278,15 @@ class RunRow(RunHead, frozen=True, kw_only=True):
     """The plan it is a step of; null = none."""
 
 
+class NextTime(WireStruct, frozen=True, kw_only=True):
+    """What a schedule will start."""
+
+    name: str = ""
+    """Of the schedule."""
+    next_at: Time | None = None
+    """When it is due next."""
+
+
 class RunPage(WireStruct, frozen=True, kw_only=True):
     """A page of runs, newest first."""
 
@@ -293,6 +302,8 @@ class RunPage(WireStruct, frozen=True, kw_only=True):
     """So many more fit that are archived: `archived=1` shows them."""
     set_aside: list[str] = []
     """Runs, messages and events that are damaged and left out; `doctor` says why."""
+    scheduled: list[NextTime] = []
+    """What schedules start next, the first first; for operators, at most three."""
 
 
 class Attempt(WireStruct, frozen=True, kw_only=True):

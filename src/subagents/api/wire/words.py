@@ -57,6 +57,9 @@ if TYPE_CHECKING:
     VerificationState: TypeAlias = Literal["pending", "running", "passed", "failed"]
     ChangeKind: TypeAlias = Literal["added", "modified", "deleted"]
     ReportStatus: TypeAlias = Literal["complete", "partial", "failed"]
+    OverlapPolicy: TypeAlias = Literal["skip", "queue", "cancel", "allow"]
+    MissedPolicy: TypeAlias = Literal["once", "skip"]
+    TimeDecision: TypeAlias = Literal["started", "skipped", "missed", "refused"]
     Confidence: TypeAlias = Literal["high", "medium", "low"]
     StopCause: TypeAlias = Literal[
         "cancel", "deadline", "budget", "parent", "interrupt", "provider"
@@ -75,6 +78,7 @@ if TYPE_CHECKING:
 else:
     OutcomeStatus = OutcomeReason = Phase = RunStatusWord = CheckType = str
     VerificationStatus = VerificationState = ChangeKind = ReportStatus = Confidence = str
+    OverlapPolicy = MissedPolicy = TimeDecision = str
     StopCause = AccessLevel = Keeper = Mode = Overshoot = str
     MessageKind = Priority = Decision = ProgressLevel = DeliveryKind = str
 

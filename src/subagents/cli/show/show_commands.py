@@ -96,7 +96,20 @@ def list_(
     if found.total is not None and found.total > len(found.runs) + offset:
         output.note(f"{found.total - len(found.runs) - offset} more: --offset, --limit")
     _say_hidden(found.hidden)
+    _say_scheduled(found)
     return EXIT_OK
+
+
+def _say_scheduled(found: RunPage) -> None:
+    now_ms = time.time() * 1000
+    due = [(each.name, milliseconds_of(each.next_at)) for each in found.scheduled]
+    parts = [
+        f"{name} in {duration(max(round(at_ms - now_ms), 0)).split()[0]}"
+        for name, at_ms in due
+        if at_ms is not None
+    ]
+    if parts:
+        output.note(f"scheduled: {', '.join(parts)} (subagents schedule list)")
 
 
 def _say_hidden(count: int) -> None:

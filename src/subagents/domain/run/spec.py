@@ -385,6 +385,18 @@ class PlanStep(Value, frozen=True):
     """Of the plan."""
 
 
+class ScheduledTime(Value, frozen=True):
+    """For which time of which schedule a run was started."""
+
+    schedule: str
+    """Id of the schedule."""
+    name: str
+    """Of the schedule, as it was then."""
+    due_ms: int
+    by_hand: bool = False
+    """Somebody started it before its time."""
+
+
 class Resolved(Value, frozen=True):
     """What the spawn came to: agent, runtime, limits; stored, so later edits change nothing."""
 
@@ -430,6 +442,8 @@ class Resolved(Value, frozen=True):
     """None = it was not spawned with a plan."""
     plan: PlanBudget | None = None
     """The budget that it shares with the other runs of its plan, and those below them."""
+    scheduled: ScheduledTime | None = None
+    """None = no schedule started it."""
     tags_above: tuple[str, ...] = ()
     """Of the runs above it: what it uses counts towards their caps, too."""
     caller_env: tuple[str, ...] | None = None

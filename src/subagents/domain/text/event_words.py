@@ -30,7 +30,16 @@ from subagents.domain.run.values import RunId
 from subagents.domain.run.worker_output import LineType
 from subagents.domain.run.workspace import Remains, summary
 from subagents.domain.text.announcement import ending
-from subagents.text import compact, cost_bound, counted, duration, listed, one_line, signal_name
+from subagents.text import (
+    compact,
+    cost_bound,
+    counted,
+    duration,
+    iso,
+    listed,
+    one_line,
+    signal_name,
+)
 
 TEXT_CHARS_MAX: Final = 200
 """Of a text inside a brief sentence."""
@@ -128,6 +137,9 @@ def _signal_row(
 def _spawned(event: events.Spawned, _run: Run, _texts: Texts) -> str:
     resolved = event.resolved
     text = f'spawned by {event.requester} for agent "{resolved.agent_id}" ({resolved.runtime})'
+    if resolved.scheduled is not None:
+        due = "by hand" if resolved.scheduled.by_hand else f"due {iso(resolved.scheduled.due_ms)}"
+        text += f', for schedule "{resolved.scheduled.name}", {due}'
     if resolved.access is not None and resolved.access.sees is not None:
         text += f"; it {in_words(resolved.access)}"
     if event.retry_from is not None:

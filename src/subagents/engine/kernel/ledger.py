@@ -27,6 +27,7 @@ from subagents.domain.run.events import AnnouncementConsumed, CleanedUp, Event, 
 from subagents.domain.run.outcome import DeliveryPath
 from subagents.domain.run.run import HOLDS_SLOT, OVER, Run
 from subagents.domain.run.values import RunId, SessionKey
+from subagents.domain.schedules.schedule import Schedule, ScheduleId
 from subagents.engine.kernel import addresses, cascade
 from subagents.engine.kernel.lanes import Lanes
 from subagents.engine.kernel.worker_tokens import Issued
@@ -271,6 +272,12 @@ class Ledger:
         """Store an idempotency key with the run it made."""
         # Wakes nobody: the event beside it, in the same step, does. A key alone means nothing.
         self.batch.idempotency.append(key)
+
+    def put_schedule(self, schedule_id: ScheduleId, schedule: Schedule | None) -> None:
+        """A schedule is as it is now, or gone, with the next commit."""
+        self._require_usable()
+        self.batch.schedules[schedule_id] = schedule
+        self._has_work.set()
 
     def renew_lease(self, run: Run, cursor: int) -> None:
         """Extend this node's right to act for the run's attempt."""

@@ -38,6 +38,7 @@ from subagents.domain.run.spec import (
     PlanStep,
     Resolved,
     RunSpec,
+    ScheduledTime,
 )
 from subagents.domain.run.values import (
     RequestId,
@@ -252,6 +253,9 @@ class Spawner:
         again: Sequence[Run] = (),
         plan: PlanAsked | None = None,
         environments: Sequence[CallerEnvironment | None] = (),
+        scheduled: ScheduledTime | None = None,
+        on_stored: Callable[[Sequence[Run]], None] = lambda _: None,
+        is_trial: bool = False,
     ) -> tuple[Receipt, ...]:
         """Store all of these runs, or none, and return their receipts.
 
@@ -266,6 +270,10 @@ class Spawner:
             plan: They are the steps of this plan; None = of none.
             environments: For each spec the variables that an operator brings for its workers; kept
                 in files. A run that continues a session has those given to the run before besides.
+            scheduled: For which time of which schedule; None = for none.
+            on_stored: Called with the runs in the step that stores them: what it puts into the
+                ledger is durable with them.
+            is_trial: Store nothing, return (): only what would be refused now is.
 
         Raises:
             UsageError: A parameter; nothing was stored.
@@ -274,15 +282,7 @@ class Spawner:
             NotFound: An agent or dependency; nothing was stored.
             StoreUnavailable: The database cannot take new runs now; nothing was stored.
         """
-        if not specs:
-            raise UsageError("nothing to spawn")
-        if len(specs) > BATCH_RUNS_MAX:
-            raise UsageError(f"batch has {len(specs)} runs, at most {BATCH_RUNS_MAX}")
-        if not await self._probe.is_well("room", self._store.has_room):
-            raise StoreUnavailable(
-                "the disk of the database is almost full: no new runs are accepted",
-                hint="free disk space; runs that were accepted continue",
-            )
+        await self._require_room(len(specs))
         parent = self._parent(requester)
         inbox = parent.session.first_key if parent is not None else requester
 
@@ -355,6 +355,9 @@ class Spawner:
             )
             for draft in drafts
         ]
+        if is_trial:
+            await self._dependencies.look_again(drafts, found)
+            return ()
         if is_trusted:
             drafts = await self._environments.keep(drafts, environments)
         await self._dependencies.look_again(drafts, found)
@@ -367,8 +370,11 @@ class Spawner:
             parent = self._parent(requester)
             waits = [self._dependencies.waits(draft, found) for draft in drafts]
             self._count(parent, inbox, settings, is_operator=is_operator, waits=waits)
-            drafts = _under_shared_caps(_as_steps(drafts, again, plan), parent, again, plan)
+            drafts = _under_shared_caps(
+                _as_steps(drafts, again, plan, scheduled), parent, again, plan
+            )
             runs = self._store_all(drafts, found, parent=parent, requester=inbox, digests=digests)
+            on_stored(runs)
         except SubagentsError:
             session_chain.evict_runs(self._ledger, before)
             await self._environments.drop(drafts)
@@ -382,6 +388,17 @@ class Spawner:
             )
             for run in runs
         )
+
+    async def _require_room(self, number: int) -> None:
+        if not number:
+            raise UsageError("nothing to spawn")
+        if number > BATCH_RUNS_MAX:
+            raise UsageError(f"batch has {number} runs, at most {BATCH_RUNS_MAX}")
+        if not await self._probe.is_well("room", self._store.has_room):
+            raise StoreUnavailable(
+                "the disk of the database is almost full: no new runs are accepted",
+                hint="free disk space; runs that were accepted continue",
+            )
 
     async def _repeated(
         self,
@@ -763,7 +780,12 @@ def _check_retry(run: Run) -> None:
         )
 
 
-def _as_steps(drafts: Sequence[Draft], again: Sequence[Run], plan: PlanAsked | None) -> list[Draft]:
+def _as_steps(
+    drafts: Sequence[Draft],
+    again: Sequence[Run],
+    plan: PlanAsked | None,
+    scheduled: ScheduledTime | None,
+) -> list[Draft]:
     """Each as the step of the plan that it is, or that the run was which it repeats."""
     first = drafts[0].spawned.run_id
     found = []
@@ -771,7 +793,7 @@ def _as_steps(drafts: Sequence[Draft], again: Sequence[Run], plan: PlanAsked | N
         step = again[at].resolved.step if again else None
         if plan is not None:
             step = PlanStep(plan=first, position=at, name=plan.name)
-        resolved = replace(draft.spawned.resolved, step=step)
+        resolved = replace(draft.spawned.resolved, step=step, scheduled=scheduled)
         found.append(replace(draft, spawned=replace(draft.spawned, resolved=resolved)))
     return found
 

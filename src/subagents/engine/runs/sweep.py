@@ -61,8 +61,11 @@ class Sweep:
         settings: Settings,
         orphans: Orphans,
         environments: EnvironmentLog | None = None,
+        keeps: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self._ledger, self._store, self._off_loop, self._clock = kernel
+        self._keeps = keeps
+        """Whether variables are not those of a run, and in use."""
         self._queries = queries
         self._timers = timers
         self._mailbox = mailbox
@@ -146,6 +149,8 @@ class Sweep:
             return
 
         def is_known(run_id: RunId) -> bool:
+            if self._keeps(run_id):
+                return True
             try:
                 return self._store.run(run_id) is not None
             except CorruptState:

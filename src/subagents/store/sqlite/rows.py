@@ -27,6 +27,7 @@ from subagents.domain.run.values import (
     decoded,
     replace,
 )
+from subagents.domain.schedules.schedule import Schedule
 from subagents.ports import (
     FeedEntry,
     InboxRow,
@@ -58,6 +59,7 @@ _encode: Final = msgspec.json.Encoder().encode
 _pack: Final = msgspec.msgpack.Encoder().encode
 _runs: Final = msgspec.json.Decoder(Run)
 _origins: Final = msgspec.json.Decoder(Origin)
+_schedules: Final = msgspec.json.Decoder(Schedule)
 
 
 def origin_of(run: Run) -> bytes:
@@ -234,6 +236,21 @@ def lease_from(row: Row) -> Lease:
     )
 
 
+def schedule_put(schedule: Schedule) -> Row:
+    """Parameters of ``put_schedule``."""
+    return with_checksum(schedule.id, _encode(schedule))
+
+
+def schedule_from(row: Row) -> Schedule:
+    """The reverse of ``schedule_put``."""
+    schedule_id, state, written = row
+    verify(written, schedule_id, state)
+    found = decoded(_schedules, _bytes(state))
+    if found.id != schedule_id:
+        raise ValueError(f"it is the state of {found.id}")
+    return found
+
+
 def remembered_from(row: Row) -> RememberedKey:
     """The reverse of ``remembered_inserted``."""
     requester, key, run_id, at_ms, digest, written = row
@@ -311,6 +328,7 @@ EVENT: Final = Kind(feed_entry_from, lambda row: (f"{row[1]}/{row[2]}",), lambda
 APPLIED: Final = Kind(applied_from, lambda row: (str(row[1]),), lambda row: row[1])
 EFFECT: Final = Kind(effect_from, lambda row: (str(row[0]),), lambda row: row[0])
 LEASE: Final = Kind(lease_from, lambda row: (str(row[0]),), lambda row: row[0])
+SCHEDULE: Final = Kind(schedule_from, lambda row: (str(row[0]),), lambda row: row[0])
 MESSAGE: Final = Kind(inbox_row_from, lambda row: (str(row[1]),), lambda row: row[3])
 
 

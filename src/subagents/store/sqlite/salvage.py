@@ -27,7 +27,7 @@ from subagents.store.sqlite.pages import Pages, Row, Stored
 from subagents.store.sqlite.statements import statements
 from subagents.text import counted
 
-TABLES: Final = ("node", "run", "journal", "inbox", "outbox", "lease", "idempotency")
+TABLES: Final = ("node", "run", "journal", "inbox", "outbox", "lease", "idempotency", "schedule")
 STATES_SINCE: Final = 3
 """The schema in which a run's state got its present form."""
 _KINDS: Final = {int: "INTEGER", str: "TEXT", bytes: "BLOB"}
@@ -120,7 +120,8 @@ class _Table(NamedTuple):
 
 
 def _fill(connection: sqlite3.Connection, found: Iterable[Row], version: int) -> None:
-    tables = [_table(connection, name) for name in TABLES]
+    known = {name for (name,) in connection.execute(statements()["select_tables"])}
+    tables = [_table(connection, name) for name in TABLES if name in known]
     connection.execute("BEGIN")
     for row in found:
         table = next((each for each in tables if each.takes(row)), None)
@@ -215,6 +216,8 @@ class _Salvage:
             self._keep_if_sound(rows.EFFECT, row, "delete_effect", slice(3))
         for row in self._all("all_leases"):
             self._keep_if_sound(rows.LEASE, row, "release_lease", slice(1))
+        for row in self._all("all_schedules"):
+            self._keep_if_sound(rows.SCHEDULE, row, "remove_schedule", slice(1))
         for row in self._all("all_messages"):
             message = self._keep_if_sound(rows.MESSAGE, row, "drop_message", slice(1, 2))
             if message is not None:

@@ -24,6 +24,7 @@ from subagents.domain.run.events import encode_event
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import IDEMPOTENCY_WINDOW_MS
 from subagents.domain.run.values import MessageId, RunId, SessionKey
+from subagents.domain.schedules.schedule import Schedule
 from subagents.errors import AlreadyRunning, CorruptState, StoreUnavailable
 from subagents.ports import (
     Batch,
@@ -96,6 +97,7 @@ _WORK: Final[tuple[tuple[str, rows.Kind[object]], ...]] = (
 _RUNS: Final[tuple[tuple[str, rows.Kind[object]], ...]] = (
     ("all_runs", rows.RUN),
     ("all_messages", rows.MESSAGE),
+    ("all_schedules", rows.SCHEDULE),
 )
 
 _INDEX_ONLY: Final = re.compile(
@@ -464,6 +466,11 @@ class SqliteStore:
         if batch.idempotency:
             newest_ms = max(each.at_ms for each in batch.idempotency)
             connection.execute(sql["forget_idempotency"], (newest_ms - IDEMPOTENCY_WINDOW_MS,))
+        for schedule_id, schedule in batch.schedules.items():
+            if schedule is None:
+                connection.execute(sql["remove_schedule"], (schedule_id,))
+            else:
+                connection.execute(sql["put_schedule"], rows.schedule_put(schedule))
 
     def _erase(self, connection: sqlite3.Connection, batch: Batch) -> None:
         """Overwrite what the workers of these runs were told; see ``domain.lifecycle.erasure``."""
@@ -672,6 +679,11 @@ class SqliteStore:
                     made = RememberedKey(run.requester, key, run.id, at_ms, digest=None)
                     found.setdefault((run.requester, key), made)
         return [*found.values()]
+
+    def load_schedules(self) -> Sequence[Schedule]:
+        """See ``ports.Store.load_schedules``."""
+        found = self._read("load_schedules", rows.SCHEDULE)
+        return sorted(found, key=lambda each: (each.created_at_ms, each.id))
 
     def run(self, run_id: RunId) -> Run | None:
         """See ``ports.Store.run``."""

@@ -113,6 +113,17 @@ VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (requester, key) DO UPDATE SET run_id = excluded.run_id,
   created_at_ms = excluded.created_at_ms, digest = excluded.digest, checksum = excluded.checksum;
 
+-- name: put_schedule
+INSERT INTO schedule (schedule_id, state, checksum) VALUES (?, ?, ?)
+ON CONFLICT (schedule_id) DO UPDATE SET state = excluded.state, checksum = excluded.checksum;
+
+-- name: remove_schedule
+DELETE FROM schedule WHERE schedule_id = ?;
+
+-- name: load_schedules
+SELECT schedule_id, state, checksum FROM schedule
+WHERE schedule_id NOT IN (SELECT name FROM set_aside);
+
 -- name: load_open
 -- Ended children of an open run belong to it until it has told their results.
 SELECT * FROM run
@@ -272,6 +283,9 @@ SELECT run_id, seq, i, effect, checksum FROM outbox;
 
 -- name: all_leases
 SELECT run_id, attempt, owner, epoch, until_ms, cursor, checksum FROM lease;
+
+-- name: all_schedules
+SELECT schedule_id, state, checksum FROM schedule;
 
 -- name: all_messages
 SELECT number, message_id, session_key, run_id, kind, created_at_ms, text, consumed_at_ms,

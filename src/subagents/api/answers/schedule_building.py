@@ -1,0 +1,69 @@
+"""Schedules as answers."""
+
+from typing import Final
+
+from subagents.api.wire.run_answers import NextTime
+from subagents.api.wire.schedule_answers import ScheduledTimeRow, ScheduleRow
+from subagents.api.wire.wire_struct import iso_or_none
+from subagents.api.wire.words import as_word
+from subagents.domain.schedules.schedule import DueTime, Schedule
+from subagents.engine.schedules.due_times import in_words, next_due
+from subagents.engine.schedules.schedules import Schedules
+from subagents.text import iso, one_line
+
+TASK_CHARS_MAX: Final = 200
+NEXT_MAX: Final = 3
+
+
+def row(schedule: Schedule, schedules: Schedules) -> ScheduleRow:
+    """How a schedule stands.
+
+    Args:
+        schedule: A stored one.
+        schedules: Know which of its runs have not ended.
+    """
+    plan, first = schedule.plan, schedule.specs[0]
+    agents = {spec.agent_id for spec in schedule.specs}
+    return ScheduleRow(
+        schedule_id=schedule.id,
+        name=schedule.name,
+        when=schedule.when,
+        zone=schedule.zone,
+        words=in_words(schedule.when),
+        next_at=iso_or_none(next_due(schedule)),
+        paused_at=iso_or_none(schedule.paused_at_ms),
+        overlap=as_word(schedule.overlap),
+        missed=as_word(schedule.missed),
+        task=one_line(first.label or first.task if plan is None else plan.name, TASK_CHARS_MAX),
+        agent_id=(agents.pop() or schedule.default_agent) if len(agents) == 1 else None,
+        steps=None if plan is None else len(schedule.specs),
+        tag=schedule.tag,
+        cwd=schedule.cwd,
+        requester=schedule.requester,
+        created_at=iso_or_none(schedule.created_at_ms),
+        running=[*schedules.running(schedule)],
+        times=[_time(each) for each in schedule.times],
+    )
+
+
+def rows(schedules: Schedules) -> list[ScheduleRow]:
+    """All of them, oldest first."""
+    return [row(each, schedules) for each in schedules.all]
+
+
+def next_times(schedules: Schedules) -> list[NextTime]:
+    """The next things that schedules start, the first first."""
+    due = [(due_ms, each.name) for each in schedules.all if (due_ms := next_due(each)) is not None]
+    return [NextTime(name=name, next_at=iso(due_ms)) for due_ms, name in sorted(due)[:NEXT_MAX]]
+
+
+def _time(due: DueTime) -> ScheduledTimeRow:
+    return ScheduledTimeRow(
+        due_at=iso_or_none(due.due_ms),
+        decision=as_word(due.decision),
+        decided_at=iso_or_none(due.at_ms),
+        run_ids=[*due.run_ids],
+        text=due.text,
+        times=due.count,
+        by_hand=due.by_hand,
+    )

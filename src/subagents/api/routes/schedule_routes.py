@@ -1,0 +1,131 @@
+"""``/v1/schedules``: work that is started at its times. For operators: agents spawn runs."""
+
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from subagents.api.answers import schedule_building
+from subagents.api.calls.auth import Caller
+from subagents.api.calls.call import PLAN_BODY_BYTES_MAX, answer, body_of, path_part
+from subagents.api.calls.services import Services, services_of
+from subagents.api.routes.spawn_routes import cwd_of, environments_of, plan_budget
+from subagents.api.wire import requests as wire
+from subagents.api.wire.schedule_answers import SchedulePage, ScheduleStart
+from subagents.domain.schedules.schedule import (
+    Missed,
+    Overlap,
+    Schedule,
+    ScheduledPlan,
+    ScheduleId,
+)
+from subagents.errors import Forbidden
+
+
+async def add(request: Request) -> Response:
+    """POST /v1/schedules: start this work at these times, from now on."""
+    services, caller = _operator(request)
+    body = wire.parse_schedule(await body_of(request, bytes_max=PLAN_BODY_BYTES_MAX))
+    name = body.plan_name
+    wanted = Schedule(
+        id=ScheduleId(""),
+        name=body.name,
+        when=body.when,
+        zone=body.zone,
+        specs=body.specs,
+        cwd=cwd_of(body.cwd, body.specs),
+        requester=services.queries.inbox_of(caller.session),
+        created_at_ms=0,
+        decided_to_ms=0,
+        overlap=Overlap(body.overlap),
+        missed=Missed(body.missed),
+        plan=None if name is None else ScheduledPlan(name=name, budget=plan_budget(body.budget)),
+        default_agent=body.default_agent,
+    )
+    brought = environments_of(caller, body.environment, body.step_environments, len(body.specs))
+    config = services.load_config(wanted.cwd, {}, {})
+    with config.explaining():
+        stored = await services.engine.schedules.add(
+            wanted, brought if any(brought) else (), replaces=body.replace
+        )
+    return _answer(services, stored, status=201)
+
+
+async def list_schedules(request: Request) -> Response:
+    """GET /v1/schedules: all of them, oldest first."""
+    services, _ = _operator(request)
+    return answer(SchedulePage(schedules=schedule_building.rows(services.engine.schedules)))
+
+
+async def show(request: Request) -> Response:
+    """GET /v1/schedules/{sel}: by name or id, with what became of its newest times."""
+    services, _ = _operator(request)
+    return _answer(services, _named(services, request))
+
+
+async def remove(request: Request) -> Response:
+    """DELETE /v1/schedules/{sel}: it starts nothing more; its runs go on."""
+    services, _ = _operator(request)
+    gone = await services.engine.schedules.remove(_named(services, request).id)
+    return _answer(services, gone)
+
+
+async def pause(request: Request) -> Response:
+    """POST /v1/schedules/{sel}/pause: it starts nothing until it is resumed."""
+    services, _ = _operator(request)
+    paused = await services.engine.schedules.pause(_named(services, request).id)
+    return _answer(services, paused)
+
+
+async def resume(request: Request) -> Response:
+    """POST /v1/schedules/{sel}/resume: it goes on with the next time that is due."""
+    services, _ = _operator(request)
+    resumed = await services.engine.schedules.resume(_named(services, request).id)
+    return _answer(services, resumed)
+
+
+async def run_now(request: Request) -> Response:
+    """POST /v1/schedules/{sel}/run: start its work now, besides its times."""
+    services, _ = _operator(request)
+    receipts = await services.engine.schedules.run_now(_named(services, request).id)
+    step = receipts[0].run.resolved.step
+    found = ScheduleStart(
+        run_ids=[each.run.id for each in receipts], plan_id=None if step is None else step.plan
+    )
+    return answer(found, status=201)
+
+
+def _operator(request: Request) -> tuple[Services, Caller]:
+    """Who may use schedules.
+
+    Raises:
+        Forbidden: An agent calls.
+    """
+    caller = Caller.of(request)
+    if not caller.is_operator:
+        raise Forbidden(
+            "schedules are the operator's: an agent's work would go on after it",
+            guardrail="schedules",
+            hint="ask the user to run: subagents schedule add",
+        )
+    return services_of(request), caller
+
+
+def _named(services: Services, request: Request) -> Schedule:
+    return services.engine.schedules.find(path_part(request, "sel"))
+
+
+def _answer(services: Services, schedule: Schedule, *, status: int = 200) -> Response:
+    return answer(schedule_building.row(schedule, services.engine.schedules), status=status)
+
+
+ROUTES: Final = (
+    Route("/v1/schedules", add, methods=["POST"]),
+    Route("/v1/schedules", list_schedules, methods=["GET"]),
+    Route("/v1/schedules/{sel}", show, methods=["GET"]),
+    Route("/v1/schedules/{sel}", remove, methods=["DELETE"]),
+    Route("/v1/schedules/{sel}/pause", pause, methods=["POST"]),
+    Route("/v1/schedules/{sel}/resume", resume, methods=["POST"]),
+    Route("/v1/schedules/{sel}/run", run_now, methods=["POST"]),
+)

@@ -1,0 +1,353 @@
+"""``schedule add list show run-now pause resume remove``: work that is started at its times."""
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from cyclopts import Parameter
+
+from subagents.api.wire.schedule_answers import (
+    ScheduledTimeRow,
+    SchedulePage,
+    ScheduleRow,
+    ScheduleStart,
+)
+from subagents.api.wire.wire_struct import milliseconds_of, read
+from subagents.cli import output
+from subagents.cli.connection import caller_cwd, config_environment, connect
+from subagents.cli.flags import Json, Yes
+from subagents.cli.runs.environment_flags import Env, EnvFile, environment
+from subagents.cli.runs.run_commands import DEFAULT_AGENT
+from subagents.cli.runs.spawn_flags import SpawnFlags, to_spec
+from subagents.cli.show import render
+from subagents.client.client import Document, segment
+from subagents.errors import EXIT_OK, UsageError
+from subagents.text import duration
+
+LOCALTIME: Final = Path("/etc/localtime")
+ZONES: Final = "zoneinfo/"
+PLACE: Final = "/v1/schedules"
+NO_FLAGS: Final = SpawnFlags()
+
+Schedule = Annotated[str, Parameter(help="Its name or id.", metavar="SCHEDULE")]
+
+
+def add(
+    name: Annotated[str, Parameter(help="What to call it.", metavar="NAME")],
+    when: Annotated[
+        str,
+        Parameter(
+            help="Five fields of cron ('0 3 * * 1-5'), @hourly, @daily, @weekly, @monthly, or "
+            "'every 15m'.",
+            metavar="WHEN",
+        ),
+    ],
+    /,
+    *task: Annotated[
+        str,
+        Parameter(help="The task; after `--`, a command line.", metavar="TASK"),
+    ],
+    flags: Annotated[SpawnFlags, Parameter(name="*")] = NO_FLAGS,
+    plan: Annotated[
+        Path | None, Parameter(help="Start the runs of a plan file instead.", metavar="FILE")
+    ] = None,
+    zone: Annotated[
+        str | None,
+        Parameter(help="Time zone of WHEN, as Europe/Berlin. Default: this machine's."),
+    ] = None,
+    overlap: Annotated[
+        Literal["skip", "queue", "cancel", "allow"],
+        Parameter(
+            help="While its earlier runs have not ended: leave that time out, start after them, "
+            "cancel them first, or start beside them."
+        ),
+    ] = "skip",
+    missed: Annotated[
+        Literal["once", "skip"],
+        Parameter(help="For times missed while the machine was off: start once, or not at all."),
+    ] = "once",
+    replace: Annotated[
+        bool, Parameter(negative=(), help="Take the place of the schedule called NAME.")
+    ] = False,
+    env: Env = (),
+    env_file: EnvFile = (),
+    json: Json = False,
+) -> int:
+    """Start a task, or a plan, at its times, until the schedule is removed.
+
+    Takes the flags of `run`. Its runs have the tag `schedule:NAME`.
+
+    For example:
+
+        subagents schedule add nightly '0 3 * * *' 'make test' --retry 2 --verify report.xml
+
+        subagents schedule add sync 'every 15m' --overlap queue -- rsync -a src/ backup/
+
+        subagents schedule add weekly '@weekly' --plan audit.yaml --zone Europe/Berlin
+    """
+    body: Document = {
+        "name": name,
+        "when": when,
+        "zone": zone or local_zone(),
+        "overlap": overlap,
+        "missed": missed,
+        "replace": replace,
+        "cwd": caller_cwd(),
+        "defaultAgent": DEFAULT_AGENT,
+        **(_run(task, flags) if plan is None else _plan(plan, name, task, flags)),
+    }
+    if (brought := environment(env, env_file)).names:
+        body["environment"] = brought
+    if held := sorted(config_environment()):
+        output.note(
+            f"warning: {held[0]} holds for this shell, not for the schedule: its runs go by the "
+            "configuration files"
+        )
+    with connect(starts=True) as client:
+        answer = client.post(PLACE, body, timeout_s=30)
+    if json:
+        output.document(answer)
+        return EXIT_OK
+    found = read(answer, ScheduleRow)
+    output.line(found.schedule_id)
+    output.note(f"{found.name}: {_times(found)}; {_next(found, time.time() * 1000)}")
+    return EXIT_OK
+
+
+def _run(task: Sequence[str], flags: SpawnFlags) -> Document:
+    return {"specs": [to_spec(task, flags)]}
+
+
+def _plan(file: Path, name: str, task: Sequence[str], flags: SpawnFlags) -> Document:
+    from subagents.cli.runs.plan_file import read_plan  # noqa: PLC0415  only for this command
+
+    if task or flags != NO_FLAGS:
+        raise UsageError(
+            "--plan starts the runs of its file: give no task and no flags of a run besides",
+            details={"field": "--plan"},
+        )
+    planned = read_plan(file)
+    found: Document = {"specs": list(planned.specs), "planName": planned.name or name}
+    if planned.budget is not None:
+        found["budget"] = planned.budget
+    if planned.environments:
+        found["stepEnvironments"] = list(planned.environments)
+    return found
+
+
+def local_zone(localtime: Path = LOCALTIME) -> str:
+    """The IANA name of this machine's time zone; UTC where it says none."""
+    named = os.environ.get("TZ", "").lstrip(":")
+    if named and not named.startswith("/"):
+        return named
+    target = os.path.realpath(localtime)
+    return target.partition(ZONES)[2] or "UTC"
+
+
+def list_(*, json: Json = False) -> int:
+    """List schedules: when they are due next, and what became of the last time.
+
+    For example:
+
+        subagents schedule list
+
+        subagents schedule list --json
+    """
+    with connect() as client:
+        answer = client.get(PLACE)
+    if json:
+        output.document(answer)
+        return EXIT_OK
+    found = read(answer, SchedulePage).schedules
+    if not found:
+        output.note("No schedules. Add one: subagents schedule add NAME WHEN TASK")
+        return EXIT_OK
+    now_ms = time.time() * 1000
+    output.table(
+        ["schedule", "state", "when", "next", "last", "task"],
+        [
+            [
+                each.name,
+                _state(each),
+                each.when,
+                _next(each, now_ms),
+                _last(each, now_ms),
+                each.task,
+            ]
+            for each in found
+        ],
+        styles={1: 1},
+        cut=(5, 4),
+    )
+    return EXIT_OK
+
+
+def _state(found: ScheduleRow) -> str:
+    if found.paused_at is not None:
+        return "paused"
+    if found.running:
+        return "running"
+    return "error" if found.times and found.times[0].decision == "refused" else "waiting"
+
+
+def _times(found: ScheduleRow) -> str:
+    return f"{found.words} ({found.zone})" if found.words != found.when else found.when
+
+
+def _next(found: ScheduleRow, now_ms: float) -> str:
+    due_ms = milliseconds_of(found.next_at)
+    if due_ms is None:
+        return "paused" if found.paused_at is not None else "never"
+    return f"in {_brief(due_ms - now_ms)}"
+
+
+def _last(found: ScheduleRow, now_ms: float) -> str:
+    if not found.times:
+        return "-"
+    newest = found.times[0]
+    return f"{newest.decision} {_ago(newest, now_ms)}"
+
+
+def _ago(row: ScheduledTimeRow, now_ms: float) -> str:
+    at_ms = milliseconds_of(row.decided_at)
+    return "-" if at_ms is None else f"{_brief(now_ms - at_ms)} ago"
+
+
+def _brief(length_ms: float) -> str:
+    return duration(max(round(length_ms), 0)).split()[0]
+
+
+def show(schedule: Schedule, /, *, json: Json = False) -> int:
+    """Show a schedule, and what became of its newest times.
+
+    For example:
+
+        subagents schedule show nightly
+
+        subagents schedule show nightly --json
+    """
+    with connect() as client:
+        answer = client.get(f"{PLACE}/{segment(schedule)}")
+    _print(answer, json=json)
+    return EXIT_OK
+
+
+def _print(answer: Document, *, json: bool) -> None:
+    if json:
+        output.document(answer)
+        return
+    found, now_ms = read(answer, ScheduleRow), time.time() * 1000
+    state = _state(found)
+    output.styled_line(f" {found.name} ({found.schedule_id}): {state}", render.icon(state), state)
+    steps = "" if found.steps is None else f" ({found.steps} steps)"
+    for name, text in (
+        ("when", _times(found)),
+        ("next", f"{found.next_at or ''}  {_next(found, now_ms)}".strip()),
+        ("task", f"{found.task}{steps}"),
+        ("agent", found.agent_id or "as configured"),
+        ("in", found.cwd),
+        ("overlap", found.overlap),
+        ("missed", found.missed),
+        ("its runs", f"subagents list --tag {found.tag}"),
+    ):
+        output.hanging(f"  {name:<9}", text)
+    if found.times:
+        output.line()
+        output.table(
+            ["due", "decision", "ago", "runs", "why"],
+            [
+                [
+                    each.due_at or "-",
+                    each.decision + (" by hand" if each.by_hand else ""),
+                    _ago(each, now_ms),
+                    _started(each),
+                    each.text,
+                ]
+                for each in found.times
+            ],
+            cut=(4, 3),
+        )
+
+
+def _started(row: ScheduledTimeRow) -> str:
+    more = f" and {len(row.run_ids) - 1} more" if len(row.run_ids) > 1 else ""
+    return f"{row.run_ids[0]}{more}" if row.run_ids else "-"
+
+
+def run_now(schedule: Schedule, /, *, json: Json = False) -> int:
+    """Start the work of a schedule now, besides its times, and print the ids of its runs.
+
+    For example:
+
+        subagents schedule run-now nightly
+
+        subagents wait $(subagents schedule run-now nightly)
+    """
+    with connect(starts=True) as client:
+        answer = client.post(f"{PLACE}/{segment(schedule)}/run", timeout_s=30)
+    if json:
+        output.document(answer)
+        return EXIT_OK
+    found = read(answer, ScheduleStart)
+    for run_id in found.run_ids:
+        output.line(run_id)
+    return EXIT_OK
+
+
+def pause(schedule: Schedule, /, *, json: Json = False) -> int:
+    """Let a schedule start nothing until it is resumed; its runs go on.
+
+    For example:
+
+        subagents schedule pause nightly
+
+        subagents schedule pause nightly --json
+    """
+    return _posted(schedule, "pause", json=json)
+
+
+def resume(schedule: Schedule, /, *, json: Json = False) -> int:
+    """Let a paused schedule go on; what was due meanwhile is left out.
+
+    For example:
+
+        subagents schedule resume nightly
+
+        subagents schedule resume nightly --json
+    """
+    return _posted(schedule, "resume", json=json)
+
+
+def _posted(schedule: str, call: str, *, json: bool) -> int:
+    with connect(starts=True) as client:
+        answer = client.post(f"{PLACE}/{segment(schedule)}/{call}")
+    if json:
+        output.document(answer)
+    else:
+        found = read(answer, ScheduleRow)
+        output.note(f"{found.name}: {_next(found, time.time() * 1000)}")
+    return EXIT_OK
+
+
+def remove(schedule: Schedule, /, *, yes: Yes = False, json: Json = False) -> int:
+    """Remove a schedule; runs that it started go on.
+
+    For example:
+
+        subagents schedule remove nightly
+
+        subagents schedule remove nightly --yes
+    """
+    with connect(starts=True) as client:
+        found = read(client.get(f"{PLACE}/{segment(schedule)}"), ScheduleRow)
+        if not output.is_confirmed(f"Remove schedule {found.name} ({_times(found)})?", yes=yes):
+            output.note("Nothing was removed.")
+            return EXIT_OK
+        answer = client.delete(f"{PLACE}/{segment(found.schedule_id)}")
+    if json:
+        output.document(answer)
+    else:
+        output.note(f"{found.name} was removed.")
+    return EXIT_OK

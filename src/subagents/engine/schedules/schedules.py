@@ -1,0 +1,499 @@
+"""Starts the work of schedules at their times.
+
+What became of a time is stored in the commit of the runs that it started. So a crash before that
+commit leaves the time undecided, to be decided after the restart, and one after it leaves nothing
+to do: every time is decided exactly once.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
+from typing import Final
+
+from subagents.config.settings import Settings
+from subagents.domain.run.caller_environment import CallerEnvironment
+from subagents.domain.run.run import Run
+from subagents.domain.run.spec import Mode, OnDependencyFailure, RunSpec, ScheduledTime
+from subagents.domain.run.values import RunId, announcement_id, replace
+from subagents.domain.schedules import schedule as schedules
+from subagents.domain.schedules.schedule import (
+    NAME_CHARS_MAX,
+    SCHEDULES_MAX,
+    Decision,
+    DueTime,
+    Missed,
+    Overlap,
+    Schedule,
+    ScheduleId,
+)
+from subagents.engine.kernel.kernel import Kernel
+from subagents.engine.kernel.tasks import wait_at_most
+from subagents.engine.messages.mailbox import Mailbox
+from subagents.engine.runs.control import Control
+from subagents.engine.runs.dependencies import asked_dependencies
+from subagents.engine.runs.queries import Queries
+from subagents.engine.runs.spawn import PlanAsked, Receipt, Spawner
+from subagents.engine.schedules.due_times import check_when, next_due, passed
+from subagents.errors import Conflict, NotFound, StoreUnavailable, SubagentsError, UsageError
+from subagents.ports import Batch, EnvironmentLog, Ids
+from subagents.text import counted, one_line
+
+log = logging.getLogger(__name__)
+
+LATE_MS: Final = 60_000
+"""A time that is further in the past was missed: nothing could be started then."""
+AGAIN_MS: Final = 60_000
+"""After the store could take no new runs."""
+TEXT_CHARS_MAX: Final = 500
+ID_MARK: Final = "s-"
+
+SettingsOf = Callable[[str], Awaitable[Settings]]
+"""The configuration that is effective in a directory now.
+
+Raises:
+    ConfigError: It is wrong.
+"""
+
+
+class Schedules:
+    """All schedules of this node, and the task that starts what is due."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        *,
+        ids: Ids,
+        queries: Queries,
+        spawner: Spawner,
+        control: Control,
+        mailbox: Mailbox,
+        settings_of: SettingsOf,
+        environments: EnvironmentLog | None,
+    ) -> None:
+        self._ledger, self._store, self._off_loop, self._clock = kernel
+        self._ids = ids
+        self._queries = queries
+        self._spawner = spawner
+        self._control = control
+        self._mailbox = mailbox
+        self._settings_of = settings_of
+        self._environments = environments
+        self._live: dict[ScheduleId, Schedule] = {}
+        """As they are with the next commit."""
+        self._published: dict[ScheduleId, Schedule] = {}
+        self._due: dict[ScheduleId, int | None] = {}
+        self._not_before: dict[ScheduleId, int] = {}
+        self._changed = asyncio.Event()
+
+    async def load(self) -> None:
+        """Forget everything in memory and read the schedules from the store."""
+        found = await self._off_loop(self._store.load_schedules)
+        self._live = {each.id: each for each in found}
+        self._published = dict(self._live)
+        self._due = {each.id: next_due(each) for each in found}
+        self._not_before = {}
+
+    def on_commit(self, batch: Batch) -> None:
+        for schedule_id, schedule in batch.schedules.items():
+            if schedule is None:
+                self._published.pop(schedule_id, None)
+            else:
+                self._published[schedule_id] = schedule
+
+    def clock_stepped(self, _by_ms: int) -> None:
+        """The machine's clock was set, or it slept: other times may be due now."""
+        self._changed.set()
+
+    # -- looking -----------------------------------------------------------------------------
+
+    @property
+    def all(self) -> tuple[Schedule, ...]:
+        """Oldest first."""
+        return tuple(self._published.values())
+
+    def find(self, selector: str) -> Schedule:
+        """One by its name or id.
+
+        Raises:
+            NotFound: There is none.
+        """
+        for each in self._published.values():
+            if selector in {each.name, each.id}:
+                return each
+        raise NotFound(f'no schedule "{selector}"', hint="see: subagents schedule list")
+
+    def running(self, schedule: Schedule) -> tuple[RunId, ...]:
+        """Its runs that have not ended."""
+        ids = (run_id for each in reversed(schedule.times) for run_id in each.run_ids)
+        return tuple(run_id for run_id in ids if self._is_open(run_id))
+
+    def keeps(self, name: str) -> bool:
+        """Whether variables kept under this name are those of a schedule."""
+        return ScheduleId(name.partition(".")[0]) in self._live
+
+    # -- changing ----------------------------------------------------------------------------
+
+    async def add(
+        self,
+        wanted: Schedule,
+        environments: Sequence[CallerEnvironment | None] = (),
+        *,
+        replaces: bool = False,
+    ) -> Schedule:
+        """Store a schedule, after all that a spawn of its work now would be refused for.
+
+        Args:
+            wanted: With any id and times; both are set here.
+            environments: For each spec the variables brought for its worker; () = none.
+            replaces: Take the place of the one of the same name, if there is one.
+
+        Raises:
+            Conflict: There is one of that name.
+            UsageError: It says no times, or starts what no schedule can start.
+            SubagentsError: As ``Spawner.spawn_batch`` would refuse the work now.
+        """
+        check_when(wanted.when, wanted.zone)
+        _check(wanted)
+        self._replaced(wanted.name, replaces=replaces)
+        now = self._clock.now_ms()
+        schedule = replace(
+            wanted,
+            id=ScheduleId(ID_MARK + self._ids.run_id().partition("-")[2]),
+            created_at_ms=now,
+            decided_to_ms=now,
+            has_environment=any(each is not None for each in environments),
+        )
+        await self._spawn(schedule, schedule.specs, environments, is_trial=True)
+        await self._keep(schedule, environments)
+        try:
+            replaced = self._replaced(schedule.name, replaces=replaces)
+        except Conflict:
+            await self._forget(schedule)
+            raise
+        if replaced is not None:
+            self._put(replaced.id, None)
+        self._put(schedule.id, schedule)
+        await self._ledger.committed()
+        if replaced is not None:
+            await self._forget(replaced)
+        return schedule
+
+    def _replaced(self, name: str, *, replaces: bool) -> Schedule | None:
+        """The schedule whose place a new one of this name takes.
+
+        Raises:
+            Conflict: It may not, or there are too many.
+        """
+        same = next((each for each in self._live.values() if each.name == name), None)
+        if same is not None and not replaces:
+            raise Conflict(
+                f'there is a schedule "{name}" already ({same.id})',
+                hint="--replace puts this one in its place; its runs go on",
+            )
+        if same is None and len(self._live) >= SCHEDULES_MAX:
+            raise Conflict(f"there are {SCHEDULES_MAX} schedules already: remove one")
+        return same
+
+    async def remove(self, schedule_id: ScheduleId) -> Schedule:
+        """Remove it; runs that it started go on."""
+        schedule = self._known(schedule_id)
+        self._put(schedule_id, None)
+        await self._ledger.committed()
+        await self._forget(schedule)
+        return schedule
+
+    async def pause(self, schedule_id: ScheduleId) -> Schedule:
+        """Let it start nothing until it is resumed; its runs go on."""
+        return await self._change(schedule_id, schedules.paused)
+
+    async def resume(self, schedule_id: ScheduleId) -> Schedule:
+        """Let it go on with the next time that is due; what was due meanwhile is left out."""
+        return await self._change(schedule_id, schedules.resumed)
+
+    async def run_now(self, schedule_id: ScheduleId) -> tuple[Receipt, ...]:
+        """Start its work now, besides its times; also while it is paused.
+
+        Raises:
+            Conflict: Its overlap is ``skip``, and runs of an earlier time have not ended.
+            SubagentsError: As ``Spawner.spawn_batch`` raises it.
+        """
+        schedule, now = self._known(schedule_id), self._clock.now_ms()
+        due = DueTime(due_ms=now, decision=Decision.STARTED, at_ms=now, by_hand=True)
+        found = await self._started(schedule, due)
+        if isinstance(found, str):
+            raise Conflict(
+                f'schedule "{schedule.name}": {found}',
+                hint=f"wait for it, or add the schedule with another overlap than"
+                f" {schedule.overlap}",
+            )
+        return found
+
+    async def _change(
+        self, schedule_id: ScheduleId, change: Callable[[Schedule, int], Schedule]
+    ) -> Schedule:
+        schedule = self._known(schedule_id)
+        changed = change(schedule, self._clock.now_ms())
+        if changed is not schedule:
+            self._put(schedule_id, changed)
+            await self._ledger.committed()
+        return changed
+
+    def _known(self, schedule_id: ScheduleId) -> Schedule:
+        schedule = self._live.get(schedule_id)
+        if schedule is None:
+            raise NotFound(f"schedule {schedule_id} was removed")
+        return schedule
+
+    def _put(self, schedule_id: ScheduleId, schedule: Schedule | None) -> None:
+        self._ledger.put_schedule(schedule_id, schedule)
+        self._not_before.pop(schedule_id, None)
+        if schedule is None:
+            self._live.pop(schedule_id, None)
+            self._due.pop(schedule_id, None)
+        else:
+            self._live[schedule_id] = schedule
+            self._due[schedule_id] = next_due(schedule)
+        self._changed.set()
+
+    # -- the variables for their workers -------------------------------------------------------
+
+    async def _keep(
+        self, schedule: Schedule, environments: Sequence[CallerEnvironment | None]
+    ) -> None:
+        if not schedule.has_environment:
+            return
+        if self._environments is None:
+            raise UsageError("variables for workers cannot be kept here: leave out environment")
+        for at, each in enumerate(environments):
+            brought = each if each is not None else CallerEnvironment()
+            try:
+                keep = partial(self._environments.keep, [_kept_as(schedule, at)], brought)
+                await self._off_loop(keep)
+            except OSError as error:
+                await self._forget(schedule)
+                raise StoreUnavailable(
+                    f"the variables for its workers cannot be kept: {error}; nothing was stored"
+                ) from error
+
+    async def _brought(self, schedule: Schedule) -> list[CallerEnvironment | None]:
+        if not schedule.has_environment or self._environments is None:
+            return []
+        read = self._environments.read
+        try:
+            return [
+                await self._off_loop(partial(read, _kept_as(schedule, at)))
+                for at in range(len(schedule.specs))
+            ]
+        except OSError as error:
+            raise Conflict(
+                f"the variables that were given with it cannot be read: {error}",
+                hint="add it again, with its variables and --replace",
+            ) from error
+
+    async def _forget(self, schedule: Schedule) -> None:
+        if schedule.has_environment and self._environments is not None:
+            for at in range(len(schedule.specs)):
+                await self._off_loop(partial(self._environments.forget, _kept_as(schedule, at)))
+
+    # -- what is due ---------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Start what is due until cancelled."""
+        while True:
+            await self.start_due()
+            self._changed.clear()
+            due = self._next_ms()
+            if due is None:
+                await self._changed.wait()
+            else:
+                wait_ms = max(due - self._clock.now_ms(), 1)
+                await wait_at_most(self._clock, wait_ms / 1000, self._changed)
+
+    def _next_ms(self) -> int | None:
+        return min(
+            (
+                max(due, self._not_before.get(schedule_id, due))
+                for schedule_id, due in self._due.items()
+                if due is not None
+            ),
+            default=None,
+        )
+
+    async def start_due(self) -> None:
+        """Decide every time that has passed."""
+        now = self._clock.now_ms()
+        for schedule in tuple(self._live.values()):
+            due = self._due.get(schedule.id)
+            if due is None or max(due, self._not_before.get(schedule.id, due)) > now:
+                continue
+            times = passed(schedule, now)
+            if times is not None:
+                await self._decide(schedule, times.newest_ms, times.number)
+
+    async def _decide(self, schedule: Schedule, due_ms: int, count: int) -> None:
+        now = self._clock.now_ms()
+        due = DueTime(due_ms=due_ms, decision=Decision.STARTED, at_ms=now, count=count)
+        is_late = now - due_ms > LATE_MS
+        if is_late and schedule.missed is Missed.SKIP:
+            text = f"{counted(count, 'time')} missed: nothing could be started then"
+            log.warning("schedule %s: %s", schedule.name, text)
+            self._note(replace(due, decision=Decision.MISSED, text=text), schedule.id)
+            return
+        if is_late or count > 1:
+            missed = count if is_late else count - 1
+            due = replace(due, text=f"makes up for {counted(missed, 'missed time')}")
+        try:
+            found = await self._started(schedule, due)
+        except StoreUnavailable as error:
+            # Nothing was stored, this time's decision neither: it is still due.
+            log.warning("schedule %s cannot start its work yet: %s", schedule.name, error)
+            self._not_before[schedule.id] = now + AGAIN_MS
+        except SubagentsError as error:
+            text = error.message if error.hint is None else f"{error.message}; {error.hint}"
+            self._refuse(schedule, due, text)
+        except Exception as error:
+            # One of them must not keep the others from starting.
+            log.exception("schedule %s", schedule.name)
+            self._refuse(schedule, due, repr(error))
+        else:
+            if isinstance(found, str):
+                self._note(replace(due, decision=Decision.SKIPPED, text=found), schedule.id)
+
+    def _refuse(self, schedule: Schedule, due: DueTime, why: str) -> None:
+        text = one_line(why, TEXT_CHARS_MAX)
+        log.warning("schedule %s: its work was refused: %s", schedule.name, text)
+        self._note(replace(due, decision=Decision.REFUSED, text=text), schedule.id)
+
+    def _note(self, due: DueTime, schedule_id: ScheduleId) -> None:
+        """The decision is durable with the next commit, unless the schedule is gone."""
+        schedule = self._live.get(schedule_id)
+        if schedule is not None:
+            self._put(schedule_id, schedules.decided(schedule, due))
+
+    async def _started(self, schedule: Schedule, due: DueTime) -> tuple[Receipt, ...] | str:
+        """Start its work for a time; a text says why nothing was started.
+
+        Raises:
+            SubagentsError: The spawn was refused; nothing was stored.
+        """
+        running = self.running(schedule)
+        after: Sequence[RunId] = ()
+        if running and schedule.overlap is Overlap.SKIP:
+            return f"{_runs(running)} had not ended"
+        if running and schedule.overlap is Overlap.QUEUE:
+            if sum(bool({*each.run_ids} & {*running}) for each in schedule.times) > 1:
+                return f"{_runs(running)} had not ended, and one time waits already"
+            after = running
+        elif running and schedule.overlap is Overlap.CANCEL:
+            for run_id in running:
+                reason = f"schedule {schedule.name} is due again"
+                await self._control.cancel(run_id, by=schedule.requester, reason=reason)
+            after = [run_id for run_id in running if self._is_open(run_id)]
+            due = replace(
+                due, text="; ".join(filter(None, (due.text, f"cancelled {_runs(running)}")))
+            )
+        receipts = await self._spawn(
+            schedule,
+            [_for_time(spec, schedule, after) for spec in schedule.specs],
+            await self._brought(schedule),
+            due=due,
+        )
+        await self._outdate(schedule)
+        return receipts
+
+    def _is_open(self, run_id: RunId) -> bool:
+        run = self._ledger.published.get(run_id)
+        return run is not None and not run.is_settled
+
+    async def _spawn(
+        self,
+        schedule: Schedule,
+        specs: Sequence[RunSpec],
+        environments: Sequence[CallerEnvironment | None],
+        *,
+        due: DueTime | None = None,
+        is_trial: bool = False,
+    ) -> tuple[Receipt, ...]:
+        settings = await self._settings_of(schedule.cwd)
+        if schedule.default_agent is not None and settings.defaults.agent is None:
+            specs = [
+                replace(each, agent_id=each.agent_id or schedule.default_agent) for each in specs
+            ]
+        plan, time = schedule.plan, None
+        if due is not None:
+            time = ScheduledTime(
+                schedule=schedule.id, name=schedule.name, due_ms=due.due_ms, by_hand=due.by_hand
+            )
+
+        def stored(runs: Iterable[Run]) -> None:
+            if due is not None:
+                self._note(replace(due, run_ids=tuple(run.id for run in runs)), schedule.id)
+
+        return await self._spawner.spawn_batch(
+            specs,
+            requester=schedule.requester,
+            settings=settings,
+            cwd=schedule.cwd,
+            plan=None if plan is None else PlanAsked(name=plan.name, budget=plan.budget),
+            environments=environments,
+            scheduled=time,
+            on_stored=stored,
+            is_trial=is_trial,
+        )
+
+    async def _outdate(self, before: Schedule) -> None:
+        """Mark good results of the time before as read: nobody wants to read a hundred of them.
+
+        What did not end ok stays unread until somebody reads it.
+        """
+        for run_id in before.last_runs:
+            try:
+                run = await self._queries.run(run_id)
+                if run.outcome is not None and run.outcome.is_ok:
+                    await self._mailbox.acknowledge(
+                        [announcement_id(run_id)], reader=f"schedule {before.name}, due again"
+                    )
+            except (NotFound, StoreUnavailable) as error:
+                log.info("the result of %s stays unread: %s", run_id, error)
+
+
+def _kept_as(schedule: Schedule, at: int) -> RunId:
+    return RunId(f"{schedule.id}.{at}")
+
+
+def _runs(run_ids: Sequence[RunId]) -> str:
+    return " ".join(run_ids[:3]) + (f" and {len(run_ids) - 3} more" if len(run_ids) > 3 else "")
+
+
+def _for_time(spec: RunSpec, schedule: Schedule, after: Sequence[RunId]) -> RunSpec:
+    """What is started: findable by its schedule, and after what has not ended."""
+    tagged = spec if schedule.tag in spec.tags else replace(spec, tags=(*spec.tags, schedule.tag))
+    if not after or asked_dependencies(spec):
+        return tagged
+    return replace(tagged, depends_on=tuple(after), on_dependency_failure=OnDependencyFailure.RUN)
+
+
+def _check(schedule: Schedule) -> None:
+    """Refuse what could not be started time after time."""
+    if not schedule.name.strip() or len(schedule.name) > NAME_CHARS_MAX:
+        raise UsageError(
+            f"name must have 1 to {NAME_CHARS_MAX} characters", details={"field": "name"}
+        )
+    if schedule.name.startswith(ID_MARK):
+        raise UsageError(f'name must not begin with "{ID_MARK}"', details={"field": "name"})
+    for spec in schedule.specs:
+        for field, is_given, why in (
+            ("idempotencyKey", spec.idempotency_key is not None, "each time is started once"),
+            ("continues", spec.continues is not None, "a session is continued once"),
+            ("mode", spec.mode is Mode.SESSION, "a session does not end by itself"),
+        ):
+            if is_given:
+                raise UsageError(f"{field} is not for schedules: {why}", details={"field": field})
+    alone = schedule.plan is None and bool(asked_dependencies(schedule.specs[0]))
+    if alone and schedule.overlap in {Overlap.QUEUE, Overlap.CANCEL}:
+        raise UsageError(
+            f"overlap {schedule.overlap} starts a run after its predecessor: dependsOn and"
+            " chainAfter are not for it",
+            details={"field": "overlap"},
+        )
