@@ -52,6 +52,8 @@ NAMED_IN_THE_SPEC += [
     "plan schema",
     "map",
 ]
+NAMED_IN_THE_SPEC += [f"schedule {each}" for each in ("add", "list", "show", "run-now")]
+NAMED_IN_THE_SPEC += [f"schedule {each}" for each in ("pause", "resume", "remove")]
 NAMED_IN_THE_SPEC += [
     "stats",
     "export",

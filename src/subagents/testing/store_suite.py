@@ -30,6 +30,7 @@ from subagents.domain.run.values import (
     announcement_id,
     replace,
 )
+from subagents.domain.schedules.schedule import Schedule, ScheduleId
 from subagents.errors import AlreadyRunning, StoreUnavailable
 from subagents.ports import (
     Batch,
@@ -100,6 +101,21 @@ def entry(
     return JournalEntry(run_id=run.id, seq=seq, at_ms=happened.at_ms, event=happened, key=key)
 
 
+def a_schedule(name: str, created_at_ms: int) -> Schedule:
+    """One that nothing was decided about."""
+    return Schedule(
+        id=ScheduleId(name),
+        name=name,
+        when="@daily",
+        zone="UTC",
+        specs=(RunSpec(task="count the files", tags=("nightly",)),),
+        cwd="/",
+        requester=ME,
+        created_at_ms=created_at_ms,
+        decided_to_ms=created_at_ms,
+    )
+
+
 def spawned(*runs: Run) -> Batch:
     """A batch that creates these runs, each with its first journal entry."""
     return Batch(
@@ -166,6 +182,26 @@ def a_commit_is_read_back_as_it_was_written(place: StorePlace) -> None:
             wanted=sorted([kept, before_digests]),
         )
         expect("keys that are over", found=list(store.load_idempotency(NOW_MS)), wanted=[])
+
+
+@SUITE.behaviour("store:schedules")
+def schedules_change_with_the_runs_of_their_batch(place: StorePlace) -> None:
+    run, first, second = a_run(1), a_schedule("s-1", 1), a_schedule("s-2", 2)
+    with closing(opened(place)) as store:
+        store.commit(Batch(schedules={second.id: second, first.id: first}))
+        expect("oldest first", found=list(store.load_schedules()), wanted=[first, second])
+        batch = spawned(run)
+        batch.schedules[first.id] = later = replace(first, decided_to_ms=NOW_MS)
+        batch.schedules[second.id] = None
+        bad = spawned(run)
+        bad.schedules = dict(batch.schedules)
+        bad.journal.append(entry(run, seq=1))  # the number is taken
+        expect_error("a broken batch", StoreUnavailable, lambda: store.commit(bad))
+        expect("as they were", found=list(store.load_schedules()), wanted=[first, second])
+        store.commit(batch)
+    with closing(opened(place, "two")) as store:
+        expect("what is left", found=list(store.load_schedules()), wanted=[later])
+        expect("with the run", found=store.run(run.id), wanted=run)
 
 
 @SUITE.behaviour("store:durable")

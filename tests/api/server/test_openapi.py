@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +91,17 @@ def test_every_answer_has_the_fields_that_are_described_and_no_others(tmp_path: 
     asyncio.run(scenario())
 
 
+async def schedules(home: Home, ok: Callable[..., Awaitable[Document]], spec: object) -> None:
+    """Every call about schedules."""
+    body = {"name": "s", "when": "@daily", "specs": [spec], "cwd": home.cwd}
+    await ok("POST", "/v1/schedules", body)
+    await ok("GET", "/v1/schedules")
+    started = await ok("POST", "/v1/schedules/s/run")
+    await home.wait(*started["runIds"])
+    for method, path in (("GET", ""), ("POST", "/pause"), ("POST", "/resume"), ("DELETE", "")):
+        await ok(method, f"/v1/schedules/s{path}")
+
+
 async def everything(home: Home) -> set[tuple[str, str]]:
     """Call every operation that answers JSON and lets the daemon live."""
     called: set[tuple[str, str]] = set()
@@ -114,6 +125,7 @@ async def everything(home: Home) -> set[tuple[str, str]]:
     await ok("GET", "/v1/plans")
     for method, path in (("GET", ""), ("POST", "/retry"), ("POST", "/cancel")):
         await ok(method, f"/v1/plans/{made['planId']}{path}")
+    await schedules(home, ok, plan[0])
     me, base = home.worker(run), f"/v1/runs/{run}"
     await ok("POST", f"{base}/progress", {"phase": "p", "metrics": {"n": 1.5, "s": "x"}}, me)
     await ok("POST", f"{base}/progress", {"phase": "too soon"}, me)

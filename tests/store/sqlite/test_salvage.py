@@ -17,9 +17,11 @@ from subagents.domain.run.outcome import Reason, Status
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId, announcement_id
 from subagents.engine.runs.repairs import Repair
-from subagents.ports import RunFilter
+from subagents.ports import Batch, RunFilter
 from subagents.store.sqlite.pages import PAGE_BYTES
+from subagents.store.sqlite.salvage import salvage
 from subagents.store.sqlite.sqlite_store import SqliteStore
+from subagents.testing.store_suite import a_schedule
 from subagents.wiring import rebuild_database
 
 EVERY = RunFilter(limit=1_000, archived=True)
@@ -272,6 +274,28 @@ def test_the_keys_of_idempotent_spawns_come_from_the_runs(
 
     keys = {(run.spec.idempotency_key, run.id) for run in was.runs.values()}
     assert found == {each for each in keys if each[0] is not None}
+
+
+@pytest.mark.requirement("store:salvage", "schedule:once")
+def test_schedules_are_kept_but_for_those_that_are_damaged(tmp_path: Path) -> None:
+    database, new = tmp_path / "was.db", tmp_path / "new.db"
+    kept, damaged = a_schedule("s-1", 1), a_schedule("s-2", 2)
+    with closing(SqliteStore(database, synchronous="OFF")) as store:
+        store.open("test")
+        store.commit(Batch(schedules={kept.id: kept, damaged.id: damaged}))
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("UPDATE schedule SET checksum = 1 WHERE schedule_id = 's-2'")
+        connection.commit()
+    with closing(SqliteStore(database, synchronous="OFF")) as store:
+        store.open("test")
+        assert list(store.load_schedules()) == [kept]
+        assert [each.name for each in store.set_aside()] == ["s-2"]
+
+    salvage(database, new, ())
+
+    with closing(SqliteStore(new, synchronous="OFF")) as store:
+        store.open("test")
+        assert list(store.load_schedules()) == [kept]
 
 
 @pytest.mark.requirement("store:salvage", "store:salvage:log")

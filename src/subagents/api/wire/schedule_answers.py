@@ -68,6 +68,7 @@ class SchedulePage(WireStruct, frozen=True, kw_only=True):
     """All schedules, oldest first."""
 
     schedules: list[ScheduleRow] = []
+    """Each with what became of its newest times."""
 
 
 class ScheduleStart(WireStruct, frozen=True, kw_only=True):

@@ -1,6 +1,7 @@
 """``schedule add list show run-now pause resume remove``: work that is started at its times."""
 
 import os
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ from subagents.cli.flags import Json, Yes
 from subagents.cli.runs.environment_flags import Env, EnvFile, environment
 from subagents.cli.runs.run_commands import DEFAULT_AGENT
 from subagents.cli.runs.spawn_flags import SpawnFlags, to_spec
+from subagents.cli.setup.service_commands import unit_file
 from subagents.cli.show import render
 from subagents.client.client import Document, segment
 from subagents.errors import EXIT_OK, UsageError
@@ -113,6 +115,10 @@ def add(
     found = read(answer, ScheduleRow)
     output.line(found.schedule_id)
     output.note(f"{found.name}: {_times(found)}; {_next(found, time.time() * 1000)}")
+    if sys.platform == "linux" and not unit_file().exists():
+        output.note(
+            "  to start its work after a restart of this machine, too: subagents service install"
+        )
     return EXIT_OK
 
 

@@ -196,8 +196,13 @@ def _text(file: Path) -> str:
 
 def _document(file: Path) -> dict[str, object]:
     """A JSON5 file; plain JSON is one."""
-    import json5  # noqa: PLC0415  only for this command
-
+    try:
+        import json5  # noqa: PLC0415  an extra, only for this command
+    except ImportError as error:
+        raise UsageError(
+            "reading an openclaw.json needs json5, which is not installed",
+            hint="pip install 'subagents[openclaw]'",
+        ) from error
     try:
         found = json5.loads(_text(file))
     except ValueError as error:

@@ -39,7 +39,7 @@ def install(
         subagents service install
     """
     text = unit_text()
-    file = _unit_file()
+    file = unit_file()
     if dry_run:
         output.document({"file": str(file), "unit": text}) if json else output.data(text)
         return EXIT_OK
@@ -68,7 +68,7 @@ def uninstall(*, json: Json = False) -> int:
 
         subagents service uninstall --json
     """
-    file = _unit_file()
+    file = unit_file()
     was_there = file.exists()
     if was_there:
         _require_systemd()
@@ -129,7 +129,7 @@ def _exec_word(text: str) -> str:
     return plain if shlex.quote(text) == text else f'"{_quoted(text)}"'
 
 
-def _unit_file() -> Path:
+def unit_file() -> Path:
     base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
     return Path(base) / "systemd" / "user" / UNIT_NAME
 

@@ -1,0 +1,63 @@
+"""``schedule``: work that a real daemon starts at its times."""
+
+from pathlib import Path
+
+import pytest
+from tests.cli.cli_home import Home
+
+from subagents.cli.schedules.schedule_commands import local_zone
+
+
+@pytest.mark.requirement("cli:schedule", "schedule:environment")
+def test_a_task_is_scheduled_seen_started_and_removed(shared: Home) -> None:
+    added = shared.ok(
+        *("schedule", "add", "greet", "0 3 * * 1-5", "echo hello $WHO"),
+        *("--zone", "Europe/Berlin", "--env", "WHO=you", "--label", "greeting"),
+    )
+    assert added.out.startswith("s-")
+    assert "greet: At 03:00 on Monday through Friday (Europe/Berlin); in " in added.err
+    assert "greet in " in shared.ok("list").err
+    row = next(each for each in shared.ok("schedule", "list").out.splitlines() if "greet" in each)
+    assert row.split()[:7] == ["greet", "waiting", "0", "3", "*", "*", "1-5"]
+
+    run_id = shared.ok("schedule", "run-now", "greet").out.strip()
+    assert "hello you" in shared.ok("wait", run_id).out
+    shown = shared.ok("schedule", "show", "greet").out
+    assert "greet (s-" in shown.splitlines()[0]
+    assert "subagents list --tag schedule:greet" in shown
+    assert run_id in shown
+    assert run_id in shared.ok("list", "--tag", "schedule:greet").out
+    assert "greet: paused" in shared.ok("schedule", "pause", "greet").err
+    assert "paused" in shared.ok("schedule", "list").out
+    assert "greet: in " in shared.ok("schedule", "resume", "greet").err
+
+    assert shared.cli("schedule", "remove", "greet").code == 2
+    assert "was removed" in shared.ok("schedule", "remove", "greet", "--yes").err
+    gone = shared.cli("schedule", "show", "greet")
+    assert (gone.code, "schedule list" in gone.err) == (3, True)
+
+
+@pytest.mark.requirement("cli:schedule", "schedule:plan")
+def test_a_plan_file_is_scheduled(shared: Home) -> None:
+    file = shared.work / "checks.yaml"
+    file.write_text("runs:\n- {label: c1, task: echo one}\n- {label: c2, task: echo two}\n")
+    shared.ok("schedule", "add", "weekly", "@weekly", "--plan", str(file))
+    found = shared.ok("schedule", "show", "weekly", "--json").json
+    assert (found["steps"], found["task"]) == (2, "checks")
+    started = shared.ok("schedule", "run-now", "weekly").out.split()
+    assert len(started) == 2
+    assert shared.ok("wait", *started).code == 0
+    both = shared.cli("schedule", "add", "x", "@daily", "true", "--plan", str(file))
+    assert (both.code, "give no task" in both.err) == (2, True)
+    shared.ok("schedule", "remove", "weekly", "--yes")
+
+
+@pytest.mark.requirement("cli:schedule", "schedule:zone")
+def test_a_machine_says_its_time_zone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    link = tmp_path / "localtime"
+    link.symlink_to("/usr/share/zoneinfo/Europe/Berlin")
+    monkeypatch.delenv("TZ", raising=False)
+    assert local_zone(link) == "Europe/Berlin"
+    assert local_zone(tmp_path / "none") == "UTC"
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    assert local_zone(link) == "Asia/Tokyo"
