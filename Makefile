@@ -114,6 +114,8 @@ docs: dev ## write the generated parts of docs/
 	$(PY) -m scripts.cli_reference
 	$(PY) -m scripts.http_reference
 	$(PY) -m scripts.code_tables
+	$(PY) -m scripts.walkaway_picture
+	$(PY) -m scripts.llms_txt
 
 docs-check: dev
 	$(PY) -m subagents.config.schema --check docs/configuration.md
@@ -128,9 +130,12 @@ docs-check: dev
 	$(PY) -m scripts.cli_reference --check
 	$(PY) -m scripts.http_reference --check
 	$(PY) -m scripts.code_tables --check
+	$(PY) -m scripts.walkaway_picture --check
+	$(PY) -m scripts.llms_txt --check
 
 site: dev ## build docs/ into site/; a link or an anchor that leads nowhere ends it with 1
 	$(VENV)/bin/zensical build --strict --clean
+	@cd docs && find . -name '*.md' -exec cp --parents {} ../site/ \;  # what llms.txt names
 
 simulate: dev ## the engine against seeded crashes, failing hardware, late and doubled signals
 	$(PY) -m tests.simulation.simulator --seeds $(SEEDS) --workers $(WORKERS)

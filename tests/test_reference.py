@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from scripts import cli_reference, code_tables, http_reference
+from scripts import cli_reference, code_tables, http_reference, llms_txt, walkaway_picture
 
 from subagents.api.server.app import PARTS
 from subagents.api.server.openapi import UNLISTED, codes
@@ -56,3 +56,28 @@ def test_every_error_and_every_event_has_its_place() -> None:
     elsewhere = {"error", "internal", "body_too_large"}
     assert codes() - elsewhere <= set(re.findall(r"^\| `(\w+)`", errors, re.MULTILINE))
     assert {each.__name__ for each in EVENT_TYPES} == titles(page(code_tables.JOURNAL))
+
+
+@pytest.mark.requirement("docs:reference")
+def test_the_list_for_models_has_every_page_but_the_single_decisions() -> None:
+    listed = set(re.findall(r"\]\(([^)]+)\): \S", page(str(llms_txt.FILE))))
+
+    pages = (ROOT / "docs").rglob("*.md")
+    there = {str(each.relative_to(ROOT / "docs")) for each in pages}
+    assert listed == {
+        each for each in there if each != "README.md" and not re.match(r"decisions/\d", each)
+    }
+
+
+@pytest.mark.requirement("docs:recording")
+def test_the_picture_plays_every_line_of_the_recording_in_order_within_its_length() -> None:
+    lines = walkaway_picture.lines_of(page("README.md"))
+    moments = list(walkaway_picture.moments(lines))
+
+    assert len(moments) == len(lines)
+    assert moments == sorted(moments)
+    assert moments[0] == 0
+    assert moments[-1] <= walkaway_picture.LENGTH_S + 1
+    picture = walkaway_picture.drawn(page("README.md"))
+    assert picture.count("<text ") == sum(1 for line in lines if line)
+    assert "All of it is true" in picture
