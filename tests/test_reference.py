@@ -5,8 +5,16 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from scripts import cli_reference, code_tables, http_reference, llms_txt, walkaway_picture
+from scripts import (
+    cli_reference,
+    code_tables,
+    http_reference,
+    llms_txt,
+    python_reference,
+    walkaway_picture,
+)
 
+import subagents
 from subagents.api.server.app import PARTS
 from subagents.api.server.openapi import UNLISTED, codes
 from subagents.cli.command_table import commands
@@ -56,6 +64,20 @@ def test_every_error_and_every_event_has_its_place() -> None:
     elsewhere = {"error", "internal", "body_too_large"}
     assert codes() - elsewhere <= set(re.findall(r"^\| `(\w+)`", errors, re.MULTILINE))
     assert {each.__name__ for each in EVENT_TYPES} == titles(page(code_tables.JOURNAL))
+
+
+@pytest.mark.requirement("docs:reference")
+def test_every_exported_name_and_every_public_method_of_a_run_has_its_place() -> None:
+    text = page(python_reference.PAGE)
+
+    for name in subagents.__all__:
+        assert f"## {name}\n" in text or f"`{name}`" in text
+    methods = {
+        f"RunHandle.{name}"
+        for name, found in vars(subagents.RunHandle).items()
+        if not name.startswith("_") and (callable(found) or isinstance(found, property))
+    }
+    assert methods <= titles(text)
 
 
 @pytest.mark.requirement("docs:reference")
