@@ -29,7 +29,7 @@ JOURNAL_END: Final = "<!-- end of events -->"
 
 def errors(page: str) -> str:
     """``page`` with a row for each class of error."""
-    lines = ["| code | class | HTTP | exit code | again? | |", "|---|---|---|---|---|---|"]
+    lines = ["| code | class | HTTP | exit code | again? | meaning |", "|---|---|---|---|---|---|"]
     for each in _kinds(SubagentsError):
         bare = each.__new__(each)
         again = "yes" if each.retryable else ""
