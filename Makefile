@@ -114,6 +114,7 @@ docs: dev ## write the generated parts of docs/
 	$(PY) -m scripts.cli_reference
 	$(PY) -m scripts.http_reference
 	$(PY) -m scripts.code_tables
+	$(PY) -m scripts.plan_reference
 	$(PY) -m scripts.python_reference
 	$(PY) -m scripts.walkaway_picture
 	$(PY) -m scripts.llms_txt
@@ -131,6 +132,7 @@ docs-check: dev
 	$(PY) -m scripts.cli_reference --check
 	$(PY) -m scripts.http_reference --check
 	$(PY) -m scripts.code_tables --check
+	$(PY) -m scripts.plan_reference --check
 	$(PY) -m scripts.python_reference --check
 	$(PY) -m scripts.walkaway_picture --check
 	$(PY) -m scripts.llms_txt --check

@@ -10,6 +10,7 @@ from scripts import (
     code_tables,
     http_reference,
     llms_txt,
+    plan_reference,
     python_reference,
     walkaway_picture,
 )
@@ -20,6 +21,8 @@ from subagents.api.server.openapi import UNLISTED, codes
 from subagents.cli.command_table import commands
 from subagents.cli.runs.spawn_flags import FLAGS
 from subagents.domain.run.events import EVENT_TYPES
+from subagents.domain.run.parameter import parameters
+from subagents.domain.run.spec import RunSpec
 
 ROOT: Final = Path(__file__).parent.parent
 
@@ -78,6 +81,16 @@ def test_every_exported_name_and_every_public_method_of_a_run_has_its_place() ->
         if not name.startswith("_") and (callable(found) or isinstance(found, property))
     }
     assert methods <= titles(text)
+
+
+@pytest.mark.requirement("docs:reference")
+def test_every_spawn_parameter_is_a_key_of_the_page_of_plan_files() -> None:
+    keys = set(re.findall(r"^\| `([\w.\[\]]+)` \|", page(plan_reference.PAGE), re.MULTILINE))
+
+    names = {each.attribute for each in parameters(RunSpec)}
+    assert names | {"matrix", "env", "vars", "name", "budget"} <= {
+        key.removesuffix("[]") for key in keys
+    }
 
 
 @pytest.mark.requirement("docs:reference")
