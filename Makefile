@@ -25,7 +25,7 @@ HERE := $(shell pwd -P)
 moved = $(if $(findstring <$(HERE)>,<$(shell cat $(1) 2>/dev/null)>),,FORCE)
 
 .PHONY: help setup dev demo test check quick format-check lint types imports bandit audit package sbom pytest smoke docs docs-check site \
-	torture torture-short simulate mutations conformance upgrade test-real runtime-table fuzz bench format clean FORCE
+	torture torture-short simulate mutations conformance first-day upgrade test-real runtime-table fuzz bench format clean FORCE
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do \
@@ -136,6 +136,9 @@ docs-check: dev
 	$(PY) -m scripts.python_reference --check
 	$(PY) -m scripts.walkaway_picture --check
 	$(PY) -m scripts.llms_txt --check
+
+first-day: dev ## the first day of a new user: install by uv, first result, nine jobs (needs uv and faketime; two minutes)
+	$(PY) -m scripts.first_day
 
 site: dev ## build docs/ into site/; a link or an anchor that leads nowhere ends it with 1
 	$(VENV)/bin/zensical build --strict --clean
