@@ -5,6 +5,10 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 Json = Annotated[bool, Parameter(name="--json", help="Print one JSON document on stdout.")]
+JsonLines = Annotated[
+    bool, Parameter(name="--json", help="Print JSON documents on stdout, one on each line.")
+]
+"""Of what goes on."""
 Yes = Annotated[bool, Parameter(name=["--yes", "-y"], help="Do not ask for confirmation.")]
 Run = Annotated[str, Parameter(help="Id, unique prefix of an id, label or `last`.", metavar="RUN")]
 SELECTORS: Final = (

@@ -20,7 +20,7 @@ from subagents.api.wire.run_answers import RunDetail, SentMessage
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import POLL_S, connect, persistently
-from subagents.cli.flags import Json, Run
+from subagents.cli.flags import JsonLines, Run
 from subagents.cli.runs.selectors import path_of
 from subagents.cli.runs.session_commands import sent_text
 from subagents.cli.show import log_command as log
@@ -52,7 +52,7 @@ def attach(
     tail: Annotated[
         int, Parameter(name=["--tail", "-n"], help="Start with the newest N lines.", metavar="N")
     ] = LINES,
-    json: Json = False,
+    json: JsonLines = False,
 ) -> int:
     """Follow a session live and type messages into it, even after its run has ended.
 
@@ -278,7 +278,7 @@ class Follower(threading.Thread):
         with self._writing:
             self._clear_prompt()
             if self._json:
-                output.document(answer)
+                output.record(answer)
             else:
                 sys.stdout.writelines(f"{each}\n" for each in lines)
             self._draw_prompt()

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from subagents.api.wire.wire_struct import milliseconds_of
 from subagents.cli import output
 from subagents.cli.connection import POLL_S, connect, persistently
+from subagents.cli.flags import JsonLines
 from subagents.cli.runs.selectors import path_of
 from subagents.client.client import Client, Document
 from subagents.errors import EXIT_OK, UsageError
@@ -37,9 +38,7 @@ def events(
     ] = None,
     run: Annotated[str | None, Parameter(help="Only events of this run.", metavar="RUN")] = None,
     alerts: Annotated[bool, Parameter(help="Only alerts, messages and completions.")] = False,
-    json: Annotated[
-        bool, Parameter(name="--json", help="Print one JSON document per line on stdout.")
-    ] = False,
+    json: JsonLines = False,
 ) -> int:
     """Print the events of all runs in order; with --follow, keep printing until Ctrl-C.
 

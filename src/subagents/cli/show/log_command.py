@@ -10,7 +10,7 @@ from subagents.api.wire.log_answers import LogLine, LogPage, LogSummary
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import POLL_S, connect, persistently
-from subagents.cli.flags import Json, Run
+from subagents.cli.flags import Run
 from subagents.cli.runs.selectors import path_of
 from subagents.client.client import Client, Document, Query
 from subagents.errors import EXIT_OK, UsageError
@@ -71,7 +71,10 @@ def log(
     follow: Annotated[
         bool, Parameter(name=["--follow", "-f"], help="Go on until the run has ended.")
     ] = False,
-    json: Json = False,
+    json: Annotated[
+        bool,
+        Parameter(name="--json", help="Print JSON on stdout; with --follow a document a line."),
+    ] = False,
 ) -> int:
     """Show what the worker said and did.
 
@@ -103,10 +106,13 @@ def log(
             _print_summary(client.get(path, asked, timeout_s=SUMMARY_S), json=json)
             return EXIT_OK
         answer = client.get(path, asked)
+        if json and not follow:
+            output.document(answer)
+            return EXIT_OK
         printed = _print_page(answer, json=json, is_first=True)
         if follow:
             _follow(client, printed, asked, json=json)
-        elif not json:
+        else:
             _say_what_is_missing(printed, asked)
     return EXIT_OK
 
@@ -131,11 +137,11 @@ def _follow(client: Client, page: LogPage, asked: Query, *, json: bool) -> None:
 
 
 def _print_page(answer: Document, *, json: bool, is_first: bool = False) -> LogPage:
-    """The lines; as JSON the document itself, so that following gives one for each page."""
+    """The lines; as JSON a document for each page."""
     page = read(answer, LogPage)
     if json:
         if is_first or page.lines or page.ended:
-            output.document(answer)
+            output.record(answer)
         return page
     for line in page.lines:
         print_line(line)

@@ -16,7 +16,7 @@ from subagents.api.wire.run_answers import RunPage, RunRow, RunStatus
 from subagents.api.wire.wire_struct import milliseconds_of, read
 from subagents.cli import output
 from subagents.cli.connection import connect, persistently
-from subagents.cli.flags import Json, SomeRuns
+from subagents.cli.flags import JsonLines, SomeRuns
 from subagents.cli.runs import selectors
 from subagents.cli.show.search_flags import BOTH, EVERYTHING, Search
 from subagents.cli.show.watch_frame import HEADERS, Frame, place
@@ -146,7 +146,7 @@ class _Documents:
 
     def show(self, frame: Frame) -> None:
         runs = self._watched.documents(frame)
-        output.document({"takenAt": iso(round(time.time() * 1000)), "runs": runs})
+        output.record({"takenAt": iso(round(time.time() * 1000)), "runs": runs})
 
 
 def _table(frame: Frame) -> None:
@@ -185,7 +185,7 @@ def watch(
         str, Parameter(help="Time between two updates. Default: 1s.", metavar="DURATION")
     ] = "1s",
     once: Annotated[bool, Parameter(help="Show the table once and exit.")] = False,
-    json: Json = False,
+    json: JsonLines = False,
 ) -> int:
     """Watch runs live until all of them have ended.
 
