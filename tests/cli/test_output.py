@@ -240,8 +240,8 @@ def test_without_a_terminal_nothing_destructive_happens_unasked() -> None:
     ("room", "given"),
     [
         (200, [12, 41, 7, 30]),  # as each would like
-        (80, [12, 41, 7, 14]),  # the more important one first
-        (60, [12, 23, 7, 12]),
+        (80, [12, 34, 7, 21]),  # both a part of what there is
+        (60, [12, 21, 7, 14]),
         (50, [12, 27, 7, 0]),  # nothing of the last could be read
         (30, [12, 16, 7, 0]),  # what is never cut stays whole
     ],

@@ -301,9 +301,12 @@ def fitted(widths: Sequence[int], cut: Sequence[int], room: int) -> list[int]:
     for column in reversed(cut[1:]):
         if spare() < 0:
             given[column] = 0
-    for column in cut:
-        if given[column]:
-            given[column] += max(0, min(spare(), widths[column] - given[column]))
+    short = [column for column in cut if 0 < given[column] < widths[column]]
+    while short and spare() > 0:
+        # The first of them gets what cannot be shared evenly.
+        share = -(-spare() // len(short))
+        given[short[0]] += min(share, widths[short[0]] - given[short[0]])
+        short = [*short[1:], *([short[0]] if given[short[0]] < widths[short[0]] else [])]
     return given
 
 

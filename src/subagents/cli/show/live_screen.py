@@ -15,18 +15,20 @@ from rich.text import Text
 
 from subagents.api.wire.log_answers import LogLine
 from subagents.api.wire.run_answers import RunNode
-from subagents.cli.output import STYLES, is_coloured
+from subagents.cli.output import GAP, STYLES, cells_wide, fitted, is_coloured
 from subagents.cli.show import render
 from subagents.cli.show.log_command import SIGNS
 from subagents.cli.show.log_command import STYLES as LINE_STYLES
 from subagents.cli.show.watch_frame import HEADERS, STALE_MS, Frame
-from subagents.text import harmless, one_line
+from subagents.text import cut_start, harmless, one_line
 
 FRAMES_PER_SECOND: Final = 5
 LINES_SPARE: Final = 2
 NUMBERS: Final = frozenset({"time", "tokens", "cost", "children", "seen"})
 STATE: Final = HEADERS.index("state")
 SEEN: Final = HEADERS.index("seen")
+RUN: Final = HEADERS.index("run")
+NOW: Final = HEADERS.index("now")
 
 
 class _Redrawn:
@@ -109,23 +111,31 @@ class LiveTable(_Redrawn):
     def show(self, frame: Frame) -> None:
         """Draw this frame instead of the one before."""
         now_ms = time.time() * 1000
-        table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", expand=True)
+        table = Table(box=None, padding=(0, GAP, 0, 0), header_style="bold", pad_edge=False)
         rows = [
             [one_line(cell, chars_max=200) for cell in frame.cells(row, now_ms)]
             for row in frame.shown
         ]
         columns = frame.columns(rows)
+        widths = [
+            max(cells_wide(row[index]) for row in [list(HEADERS), *rows]) for index in columns
+        ]
+        cut = (columns.index(RUN), columns.index(NOW))
+        given = dict(zip(columns, fitted(widths, cut, self._console.width), strict=True))
+        columns = [index for index in columns if given[index]]
         for index in columns:
-            is_last = index == len(HEADERS) - 1
             table.add_column(
                 HEADERS[index].upper(),
                 no_wrap=True,
                 overflow="ellipsis",
-                ratio=1 if is_last else None,
+                width=given[index],
                 justify="right" if HEADERS[index] in NUMBERS else "left",
             )
         for row, texts in zip(frame.shown, rows, strict=True):
-            cells = [Text(text) for text in texts]
+            # Of a path of labels the end says which run it is.
+            is_path = frame.is_below(row)
+            name = cut_start(texts[RUN], given[RUN]) if is_path else texts[RUN]
+            cells = [Text(text) for text in (*texts[:RUN], name, *texts[RUN + 1 :])]
             for index in (0, STATE):
                 cells[index].stylize(STYLES.get(row.shown_state, ""))
             if row.outcome is None and (row.last_activity_age_ms or 0) >= STALE_MS:

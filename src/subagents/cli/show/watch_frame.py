@@ -8,7 +8,7 @@ from subagents.api.wire.wire_struct import milliseconds_of
 from subagents.cli.show import render
 from subagents.text import compact, cost_bound, cut_start, duration, one_line
 
-NAME_CHARS_MAX: Final = 40
+NAME_CHARS_MAX: Final = 80
 HEADERS: Final = ("", "run", "agent", "state", "time", "tokens", "cost", "children", "seen", "now")
 WORKING: Final = frozenset({"running", "spawning", "ending", "verifying"})
 FAILURES: Final = frozenset({"error", "timeout", "lost"})
@@ -80,6 +80,10 @@ class Frame:
             _age(row.last_activity_age_ms) if is_live else "",
             now_of(row),
         ]
+
+    def is_below(self, row: RunStatus) -> bool:
+        """Whether its name begins with that of a run that spawned it."""
+        return row.requester_run in self._labels
 
     def name(self, row: RunStatus) -> str:
         """Its label behind those of the runs that spawned it, as far as they are shown."""
