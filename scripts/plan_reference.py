@@ -36,7 +36,7 @@ def tables(title: str, properties: Schema) -> Iterator[str]:
         lines.append(f"| `{name}` | {cell(kind(schema))} | {default} | {about} |")
     yield "\n".join(lines)
     for name, below in inner.items():
-        yield from tables(f"In {name}", below)
+        yield from tables(f"In `{name}`", below)
 
 
 def kind(schema: Schema) -> str:
@@ -81,7 +81,7 @@ def drawn(page: str) -> str:
     forms: Any = plan_schema()["anyOf"]
     schema = next(each for each in forms if each.get("type") == "object")
     run = schema["properties"]["runs"]["items"]["properties"]
-    parts = [*tables("Of the plan", schema["properties"]), *tables("Of each run", run)]
+    parts = [*tables("The plan", schema["properties"]), *tables("Each run", run)]
     return drawn_anew(page, BEGIN, END, *parts)
 
 
