@@ -49,6 +49,8 @@ from subagents.engine.records.results import Results
 from subagents.engine.runs.spawn import IdempotencyKeys, Receipt, Spawner
 from subagents.engine.runs.sweep import Sweep
 from subagents.engine.runs.timers import Timers
+from subagents.engine.schedules.due_times import next_due
+from subagents.engine.schedules.schedules import Schedules
 from subagents.errors import StoreUnavailable
 from subagents.ports import TOKEN_VARIABLE, Batch, OutboxEntry, RunFilter
 from subagents.store.sqlite.sqlite_store import SqliteStore
@@ -707,6 +709,36 @@ def grants_requests_without_room(patch: pytest.MonkeyPatch) -> None:
         return Granted(tokens=need.input_tokens, cost_usd=0, output_tokens=need.output_tokens)
 
     patch.setattr(request_desk, "decide", granted)
+
+
+@mutation
+def decides_times_after_their_runs_are_stored(patch: pytest.MonkeyPatch) -> None:
+    def make(original: Any) -> Any:
+        async def spawn_batch(self: Any, *given: Any, **named: Any) -> Any:
+            decide = named.pop("on_stored", ignored)
+            receipts = await original(self, *given, **named)
+            if receipts and named.get("scheduled") is not None:
+                decide([each.run for each in receipts])
+            return receipts
+
+        return spawn_batch
+
+    wrap(patch, Spawner, "spawn_batch", make)
+
+
+@mutation
+def forgets_what_was_decided(patch: pytest.MonkeyPatch) -> None:
+    def make(original: Any) -> Any:
+        async def load(self: Any) -> None:
+            await original(self)
+            self._live = {
+                k: replace(s, decided_to_ms=s.created_at_ms) for k, s in self._live.items()
+            }
+            self._due = {each: next_due(schedule) for each, schedule in self._live.items()}
+
+        return load
+
+    wrap(patch, Schedules, "load", make)
 
 
 # -- sweeping and reading ------------------------------------------------------------------------

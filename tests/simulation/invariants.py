@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from tests.simulation.bills import look_at_hold, look_at_spending
 from tests.simulation.low_memory import RESULT_BYTES
+from tests.simulation.schedule_talk import Times, is_outdated
 from tests.simulation.session_talk import broken_links, shared_sessions
 
 from subagents.domain.lifecycle.reduce import may_call, reduce
@@ -108,6 +109,7 @@ class Judge:
         self.was_handed_over: Callable[[AnnouncementConsumed, RunId], bool] = lambda *_: True
         """Whether whoever is said to have taken it has it."""
         self.broken: Broken | None = None
+        self.times = Times(self.fail)
         self.view: dict[RunId, Run] = {}
         """Every run as committed last."""
         self.outstanding: dict[str, OutboxEntry] = {}
@@ -212,6 +214,7 @@ class Judge:
 
     def on_commit(self, batch: Batch) -> None:
         """Fold the batch onto the own view, then look at what it left behind."""
+        self.times.on_commit(batch)
         before = {entry.run_id: self.view.get(entry.run_id) for entry in batch.journal}
         for entry in batch.journal:
             self._fold(entry)
@@ -254,8 +257,9 @@ class Judge:
             if entry.run_id in self._consumed:
                 self.fail("consumed at most once", entry.run_id)
             self._consumed.add(entry.run_id)
-            if not self.was_handed_over(entry.event, entry.run_id):
-                reader = entry.event.reader
+            reader = entry.event.reader
+            is_known = is_outdated(reader, run) or self.was_handed_over(entry.event, entry.run_id)
+            if not is_known:
                 self.fail(
                     "nothing is consumed that was not handed over", f"{entry.run_id} {reader}"
                 )
@@ -513,6 +517,7 @@ class Judge:
         ended = known_runs.values()
         self._consumed = {r.id for r in ended if r.announcement_consumed_ms is not None}
         self.view = known_runs
+        self.times.reload(known_runs.values(), store.load_schedules())
         self.outstanding = {entry.key: entry for entry in store.load_outbox()}
         for run in stored.values():
             self._look_at_effects(run)

@@ -22,6 +22,7 @@ from tests.simulation.outside_world import (
     World,
 )
 from tests.simulation.record_checks import check_records
+from tests.simulation.schedule_talk import ScheduleTalk
 from tests.simulation.session_talk import SessionTalk
 from tests.simulation.worker_talk import check_transcripts, unseen_ends
 
@@ -217,6 +218,11 @@ class Scenario:
         self._start(self._host.fill_disk())
         self._start(self._control())
         self._start(SessionTalk(self._seed, self._host, self._judge, SESSIONS[0]).go_on())
+        talk = ScheduleTalk(
+            self._seed, self._host.call, SESSIONS[0], self._scheduled, self._judge.times
+        )
+        if talk.is_wanted:
+            spawners.append(self._start(self._schedule_until_calm(talk)))
         self._start(self._lead_workers())
         self._start(self._follow())
         if self._budgeted:
@@ -224,6 +230,16 @@ class Scenario:
         if self._host.faults.clock_jumps:
             self._start(self._jump())
         self._start(self._end(sessions, spawners))
+
+    async def _schedule_until_calm(self, talk: ScheduleTalk) -> None:
+        using = self._start(talk.go_on())
+        await asyncio.sleep(self.chaos_s)
+        using.cancel()
+        await talk.remove()
+
+    def _scheduled(self, label: str) -> RunSpec:
+        """A run that no other run and no contract of this seed depends on."""
+        return RunSpec(task=f"do {label}", label=label, run_timeout_seconds=30)
 
     def _readers(self) -> int:
         """Nobody reads where deliveries are to be given up, and elsewhere some only come late."""

@@ -68,6 +68,11 @@ def lets_an_old_daemon_write(patch: pytest.MonkeyPatch) -> None:
 
 
 @mutation
+def stores_no_schedules(patch: pytest.MonkeyPatch) -> None:
+    stores(patch, schedules=lambda _: {})
+
+
+@mutation
 def stores_no_idempotency_keys(patch: pytest.MonkeyPatch) -> None:
     stores(patch, idempotency=lambda _: [])
 
