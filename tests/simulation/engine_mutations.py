@@ -46,7 +46,7 @@ from subagents.engine.outbox import Outbox
 from subagents.engine.records import track_record_log as performance
 from subagents.engine.records.recorder import Recorder
 from subagents.engine.records.results import Results
-from subagents.engine.runs.spawn import IdempotencyKeys, Receipt, Spawner
+from subagents.engine.runs.spawn import NOTHING_BESIDE, IdempotencyKeys, Receipt, Spawner
 from subagents.engine.runs.sweep import Sweep
 from subagents.engine.runs.timers import Timers
 from subagents.engine.schedules.due_times import next_due
@@ -715,10 +715,10 @@ def grants_requests_without_room(patch: pytest.MonkeyPatch) -> None:
 def decides_times_after_their_runs_are_stored(patch: pytest.MonkeyPatch) -> None:
     def make(original: Any) -> Any:
         async def spawn_batch(self: Any, *given: Any, **named: Any) -> Any:
-            decide = named.pop("on_stored", ignored)
+            beside = named.pop("beside", NOTHING_BESIDE)
             receipts = await original(self, *given, **named)
             if receipts and named.get("scheduled") is not None:
-                decide([each.run for each in receipts])
+                beside.note([each.run for each in receipts])
             return receipts
 
         return spawn_batch

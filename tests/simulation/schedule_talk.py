@@ -62,9 +62,10 @@ class Times:
             if key in self._started:
                 self._fail("a time starts its work once", f"{key}: {sorted(run_ids)}")
             schedule = batch.schedules.get(ScheduleId(key[0]))
-            is_gone = schedule is None and ScheduleId(key[0]) not in self._known
             listed = () if schedule is None else schedule.times
-            if not is_gone and not any(run_ids == {*each.run_ids} for each in listed):
+            # Removed in this very batch, it was there when they were stored.
+            is_removed = schedule is None and key[0] in batch.schedules
+            if not is_removed and not any(run_ids == {*each.run_ids} for each in listed):
                 self._fail("a time is decided with its runs", f"{key}: {sorted(run_ids)}")
             self._started[key] = frozenset(run_ids)
         for schedule_id, schedule in batch.schedules.items():

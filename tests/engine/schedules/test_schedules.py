@@ -302,6 +302,31 @@ def test_it_is_started_by_hand_paused_resumed_and_removed(tmp_path: Path) -> Non
     in_world(tmp_path, scenario)
 
 
+@pytest.mark.requirement("schedule:remove", "schedule:pause")
+@pytest.mark.parametrize("change", ["remove", "pause"])
+def test_nothing_starts_for_a_schedule_that_was_removed_or_paused_in_the_last_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    async def scenario(world: World) -> None:
+        schedule = await added(world)
+        brought = world.parts.schedules._brought
+
+        async def change_first(due: Schedule) -> Any:
+            await getattr(world.engine.schedules, change)(schedule.id)
+            return await brought(due)
+
+        monkeypatch.setattr(world.parts.schedules, "_brought", change_first)
+        await world.clock.advance(3_601)
+
+        assert await runs_of(world) == []
+        left = world.engine.schedules.all
+        assert [each.decision for schedule in left for each in schedule.times] == (
+            [] if change == "remove" else ["refused"]
+        )
+
+    in_world(tmp_path, scenario)
+
+
 @pytest.mark.requirement("schedule:environment")
 def test_the_variables_brought_with_it_are_kept_for_each_time_and_go_with_it(
     tmp_path: Path,

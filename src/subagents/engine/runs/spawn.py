@@ -10,7 +10,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from subagents.config import agent_cards
 from subagents.config.settings import DEFAULT_LANE, Settings
@@ -103,6 +103,18 @@ class Receipt(Value, frozen=True):
     warnings: tuple[str, ...] = ()
     repeated: bool = False
     """The idempotency key was known: this is the run of the first call."""
+
+
+class Beside(NamedTuple):
+    """What belongs to the step that stores runs; neither waits for anything."""
+
+    check: Callable[[], None]
+    """Called before: what it raises refuses the spawn."""
+    note: Callable[[Sequence[Run]], None]
+    """Called with the runs: what it puts into the ledger is durable with them."""
+
+
+NOTHING_BESIDE: Final = Beside(lambda: None, lambda _: None)
 
 
 class PlanAsked(Value, frozen=True):
@@ -254,7 +266,7 @@ class Spawner:
         plan: PlanAsked | None = None,
         environments: Sequence[CallerEnvironment | None] = (),
         scheduled: ScheduledTime | None = None,
-        on_stored: Callable[[Sequence[Run]], None] = lambda _: None,
+        beside: Beside = NOTHING_BESIDE,
         is_trial: bool = False,
     ) -> tuple[Receipt, ...]:
         """Store all of these runs, or none, and return their receipts.
@@ -271,8 +283,7 @@ class Spawner:
             environments: For each spec the variables that an operator brings for its workers; kept
                 in files. A run that continues a session has those given to the run before besides.
             scheduled: For which time of which schedule; None = for none.
-            on_stored: Called with the runs in the step that stores them: what it puts into the
-                ledger is durable with them.
+            beside: What is decided in the step that stores the runs.
             is_trial: Store nothing, return (): only what would be refused now is.
 
         Raises:
@@ -373,8 +384,9 @@ class Spawner:
             drafts = _under_shared_caps(
                 _as_steps(drafts, again, plan, scheduled), parent, again, plan
             )
+            beside.check()
             runs = self._store_all(drafts, found, parent=parent, requester=inbox, digests=digests)
-            on_stored(runs)
+            beside.note(runs)
         except SubagentsError:
             session_chain.evict_runs(self._ledger, before)
             await self._environments.drop(drafts)

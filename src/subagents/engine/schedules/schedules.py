@@ -33,7 +33,7 @@ from subagents.engine.messages.mailbox import Mailbox
 from subagents.engine.runs.control import Control
 from subagents.engine.runs.dependencies import asked_dependencies
 from subagents.engine.runs.queries import Queries
-from subagents.engine.runs.spawn import PlanAsked, Receipt, Spawner
+from subagents.engine.runs.spawn import Beside, PlanAsked, Receipt, Spawner
 from subagents.engine.schedules.due_times import check_when, next_due, passed
 from subagents.errors import Conflict, NotFound, StoreUnavailable, SubagentsError, UsageError
 from subagents.ports import Batch, EnvironmentLog, Ids
@@ -426,7 +426,13 @@ class Schedules:
                 schedule=schedule.id, name=schedule.name, due_ms=due.due_ms, by_hand=due.by_hand
             )
 
-        def stored(runs: Iterable[Run]) -> None:
+        def check() -> None:
+            if due is None:
+                return
+            if self._known(schedule.id).paused_at_ms is not None and not due.by_hand:
+                raise Conflict(f'schedule "{schedule.name}" was paused meanwhile')
+
+        def note(runs: Iterable[Run]) -> None:
             if due is not None:
                 self._note(replace(due, run_ids=tuple(run.id for run in runs)), schedule.id)
 
@@ -438,7 +444,7 @@ class Schedules:
             plan=None if plan is None else PlanAsked(name=plan.name, budget=plan.budget),
             environments=environments,
             scheduled=time,
-            on_stored=stored,
+            beside=Beside(check, note),
             is_trial=is_trial,
         )
 
