@@ -25,7 +25,7 @@ HERE := $(shell pwd -P)
 moved = $(if $(findstring <$(HERE)>,<$(shell cat $(1) 2>/dev/null)>),,FORCE)
 
 .PHONY: help setup dev demo test check quick format-check lint types imports bandit audit package sbom pytest smoke docs docs-check site \
-	torture torture-short simulate mutations conformance first-day upgrade test-real runtime-table fuzz bench format clean FORCE
+	torture torture-short simulate mutations conformance first-day upgrade test-real test-clients runtime-table fuzz bench format clean FORCE
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do \
@@ -177,6 +177,14 @@ test-real: dev ## our workers in the newest agent programs of npm (hundreds of M
 	SUBAGENTS_REAL="$(REAL)" $(PY) -m tests.real.install --newest $(PROGRAMS)
 	SUBAGENTS_REAL="$(REAL)" $(PY) -m pytest -q -m real tests/real
 	SUBAGENTS_REAL="$(REAL)" $(PY) -m tests.real.runtime_table --write $(PROGRAMS)
+
+CLIENTS ?= $(CURDIR)/.clients
+
+# `langchain-mcp-adapters` needs an older `mcp` than we do, so it cannot be in .venv.
+test-clients: dev ## docs/howto/mcp-clients.md with LangGraph, too, in an environment of its own (170 MB)
+	@[ -x "$(CLIENTS)/bin/python" ] || $(PY) -m venv "$(CLIENTS)"
+	"$(CLIENTS)/bin/python" -m pip install -qq --disable-pip-version-check langchain langchain-anthropic langchain-mcp-adapters
+	SUBAGENTS_CLIENTS="$(CLIENTS)" $(PY) -m pytest -q -m 'real or not real' tests/e2e/test_mcp_clients.py
 
 runtime-table: dev ## the table of versions seen and its page, from the programs that are installed
 	SUBAGENTS_REAL="$(REAL)" $(PY) -m tests.real.runtime_table --write $(PROGRAMS)
