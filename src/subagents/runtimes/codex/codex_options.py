@@ -7,7 +7,8 @@
                    own Codex configuration says (off there, unless it says otherwise).
 ``writable``       More places that commands may write to; relative to the working directory
                    (``[".git"]`` lets a worker commit).
-``trust_project``  Whether ``.codex/`` of the project counts; unset = as the user decided before.
+``trust_project``  Whether ``.codex/`` and ``AGENTS.md`` of the project count; unset = as the user
+                   decided before.
 ``prices``         ``{ input = …, cached = …, output = … }`` in dollars per million tokens. Codex
                    reports no cost; with prices it is computed.
 ``handshake_seconds``  So long each step may take before its turn has begun; default 120.
