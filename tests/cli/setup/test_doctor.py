@@ -36,3 +36,19 @@ def test_doctor_sees_the_daemon_and_a_directory_open_to_others(shared: Home) -> 
     assert checks["database"]["status"] == "ok"
     kept_by = ("each worker in a cgroup of its own", "shims adopt what workers leave behind")
     assert checks["containment"]["detail"].startswith(kept_by)
+
+
+@pytest.mark.requirement("doctor:codex-as-a-tool")
+def test_doctor_offers_codex_as_a_worker_where_it_was_a_tool(home: Home) -> None:
+    entry = home.work / ".mcp.json"
+    entry.write_text('{"mcpServers": {"codex": {"command": "codex", "args": ["mcp-server"]}}}')
+
+    checks = {each["name"]: each for each in home.cli("doctor", "--json").rows("checks")}
+
+    assert checks["codex as a tool"]["status"] == "warn"
+    assert f"{entry.resolve()}: server 'codex'" in checks["codex as a tool"]["detail"]
+    assert "subagents mcp install claude" in checks["codex as a tool"]["fix"]
+    entry.unlink()
+    assert "codex as a tool" not in {
+        each["name"] for each in home.cli("doctor", "--json").rows("checks")
+    }

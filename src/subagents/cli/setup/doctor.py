@@ -18,7 +18,7 @@ from subagents.cli import output
 from subagents.cli.connection import caller_cwd, paths, session
 from subagents.cli.flags import Json
 from subagents.cli.setup.database_commands import database_problems
-from subagents.cli.setup.doctor_agents import FAIL, OK, WARN, Check, agent_checks
+from subagents.cli.setup.doctor_agents import FAIL, OK, WARN, Check, agent_checks, codex_checks
 from subagents.client.client import Client, Document
 from subagents.client.daemon_start import log_message, log_tail
 from subagents.config.paths import Paths
@@ -141,6 +141,7 @@ def examined(home: Paths) -> Examined:
         _config(home),
         *_agents(home, records),
         *_workers(home),
+        *codex_checks(Path(caller_cwd()), os.environ),
         *_directories(home),
         _daemon(home, version, diagnostics, silence),
         *_of_daemon(diagnostics),

@@ -17,6 +17,7 @@ from typing import Final
 import msgspec
 
 from subagents.config.programs import program_catalog as programs
+from subagents.config.programs.codex_servers import COMMAND, codex_servers
 from subagents.config.programs.program_catalog import (
     LLM_PACKAGE,
     LLM_PROVIDERS,
@@ -78,6 +79,20 @@ def agent_checks(
         ]
         for each in looking:
             yield from each.result()
+
+
+def codex_checks(cwd: Path, environ: Mapping[str, str]) -> Iterator[Check]:
+    """Where a program has lost Codex as a tool: it can have it as a worker."""
+    found = codex_servers(cwd.resolve(), environ)
+    if found:
+        entries = [f"{each.file}: server {each.name!r} is `{COMMAND}`" for each in found]
+        yield Check(
+            "codex as a tool",
+            WARN,
+            "\n".join((*entries, "Codex 0.169 has no such command: the server does not start")),
+            "have Codex as a worker: subagents init, subagents mcp install claude (or gemini, "
+            "qwen), and delete the entry",
+        )
 
 
 def version_of(found: Installed, environ: Mapping[str, str]) -> str | None:
