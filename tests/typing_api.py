@@ -20,7 +20,10 @@ from subagents import (
     Subagents,
     SubagentsError,
     SyncRunHandle,
+    Unanswered,
     UsageError,
+    WorkerContext,
+    worker,
 )
 
 
@@ -125,3 +128,20 @@ def without_a_loop() -> str:
         except RunFailed as failed:
             return failed.result.outcome.status
         return done.label
+
+
+@worker
+async def a_worker(pages: list[int], context: WorkerContext) -> dict[str, int]:
+    context.progress("reading", percent=50)
+    context.report("read", status="done")  # type: ignore[arg-type]
+    try:
+        answer = await context.ask_async("on?", options=["yes", "no"], timeout="5m")
+    except Unanswered as nobody:
+        return {nobody.request.question: 0}
+    if answer.decision == "yes":  # type: ignore[comparison-overlap]
+        return {}
+    return {"pages": len(pages)}
+
+
+async def a_worker_is_still_its_function() -> None:
+    assert_type(await a_worker([1], WorkerContext("[1]")), dict[str, int])

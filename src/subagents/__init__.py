@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from subagents.client.run_handle import RunFailed, RunHandle
     from subagents.client.spawn_request import PlanRun
     from subagents.client.sync_client import Subagents, SyncRunHandle
+    from subagents.client.worker_function import Unanswered, WorkerContext, worker
     from subagents.errors import (
         AlreadyRunning,
         ConfigError,
@@ -40,7 +41,10 @@ __all__ = [
     "Subagents",
     "SubagentsError",
     "SyncRunHandle",
+    "Unanswered",
     "UsageError",
+    "WorkerContext",
+    "worker",
 ]
 
 _ELSEWHERE = {
@@ -52,6 +56,9 @@ _ELSEWHERE = {
     "RunResult": "api.wire.run_answers",
     "Subagents": "client.sync_client",
     "SyncRunHandle": "client.sync_client",
+    "Unanswered": "client.worker_function",
+    "WorkerContext": "client.worker_function",
+    "worker": "client.worker_function",
 }
 
 

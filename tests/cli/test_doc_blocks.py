@@ -153,6 +153,8 @@ def test_every_block_of_a_page_runs_in_the_order_of_the_page(home: Home, page: P
         match block.language:
             case "toml":
                 check_toml(home, block, where)
+            case "python" if file := re.match(r"# (\S+\.py)\n", block.body):
+                (home.work / file[1]).write_text(block.body)
             case "python":
                 execute(home, [sys.executable, "-c", block.body], where)
             case "sh":

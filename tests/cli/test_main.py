@@ -39,7 +39,7 @@ NAMED_IN_THE_SPEC += [
     "retry",
 ]
 NAMED_IN_THE_SPEC += ["inbox", "attention", "init", "demo", "doctor", "serve", "up", "down"]
-NAMED_IN_THE_SPEC += ["report", "progress", "notify", "ask"]
+NAMED_IN_THE_SPEC += ["report", "progress", "notify", "ask", "worker"]
 NAMED_IN_THE_SPEC += ["agents stats", "agents suggest"]
 NAMED_IN_THE_SPEC += [
     "plan run",

@@ -145,6 +145,7 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
         Command("progress", "runs.worker_commands:progress", "Report progress"),
         Command("notify", "runs.worker_commands:notify", "Send a message to the requester"),
         Command("ask", "runs.worker_commands:ask", "Ask the requester and wait for the answer"),
+        Command("worker", "runs.worker_commands:worker", "Run a Python function as a worker"),
     ),
 }
 PARENTS: Final = {

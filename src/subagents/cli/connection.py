@@ -8,27 +8,21 @@ its socket behind, and then any command brings it back: its runs went on meanwhi
 
 import os
 import re
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 from subagents import __version__
 from subagents.cli.output import note
 from subagents.client.client import DEFAULT_SESSION, Client, Document
 from subagents.client.daemon_start import ensure_daemon, holder
 from subagents.config.paths import Paths
-from subagents.errors import DaemonUnreachable, UsageError
+from subagents.errors import UsageError
 
-RECONNECT_S: Final = 30.0
-"""How long a wait looks for a daemon that went away before it gives up."""
-RECONNECT_POLL_S: Final = 0.2
 READER: Final = os.urandom(16).hex()
 """This process, to the inbox: what was offered to it is consumed by it."""
 POLL_S: Final = 20.0
 """One long poll; less than any time limit between here and the daemon."""
 
-T = TypeVar("T")
 _NAME: Final = re.compile(r"[!-~]{1,200}")
 _KEY: Final = re.compile(r"agent:[a-z0-9][a-z0-9_-]{0,63}:[!-~]{1,200}")
 
@@ -122,24 +116,6 @@ def warn_of_set_aside(answer: Document) -> None:
         more = f" and {len(aside) - ASIDE_NAMED_MAX} more" if len(aside) > ASIDE_NAMED_MAX else ""
         names = ", ".join(str(each) for each in aside[:ASIDE_NAMED_MAX])
         note(f"warning: damaged and set aside: {names}{more}; see: subagents doctor")
-
-
-def persistently(call: Callable[[], T], *, for_s: float = RECONNECT_S) -> T:
-    """Repeat ``call`` while the daemon is away; its client starts one that crashed.
-
-    Only for calls that may be repeated. A daemon that was told to stop is not started again.
-
-    Raises:
-        DaemonUnreachable: It did not come back in time.
-    """
-    due = time.monotonic() + for_s
-    while True:
-        try:
-            return call()
-        except DaemonUnreachable:
-            if time.monotonic() >= due:
-                raise
-        time.sleep(RECONNECT_POLL_S)
 
 
 def caller_cwd() -> str:

@@ -1,9 +1,10 @@
 """Speaks to the daemon over its Unix socket: ``Client`` blocks, ``AsyncClient`` awaits."""
 
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -30,10 +31,14 @@ if TYPE_CHECKING:
 
 Document = dict[str, object]
 Query = Mapping[str, str | int | None]
+T = TypeVar("T")
 
 DEFAULT_SESSION: Final = "agent:main:main"
 TIMEOUT_S: Final = 30.0
 """For one answer; long polls add the time they ask the daemon to wait."""
+RECONNECT_S: Final = 30.0
+"""How long a wait looks for a daemon that went away before it gives up."""
+RECONNECT_POLL_S: Final = 0.2
 IDLE_CONNECTIONS_MAX: Final = 4
 ACKNOWLEDGED_S: Final = 5.0
 """A caller that lives so long after it was handed a message has it; a lease holds for a minute."""
@@ -314,6 +319,24 @@ class AsyncClient:
                 return connection
             await connection.close()
         return await AsyncConnection.open(self._path)
+
+
+def persistently(call: Callable[[], T], *, for_s: float = RECONNECT_S) -> T:
+    """Repeat ``call`` while the daemon is away; its client starts one that crashed.
+
+    Only for calls that may be repeated. A daemon that was told to stop is not started again.
+
+    Raises:
+        DaemonUnreachable: It did not come back in time.
+    """
+    due = time.monotonic() + for_s
+    while True:
+        try:
+            return call()
+        except DaemonUnreachable:
+            if time.monotonic() >= due:
+                raise
+        time.sleep(RECONNECT_POLL_S)
 
 
 def own_authorization(socket_path: Path | str) -> dict[str, str]:

@@ -19,12 +19,12 @@ from subagents.api.wire.log_answers import LogPage
 from subagents.api.wire.run_answers import RunDetail, SentMessage
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
-from subagents.cli.connection import POLL_S, connect, persistently
+from subagents.cli.connection import POLL_S, connect
 from subagents.cli.flags import JsonLines, Run
 from subagents.cli.runs.selectors import path_of
 from subagents.cli.runs.session_commands import sent_text
 from subagents.cli.show import log_command as log
-from subagents.client.client import Client, Document, Query
+from subagents.client.client import Client, Document, Query, persistently
 from subagents.errors import (
     EXIT_OK,
     EXIT_RUN_UNSUCCESSFUL,

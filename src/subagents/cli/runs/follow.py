@@ -17,10 +17,10 @@ from subagents.api.wire.message_answers import WorkerRequest
 from subagents.api.wire.run_answers import RunDetail, RunNode, WaitResult
 from subagents.api.wire.wire_struct import read
 from subagents.cli import long_results, output
-from subagents.cli.connection import POLL_S, connect, persistently
+from subagents.cli.connection import POLL_S, connect
 from subagents.cli.runs.live_output import LiveOutput, answer_in_place, can_ask
 from subagents.cli.show import render
-from subagents.client.client import Client, Document, segment
+from subagents.client.client import Client, Document, persistently, segment
 from subagents.errors import (
     EXIT_NOT_FOUND,
     EXIT_OK,

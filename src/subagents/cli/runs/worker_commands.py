@@ -1,4 +1,4 @@
-"""What a worker says while it works: ``report progress notify ask``.
+"""What a worker says while it works, ``report progress notify ask``, and ``worker``, which is one.
 
 They speak for the run in ``SUBAGENTS_RUN_ID`` and never start a daemon: the one that started the
 worker comes back by itself, and they wait for it.
@@ -7,7 +7,6 @@ worker comes back by itself, and they wait for it.
 import math
 import os
 import re
-import time
 from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
@@ -15,10 +14,11 @@ from cyclopts import Parameter
 from subagents.api.wire.message_answers import WorkerRequest
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
-from subagents.cli.connection import connect, persistently
+from subagents.cli.connection import connect
 from subagents.cli.flags import Json
 from subagents.cli.runs.selectors import path_of
-from subagents.client.client import Client, Document, segment
+from subagents.client.client import Document
+from subagents.client.worker_calls import WorkerCalls
 from subagents.errors import (
     EXIT_ANSWER_IS_NO,
     EXIT_OK,
@@ -29,9 +29,6 @@ from subagents.errors import (
 from subagents.text import parse_duration
 
 WHOLE: Final = re.compile(r"-?[0-9]{1,15}")
-POLL_S: Final = 20.0
-SETTLE_S: Final = 5.0
-"""After its deadline a question is settled by the daemon; so much later it must be."""
 
 RunId = Annotated[
     str | None,
@@ -71,7 +68,7 @@ def report(
     artifacts = [
         dict(zip(("path", "description"), each.split("=", 1), strict=False)) for each in artifact
     ]
-    body: dict[str, object] = {
+    body: Document = {
         "summary": summary,
         "status": status,
         "artifacts": artifacts,
@@ -105,7 +102,7 @@ def progress(
 
         subagents progress 'testing' --metric passed=12 --metric failed=1
     """
-    body: dict[str, object] = {"phase": phase}
+    body: Document = {"phase": phase}
     if percent is not None:
         if not 0 <= percent <= 100:
             raise UsageError(
@@ -175,19 +172,10 @@ def ask(
         [ "$(subagents ask 'deploy?' --decision)" = approve ] && make deploy
     """
     timeout_s = parse_duration(timeout, field="--timeout") / 1000
-    body: dict[str, object] = {
-        "runId": _run_id(run),
-        "question": question,
-        "options": list(option),
-        "timeoutSeconds": timeout_s,
-    }
-    if context is not None:
-        body["context"] = context
-    if default is not None:
-        body["defaultAnswer"] = default
     with connect() as client:
-        request_id = str(_reached(client, "/v1/requests", body)["requestId"])
-        found = _answered(client, request_id, until=time.monotonic() + timeout_s + SETTLE_S)
+        found = WorkerCalls(client, _run_id(run)).ask(
+            question, options=option, context=context, default=default, timeout_s=timeout_s
+        )
     if json:
         output.document(found)
     asked = read(found, WorkerRequest)
@@ -197,6 +185,30 @@ def ask(
         # In a shell the exit code is the answer: no must not read as yes.
         return EXIT_ANSWER_IS_NO if asked.decision == "deny" else EXIT_OK
     return EXIT_RUN_UNSUCCESSFUL if asked.status == "cancelled" else EXIT_PENDING
+
+
+def worker(
+    function: Annotated[str, Parameter(help="Its module and its name.", metavar="MODULE:FUNCTION")],
+    task: Annotated[
+        str | None, Parameter(help="To try it by hand. Default: the task of the run.")
+    ] = None,
+    /,
+) -> int:
+    """Run a Python function, decorated with @worker, as an agent's worker.
+
+    It is the command of an agent of the runtime `command`. The module is looked for in the working
+    directory, in PYTHONPATH and among the packages of the Python that runs this command; `python
+    -m subagents worker` chooses that Python.
+
+    For example:
+
+        subagents worker jobs:count_words 'two words'
+
+        python -m subagents worker jobs:count_words
+    """
+    from subagents.client.worker_process import work  # noqa: PLC0415  the others start sooner
+
+    return work(function, task)
 
 
 def _print_answer(asked: WorkerRequest, *, decision_only: bool) -> None:
@@ -228,28 +240,15 @@ def _metric(text: str) -> tuple[str, str | float]:
     return name, number if math.isfinite(number) else value
 
 
-def _answered(client: Client, request_id: str, *, until: float) -> Document:
-    """Poll one question until it is settled; the daemon may restart meanwhile.
-
-    Raises:
-        DaemonUnreachable: It was away when the time was up.
-    """
-    path = f"/v1/requests/{segment(request_id)}"
-    while True:
-        left = max(0.0, until - time.monotonic())
-        wait_s = min(POLL_S, left)
-
-        def poll(seconds: float = wait_s) -> Document:
-            return client.get(path, {"waitSeconds": math.ceil(seconds)}, timeout_s=seconds)
-
-        found = persistently(poll, for_s=left)
-        if found.get("status") != "pending" or time.monotonic() >= until:
-            return found
-
-
-def _tell(run: str | None, verb: str, body: dict[str, object], *, json: bool) -> int:
+def _tell(
+    run: str | None,
+    what: Literal["report", "progress", "notify"],
+    body: Document,
+    *,
+    json: bool,
+) -> int:
     with connect() as client:
-        answer = _reached(client, path_of(_run_id(run), f"/{verb}"), body)
+        answer = WorkerCalls(client, _run_id(run)).tell(what, body)
     if json:
         output.document(answer)
     elif answer.get("status") == "rate_limited":
@@ -259,20 +258,9 @@ def _tell(run: str | None, verb: str, body: dict[str, object], *, json: bool) ->
     return EXIT_OK
 
 
-def _reached(client: Client, path: str, body: object) -> Document:
-    """POST once the daemon is there.
-
-    Only the connection is repeated: a call whose answer was lost may have been heard.
-    """
-
-    def is_there() -> Document:
-        return client.get("/healthz")
-
-    persistently(is_there)
-    return client.post(path, body)
-
-
 def _run_id(given: str | None) -> str:
+    if given:
+        path_of(given)  # refuses what may name several
     run_id = given or os.environ.get("SUBAGENTS_RUN_ID")
     if not run_id:
         raise UsageError(

@@ -9,10 +9,10 @@ from cyclopts import Parameter
 from subagents.api.wire.log_answers import LogLine, LogPage, LogSummary
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
-from subagents.cli.connection import POLL_S, connect, persistently
+from subagents.cli.connection import POLL_S, connect
 from subagents.cli.flags import Run
 from subagents.cli.runs.selectors import path_of
-from subagents.client.client import Client, Document, Query
+from subagents.client.client import Client, Document, Query, persistently
 from subagents.errors import EXIT_OK, UsageError
 from subagents.text import harmless
 

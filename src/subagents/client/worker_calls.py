@@ -1,0 +1,91 @@
+"""What a worker says to its daemon: reports, progress, notices and questions.
+
+The daemon that started the worker may be away for a moment and comes back by itself; it is waited
+for and never started from here.
+"""
+
+import math
+import time
+from collections.abc import Sequence
+from typing import Final, Literal
+
+from subagents.client.client import Client, Document, persistently, segment
+
+POLL_S: Final = 20.0
+SETTLE_S: Final = 5.0
+"""After its deadline a question is settled by the daemon; so much later it must be."""
+
+
+class WorkerCalls:
+    """Speaks for one run.
+
+    Args:
+        client: Of the daemon that started the worker.
+        run_id: The run it works for, or a selector of one run.
+    """
+
+    def __init__(self, client: Client, run_id: str) -> None:
+        self._client = client
+        self._run_id = run_id
+
+    def tell(self, what: Literal["report", "progress", "notify"], body: Document) -> Document:
+        """Store a report, progress or a notice, and return the answer.
+
+        Raises:
+            DaemonUnreachable: It did not come back in time.
+            SubagentsError: What the daemon refused, as the class it names.
+        """
+        return self._reached(f"/v1/runs/{segment(self._run_id)}/{what}", body)
+
+    def ask(
+        self,
+        question: str,
+        *,
+        options: Sequence[str] = (),
+        context: str | None = None,
+        default: str | None = None,
+        timeout_s: float,
+    ) -> Document:
+        """Ask the requester and wait until the question is settled.
+
+        Returns:
+            A ``WorkerRequest``; still ``pending`` only when the daemon settled nothing in time.
+
+        Raises:
+            DaemonUnreachable: It was away when the time was up.
+            SubagentsError: What the daemon refused, as the class it names.
+        """
+        body: Document = {
+            "runId": self._run_id,
+            "question": question,
+            "options": list(options),
+            "timeoutSeconds": timeout_s,
+        }
+        if context is not None:
+            body["context"] = context
+        if default is not None:
+            body["defaultAnswer"] = default
+        request_id = str(self._reached("/v1/requests", body)["requestId"])
+        return self._settled(request_id, until=time.monotonic() + timeout_s + SETTLE_S)
+
+    def _settled(self, request_id: str, *, until: float) -> Document:
+        path = f"/v1/requests/{segment(request_id)}"
+        while True:
+            left = max(0.0, until - time.monotonic())
+            wait_s = min(POLL_S, left)
+
+            def poll(seconds: float = wait_s) -> Document:
+                query = {"waitSeconds": math.ceil(seconds)}
+                return self._client.get(path, query, timeout_s=seconds)
+
+            found = persistently(poll, for_s=left)
+            if found.get("status") != "pending" or time.monotonic() >= until:
+                return found
+
+    def _reached(self, path: str, body: Document) -> Document:
+        """POST once the daemon is there.
+
+        Only the connection is repeated: a call whose answer was lost may have been recorded.
+        """
+        persistently(lambda: self._client.get("/healthz"))
+        return self._client.post(path, body)
