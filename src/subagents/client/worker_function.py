@@ -52,8 +52,6 @@ def worker(function: Function) -> Function:
 class Unanswered(SubagentsError):
     """Nobody answered a worker's question in time, or it was withdrawn because the run ends."""
 
-    code = "unanswered"
-
     def __init__(self, question: str, request: WorkerRequest) -> None:
         said = "withdrawn" if request.status == "cancelled" else "not answered in time"
         super().__init__(f"{said}: {question}", details={"requestId": request.request_id})
