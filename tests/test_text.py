@@ -11,6 +11,7 @@ from subagents.errors import UsageError
 from subagents.text import (
     DURATION_MS_MAX,
     age,
+    chosen,
     clock,
     compact,
     counted,
@@ -346,3 +347,14 @@ def test_a_time_without_a_zone_is_one_of_this_machine() -> None:
     assert parse_time(local.isoformat(), now_ms=0, field="since") == NOW_MS
     midnight = local.replace(hour=0, minute=0, second=0).timestamp() * 1000
     assert parse_time(local.date().isoformat(), now_ms=0, field="since") == midnight
+
+
+@pytest.mark.requirement("cli:answer-in-place")
+@pytest.mark.parametrize(
+    ("typed", "options", "meant"),
+    [("2", ["a", "b"], "b"), ("3", ["a", "b"], "3"), ("1", ["0", "1"], "1"), ("b", [], "b")],
+)
+def test_a_number_names_an_option_unless_it_is_one(
+    typed: str, options: list[str], meant: str
+) -> None:
+    assert chosen(typed, options) == meant

@@ -309,3 +309,10 @@ def parse_time(text: str, *, now_ms: int, field: str) -> int:
             f" 2026-11-20T14:05:00Z, not {text[:DURATION_CHARS_MAX]!r}",
             details={"field": field},
         ) from error
+
+
+def chosen(text: str, options: Sequence[str]) -> str:
+    """The option whose number was typed, or else what was typed."""
+    number = int(text) if text.isdecimal() and text.isascii() and len(text) < 4 else 0
+    is_number = text not in options and 1 <= number <= len(options)
+    return options[number - 1] if is_number else text

@@ -62,6 +62,8 @@ from subagents.store.sqlite.salvage import salvage
 from subagents.store.sqlite.sqlite_store import HELD_BYTES, SqliteStore
 from subagents.store.track_record_files import PerformanceFiles
 from subagents.store.transcripts.transcript_files import TranscriptFiles
+from subagents.telemetry.chat_threads import ChatThreads, OwnApi
+from subagents.telemetry.matrix_room import MatrixRoom
 from subagents.telemetry.notification_channels import channel
 from subagents.telemetry.notifier import Channel, Notifier
 from subagents.telemetry.span_export import CURSOR_FILE, NoExport, SpanExport
@@ -186,7 +188,7 @@ def build_node(
         asking,
     )
     exporter = exporter_of(store, paths, settings, settings_now or (lambda: settings))
-    notifiers = notifiers_of(store, paths, settings)
+    notifiers = (*notifiers_of(store, paths, settings), *threads_of(store, paths, settings))
     adapters = Adapters(
         store=store,
         runtimes=runtimes,
@@ -332,6 +334,49 @@ def channel_of(
     """Where a configured channel leads; nothing is sent."""
     return channel(
         configured.url, environ, lambda name: ask(name, settings.secrets.get(name), environ)
+    )
+
+
+def threads_of(store: SqliteStore, paths: Paths, settings: Settings) -> tuple[Exporter, ...]:
+    """What writes sessions into threads of the configured room, and takes the replies.
+
+    Raises:
+        ConfigError: Some of what it needs is not configured.
+    """
+    room = room_of(settings, os.environ)
+    if room is None:
+        return ()
+    found = ChatThreads(
+        room=room,
+        users=settings.threads.users,
+        inward=OwnApi(paths.socket),
+        store=store,
+        file=paths.state_dir / "chat-threads.json",
+    )
+    return (found,)
+
+
+def room_of(settings: Settings, environ: Mapping[str, str]) -> MatrixRoom | None:
+    """The configured room; nothing is sent. None = there is none.
+
+    Raises:
+        ConfigError: Some of what it needs is not configured.
+    """
+    given = settings.threads
+    missing = [f"threads.{name}" for name in given.__struct_fields__ if not getattr(given, name)]
+    if len(missing) == len(given.__struct_fields__):
+        return None
+    if given.homeserver is None or given.room is None or given.token is None or missing:
+        raise ConfigError(
+            f"[threads] needs {', '.join(missing)}, too",
+            hint="see docs/howto/chat-threads.md, or remove [threads]",
+            details={"keys": missing},
+        )
+    return MatrixRoom(
+        given.homeserver,
+        given.room,
+        given.token,
+        lambda name: ask(name, settings.secrets.get(name), environ),
     )
 
 

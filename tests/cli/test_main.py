@@ -58,6 +58,7 @@ NAMED_IN_THE_SPEC += [
     "stats",
     "export",
     "notifications test",
+    "threads test",
     "mcp skill",
     "agents list",
     "agents show",

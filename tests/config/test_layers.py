@@ -98,10 +98,13 @@ def test_an_empty_table_in_a_later_layer_takes_nothing_away(home: ConfigHome) ->
 def test_environment_values_of_workers_are_marked_as_secret_in_the_listing(
     home: ConfigHome,
 ) -> None:
-    home.user.write_text('[agents.command]\nenv = { API_KEY = "k" }\nmodel = "m"\n')
+    home.user.write_text(
+        '[agents.command]\nenv = { API_KEY = "k" }\nmodel = "m"\n[threads]\ntoken = "t"\n'
+    )
     config = home.load()
 
     assert leaf(config, "agents.command.env.API_KEY").is_secret
+    assert leaf(config, "threads.token").is_secret
     assert not leaf(config, "agents.command.model").is_secret
 
 

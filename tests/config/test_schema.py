@@ -117,6 +117,10 @@ def test_every_key_can_be_set_by_its_variable(key: str, tmp_path: Path) -> None:
         value = "https://collector.example/otlp"
     if key == "notifications.<name>.url":
         value = "desktop"
+    if key.startswith("threads."):
+        value = {"room": "!r:example", "users": "['@me:example']"}.get(
+            key[8:], "https://chat.example"
+        )
     if key.endswith(".webhook"):
         value = "https://bot.example/hook"
     if key.endswith(".webhook_secret_env"):

@@ -437,3 +437,11 @@ def test_a_project_may_shut_an_agent_in_and_not_let_it_out() -> None:
 def test_a_project_file_cannot_send_what_runs_do_elsewhere(home: ConfigHome) -> None:
     assert home.ignored(TELEMETRY) == "telemetry.content, telemetry.otlp_endpoint"
     assert home.for_agents(TELEMETRY).settings.telemetry.otlp_endpoint is None
+
+
+@pytest.mark.requirement("threads:chat:user-file-only")
+def test_a_project_file_cannot_write_into_another_room(home: ConfigHome) -> None:
+    threads = '[threads]\nhomeserver = "https://elsewhere.example"\n'
+
+    assert home.ignored(threads) == "threads"
+    assert home.for_agents(threads).settings.threads.homeserver is None

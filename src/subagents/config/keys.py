@@ -17,13 +17,16 @@ from msgspec import inspect
 
 from subagents.config.entry_points import plugin_names
 from subagents.config.settings import (
+    BEARER_PATTERN,
     CHANNEL_PATTERN,
     DEFAULT_LANE,
     HEADER_PATTERN,
     LOOPBACK_PATTERN,
     NAME_PATTERN,
+    ROOM_PATTERN,
     TAG_PATTERN,
     URL_PATTERN,
+    USER_PATTERN,
     VARIABLE_PATTERN,
     WEBHOOK_PATTERN,
     Agent,
@@ -35,6 +38,7 @@ from subagents.config.settings import (
     SpendingCap,
     SubagentDefaults,
     Telemetry,
+    ThreadSettings,
     VerificationSettings,
     nearest,
 )
@@ -58,6 +62,9 @@ PATTERN_WORDS: Final = {
     URL_PATTERN: "an http or https URL without user name, query and fragment",
     WEBHOOK_PATTERN: "an http or https URL without user name and fragment",
     CHANNEL_PATTERN: "desktop, an address such as ntfy://ntfy.sh/TOPIC, or secret:NAME",
+    ROOM_PATTERN: "a room's id, which begins with !, or an alias #NAME:SERVER",
+    USER_PATTERN: "@NAME:SERVER",
+    BEARER_PATTERN: "an access token, or secret:NAME",
     HEADER_PATTERN: "the name of an HTTP header (letters, digits, _ and -)",
 }
 PLACEHOLDERS: Final = {VARIABLE_PATTERN: "<VARIABLE>", HEADER_PATTERN: "<header>"}
@@ -136,6 +143,7 @@ def tree() -> Table:
             "budgets": Table(keys={"daily": daily, "tags": _caps("<name>")}),
             "secrets": Table(each=_table(SecretSource), name_pattern=SECRET_PATTERN),
             "notifications": Table(each=_table(NotificationChannel), name_pattern=NAME_PATTERN),
+            "threads": _table(ThreadSettings),
         }
     )
 

@@ -38,6 +38,9 @@ URL_PATTERN: Final = r"^https?://[^\s/?#@]+(/[^\s?#@]*)?$"
 CHANNEL_PATTERN: Final = (
     r"^(desktop|[a-z][a-z0-9+.-]*://\S+|secret:[A-Za-z0-9][A-Za-z0-9_.-]{0,63})$"
 )
+ROOM_PATTERN: Final = r"^[!#]\S{1,254}$"
+USER_PATTERN: Final = r"^@\S+:\S+$"
+BEARER_PATTERN: Final = r"^[!-~]{1,4096}$"
 WEBHOOK_PATTERN: Final = r"^https?://[^\s/?#@]+([/?][^\s#]*)?$"
 HEADER_PATTERN: Final = r"^[A-Za-z0-9_-]+$"
 
@@ -616,6 +619,33 @@ class NotificationChannel(Section, frozen=True):
     ] = tuple(NotificationReason)
 
 
+class ThreadSettings(Section, frozen=True):
+    """`[threads]`: read once, when the daemon starts; the user's own file only.
+
+    A room of Matrix in which each session with `thread: true` has a thread; all four or none.
+    """
+
+    homeserver: Annotated[
+        Annotated[str, Meta(pattern=URL_PATTERN)] | None,
+        Meta(
+            description="The Matrix homeserver's address, such as `https://matrix.example.org`; "
+            "unset = no chat. Only from your own file."
+        ),
+    ] = None
+    room: Annotated[
+        Annotated[str, Meta(pattern=ROOM_PATTERN)] | None,
+        Meta(description="The room's id or `#alias:server`; it must not be encrypted."),
+    ] = None
+    token: Annotated[
+        Annotated[str, Meta(pattern=BEARER_PATTERN)] | None,
+        Meta(description="The bot's access token; better `secret:NAME`, a secret that is one."),
+    ] = None
+    users: Annotated[
+        tuple[Annotated[str, Meta(pattern=USER_PATTERN)], ...],
+        Meta(description="Whose replies count, with your rights: `@you:server`."),
+    ] = ()
+
+
 class Settings(Section, frozen=True):
     """Everything configured, validated.
 
@@ -632,6 +662,7 @@ class Settings(Section, frozen=True):
     budgets: Budgets = Budgets()
     secrets: dict[str, SecretSource] = {}
     notifications: dict[str, NotificationChannel] = {}
+    threads: ThreadSettings = ThreadSettings()
 
     def agent(self, agent_id: str) -> Agent:
         """Return the agent of that id (trimmed and lower-cased first).

@@ -83,6 +83,8 @@ def narrowed(whole: Settings, own: Settings) -> tuple[Settings, tuple[str, ...]]
         ignored.append("secrets")
     if whole.notifications != own.notifications:
         ignored.append("notifications")
+    if whole.threads != own.threads:
+        ignored.append("threads")
     settings = msgspec.structs.replace(
         whole,
         defaults=defaults,
@@ -99,6 +101,7 @@ def narrowed(whole: Settings, own: Settings) -> tuple[Settings, tuple[str, ...]]
         budgets=own.budgets,
         secrets=own.secrets,
         notifications=own.notifications,
+        threads=own.threads,
     )
     return settings, tuple(sorted(ignored))
 

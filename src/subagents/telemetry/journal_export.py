@@ -201,7 +201,7 @@ class JournalExport(ABC):
     def _save(self) -> None:
         if self._number == self._saved or self._abandoned.is_set():
             return
-        _write(self._file, Cursor(number=self._number))
+        write_file(self._file, msgspec.json.encode(Cursor(number=self._number)))
         self._saved = self._number
 
 
@@ -218,13 +218,14 @@ def _read(file: Path) -> Cursor | None:
         return None
 
 
-def _write(file: Path, cursor: Cursor) -> None:
+def write_file(file: Path, content: bytes) -> None:
+    """Replace a file durably: killed at any time it has the old content or the new one."""
     draft = file.with_name(f".{file.name}.{os.getpid()}")
     with contextlib.suppress(FileNotFoundError):
         draft.unlink()
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     with os.fdopen(os.open(draft, flags, 0o600), "wb") as opened:
-        opened.write(msgspec.json.encode(cursor))
+        opened.write(content)
         opened.flush()
         os.fsync(opened.fileno())
     draft.replace(file)

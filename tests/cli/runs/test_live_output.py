@@ -6,7 +6,7 @@ import pytest
 from tests.cli.cli_home import Home, gate, temporary_home
 from tests.cli.terminal import terminal
 
-from subagents.cli.runs.live_output import LiveOutput, chosen
+from subagents.cli.runs.live_output import LiveOutput
 
 
 @pytest.fixture(scope="module")
@@ -98,14 +98,3 @@ def test_an_empty_line_leaves_a_question_for_later(shared: Home) -> None:
         shared.ok("answer", "later", "afterwards")
         assert screen.code() == 0
     assert "got afterwards" in screen.shown
-
-
-@pytest.mark.requirement("cli:answer-in-place")
-@pytest.mark.parametrize(
-    ("typed", "options", "meant"),
-    [("2", ["a", "b"], "b"), ("3", ["a", "b"], "3"), ("1", ["0", "1"], "1"), ("b", [], "b")],
-)
-def test_a_number_names_an_option_unless_it_is_one(
-    typed: str, options: list[str], meant: str
-) -> None:
-    assert chosen(typed, options) == meant

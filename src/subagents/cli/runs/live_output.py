@@ -3,7 +3,7 @@
 import os
 import select
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 from subagents.api.wire.log_answers import LogLine, LogPage
@@ -13,6 +13,7 @@ from subagents.cli import output
 from subagents.cli.runs.selectors import path_of
 from subagents.client.client import Client, Query, segment
 from subagents.errors import SubagentsError
+from subagents.text import chosen
 
 PAGE_LINES: Final = 500
 """Of one look; what a worker wrote beyond them in a quarter of a second nobody can read."""
@@ -107,10 +108,3 @@ def answer_in_place(client: Client, request: WorkerRequest, is_open: Callable[[]
         client.post(f"/v1/requests/{segment(request.request_id)}/respond", body)
     except SubagentsError as error:
         output.note(f"  not answered: {error.message}")
-
-
-def chosen(text: str, options: Sequence[str]) -> str:
-    """The option whose number was typed, or else what was typed."""
-    number = int(text) if text.isdecimal() and text.isascii() and len(text) < 4 else 0
-    is_number = text not in options and 1 <= number <= len(options)
-    return options[number - 1] if is_number else text
