@@ -80,7 +80,7 @@ class Place:
         self.write(life)
         found = self.threads()
         found.catch_up()
-        found.hear()
+        found.poll()
         return found
 
     @property
@@ -161,7 +161,7 @@ def test_a_homeserver_that_is_down_is_told_later_from_where_it_was(place: Place)
 def test_a_number_in_the_thread_answers_the_question_with_that_option(place: Place) -> None:
     threads = place.asking("red", "blue")
     reply = place.server.reply(place.first, "2")
-    threads.hear()
+    threads.poll()
 
     assert place.inward.answers == [(f"{RUN}:q1", "blue", "answer")]
     assert place.inward.said == []
@@ -174,7 +174,7 @@ def test_only_replies_of_the_users_in_a_thread_of_ours_count(place: Place) -> No
     place.server.reply(place.first, "let me", sender="@stranger:example.org")
     place.server.reply("$another-thread", "elsewhere")
     place.server.add(YOU, "m.room.message", {"msgtype": "m.text", "body": "in no thread"})
-    threads.hear()
+    threads.poll()
 
     assert (place.inward.answers, place.inward.said) == ([], [])
 
@@ -184,9 +184,9 @@ def test_without_an_open_question_a_reply_is_a_message_for_the_session(place: Pl
     place.write(place.begin())
     threads = place.threads()
     threads.catch_up()
-    threads.hear()
+    threads.poll()
     reply = place.server.reply(place.first, "hurry up")
-    threads.hear()
+    threads.poll()
 
     assert place.inward.said == [(RUN, "hurry up", reply)]
 
@@ -199,12 +199,12 @@ def test_a_reply_that_is_taken_again_after_a_crash_still_answers_the_same_questi
     place.server.reply(place.first, "the red one")
     place.inward.problems = [KeyboardInterrupt()]  # type: ignore[list-item]  # killed right then
     with pytest.raises(KeyboardInterrupt):
-        threads.hear()
+        threads.poll()
     life = place.begin()  # the answer got through
     life.ask()
     life.result("fine").exit()
     place.written = 0
-    place.threads().hear()
+    place.threads().poll()
 
     assert place.inward.answers == [(f"{RUN}:q1", "the red one", "answer")] * 2
     assert place.inward.said == []
@@ -215,7 +215,7 @@ def test_what_is_not_taken_is_said_in_the_thread(place: Place) -> None:
     threads = place.asking()
     place.inward.taken = Taken("it is over")
     place.server.reply(place.first, "red")
-    threads.hear()
+    threads.poll()
 
     assert place.server.texts()[-1] == "Not taken: it is over"
     assert place.server.reactions() == []
@@ -227,8 +227,8 @@ def test_a_reply_that_cannot_be_taken_now_is_taken_later(place: Place) -> None:
     place.inward.problems = [ReceiverUnavailable("busy")]
     place.server.reply(place.first, "red")
     with pytest.raises(ReceiverUnavailable):
-        threads.hear()
-    threads.hear()
+        threads.poll()
+    threads.poll()
 
     assert len(place.inward.answers) == 2
     assert len(place.server.reactions()) == 1
@@ -239,10 +239,10 @@ def test_more_replies_than_one_sync_holds_are_all_taken_in_their_order(place: Pl
     place.write(place.begin())
     threads = place.threads()
     threads.catch_up()
-    threads.hear()
+    threads.poll()
     for number in range(7):
         place.server.reply(place.first, f"number {number}")
     place.server.timeline_max = 2
-    threads.hear()
+    threads.poll()
 
     assert [text for _, text, _ in place.inward.said] == [f"number {n}" for n in range(7)]

@@ -179,7 +179,7 @@ class ChatThreads(JournalExport):
         where, is_deaf = self._state.endpoint, False
         while not self._stopping.is_set():
             try:
-                self.hear()
+                self.poll()
                 if is_deaf:
                     log.info("replies are heard from %s again", where)
                 pause_s, is_deaf = self._retry_first_s, False
@@ -194,7 +194,7 @@ class ChatThreads(JournalExport):
                 log.exception("listening to %s broke", where)
                 self._stopping.wait(RETRY_S_MAX)
 
-    def hear(self) -> None:
+    def poll(self) -> None:
         """Take what was said since the last time; wait a while for it.
 
         Raises:
@@ -206,14 +206,14 @@ class ChatThreads(JournalExport):
         for event in events if since is not None else ():
             if self._stopping.is_set():
                 return
-            self._hear(event)
+            self._receive(event)
         with self._lock:
             self._known.since = newest
             self._known.meant.clear()
             if newest != since:
                 self._save_known()
 
-    def _hear(self, event: Document) -> None:
+    def _receive(self, event: Document) -> None:
         reply = said(event)
         if reply is None or reply.sender not in self._users or reply.sender == self._room.me:
             return

@@ -32,7 +32,7 @@ def send_test(*, json: Json = False) -> int:
     if room is None:
         raise NotFound(
             "no chat room is configured",
-            hint="add [threads] to your subagents.toml, see docs/howto/chat-threads.md",
+            hint="add [threads] with homeserver, room, token and users to your subagents.toml",
         )
     me = problem = None
     try:
