@@ -1,5 +1,6 @@
 """The pages for people: what they point to exists, and what they name is what the code has."""
 
+import ast
 import re
 import shlex
 import tomllib
@@ -148,7 +149,9 @@ def test_examples_in_toml_and_python_are_at_least_well_formed() -> None:
                 tomllib.loads(body)
                 checked += 1
             elif language == "python":
-                compile(body, str(page), "exec")
+                compile(
+                    body, str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+                )  # a notebook's
                 checked += 1
     assert checked >= 4
 

@@ -22,6 +22,7 @@ PAGES: Final = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 ELSEWHERE: Final = {
     "docs/howto/contracts.md": "tests/cli/runs/test_contract_examples.py",
     "docs/howto/mcp-clients.md": "tests/e2e/test_mcp_clients.py",
+    "docs/howto/notebooks.md": "tests/client/test_notebook_page.py",
     "docs/howto/own-runtime.md": "tests/runtimes/test_own_runtime_page.py",
 }
 """Pages whose programs a test of their own runs, and that test."""
