@@ -4,9 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.builders import RUN, Life
+from tests.builders import NOW_MS, RUN, Life
 from tests.matrix_homeserver import YOU, Homeserver, homeserver
 
+from subagents.domain.lifecycle.reduce import reduce
+from subagents.domain.run.events import RequestAnswered
+from subagents.domain.run.run import Answer, Decision
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import RequestId, RunId
 from subagents.ports import Batch, JournalEntry
@@ -200,10 +203,13 @@ def test_a_reply_that_is_taken_again_after_a_crash_still_answers_the_same_questi
     place.inward.problems = [KeyboardInterrupt()]  # type: ignore[list-item]  # killed right then
     with pytest.raises(KeyboardInterrupt):
         threads.poll()
-    life = place.begin()  # the answer got through
-    life.ask()
-    life.result("fine").exit()
-    place.written = 0
+    run = place.store.run(RUN)
+    assert run is not None
+    (request,) = run.pending_requests
+    answer = Answer(decision=Decision.ANSWER, text="red", by="me", at_ms=NOW_MS)
+    answered = RequestAnswered(at_ms=NOW_MS, request_id=request.id, answer=answer)
+    after = reduce(run, answered).run
+    place.store.commit(Batch(runs={RUN: after}))
     place.threads().poll()
 
     assert place.inward.answers == [(f"{RUN}:q1", "the red one", "answer")] * 2
