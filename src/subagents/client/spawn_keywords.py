@@ -98,7 +98,7 @@ class SpawnParameters(TypedDict, total=False):
     label: str | None
     """Short name that stands for its id."""
     agent_id: str | None
-    """Agent that does it."""
+    """Agent id, or auto."""
     model: str | None
     """Model, where its runtime takes one."""
     thinking: str | None

@@ -58,6 +58,7 @@ class Engine:
         self.new_lines = parts.recorder.listening
         self.watch_of = parts.recorder.watch_of
         self.stats = parts.track_records.stats
+        self.known_agents = parts.agent_choice.known
         self.progress_of = parts.reports.progress_of
         self.results = parts.results
         self.answer_of = parts.questions.answer_of

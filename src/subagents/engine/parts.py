@@ -25,6 +25,7 @@ from subagents.engine.records.counters import Counters
 from subagents.engine.records.recorder import Recorder
 from subagents.engine.records.results import Results
 from subagents.engine.records.track_record_log import TrackRecords
+from subagents.engine.runs.agent_choice import AgentChoice
 from subagents.engine.runs.control import Control
 from subagents.engine.runs.emergency_stops import EmergencyStops
 from subagents.engine.runs.feed import Feed
@@ -174,8 +175,10 @@ class Parts:
         )
         self.emergency_stops = EmergencyStops(kernel, self.timers, runtimes)
         self.control = Control(kernel, self.queries, self.emergency_stops)
+        self.agent_choice = AgentChoice(self.queries, self.track_records, runtimes)
         self.spawner = Spawner(
             kernel,
+            agents=self.agent_choice,
             queries=self.queries,
             ids=given.ids,
             runtimes=runtimes,

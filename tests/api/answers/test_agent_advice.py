@@ -4,16 +4,14 @@ import pytest
 
 from subagents.api.answers.agent_advice import (
     TEXT_CHARS_MAX,
-    Known,
-    Load,
     available,
     card,
-    ranked,
     suggested,
     track_record,
 )
-from subagents.config.settings import Agent, Capabilities
+from subagents.config.settings import Agent, Capabilities, CostTier
 from subagents.domain.track_record.track_record import Runtime, Stats, Tokens, rate_of
+from subagents.engine.runs.agent_choice import Known, Load, ranked
 
 IDLE = Load(active=0, queued=0, lane="default", used=0, slots=4)
 
@@ -102,3 +100,39 @@ def test_in_a_track_record_what_nobody_reported_stays_unknown() -> None:
     assert (found.verified, found.cost_usd, found.tokens.output) == (None, None, None)
     assert found.runtime is not None
     assert found.runtime.p95_ms == 200
+
+
+@pytest.mark.requirement("agents:measured")
+def test_what_a_card_leaves_open_is_filled_from_its_attempts_and_said_so() -> None:
+    silent, said = (
+        Agent(runtime="command"),
+        Agent(
+            runtime="command",
+            capabilities=Capabilities(cost_tier=CostTier.FREE, typical_latency="a coffee"),
+        ),
+    )
+    record = Stats(
+        name="a",
+        runs=10,
+        attempts=10,
+        outcomes={},
+        reasons={},
+        success=None,
+        verified=None,
+        runtime=Runtime(p50_ms=60_000, p95_ms=90_000),
+        tokens=Tokens(input=None, output=None),
+        tokens_known=0,
+        cost_usd=10.0,
+        cost_known=10,
+    )
+    known = Known(
+        {"silent": silent, "said": said},
+        {"silent": IDLE, "said": IDLE},
+        {"silent": record, "said": record},
+    )
+
+    found = available("silent", known)
+    assert (found.cost_tier, found.typical_latency) == ("expensive", "1m")
+    assert found.measured == ["costTier", "typicalLatency"]
+    found = available("said", known)
+    assert (found.cost_tier, found.typical_latency, found.measured) == ("free", "a coffee", [])

@@ -120,6 +120,7 @@ def test_the_list_has_each_agents_card_and_limits(tmp_path: Path) -> None:
                 "model": False,
             },
             "probe": None,
+            "measured": [],
         }
         assert found["command"]["tags"] == []
         assert found["command"]["limits"]["runTimeoutSeconds"] is None

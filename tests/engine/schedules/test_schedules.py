@@ -18,6 +18,7 @@ from subagents.domain.schedules.schedule import (
     ScheduledPlan,
     ScheduleId,
 )
+from subagents.engine.schedules import due_times
 from subagents.engine.schedules.schedules import AGAIN_MS
 from subagents.errors import Conflict, NotFound, StoreUnavailable, UsageError
 from subagents.ports import RunFilter
@@ -135,6 +136,41 @@ def test_a_machine_that_slept_looks_at_its_schedules_when_it_wakes(tmp_path: Pat
         world.clock.set_wall(by_s=3_630)
         await world.clock.advance(10)
         assert decisions(world) == ["started"]
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("schedule:missed")
+@pytest.mark.parametrize(("hours", "starts"), [(2, 1), (400 * 24, 2)])
+def test_a_clock_that_was_set_back_a_little_starts_nothing_twice_and_a_year_is_not_waited_for(
+    tmp_path: Path, hours: int, starts: int
+) -> None:
+    async def scenario(world: World) -> None:
+        world.clock.set_wall(by_s=hours * 3_600)
+        await world.clock.advance(10)
+        await added(world)
+        await world.clock.advance(3_601)
+        world.clock.set_wall(by_s=-hours * 3_600)
+        await world.clock.advance(3_700)
+        assert decisions(world) == ["started"] * starts
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("schedule:zone")
+def test_a_zone_that_is_not_known_any_more_keeps_no_daemon_from_starting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(world: World) -> None:
+        await added(world, when="@daily", zone="Europe/Berlin")
+
+        def gone(_name: str) -> None:
+            raise UsageError("no such zone")
+
+        monkeypatch.setattr(due_times, "zone_of", gone)
+        await world.restart()
+        await world.clock.advance(10)
+        assert due_times.next_due(now_of(world)) is None
 
     in_world(tmp_path, scenario)
 

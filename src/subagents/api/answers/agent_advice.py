@@ -3,67 +3,25 @@
 For the tool ``agents_list`` and the calls below ``/v1/agents``. Nothing here starts a run.
 """
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final
 
 from msgspec import structs
 
 from subagents.api.calls.services import Services
 from subagents.api.wire import agent_answers as wire
-from subagents.config.settings import DEFAULT_LANE, Agent, Settings
-from subagents.domain.rules.admission import holds_slot
-from subagents.domain.run.run import Phase
-from subagents.domain.run.values import SessionKey
+from subagents.config.settings import Agent
+from subagents.domain.track_record.measured_card import measured_cost_tier, measured_latency
 from subagents.domain.track_record.suggest import (
-    Candidate,
     Suggestion,
     record_text,
-    suggest,
 )
 from subagents.domain.track_record.track_record import Rate, Runtime, Stats, Wanted
+from subagents.engine.runs.agent_choice import Known
 from subagents.errors import Unavailable
 from subagents.text import shortened
 
 TEXT_CHARS_MAX: Final = 500
-
-
-class Load(NamedTuple):
-    """What an agent has to do now, and how full its lane is at the caller's depth."""
-
-    active: int
-    queued: int
-    lane: str
-    used: int
-    slots: int
-
-
-class Known(NamedTuple):
-    """What is known of some agents, by their ids."""
-
-    agents: Mapping[str, Agent]
-    loads: Mapping[str, Load]
-    records: Mapping[str, Stats]
-
-
-async def known(
-    services: Services, settings: Settings, agents: Mapping[str, Agent], *, session: SessionKey
-) -> Known:
-    """Gather it.
-
-    Args:
-        services: The daemon.
-        settings: As they hold for the caller.
-        agents: Those that the caller may choose from.
-        session: The caller's: lanes have slots by depth.
-
-    Raises:
-        Unavailable: The records cannot be read.
-    """
-    stats = await stats_of(services, Wanted())
-    records = {each.name: each for each in stats if each.name in agents}
-    found = {name: record for name, record in records.items() if name is not None}
-    return Known(agents, _loads(services, settings, agents, session), found)
 
 
 async def stats_of(
@@ -85,25 +43,6 @@ async def stats_of(
         ) from error
 
 
-def ranked(
-    found: Known, *, hint: str, tags: Sequence[str], cost_tier: str | None
-) -> tuple[Suggestion, ...]:
-    """The agents, best first, each with its reasons; see ``suggest``."""
-    candidates = [
-        Candidate(
-            agent_id=name,
-            description=agent.description or "",
-            notes=agent.capabilities.notes or "",
-            tags=agent.capabilities.tags,
-            cost_tier=agent.capabilities.cost_tier,
-            record=found.records.get(name),
-            queued=found.loads[name].queued,
-        )
-        for name, agent in found.agents.items()
-    ]
-    return suggest(candidates, hint=hint, tags=tags, cost_tier=cost_tier)
-
-
 def card(agent_id: str, agent: Agent) -> wire.AgentCard:
     """What its configuration says of it to whoever chooses."""
     found = agent.capabilities
@@ -118,11 +57,23 @@ def card(agent_id: str, agent: Agent) -> wire.AgentCard:
     )
 
 
+def filled(found: wire.AgentCard, record: Stats | None) -> wire.AgentCard:
+    """The card with what it leaves open, as far as the agent's own attempts say it."""
+    latency = None if found.typical_latency else measured_latency(record)
+    tier = None if found.cost_tier else measured_cost_tier(record)
+    return structs.replace(
+        found,
+        typical_latency=found.typical_latency or latency,
+        cost_tier=found.cost_tier or tier,
+        measured=[*(["costTier"] if tier else []), *(["typicalLatency"] if latency else [])],
+    )
+
+
 def available(agent_id: str, found: Known) -> wire.AvailableAgent:
     """An agent's card, load and track record."""
     record = found.records.get(agent_id)
     return wire.AvailableAgent(
-        **structs.asdict(card(agent_id, found.agents[agent_id])),
+        **structs.asdict(filled(card(agent_id, found.agents[agent_id]), record)),
         load=wire.AgentLoad(**found.loads[agent_id]._asdict()),
         record=None if record is None else _short(record),
     )
@@ -171,25 +122,3 @@ def _rate(value: Rate | None) -> wire.Rate | None:
 
 def _spread(value: Runtime | None) -> wire.RuntimeSpread | None:
     return None if value is None else wire.RuntimeSpread(**structs.asdict(value))
-
-
-def _loads(
-    services: Services, settings: Settings, agents: Mapping[str, Agent], session: SessionKey
-) -> dict[str, Load]:
-    queries = services.queries
-    active: Counter[str] = Counter()
-    queued: Counter[str] = Counter()
-    for run in queries.open_runs:
-        if holds_slot(run):
-            active[run.resolved.agent_id] += 1
-        elif run.phase is Phase.QUEUED:
-            queued[run.resolved.agent_id] += 1
-    own = queries.run_of(session)
-    parent = queries.open_run(own) if own is not None else None
-    depth = parent.lineage.depth + 1 if parent is not None else 1
-    loads = {}
-    for name, agent in agents.items():
-        lane = agent.lane or DEFAULT_LANE
-        held = queries.slots_held((lane, depth))
-        loads[name] = Load(active[name], queued[name], lane, held, settings.lane_slots(lane))
-    return loads

@@ -244,6 +244,7 @@ def receipt(run: Run, *, warnings: Sequence[str], repeated: bool) -> wire.SpawnR
         label=run.resolved.label,
         phase=as_word(run.phase),
         agent_id=run.resolved.agent_id,
+        chosen=None if run.resolved.chosen is None else run.resolved.chosen.text,
         runtime=run.resolved.runtime,
         **msgspec.structs.asdict(granted(run.resolved)),
         workspace=workspace_of(run),

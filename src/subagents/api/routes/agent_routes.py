@@ -1,5 +1,6 @@
 """The configured agents: cards, statistics, and advice whom to choose."""
 
+import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -27,8 +28,9 @@ from subagents.config.settings import DEFAULT_LANE, Agent, Settings
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import agent_of
 from subagents.domain.track_record.suggest import COST_TIERS
-from subagents.domain.track_record.track_record import RETENTION_DAYS, By, Wanted
-from subagents.errors import ConfigError, UsageError
+from subagents.domain.track_record.track_record import RETENTION_DAYS, By, Stats, Wanted
+from subagents.engine.runs.agent_choice import ranked
+from subagents.errors import ConfigError, Unavailable, UsageError
 from subagents.ports import usable_abilities
 from subagents.text import iso
 
@@ -57,10 +59,16 @@ async def agents(request: Request) -> Response:
     services = services_of(request)
     allowed = allowed_agents(settings, agent_of(caller.session))
     able = working_agents(settings)
+    records: dict[str | None, Stats] = {}
     probes = await services.off_loop(partial(_probes, services.paths, able))
+    with contextlib.suppress(Unavailable):
+        # Without its records a card says what is configured.
+        records |= {each.name: each for each in await agent_advice.stats_of(services, Wanted())}
     found = [
         agent_answers.ConfiguredAgent(
-            **msgspec.structs.asdict(agent_advice.card(agent_id, agent)),
+            **msgspec.structs.asdict(
+                agent_advice.filled(agent_advice.card(agent_id, agent), records.get(agent_id))
+            ),
             allowed=caller.is_operator or agent_id in allowed,
             limits=_limits(agent_id, agent, settings),
             abilities=_abilities(
@@ -161,8 +169,8 @@ async def suggestions(request: Request) -> Response:
     settings = _settings(request, query, caller)
     own = agent_of(caller.session)
     able = working_agents(settings) if caller.is_operator else allowed_agents(settings, own)
-    found = await agent_advice.known(services, settings, able, session=caller.session)
-    order = agent_advice.ranked(found, hint=hint, tags=tags, cost_tier=cost_tier)
+    found = await services.engine.known_agents(settings, able, session=caller.session)
+    order = ranked(found, hint=hint, tags=tags, cost_tier=cost_tier)
     listed = [agent_advice.suggested(each, found) for each in order[:limit]]
     return answer(agent_answers.Suggestions(suggestions=listed, total=len(order)))
 

@@ -11,6 +11,7 @@ from subagents.api.wire.wire_struct import Document, document_of
 from subagents.config.agent_cards import allowed_agents, none_allowed
 from subagents.domain.run.values import agent_of
 from subagents.domain.track_record.suggest import COST_TIERS
+from subagents.engine.runs.agent_choice import ranked
 
 
 async def list_agents(call: Call) -> Answer:
@@ -21,10 +22,8 @@ async def list_agents(call: Call) -> Answer:
     config = await config_of(call)
     session = call.caller.session
     agents = allowed_agents(config.settings, agent_of(session))
-    found = await agent_advice.known(call.services, config.settings, agents, session=session)
-    suggestions = agent_advice.ranked(
-        found, hint=asked.hint or "", tags=asked.tags, cost_tier=asked.cost_tier
-    )
+    found = await call.services.engine.known_agents(config.settings, agents, session=session)
+    suggestions = ranked(found, hint=asked.hint or "", tags=asked.tags, cost_tier=asked.cost_tier)
     is_ranked = bool(asked.hint or asked.tags or asked.cost_tier)
     order = suggestions if is_ranked else sorted(suggestions, key=lambda each: each.agent_id)
     listed = [

@@ -18,6 +18,8 @@ class AgentCard(WireStruct, frozen=True, kw_only=True):
     """`free`, `cheap`, `medium` or `expensive`."""
     typical_latency: str | None = None
     """How long it takes, in the operator's words."""
+    measured: list[str] = []
+    """Which of `costTier` and `typicalLatency` its card leaves open, and its own attempts say."""
     notes: str | None = None
     """What else to know, at most 500 characters."""
 

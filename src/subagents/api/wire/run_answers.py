@@ -717,6 +717,8 @@ class SpawnReceipt(Receipt, frozen=True, kw_only=True):
     """`run` or `session`."""
     agent_id: str = ""
     """The configured agent."""
+    chosen: str | None = None
+    """Why this agent, where `auto` left it to us; null = it was named, or is the default one."""
     runtime: str = ""
     """The runtime that runs it."""
     workspace: Workspace | None = None

@@ -149,6 +149,8 @@ def say_accepted(accepted: Sequence[SpawnReceipt], *, is_brief: bool) -> None:
             )
         elif not is_brief:
             output.note(f"{_named(receipt)} ({receipt.agent_id}) is {receipt.phase}")
+        if receipt.chosen is not None and not receipt.repeated:
+            output.note(f"  agent {receipt.agent_id}: {receipt.chosen}")
         if receipt.workspace is not None:
             place = receipt.workspace
             output.note(f"  worktree: {place.path}  branch {place.branch}")

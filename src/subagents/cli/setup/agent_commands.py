@@ -87,8 +87,8 @@ def show(agent: Agent, /, *, json: Json = False) -> int:
         "model": limits.model,
         "description": one.description,
         "tags": ", ".join(one.tags),
-        "cost": one.cost_tier,
-        "takes": one.typical_latency,
+        "cost": _measured(one.cost_tier, "costTier", one),
+        "takes": _measured(one.typical_latency, "typicalLatency", one),
         "notes": one.notes,
         "may use": "yes" if one.allowed else "no",
         "lane": f"{limits.lane}, {limits.lane_slots} slots",
@@ -105,6 +105,10 @@ def show(agent: Agent, /, *, json: Json = False) -> int:
     for index, text in enumerate(_record_lines(known[0]) if known else ["no attempts yet"]):
         output.line(f"{'record:' if index == 0 else '':<14}{text}")
     return EXIT_OK
+
+
+def _measured(text: str | None, field: str, one: ConfiguredAgent) -> str | None:
+    return f"{text} (measured)" if text and field in one.measured else text
 
 
 def stats(

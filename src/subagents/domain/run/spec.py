@@ -236,7 +236,7 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
         str | None,
         name("Short name that stands for its id", TASK, chars_max=LABEL_CHARS_MAX),
     ] = None
-    agent_id: Annotated[str | None, name("Agent that does it", TASK)] = None
+    agent_id: Annotated[str | None, name("Agent id, or auto", TASK)] = None
     model: Annotated[str | None, name("Model, where its runtime takes one", TASK)] = None
     thinking: Annotated[str | None, name("Thinking level, where its runtime takes one", TASK)] = (
         None
@@ -385,6 +385,23 @@ class PlanStep(Value, frozen=True):
     """Of the plan."""
 
 
+class AgentChosen(Value, frozen=True):
+    """The agent that was chosen for a run that left it open (``auto``), and why."""
+
+    agent_id: str
+    among: int
+    """So many could have taken it."""
+    reasons: tuple[str, ...] = ()
+    """What spoke for it and against it; () = nothing is known that tells them apart."""
+
+    @property
+    def text(self) -> str:
+        """``best of 3: has the tags: tests``."""
+        why = "; ".join(self.reasons) or "nothing tells them apart"
+        which = "only one that can take it" if self.among == 1 else f"best of {self.among}"
+        return f"{which}: {why}"
+
+
 class ScheduledTime(Value, frozen=True):
     """For which time of which schedule a run was started."""
 
@@ -442,6 +459,8 @@ class Resolved(Value, frozen=True):
     """None = it was not spawned with a plan."""
     plan: PlanBudget | None = None
     """The budget that it shares with the other runs of its plan, and those below them."""
+    chosen: AgentChosen | None = None
+    """None = its agent was named, or is the default one."""
     scheduled: ScheduledTime | None = None
     """None = no schedule started it."""
     tags_above: tuple[str, ...] = ()

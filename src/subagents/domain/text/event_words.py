@@ -137,6 +137,8 @@ def _signal_row(
 def _spawned(event: events.Spawned, _run: Run, _texts: Texts) -> str:
     resolved = event.resolved
     text = f'spawned by {event.requester} for agent "{resolved.agent_id}" ({resolved.runtime})'
+    if resolved.chosen is not None:
+        text += f", chosen as the {resolved.chosen.text}"
     if resolved.scheduled is not None:
         due = "by hand" if resolved.scheduled.by_hand else f"due {iso(resolved.scheduled.due_ms)}"
         text += f', for schedule "{resolved.scheduled.name}", {due}'

@@ -51,6 +51,11 @@ class Grant(NamedTuple):
     """Warnings: what of it was never tried."""
 
 
+def agent_that_spawns(parent: Run | None, requester: SessionKey) -> str:
+    """Id of the agent that spawns: that of a run, or the one that a session is named after."""
+    return parent.resolved.agent_id if parent is not None else agent_of(requester)
+
+
 class Grants:
     """Looks up agents, and narrows what they may do to what everybody above them may."""
 
@@ -77,7 +82,7 @@ class Grants:
             NotFound: It is not configured.
             Forbidden: The caller may not spawn it.
         """
-        own = parent.resolved.agent_id if parent is not None else agent_of(requester)
+        own = agent_that_spawns(parent, requester)
         if wanted is None:
             own_agent = settings.agents.get(own)
             has_runtime = own_agent is not None and own_agent.runtime is not None

@@ -31,6 +31,7 @@ from subagents.domain.run.run import (
 from subagents.domain.run.spec import (
     BATCH_RUNS_MAX,
     IDEMPOTENCY_WINDOW_MS,
+    AgentChosen,
     Budget,
     Cleanup,
     Mode,
@@ -51,6 +52,7 @@ from subagents.engine.attempts.shared_spending import SharedSpending
 from subagents.engine.attempts.workspaces import PlannedWorkspace, Workspaces
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.runs import grants, session_chain
+from subagents.engine.runs.agent_choice import AgentChoice
 from subagents.engine.runs.dependencies import (
     Dependencies,
     Draft,
@@ -138,9 +140,11 @@ class Spawner:
         verifier: Verifier,
         workspaces: Workspaces,
         shared_spending: SharedSpending,
+        agents: AgentChoice,
         proof_of: ProofOf = no_proof_needed,
         environments: EnvironmentLog | None = None,
     ) -> None:
+        self._agents = agents
         self._ledger, self._store, self._off_loop, self._clock = kernel
         self._queries = queries
         self._ids = ids
@@ -339,6 +343,9 @@ class Spawner:
             for spec, run in zip(specs, before, strict=True)
         ]
         modes = [admission.resolve_mode(spec) for spec in specs]
+        is_free = is_operator and parent is None
+        own = None if is_free else grants.agent_that_spawns(parent, requester)
+        chosen = await self._agents.choose(specs, settings, own=own, session=requester)
         # What a dependency turns out to be is not known yet; it is counted again at the end.
         named = [bool(asked_dependencies(spec)) for spec in specs]
         self._count(parent, inbox, settings, is_operator=is_operator, waits=named)
@@ -354,6 +361,7 @@ class Spawner:
                 ceiling=ceiling,
                 previous=run,
                 retry_from=again[at].id if again else None,
+                chosen=chosen[at],
             )
             for at, (spec, mode, run) in enumerate(zip(specs, modes, before, strict=True))
         ]
@@ -488,14 +496,16 @@ class Spawner:
         ceiling: Ceiling | None,
         previous: Run | None,
         retry_from: RunId | None,
+        chosen: AgentChosen | None,
     ) -> Draft:
         if parent is not None and not offers(parent.resolved, SPAWN_TOOL):
             raise Forbidden(
                 f"{SPAWN_TOOL} is not among the tools of run {parent.id} (toolsAllow, toolsDeny)",
                 guardrail="tools",
             )
+        wanted = spec.agent_id if chosen is None else chosen.agent_id
         agent_id, agent = self._grants.agent(
-            spec.agent_id, parent, requester, settings, is_operator=is_operator
+            wanted, parent, requester, settings, is_operator=is_operator
         )
         cwd = spec.cwd or (agent.cwd or cwd)
         found = grants.ceilings_of(ceiling, parent, previous, agent_id)
@@ -552,6 +562,7 @@ class Spawner:
             abilities=worker.abilities,
             alerts=agent.alerts.rules,
             max_transcript_mb=settings.defaults.max_transcript_mb,
+            chosen=chosen,
             fleet=agent_cards.rows(settings, agent_id) if may_spawn else (),
             options=agent.options,
         )

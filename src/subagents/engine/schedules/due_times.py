@@ -115,7 +115,7 @@ def due_after(schedule: Schedule, after_ms: int) -> Iterator[int]:
     """The times after ``after_ms`` at which it is due, in milliseconds since 1970, in order."""
     every = every_ms(schedule.when)
     if every is not None:
-        passed = max(after_ms - schedule.created_at_ms, 0) // every
+        passed = (after_ms - schedule.created_at_ms) // every
         while True:
             passed += 1
             yield schedule.created_at_ms + passed * every
@@ -127,10 +127,16 @@ def due_after(schedule: Schedule, after_ms: int) -> Iterator[int]:
 
 
 def next_due(schedule: Schedule) -> int | None:
-    """When it is due next; None = it is paused, or never again."""
+    """When it is due next; None = it is paused, or never again.
+
+    Never, too, where its time zone is none that this machine knows any more.
+    """
     if schedule.paused_at_ms is not None:
         return None
-    return next(due_after(schedule, schedule.decided_to_ms), None)
+    try:
+        return next(due_after(schedule, schedule.decided_to_ms), None)
+    except UsageError:
+        return None
 
 
 class Passed(NamedTuple):

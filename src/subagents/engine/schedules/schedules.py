@@ -43,6 +43,7 @@ log = logging.getLogger(__name__)
 
 LATE_MS: Final = 60_000
 """A time that is further in the past was missed: nothing could be started then."""
+SET_BACK_MS: Final = 3 * 3_600_000
 AGAIN_MS: Final = 60_000
 """After the store could take no new runs."""
 TEXT_CHARS_MAX: Final = 500
@@ -85,6 +86,7 @@ class Schedules:
         self._due: dict[ScheduleId, int | None] = {}
         self._not_before: dict[ScheduleId, int] = {}
         self._changed = asyncio.Event()
+        self._must_look_back = False
 
     async def load(self) -> None:
         """Forget everything in memory and read the schedules from the store."""
@@ -93,6 +95,7 @@ class Schedules:
         self._published = dict(self._live)
         self._due = {each.id: next_due(each) for each in found}
         self._not_before = {}
+        self._must_look_back = True
 
     def on_commit(self, batch: Batch) -> None:
         for schedule_id, schedule in batch.schedules.items():
@@ -103,6 +106,7 @@ class Schedules:
 
     def clock_stepped(self, _by_ms: int) -> None:
         """The machine's clock was set, or it slept: other times may be due now."""
+        self._must_look_back = True
         self._changed.set()
 
     # -- looking -----------------------------------------------------------------------------
@@ -323,13 +327,31 @@ class Schedules:
     async def start_due(self) -> None:
         """Decide every time that has passed."""
         now = self._clock.now_ms()
-        for schedule in tuple(self._live.values()):
+        if self._must_look_back:
+            self._must_look_back = False
+            self._look_back(now)
+        for schedule_id in tuple(self._live):
+            schedule = self._live.get(schedule_id)
+            if schedule is None:
+                continue
             due = self._due.get(schedule.id)
             if due is None or max(due, self._not_before.get(schedule.id, due)) > now:
                 continue
             times = passed(schedule, now)
             if times is not None:
                 await self._decide(schedule, times.newest_ms, times.number)
+
+    def _look_back(self, now_ms: int) -> None:
+        """Let nobody wait for a year because the clock was a year ahead for a minute.
+
+        A clock that was set back by less than ``SET_BACK_MS`` starts nothing a second time.
+        """
+        for schedule in tuple(self._live.values()):
+            if schedule.decided_to_ms - now_ms > SET_BACK_MS:
+                log.warning(
+                    "schedule %s: the clock was set back; its times begin anew", schedule.name
+                )
+                self._put(schedule.id, replace(schedule, decided_to_ms=now_ms))
 
     async def _decide(self, schedule: Schedule, due_ms: int, count: int) -> None:
         now = self._clock.now_ms()
@@ -429,8 +451,11 @@ class Schedules:
         def check() -> None:
             if due is None:
                 return
-            if self._known(schedule.id).paused_at_ms is not None and not due.by_hand:
-                raise Conflict(f'schedule "{schedule.name}" was paused meanwhile')
+            now = self._known(schedule.id)
+            if now.paused_at_ms is not None and not due.by_hand:
+                raise Conflict(f'schedule "{now.name}" was paused meanwhile')
+            if now.overlap is Overlap.SKIP and (running := self.running(now)):
+                raise Conflict(f'schedule "{now.name}": {_runs(running)} had not ended')
 
         def note(runs: Iterable[Run]) -> None:
             if due is not None:

@@ -1,0 +1,205 @@
+"""What is known of the agents now, and which of them fits a task best."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import Final, NamedTuple
+
+from subagents.config import agent_cards
+from subagents.config.settings import DEFAULT_LANE, Agent, Settings
+from subagents.domain.rules.admission import holds_slot
+from subagents.domain.run.run import Phase, Run
+from subagents.domain.run.spec import AgentChosen, Isolation, RunSpec
+from subagents.domain.run.values import SessionKey
+from subagents.domain.track_record.measured_card import measured_cost_tier
+from subagents.domain.track_record.suggest import Candidate, Suggestion, suggest
+from subagents.domain.track_record.track_record import Stats, Wanted
+from subagents.engine.records.track_record_log import TrackRecords
+from subagents.engine.runs.environments import PLAIN_COMMAND
+from subagents.engine.runs.queries import Queries
+from subagents.errors import NotFound, Unavailable
+from subagents.ports import Runtime, usable_abilities
+
+SHELLS: Final = frozenset({"ash", "bash", "dash", "fish", "ksh", "sh", "zsh"})
+AUTO: Final = "auto"
+"""Instead of an agent's id: the one that fits best. An agent of that name is meant first."""
+
+
+class Load(NamedTuple):
+    """What an agent has to do now, and how full its lane is at the caller's depth."""
+
+    active: int
+    queued: int
+    lane: str
+    used: int
+    slots: int
+
+
+class Known(NamedTuple):
+    """What is known of some agents, by their ids."""
+
+    agents: Mapping[str, Agent]
+    loads: Mapping[str, Load]
+    records: Mapping[str, Stats]
+
+
+class AgentChoice:
+    """See the module."""
+
+    def __init__(
+        self, queries: Queries, track_records: TrackRecords, runtimes: Mapping[str, Runtime]
+    ) -> None:
+        self._queries = queries
+        self._track_records = track_records
+        self._runtimes = runtimes
+
+    async def known(
+        self, settings: Settings, agents: Mapping[str, Agent], *, session: SessionKey
+    ) -> Known:
+        """Gather it.
+
+        Args:
+            settings: As they hold for the caller.
+            agents: Those that the caller may choose from.
+            session: The caller's: lanes have slots by depth.
+
+        Raises:
+            Unavailable: The records cannot be read.
+        """
+        try:
+            stats = await self._track_records.stats(Wanted())
+        except OSError as error:
+            raise Unavailable(
+                f"the performance records cannot be read: {error.strerror or error}",
+                hint="see agent-performance-*.jsonl in the state directory",
+            ) from error
+        records = {each.name: each for each in stats if each.name in agents}
+        found = {name: record for name, record in records.items() if name is not None}
+        return Known(agents, self._loads(settings, agents, session), found)
+
+    async def choose(
+        self,
+        specs: Sequence[RunSpec],
+        settings: Settings,
+        *,
+        own: str | None,
+        session: SessionKey,
+    ) -> list[AgentChosen | None]:
+        """For each spec that leaves its agent to us, the one that fits its task best.
+
+        Args:
+            specs: Of one call: what one of them is given counts as load for the next.
+            settings: As they hold for the caller.
+            own: Id of the agent that calls, which may use those that it is allowed; None = an
+                operator, who may use all.
+            session: The caller's.
+
+        Raises:
+            NotFound: No agent can take one of them.
+            Unavailable: What is known of the agents cannot be read.
+        """
+        if AUTO in settings.agents or not any(spec.agent_id == AUTO for spec in specs):
+            return [None] * len(specs)
+        able = (
+            agent_cards.working_agents(settings)
+            if own is None
+            else agent_cards.allowed_agents(settings, own)
+        )
+        found = await self.known(settings, able, session=session)
+        given: Counter[str] = Counter()
+        chosen: list[AgentChosen | None] = []
+        for spec in specs:
+            if spec.agent_id != AUTO:
+                chosen.append(None)
+                continue
+            fit = {name: agent for name, agent in able.items() if self._can_take(spec, agent)}
+            order = ranked(found._replace(agents=fit), hint=spec.task, given=given)
+            if not order:
+                raise NotFound(
+                    f"agentId auto: none of {len(able)} agents can take this task: each needs a"
+                    " runtime that offers what it asks for; shells, and commands without a"
+                    " description, are left out",
+                    hint="subagents agents list shows them; name one, or describe it in"
+                    " subagents.toml",
+                )
+            best = order[0]
+            given[best.agent_id] += 1
+            chosen.append(
+                AgentChosen(agent_id=best.agent_id, among=len(order), reasons=best.reasons)
+            )
+        return chosen
+
+    def _can_take(self, spec: RunSpec, agent: Agent) -> bool:
+        runtime = self._runtimes.get(agent.runtime or "")
+        if runtime is None:
+            return False
+        # It would run a task in words, or nobody said what it does with one.
+        if agent.runtime == PLAIN_COMMAND and (_is_shell(agent) or not agent.description):
+            return False
+        wants_model = spec.model is not None or spec.thinking is not None
+        is_apart = spec.isolation is Isolation.SANDBOX
+        abilities = usable_abilities(runtime, agent.options)
+        if abilities is None:
+            return False
+        return (abilities.model or not wants_model) and (abilities.isolate or not is_apart)
+
+    def _loads(
+        self, settings: Settings, agents: Mapping[str, Agent], session: SessionKey
+    ) -> dict[str, Load]:
+        active: Counter[str] = Counter()
+        queued: Counter[str] = Counter()
+        for run in self._queries.open_runs:
+            if holds_slot(run):
+                active[run.resolved.agent_id] += 1
+            elif run.phase is Phase.QUEUED:
+                queued[run.resolved.agent_id] += 1
+        depth = _depth(self._queries, session)
+        loads = {}
+        for name, agent in agents.items():
+            lane = agent.lane or DEFAULT_LANE
+            held = self._queries.slots_held((lane, depth))
+            loads[name] = Load(active[name], queued[name], lane, held, settings.lane_slots(lane))
+        return loads
+
+
+def ranked(
+    found: Known,
+    *,
+    hint: str,
+    tags: Sequence[str] = (),
+    cost_tier: str | None = None,
+    given: Mapping[str, int] | None = None,
+) -> tuple[Suggestion, ...]:
+    """The agents, best first, each with its reasons; see ``suggest``.
+
+    Args:
+        found: What is known of them.
+        hint: The work in words.
+        tags: See ``suggest``.
+        cost_tier: See there.
+        given: What some of them will have to do besides, as so many queued runs.
+    """
+    more = given or {}
+    candidates = [
+        Candidate(
+            agent_id=name,
+            description=agent.description or "",
+            notes=agent.capabilities.notes or "",
+            tags=agent.capabilities.tags,
+            cost_tier=agent.capabilities.cost_tier or measured_cost_tier(found.records.get(name)),
+            record=found.records.get(name),
+            queued=found.loads[name].queued + more.get(name, 0),
+        )
+        for name, agent in found.agents.items()
+    ]
+    return suggest(candidates, hint=hint, tags=tags, cost_tier=cost_tier)
+
+
+def _is_shell(agent: Agent) -> bool:
+    return agent.command is not None and PurePath(agent.command[0]).name in SHELLS
+
+
+def _depth(queries: Queries, session: SessionKey) -> int:
+    own = queries.run_of(session)
+    parent: Run | None = queries.open_run(own) if own is not None else None
+    return parent.lineage.depth + 1 if parent is not None else 1

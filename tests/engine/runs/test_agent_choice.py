@@ -1,0 +1,108 @@
+"""``agentId: auto``: the agent that fits best, with the reason on record."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.engine.world import ME, World, in_world, settings_of
+
+from subagents.config.settings import Agent, AgentSubagents, Capabilities
+from subagents.domain.run.run import Run
+from subagents.domain.run.spec import Abilities, Isolation, RunSpec
+from subagents.domain.run.values import SessionKey, replace
+from subagents.errors import NotFound
+
+BOTH = ("scripted", "command")
+WORKS: dict[str, Any] = {"runtime": "scripted", "script": ({"result": "done"},)}
+
+
+def agent(description: str = "", *tags: str, **rest: Any) -> Agent:
+    given = {**WORKS, "description": description or None, **rest}
+    return Agent(**given, capabilities=Capabilities(tags=tags))
+
+
+TEAM = {
+    "writer": agent("writes prose and documentation", "docs"),
+    "tester": agent("writes and runs tests", "tests"),
+    "shell": Agent(
+        runtime="command", command=("/bin/bash", "-c", "{task}"), description="runs tests"
+    ),
+    "mute": Agent(runtime="command", command=("pytest", "{task}")),
+    "main": Agent(subagents=AgentSubagents(allow_agents=("writer",))),
+}
+
+
+def team(world: World, **more: Agent) -> None:
+    world.settings = replace(settings_of(), agents={**TEAM, **more})
+
+
+async def chosen(world: World, task: str, **rest: Any) -> Run:
+    receipt = await world.clock.result(world.try_spawn("auto", task=task, **rest))
+    return receipt.run
+
+
+@pytest.mark.requirement("spawn:auto")
+def test_the_agent_that_fits_the_task_is_chosen_and_the_reason_stored(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        team(world)
+        run = await chosen(world, "write tests for the parser")
+        assert run.resolved.agent_id == "tester"
+        assert run.spec.agent_id == "auto"
+        assert run.resolved.chosen is not None
+        assert run.resolved.chosen.text.startswith("best of 2: the hint names its tags: tests")
+        assert (await chosen(world, "the documentation")).resolved.agent_id == "writer"
+        again = world.engine.retry(
+            (await world.until(run.id)).id, requester=ME, settings=world.settings
+        )
+        assert (await world.clock.result(again)).run.resolved.agent_id == "tester"
+
+    in_world(tmp_path, scenario, runtimes=BOTH)
+
+
+@pytest.mark.requirement("spawn:auto")
+def test_the_runs_of_one_call_are_spread_over_agents_that_fit_alike(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        world.settings = replace(settings_of(), agents={"a": agent("works"), "b": agent("works")})
+        spec = RunSpec(task="anything", agent_id="auto")
+        spawning = world.engine.spawn_batch(
+            [spec] * 4, requester=ME, settings=world.settings, cwd=str(tmp_path)
+        )
+        receipts = await world.clock.result(spawning)
+        assert [each.run.resolved.agent_id for each in receipts] == ["a", "b", "a", "b"]
+
+    in_world(tmp_path, scenario, runtimes=BOTH)
+
+
+@pytest.mark.requirement("spawn:auto")
+def test_an_agent_is_given_only_those_that_it_may_use(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        team(world)
+        run = await chosen(world, "write tests for the parser", is_operator=False)
+        assert run.resolved.agent_id == "writer"
+        assert run.resolved.chosen is not None
+        assert run.resolved.chosen.text.startswith("only one that can take it")
+        stranger = SessionKey("agent:nobody:x")
+        with pytest.raises(NotFound, match="none of 0 agents"):
+            await chosen(world, "tests", is_operator=False, requester=stranger)
+
+    in_world(tmp_path, scenario, runtimes=BOTH)
+
+
+@pytest.mark.requirement("spawn:auto")
+def test_an_agent_that_cannot_do_what_is_asked_for_is_left_out(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        team(world)
+        with pytest.raises(NotFound, match="none of 4 agents can take this task"):
+            await chosen(world, "write tests", isolation=Isolation.SANDBOX)
+
+    in_world(tmp_path, scenario, runtimes=BOTH, abilities=Abilities(survives_daemon=True))
+
+
+@pytest.mark.requirement("spawn:auto")
+def test_an_agent_of_that_name_is_meant_first(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        team(world, auto=agent("the user's own"))
+        run = await chosen(world, "write tests")
+        assert (run.resolved.agent_id, run.resolved.chosen) == ("auto", None)
+
+    in_world(tmp_path, scenario, runtimes=BOTH)
