@@ -729,8 +729,8 @@ def decides_times_after_their_runs_are_stored(patch: pytest.MonkeyPatch) -> None
 @mutation
 def forgets_what_was_decided(patch: pytest.MonkeyPatch) -> None:
     def make(original: Any) -> Any:
-        async def load(self: Any) -> None:
-            await original(self)
+        def load(self: Any, found: Any) -> None:
+            original(self, found)
             self._live = {
                 k: replace(s, decided_to_ms=s.created_at_ms) for k, s in self._live.items()
             }

@@ -240,8 +240,9 @@ class Connection:
     def _read(self, answer: Answer) -> None:
         due = time.monotonic() + self._timeout_s
         while True:
-            self._socket.settimeout(max(min(due - time.monotonic(), WAIT_S), 0.001))
             try:
+                # Another thread may have closed it meanwhile.
+                self._socket.settimeout(max(min(due - time.monotonic(), WAIT_S), 0.001))
                 found = self._socket.recv(READ_BYTES)
                 break
             except TimeoutError as error:

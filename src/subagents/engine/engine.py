@@ -47,6 +47,7 @@ class Engine:
         self.runtimes: Mapping[str, Runtime] = given.runtimes
         """Every runtime that workers can be started with, by its name."""
         parts.ledger.on_failure(self._failed)
+        parts.schedules.begin = self._begin_schedules
 
         # To be read.
         self.queries = parts.queries
@@ -111,8 +112,10 @@ class Engine:
         parts, ledger = self._parts, self._parts.ledger
         await parts.spawner.keys.load()
         await parts.shared_spending.load()
-        await parts.schedules.load()
-        outbox = await self._off_loop(self._store.load_outbox)
+        schedules, outbox = await self._off_loop(
+            lambda: (self._store.load_schedules(), self._store.load_outbox())
+        )
+        parts.schedules.load(schedules)
         leases = {held.run_id: held for held in await self._off_loop(self._store.load_leases)}
         await parts.recorder.pause()
         # Last, and nothing is awaited after it: from here on calls are served again.
@@ -133,7 +136,6 @@ class Engine:
         for name, work in (
             ("ledger", ledger.run),
             ("timers", parts.timers.run),
-            ("schedules", parts.schedules.run),
             ("shared budgets", parts.shared_spending.run),
             ("provider gates", parts.provider_gates.run),
             ("sweep", parts.sweep.run),
@@ -142,6 +144,10 @@ class Engine:
             ("track records", parts.track_records.run),
         ):
             self._tasks.keep(work, name, self._clock)
+        parts.schedules.begin_if_needed()
+
+    def _begin_schedules(self) -> None:
+        self._tasks.keep(self._parts.schedules.run, "schedules", self._clock)
 
     async def stop(self) -> None:
         """End all tasks and close the store; workers that can outlive us go on."""

@@ -1,11 +1,12 @@
 """Secrets of a known shape never leave; everything else does."""
 
+import re
 import string
 import time
 
 import msgspec
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from tests.planted import KEY_LINES, PLANTED, SHOWN, found_in, private_key
 
@@ -75,11 +76,18 @@ def test_no_key_of_a_known_shape_survives_wherever_it_stands(secret: str, place:
 
 
 @pytest.mark.requirement("redact:assignments")
+def test_what_only_resembles_the_path_of_a_file_is_hidden() -> None:
+    assert "a10/0.aaaa" not in redact("password=a10/0.aaaa")
+    assert redact("password = conf/secret.txt") == "password = conf/secret.txt"
+
+
+@pytest.mark.requirement("redact:assignments")
 @given(NAMES, VALUES, FORMS)
 def test_what_is_assigned_to_a_secrets_name_is_hidden_and_the_name_is_not(
     name: str, value: str, form: str
 ) -> None:
-    # A number after "token" is an amount, and a word is a word.
+    # A number after "token" is an amount, a word is a word, and the path of a file is one.
+    assume(not re.search(r"/.*\.[a-z]{1,5}\Z", value))
     planted = f"a1{value}"
 
     shown = redact(form.format(name, planted))

@@ -87,15 +87,24 @@ class Schedules:
         self._not_before: dict[ScheduleId, int] = {}
         self._changed = asyncio.Event()
         self._must_look_back = False
+        self.begin: Callable[[], None] = lambda: None
+        """Called once there is a schedule: until then nobody has to wait for anything."""
+        self._has_begun = False
 
-    async def load(self) -> None:
-        """Forget everything in memory and read the schedules from the store."""
-        found = await self._off_loop(self._store.load_schedules)
+    def load(self, found: Iterable[Schedule]) -> None:
+        """Forget everything in memory; these are stored."""
         self._live = {each.id: each for each in found}
         self._published = dict(self._live)
-        self._due = {each.id: next_due(each) for each in found}
+        self._due = {each.id: next_due(each) for each in self._live.values()}
         self._not_before = {}
         self._must_look_back = True
+        self._has_begun = False
+
+    def begin_if_needed(self) -> None:
+        """Let somebody run ``run``, where there is a schedule and nobody does."""
+        if self._live and not self._has_begun:
+            self._has_begun = True
+            self.begin()
 
     def on_commit(self, batch: Batch) -> None:
         for schedule_id, schedule in batch.schedules.items():
@@ -258,6 +267,7 @@ class Schedules:
         else:
             self._live[schedule_id] = schedule
             self._due[schedule_id] = next_due(schedule)
+        self.begin_if_needed()
         self._changed.set()
 
     # -- the variables for their workers -------------------------------------------------------
