@@ -10,7 +10,7 @@ from tests.builders import RUN, Life, a_contract, a_dependency, a_resolved, a_tr
 
 from subagents.domain.lifecycle.transitions import TRANSITIONS
 from subagents.domain.rules.deadlines import next_due_ms
-from subagents.domain.run.alert import Alert, AlertKind
+from subagents.domain.run.alert import Alert, AlertKind, AlertRules, OnStuck
 from subagents.domain.run.baseline import Baseline
 from subagents.domain.run.events import (
     EVENT_TYPES,
@@ -337,6 +337,7 @@ def a_life(data: DataObject) -> Life:
             freeze=not resume and data.draw(st.booleans(), label="freeze"),
         ),
         timeout_ms=data.draw(st.sampled_from((0, 60_000)), label="timeout"),
+        alerts=AlertRules(on_stuck=data.draw(st.sampled_from(OnStuck), label="onStuck")),
     )
     waits_for = data.draw(st.integers(0, 2), label="dependencies")
     dependencies = tuple(a_dependency(number + 1) for number in range(waits_for))

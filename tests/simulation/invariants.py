@@ -78,6 +78,7 @@ NEEDS: Final[Mapping[Phase, type[Effect] | tuple[type[Effect], ...]]] = {
 STOPPED: Final[Mapping[StopCause, Status]] = {
     StopCause.CANCEL: Status.CANCELLED,
     StopCause.PARENT: Status.CANCELLED,
+    StopCause.STUCK: Status.CANCELLED,
     StopCause.DEADLINE: Status.TIMEOUT,
     StopCause.BUDGET: Status.PARTIAL,
     StopCause.INTERRUPT: Status.PARTIAL,

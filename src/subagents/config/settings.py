@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from subagents.domain.rules.budgets.shared_caps import DAILY, SharedCap
 from subagents.domain.run.access import AccessLevel
-from subagents.domain.run.alert import AlertKind, AlertRules
+from subagents.domain.run.alert import AlertKind, AlertRules, OnStuck
 from subagents.domain.run.spec import COST_USD_MAX, TOKENS_MAX, Budget, Network
 from subagents.errors import ConfigError, NotFound
 
@@ -169,6 +169,13 @@ class AgentAlerts(Section, frozen=True):
     stuck_tool_seconds: Annotated[
         float, Meta(ge=1, le=86_400, description="The same while a tool runs.")
     ] = 1200
+    on_stuck: Annotated[
+        OnStuck,
+        Meta(
+            description="What is done besides the alert: nothing (tell), ask the worker where it "
+            "stands (steer), end the run (cancel), or a blocker for its requester (escalate)."
+        ),
+    ] = OnStuck.TELL
     budget_percent: Annotated[
         tuple[Percent, ...],
         Meta(max_length=10, description="Shares of its budget at which its requester is alerted."),
@@ -207,6 +214,7 @@ class AgentAlerts(Section, frozen=True):
         return AlertRules(
             stuck_ms=round(self.stuck_seconds * 1000),
             stuck_tool_ms=round(self.stuck_tool_seconds * 1000),
+            on_stuck=self.on_stuck,
             budget_percent=tuple(sorted(set(self.budget_percent))),
             cost_usd=tuple(sorted(set(self.cost_usd))),
             context_percent=tuple(sorted(set(self.context_percent))),

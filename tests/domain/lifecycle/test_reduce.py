@@ -16,6 +16,7 @@ from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.rules.admission import queue_order
 from subagents.domain.rules.deadlines import next_due_ms
 from subagents.domain.rules.evidence import SETTLE_MS
+from subagents.domain.run.alert import Alert, AlertKind, AlertRules, OnStuck
 from subagents.domain.run.baseline import Baseline
 from subagents.domain.run.effects import (
     Announce,
@@ -33,6 +34,7 @@ from subagents.domain.run.effects import (
     Verify,
 )
 from subagents.domain.run.events import (
+    Alerted,
     BaselineTaken,
     CancelRequested,
     ChildReturned,
@@ -55,6 +57,7 @@ from subagents.domain.run.outcome import (
 from subagents.domain.run.run import (
     MessageKind,
     Phase,
+    Priority,
     StopCause,
 )
 from subagents.domain.run.signals import ResultSeen
@@ -894,3 +897,75 @@ def test_spawn_parameters_stay_word_for_word_through_retries() -> None:
     assert len(life.run.attempts) == 3
     assert life.run.spec == spec
     assert life.run.resolved == resolved
+
+
+# -- on_stuck ---------------------------------------------------------------------------------
+
+SILENCE = Alert(kind=AlertKind.STUCK, text="⚠️ No progress for 5 minutes", key="stuck:1:0")
+
+
+def silent(on_stuck: OnStuck, *, abilities: Abilities = ALL_ABILITIES) -> Life:
+    """A worker at work whose silence was noticed."""
+    rules = AlertRules(on_stuck=on_stuck, off=(AlertKind.STUCK,))
+    life = Life.begin(resolved=a_resolved(abilities=abilities, alerts=rules)).start()
+    life.apply(Alerted(at_ms=life.at_ms, alert=SILENCE))
+    return life
+
+
+@pytest.mark.requirement("alerts:on-stuck")
+def test_a_silent_worker_is_left_alone_unless_its_agent_says_otherwise() -> None:
+    life = silent(OnStuck.TELL)
+    assert life.of(SteerAttempt) == []
+    assert life.of(StopAttempt) == []
+    assert life.run.pending_requests == ()
+
+
+@pytest.mark.requirement("alerts:on-stuck")
+def test_a_silent_worker_is_asked_where_it_stands() -> None:
+    (message,) = [effect.message for effect in silent(OnStuck.STEER).of(SteerAttempt)]
+    assert message.startswith("[System Message] No progress for 5 minutes: say in one line")
+
+
+@pytest.mark.requirement("alerts:on-stuck")
+def test_a_silent_worker_is_cancelled_for_the_reason_stuck_and_not_retried() -> None:
+    life = silent(OnStuck.CANCEL)
+    assert [effect.attempt for effect in life.of(StopAttempt)] == [1]
+    life.exit(code=143)
+
+    assert life.run.outcome is not None
+    assert (life.run.outcome.status, life.run.outcome.reason) == (Status.CANCELLED, Reason.STUCK)
+    assert life.run.control.cancel is not None
+    assert life.run.control.cancel.reason == "No progress for 5 minutes"
+
+
+@pytest.mark.requirement("alerts:on-stuck")
+@pytest.mark.parametrize(
+    ("on_stuck", "abilities"),
+    [(OnStuck.ESCALATE, ALL_ABILITIES), (OnStuck.STEER, Abilities())],
+    ids=["escalate", "steer, of a worker that takes no messages"],
+)
+def test_a_silence_that_is_escalated_is_a_blocker_whose_answer_reaches_the_worker(
+    on_stuck: OnStuck, abilities: Abilities
+) -> None:
+    life = silent(on_stuck, abilities=abilities)
+    (message,) = life.messages
+    assert message.kind is MessageKind.BLOCKER
+    assert "No progress for 5 minutes" in message.text
+    (request,) = life.run.pending_requests
+    assert request.priority is Priority.BLOCKER
+
+
+@pytest.mark.requirement("alerts:on-stuck")
+def test_nobody_acts_on_the_silence_of_a_worker_that_waits_for_an_answer() -> None:
+    rules = AlertRules(on_stuck=OnStuck.CANCEL)
+    life = Life.begin(resolved=a_resolved(abilities=ALL_ABILITIES, alerts=rules)).start().ask()
+    life.apply(Alerted(at_ms=life.at_ms, alert=SILENCE))
+    assert life.of(StopAttempt) == []
+
+
+@pytest.mark.requirement("alerts:on-stuck")
+def test_nobody_acts_on_the_silence_of_a_worker_whose_sub_agents_are_at_work() -> None:
+    rules = AlertRules(on_stuck=OnStuck.CANCEL)
+    life = Life.begin(resolved=a_resolved(abilities=ALL_ABILITIES, alerts=rules)).start().child()
+    life.apply(Alerted(at_ms=life.at_ms, alert=SILENCE))
+    assert life.of(StopAttempt) == []

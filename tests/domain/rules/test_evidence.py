@@ -153,6 +153,7 @@ def test_merging_a_signal_twice_changes_nothing(signals: list[Signal]) -> None:
     [
         (StopCause.CANCEL, Status.CANCELLED, Reason.CANCELLED_BY_CALLER),
         (StopCause.PARENT, Status.CANCELLED, Reason.PARENT_ENDED),
+        (StopCause.STUCK, Status.CANCELLED, Reason.STUCK),
         (StopCause.DEADLINE, Status.TIMEOUT, Reason.DEADLINE),
         (StopCause.BUDGET, Status.PARTIAL, Reason.BUDGET),
     ],

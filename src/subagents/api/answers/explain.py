@@ -149,7 +149,7 @@ def _running(run: Run, now_ms: int) -> str:
 
 def _stopping(run: Run, stop: StopCause) -> str:
     match stop:
-        case StopCause.CANCEL | StopCause.PARENT:
+        case StopCause.CANCEL | StopCause.PARENT | StopCause.STUCK:
             return _cancelled(run)
         case StopCause.DEADLINE:
             return "its deadline passed"

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         "reported_failed",
         "runtime_error",
         "lease_lost",
+        "stuck",
         "exit_unknown",
         "provider_limit",
         "not_allowed",

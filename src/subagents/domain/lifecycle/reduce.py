@@ -13,7 +13,15 @@ The rules, in the order they matter:
 from typing import Final, assert_never
 
 from subagents.domain.alerts import allowance
-from subagents.domain.lifecycle import accounting, judging, open_questions, pausing, turns
+from subagents.domain.lifecycle import (
+    accounting,
+    judging,
+    open_questions,
+    pausing,
+    steering,
+    stopping,
+    turns,
+)
 from subagents.domain.lifecycle.conclusion import (
     announce_again,
     consumed,
@@ -35,12 +43,12 @@ from subagents.domain.rules.budgets import budgets
 from subagents.domain.rules.deadlines import longest_wait_ms, warn_at_ms
 from subagents.domain.rules.evidence import decide, merge, with_report_from_text
 from subagents.domain.rules.retry import retry_delay_ms
+from subagents.domain.run.alert import AlertKind, OnStuck
 from subagents.domain.run.effects import (
     CancelChildren,
     ConsumeChildren,
     Effect,
     FollowUp,
-    InterruptAttempt,
     PassOn,
     ResolveMessages,
     ResumeAttempt,
@@ -117,12 +125,12 @@ from subagents.domain.run.run import (
     Lineage,
     Message,
     Phase,
+    Priority,
     ProgressLog,
     RetryCause,
     Run,
     RunSession,
     RunTimes,
-    Steer,
     StopCause,
     VerificationRecord,
     Waiting,
@@ -135,6 +143,7 @@ from subagents.domain.run.values import (
 )
 from subagents.domain.text import announcement
 from subagents.errors import IllegalTransition
+from subagents.text import one_line
 
 FOLLOW_UPS_MAX: Final = 20
 """Further turns of one attempt. Each needs news (children that ended, messages); an agent that
@@ -206,11 +215,11 @@ def _react(run: Run, event: Event) -> Transition:  # noqa: C901, PLR0912, PLR091
         case Prioritized(priority=priority):
             return Transition(replace(run, control=replace(run.control, priority=priority)))
         case SteerRequested():
-            return _steer_requested(run, event)
+            return steering.requested(run, event)
         case SteerSettled():
-            return _steer_settled(run, event)
+            return steering.settled(run, event)
         case InterruptRequested():
-            return _interrupt_requested(run, event)
+            return stopping.interrupted(run, event)
         case Continued(run_id=run_id):
             session = replace(run.session, continued_by=run_id)
             return Transition(replace(run, session=session))
@@ -242,7 +251,7 @@ def _react(run: Run, event: Event) -> Transition:  # noqa: C901, PLR0912, PLR091
         case Alerted():
             return _alerted(run, event)
         case ChildAlerted(at_ms=at_ms, child=child_id, text=text):
-            return _send(run, text, by=child_id, at_ms=at_ms)
+            return steering.send(run, text, by=child_id, at_ms=at_ms)
         case DeliverySettled():
             return delivery_settled(run, event)
         case AnnouncementConsumed():
@@ -454,7 +463,7 @@ def _attempt_started(run: Run, event: AttemptStarted) -> Transition:
     )
     if (ends := _ends(run)) is not None and attempt.evidence.stop is None:
         # Cancelled, or out of budget, while its next turn was being started.
-        attempt, effects = _stop(run, ends, event.at_ms)
+        attempt, effects = stopping.begin(run, ends, event.at_ms)
         run = with_attempt(run, attempt)
     elif run.control.paused:
         frozen = pausing.frozen(run, event.at_ms)
@@ -465,7 +474,7 @@ def _attempt_started(run: Run, event: AttemptStarted) -> Transition:
 def _ends(run: Run) -> StopCause | None:
     """Why a turn that starts now is stopped at once."""
     if run.control.cancel is not None:
-        return _stop_cause(run.control.cancel)
+        return stopping.cause_of(run.control.cancel)
     return StopCause.BUDGET if run.budget.stop is not None else None
 
 
@@ -481,7 +490,7 @@ def _start_failed(run: Run, event: AttemptStartFailed) -> Transition:
         run = _append_children(replace(run, children=untold))
         ended = attempt.outcome
         if run.control.cancel is not None:
-            ended = _cancelled(run.control.cancel)
+            ended = stopping.outcome_of(run.control.cancel)
         elif run.budget.stop is not None:
             ended = budgets.stopped(run, run.budget.stop)
         return _conclude(run, ended, event.at_ms)
@@ -490,7 +499,7 @@ def _start_failed(run: Run, event: AttemptStartFailed) -> Transition:
         # It came first; a cancellation behind it changes nothing.
         outcome = budgets.not_started(run, run.budget.stop)
     elif run.control.cancel is not None:
-        outcome = _cancelled(run.control.cancel)
+        outcome = stopping.outcome_of(run.control.cancel)
     elif attempt.evidence.stop is StopCause.INTERRUPT:
         text = "interrupted before it was started"
         outcome = Outcome(status=Status.PARTIAL, reason=Reason.INTERRUPTED, error=text)
@@ -539,7 +548,7 @@ def _reconcile(run: Run, at_ms: int) -> Transition:
     attempt = with_report_from_text(attempt)
     outcome = decide(attempt, at_ms=at_ms) or outcome
     if outcome.status is Status.CANCELLED and run.control.cancel is not None:
-        outcome = _cancelled(run.control.cancel)
+        outcome = stopping.outcome_of(run.control.cancel)
     elif outcome.reason is Reason.BUDGET and run.budget.stop is not None:
         outcome = budgets.stopped(run, run.budget.stop)
     run = with_attempt(run, _ended(attempt, outcome, at_ms))
@@ -576,7 +585,7 @@ def _after_children(run: Run, at_ms: int) -> Transition:
     if outcome is None or run.active_children:
         return Transition(run if run.phase is P.ENDING else enter(run, P.ENDING, at_ms))
     if run.control.cancel is not None and outcome.status is not Status.CANCELLED:
-        outcome = _cancelled(run.control.cancel)
+        outcome = stopping.outcome_of(run.control.cancel)
     untold = tuple(child for child in run.children if not child.told)
     # Whoever interrupted it wants no further turn, but for messages that came since.
     news = (
@@ -756,7 +765,7 @@ def _live_timer(run: Run, at_ms: int, *, backs_off: bool) -> Transition:
     if deadline is not None and attempt.evidence.stop is None:
         if at_ms >= deadline:
             cause = StopCause.PROVIDER if backs_off else StopCause.DEADLINE
-            attempt, effects = _stop(run, cause, at_ms)
+            attempt, effects = stopping.begin(run, cause, at_ms)
         elif warn is not None and at_ms >= warn:
             text = announcement.deadline_warning(deadline - at_ms)
             attempt = replace(attempt, times=replace(attempt.times, warned=True))
@@ -771,83 +780,32 @@ def _live_timer(run: Run, at_ms: int, *, backs_off: bool) -> Transition:
     return Transition(run, effects=effects, followups=followups, messages=digest)
 
 
-def _stop(run: Run, cause: StopCause, at_ms: int) -> tuple[Attempt, tuple[Effect, ...]]:
-    evidence = replace(run.attempt.evidence, stop=cause, stop_at_ms=at_ms)
-    attempt = replace(run.attempt, evidence=evidence)
-    return attempt, (StopAttempt(attempt=attempt.number, grace_ms=run.resolved.grace_ms),)
-
-
 def _cancel_requested(run: Run, event: CancelRequested) -> Transition:
     cancel = Cancel(at_ms=event.at_ms, by=event.by, reason=event.reason, cascaded=event.cascaded)
     if run.control.cancel is not None:
         return Transition(run, stale=True)
+    return _cancel(run, cancel)
+
+
+def _cancel(run: Run, cancel: Cancel) -> Transition:
     run = replace(run, control=replace(run.control, cancel=cancel))
     followups: tuple[FollowUp, ...] = ()
     if run.active_children:
-        reason = event.reason or "parent run cancelled"
-        followups = (CancelChildren(by=event.by, reason=reason),)
+        reason = cancel.reason or "parent run cancelled"
+        followups = (CancelChildren(by=cancel.by, reason=reason),)
     if run.phase in _LIVE:
         if run.attempt.evidence.stop is not None:
             return Transition(run, followups=followups)
-        attempt, effects = _stop(run, _stop_cause(cancel), event.at_ms)
+        attempt, effects = stopping.begin(run, stopping.cause_of(cancel), cancel.at_ms)
         return Transition(with_attempt(run, attempt), effects=effects, followups=followups)
     if run.phase is P.ENDING:
         if run.control.paused and run.attempt.outcome is not None:
-            return join(_after_children(run, event.at_ms), followups)
+            return join(_after_children(run, cancel.at_ms), followups)
         # The worker is gone; only its descendants (or a stream's last words) are awaited.
         return Transition(run, followups=followups)
     if run.phase is P.VERIFYING and run.active_children:
         return Transition(run, followups=followups)  # it ends when its judge has
-    return join(settle(run, _cancelled(cancel), event.at_ms), followups)
-
-
-def _interrupt_requested(run: Run, event: InterruptRequested) -> Transition:
-    """Politely first: what its program says at a turn's end is worth the seconds."""
-    if run.attempt.evidence.stop is not None:
-        return Transition(run, stale=True)
-    attempt, effects = _stop(run, StopCause.INTERRUPT, event.at_ms)
-    polite = InterruptAttempt(attempt=attempt.number)
-    return Transition(with_attempt(run, attempt), effects=(polite, *effects))
-
-
-def _stop_cause(cancel: Cancel) -> StopCause:
-    return StopCause.PARENT if cancel.cascaded else StopCause.CANCEL
-
-
-def _cancelled(cancel: Cancel) -> Outcome:
-    reason = Reason.PARENT_ENDED if cancel.cascaded else Reason.CANCELLED_BY_CALLER
-    return Outcome(status=Status.CANCELLED, reason=reason, error=cancel.reason)
-
-
-def _steer_requested(run: Run, event: SteerRequested) -> Transition:
-    """Whoever writes to the worker has read its notices: the message answers them all."""
-    run = replace(run, control=replace(run.control, last_steer_ms=event.at_ms))
-    notices = tuple(each for each in run.pending_requests if each.priority is not None)
-    given = Answer(decision=Decision.ANSWER, text=event.message, by=event.by, at_ms=event.at_ms)
-    for notice in notices:
-        run = open_questions.answer(run, notice.id, given)
-    step = _send(run, event.message, by=event.by, at_ms=event.at_ms, next_turn=event.next_turn)
-    answered = tuple(MessageId(notice.id) for notice in notices)
-    return join(step, (ResolveMessages(messages=answered),) if answered else ())
-
-
-def _send(run: Run, message: str, *, by: str, at_ms: int, next_turn: bool = False) -> Transition:
-    """A message for the worker: into the live attempt where its runtime can, else kept."""
-    number = run.control.steers_total + 1
-    steer = Steer(number=number, message=message, by=by, at_ms=at_ms, next_turn=next_turn)
-    control = replace(run.control, steers=(*run.control.steers, steer), steers_total=number)
-    run = replace(run, control=control)
-    if run.phase is P.RUNNING and run.resolved.abilities.steer and not next_turn:
-        effect = SteerAttempt(attempt=run.attempt.number, number=number, message=message)
-        return Transition(run, effects=(effect,))
-    return Transition(run)
-
-
-def _steer_settled(run: Run, event: SteerSettled) -> Transition:
-    if not event.taken:
-        return Transition(run)
-    left = tuple(steer for steer in run.control.steers if steer.number != event.number)
-    return Transition(steered(run, left))
+    return join(settle(run, stopping.outcome_of(cancel), cancel.at_ms), followups)
 
 
 def _child_settled(run: Run, event: ChildSettled) -> Transition:
@@ -863,7 +821,7 @@ def _child_settled(run: Run, event: ChildSettled) -> Transition:
     if run.phase is P.VERIFYING:
         cancel = run.control.cancel
         if cancel is not None:
-            return settle(run, _cancelled(cancel), event.at_ms)
+            return settle(run, stopping.outcome_of(cancel), event.at_ms)
         return judging.judge_settled(run, event)
     return _after_children(run, event.at_ms) if run.phase is P.ENDING else Transition(run)
 
@@ -880,7 +838,7 @@ def _stop_for_budget(run: Run, stop: BudgetStop, at_ms: int) -> Transition:
     if run.phase in _LIVE:
         if run.attempt.evidence.stop is not None:
             return Transition(run, followups=below)
-        attempt, effects = _stop(run, StopCause.BUDGET, at_ms)
+        attempt, effects = stopping.begin(run, StopCause.BUDGET, at_ms)
         return Transition(with_attempt(run, attempt), effects=effects, followups=below)
     if run.phase is P.ENDING:
         is_held = run.control.paused and run.attempt.outcome is not None
@@ -919,7 +877,7 @@ def _request_answered(run: Run, event: RequestAnswered) -> Transition:
     # inbox that the worker can look into.
     if abilities.steer or abilities.resume:
         text = announcement.answer_to(request, event.answer)
-        step = _send(run, text, by=event.answer.by, at_ms=event.at_ms)
+        step = steering.send(run, text, by=event.answer.by, at_ms=event.at_ms)
     else:
         step = Transition(run, messages=(announcement.answer_message(run, request, event.answer),))
     return join(step, (ResolveMessages(messages=(MessageId(request.id),)),))
@@ -929,8 +887,50 @@ def _alerted(run: Run, event: Alerted) -> Transition:
     if run.is_settled:
         # The announcement is out: what comes behind it is for the record.
         return Transition(run)
+    if event.alert.kind is AlertKind.STUCK and _is_silent(run):
+        return _stuck(run, event)
+    return _admitted(run, event)
+
+
+def _admitted(run: Run, event: Alerted) -> Transition:
     run, messages = allowance.admit(run, event.alert, at_ms=event.at_ms)
     return Transition(run, followups=_passed_on(run, messages), messages=messages)
+
+
+def _is_silent(run: Run) -> bool:
+    """Whether nothing but the worker itself explains its silence, and it is not stopped already."""
+    return (
+        run.phase is P.RUNNING
+        and run.attempt.evidence.stop is None
+        and run.control.frozen_since_ms is None
+        and not run.active_children
+        and not run.pending_requests
+    )
+
+
+def _stuck(run: Run, event: Alerted) -> Transition:
+    at_ms, silence = event.at_ms, one_line(event.alert.text).removeprefix("⚠️ ")
+    act = run.resolved.alerts.on_stuck
+    if act is OnStuck.STEER and not run.resolved.abilities.steer:
+        act = OnStuck.ESCALATE
+    match act:
+        case OnStuck.TELL:
+            return _admitted(run, event)
+        case OnStuck.STEER:
+            told = _admitted(run, event)
+            sent = steering.send(
+                told.run, announcement.silence(silence), by="on_stuck", at_ms=at_ms
+            )
+            return sent._replace(followups=told.followups, messages=told.messages)
+        case OnStuck.CANCEL:
+            told = _admitted(run, event)
+            step = _cancel(told.run, Cancel(at_ms=at_ms, by="on_stuck", reason=silence, stuck=True))
+            messages = (*told.messages, *step.messages)
+            return join(step._replace(messages=messages), told.followups)
+        case OnStuck.ESCALATE:
+            blocker = ParentNotified(at_ms=at_ms, message=silence, priority=Priority.BLOCKER)
+            step = open_questions.notified(run, blocker)
+            return join(step, _passed_on(step.run, step.messages))
 
 
 def _passed_on(run: Run, messages: tuple[Message, ...]) -> tuple[FollowUp, ...]:

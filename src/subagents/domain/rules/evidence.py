@@ -216,6 +216,12 @@ def _stopped(evidence: Evidence) -> Outcome | None:
             return Outcome(status=Status.CANCELLED, reason=Reason.CANCELLED_BY_CALLER)
         case StopCause.PARENT:
             return Outcome(status=Status.CANCELLED, reason=Reason.PARENT_ENDED)
+        case StopCause.STUCK:
+            return Outcome(
+                status=Status.CANCELLED,
+                reason=Reason.STUCK,
+                error='stopped: no output for too long (alerts.on_stuck = "cancel")',
+            )
         case StopCause.DEADLINE:
             return Outcome(
                 status=Status.TIMEOUT,

@@ -28,6 +28,19 @@ class AlertKind(StrEnum):
     FAILURE_LOOP = "failure_loop"
 
 
+class OnStuck(StrEnum):
+    """What is done about a worker that fell silent, besides its alert."""
+
+    TELL = "tell"
+    """Nothing: whoever reads the alert decides."""
+    STEER = "steer"
+    """It is asked where it stands; one that takes no messages is escalated."""
+    CANCEL = "cancel"
+    """Its run ends as ``cancelled``, for the reason ``stuck``."""
+    ESCALATE = "escalate"
+    """Its requester gets a blocker instead of the alert; what it answers goes to the worker."""
+
+
 Field: TypeAlias = str | int | float | bool | None
 
 
@@ -49,6 +62,8 @@ class AlertRules(Value, frozen=True):
     stuck_ms: int = 300_000
     stuck_tool_ms: int = 1_200_000
     """While a tool runs."""
+    on_stuck: OnStuck = OnStuck.TELL
+    """Also where ``off`` names its alert, and whatever is left of the hour's allowance."""
     budget_percent: tuple[int, ...] = (50, 80, 100)
     cost_usd: tuple[float, ...] = (1.0, 5.0, 10.0, 25.0)
     """Without a budget."""

@@ -36,6 +36,8 @@ class Reason(StrEnum):
     REPORTED_FAILED = "reported_failed"
     RUNTIME_ERROR = "runtime_error"
     LEASE_LOST = "lease_lost"
+    STUCK = "stuck"
+    """Silent for too long, under ``on_stuck = "cancel"``."""
     EXIT_UNKNOWN = "exit_unknown"
     PROVIDER_LIMIT = "provider_limit"
     NOT_ALLOWED = "not_allowed"

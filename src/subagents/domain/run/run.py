@@ -199,6 +199,7 @@ class StopCause(StrEnum):
     """Its turn was ended, so that its session can be continued."""
     PROVIDER = "provider"
     """At its deadline it was waiting for its model's provider: no work was cut off."""
+    STUCK = "stuck"
 
 
 class ResultFile(Value, frozen=True):
@@ -494,6 +495,8 @@ class Cancel(Value, frozen=True):
     by: str
     reason: str | None = None
     cascaded: bool = False
+    stuck: bool = False
+    """By ourselves, as its agent's ``on_stuck`` says."""
 
 
 class Lineage(Value, frozen=True):

@@ -302,6 +302,14 @@ def answer_id(request: Request) -> MessageId:
     return MessageId(f"{request.id}{ANSWER_SUFFIX}")
 
 
+def silence(text: str) -> str:
+    """What a worker is asked that fell silent; ``text`` says for how long, and in what."""
+    return (
+        f"[System Message] {text}: say in one line where you stand. If what you are doing hangs, "
+        "stop it and try another way; if you need something, ask for it."
+    )
+
+
 def deadline_warning(remaining_ms: int) -> str:
     return (
         f"[System Message] {duration(remaining_ms)} left before your deadline: "
