@@ -34,7 +34,9 @@ UNDOCUMENTED: Final = {
 }
 """Modules that their packages do not promise to keep, and who has them."""
 PROMISED: Final = (
-    "apprise", "cronsim", "cyclopts", "cyclopts.help", "httptools", "httpx2", "jq", "json5",
+    "a2a.*",
+    "apprise", "cronsim", "cyclopts", "cyclopts.help", "google.protobuf.*",
+    "httptools", "httpx2", "jq", "json5",
     "jsonschema_rs", "mcp_types",
     "mcp_types.jsonrpc",
     "mcp_types.version", "msgspec", "msgspec.structs", "opentelemetry.*", "platformdirs", "psutil",
@@ -97,7 +99,7 @@ def test_a_package_whose_undocumented_modules_we_use_has_an_upper_bound() -> Non
 def test_every_package_that_is_imported_is_declared_by_name() -> None:
     """What comes along with another today need not tomorrow."""
     declared = [*PROJECT["dependencies"]]
-    for extra in ("anthropic", "google", "jq", "notify", "openai", "openclaw", "otel"):
+    for extra in ("a2a", "anthropic", "google", "jq", "notify", "openai", "openclaw", "otel"):
         declared += PROJECT["optional-dependencies"][extra]
     names = {re.split(r"[<>=;\[]", each)[0].lower() for each in declared}
     owners = importlib.metadata.packages_distributions()

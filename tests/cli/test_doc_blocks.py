@@ -20,6 +20,7 @@ from subagents.config.paths import Paths
 ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 ELSEWHERE: Final = {
+    "docs/howto/a2a.md": "tests/e2e/test_a2a.py",
     "docs/howto/contracts.md": "tests/cli/runs/test_contract_examples.py",
     "docs/howto/mcp-clients.md": "tests/e2e/test_mcp_clients.py",
     "docs/howto/notebooks.md": "tests/client/test_notebook_page.py",

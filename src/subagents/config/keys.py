@@ -29,6 +29,7 @@ from subagents.config.settings import (
     USER_PATTERN,
     VARIABLE_PATTERN,
     WEBHOOK_PATTERN,
+    A2aSettings,
     Agent,
     DaemonSettings,
     LaneSettings,
@@ -144,6 +145,7 @@ def tree() -> Table:
             "secrets": Table(each=_table(SecretSource), name_pattern=SECRET_PATTERN),
             "notifications": Table(each=_table(NotificationChannel), name_pattern=NAME_PATTERN),
             "threads": _table(ThreadSettings),
+            "a2a": _table(A2aSettings),
         }
     )
 

@@ -654,6 +654,19 @@ class ThreadSettings(Section, frozen=True):
     ] = ()
 
 
+class A2aSettings(Section, frozen=True):
+    """`[a2a]`: agents for clients of the Agent2Agent protocol; the user's own file only."""
+
+    agents: Annotated[
+        tuple[str, ...],
+        Meta(
+            max_length=100,
+            description="Each is offered at `/a2a/<id>`, and works in its `agents.<id>.cwd`. Needs "
+            "subagents[a2a]. Only from your own file.",
+        ),
+    ] = ()
+
+
 class Settings(Section, frozen=True):
     """Everything configured, validated.
 
@@ -671,6 +684,7 @@ class Settings(Section, frozen=True):
     secrets: dict[str, SecretSource] = {}
     notifications: dict[str, NotificationChannel] = {}
     threads: ThreadSettings = ThreadSettings()
+    a2a: A2aSettings = A2aSettings()
 
     def agent(self, agent_id: str) -> Agent:
         """Return the agent of that id (trimmed and lower-cased first).

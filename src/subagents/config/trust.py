@@ -85,6 +85,8 @@ def narrowed(whole: Settings, own: Settings) -> tuple[Settings, tuple[str, ...]]
         ignored.append("notifications")
     if whole.threads != own.threads:
         ignored.append("threads")
+    if whole.a2a != own.a2a:
+        ignored.append("a2a")
     settings = msgspec.structs.replace(
         whole,
         defaults=defaults,
@@ -102,6 +104,7 @@ def narrowed(whole: Settings, own: Settings) -> tuple[Settings, tuple[str, ...]]
         secrets=own.secrets,
         notifications=own.notifications,
         threads=own.threads,
+        a2a=own.a2a,
     )
     return settings, tuple(sorted(ignored))
 

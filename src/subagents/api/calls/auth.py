@@ -36,6 +36,7 @@ CWD_BYTES_MAX: Final = 4096
 CONNECTION: Final = "connection"
 """Under this name a request's state holds its ``Connection``."""
 MCP_PATH: Final = "/mcp"
+A2A_PATH: Final = "/a2a"
 TEXT_CHARS_MAX: Final = 400
 _SO_PEERPIDFD: Final = 77
 _PEER: Final = struct.Struct("3i")
@@ -116,8 +117,8 @@ class Caller:
 
         A token in ``Authorization: Bearer`` says which worker it is, whatever the other headers
         say. Without one the caller is the top-level session in ``X-Subagents-Session``, with an
-        operator's rights unless ``X-Subagents-Caller: agent`` or ``/mcp`` shows that an agent
-        drives it. ``X-Subagents-Reader`` and ``X-Subagents-Cwd`` say more of the client.
+        operator's rights unless ``X-Subagents-Caller: agent``, ``/mcp`` or ``/a2a`` shows that an
+        agent drives it. ``X-Subagents-Reader`` and ``X-Subagents-Cwd`` say more of the client.
 
         Raises:
             UsageError: A header is malformed.
@@ -133,7 +134,8 @@ class Caller:
             caller = _worker(services, token, connection, reader=reader, cwd=cwd)
         else:
             refuse_worker_without_token(services, session, connection)
-            agent = request.headers.get("x-subagents-caller", "") == "agent" or _is_mcp(request)
+            is_said = request.headers.get("x-subagents-caller", "") == "agent"
+            agent = is_said or _is_agents(request)
             caller = cls(
                 session=session,
                 reader=reader or session,
@@ -153,7 +155,7 @@ def _session_and_reader(request: Request) -> tuple[SessionKey, str | None]:
     Raises:
         UsageError: One is malformed.
     """
-    session = request.headers.get("x-subagents-session", DEFAULT_SESSION)
+    session = request.headers.get("x-subagents-session", _default_session(request))
     if not SESSION.fullmatch(session):
         raise UsageError(
             "X-Subagents-Session must be a session key such as agent:main:main",
@@ -279,9 +281,22 @@ def refuse_worker_without_token(
         )
 
 
-def _is_mcp(request: Request) -> bool:
+def _default_session(request: Request) -> str:
+    """A2A clients call as the agent that is offered to them: they may start that one alone."""
+    if not _is_below(request, A2A_PATH):
+        return DEFAULT_SESSION
+    agent_id = request.scope["path"].removeprefix(f"{A2A_PATH}/").partition("/")[0]
+    return f"agent:{agent_id}:a2a"
+
+
+def _is_agents(request: Request) -> bool:
+    """Whether the call speaks a protocol of agents."""
+    return _is_below(request, MCP_PATH) or _is_below(request, A2A_PATH)
+
+
+def _is_below(request: Request, prefix: str) -> bool:
     path: str = request.scope["path"]
-    return path == MCP_PATH or path.startswith(f"{MCP_PATH}/")
+    return path == prefix or path.startswith(f"{prefix}/")
 
 
 # -- the other end of a connection --------------------------------------------------------------

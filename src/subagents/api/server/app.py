@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, ExceptionHandler, Receive, Scope, Send
 
+from subagents.api.a2a import a2a_endpoint
 from subagents.api.calls.auth import note_if_refused
 from subagents.api.calls.call import problem, status_of
 from subagents.api.calls.services import Services
@@ -53,6 +54,7 @@ PARTS: Final = (
         daemon_routes,
     ),
     event_routes,
+    a2a_endpoint,
     metrics,
     openapi,
 )

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from subagents.api.a2a import a2a_endpoint
 from subagents.api.answers import log_pages
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import query_of
@@ -51,8 +52,8 @@ Schema = dict[str, Any]
 VERSION: Final = "3.1.0"
 JSON: Final = "application/json"
 PROBLEM: Final = "application/problem+json"
-UNLISTED: Final = frozenset({"/mcp"})
-"""Speaks a protocol of its own, which has a description of its own."""
+UNLISTED: Final = frozenset({"/mcp", *(route.path for route in a2a_endpoint.ROUTES)})
+"""Speak protocols of their own, which have descriptions of their own."""
 REF: Final = "#/components/schemas/{name}"
 
 

@@ -1,0 +1,114 @@
+"""``/a2a/{agent}``: agents of ours for clients of the Agent2Agent protocol (docs/decisions/0048).
+
+The protocol is spoken by ``a2a-sdk``, an extra that takes half a second to load: it is loaded with
+the first request.
+"""
+
+from importlib import import_module
+from types import ModuleType
+from typing import Final, Protocol
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import Message, Receive
+
+from subagents.api.calls.auth import A2A_PATH, Caller
+from subagents.api.calls.call import SPAWN_BODY_BYTES_MAX, body_of, path_part
+from subagents.api.calls.services import Services, services_of
+from subagents.config.settings import Agent
+from subagents.errors import NotFound, Unavailable
+
+CARD_PATH: Final = "/.well-known/agent-card.json"
+PACKAGE: Final = "a2a"
+_HANDLER: Final = "subagents.api.a2a.a2a_handler"
+_CARD: Final = "subagents.api.a2a.a2a_card"
+
+
+class Dispatcher(Protocol):
+    """The part of the package's dispatcher that is used here."""
+
+    async def handle_requests(self, request: Request) -> Response: ...
+
+
+async def call(request: Request) -> Response:
+    """POST /a2a/{agent}: one call of JSON-RPC, answered at once or as a stream."""
+    services = services_of(request)
+    _offered(services, path_part(request, "agent"))
+    Caller.of(request)
+    body = await body_of(request, bytes_max=SPAWN_BODY_BYTES_MAX)
+    state = request.app.state
+    if not hasattr(state, "a2a"):
+        state.a2a = _dispatcher()
+    dispatcher: Dispatcher = state.a2a
+    return await dispatcher.handle_requests(Request(request.scope, _again(body, request.receive)))
+
+
+async def card(request: Request) -> Response:
+    """GET /a2a/{agent}/.well-known/agent-card.json: what the agent is, and how it is called."""
+    services = services_of(request)
+    agent_id = path_part(request, "agent")
+    agent = _offered(services, agent_id)
+    Caller.of(request)
+    url = f"{str(request.base_url).rstrip('/')}{A2A_PATH}/{agent_id}"
+    document: dict[str, object] = _loaded(_CARD).card(
+        agent_id, agent, url=url, version=services.info.version
+    )
+    return JSONResponse(document)
+
+
+def _offered(services: Services, agent_id: str) -> Agent:
+    """The agent, where the user offers it.
+
+    Raises:
+        NotFound: It is not among ``a2a.agents`` of the user's configuration.
+    """
+    settings = services.config_known().settings
+    if agent_id not in settings.a2a.agents:
+        raise NotFound(
+            f"no agent {agent_id!r} is offered over A2A",
+            hint="name it in your own configuration: [a2a] agents = [...]",
+        )
+    return settings.agent(agent_id)
+
+
+def _dispatcher() -> Dispatcher:
+    handler = _loaded(_HANDLER)
+    routes = import_module(f"{PACKAGE}.server.routes.jsonrpc_dispatcher")
+    found: Dispatcher = routes.JsonRpcDispatcher(
+        handler.RunHandler(),
+        context_builder=handler.ExchangeBuilder(),
+        enable_v0_3_compat=True,
+    )
+    return found
+
+
+def _loaded(name: str) -> ModuleType:
+    """A module of ours that needs the extra."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] == "subagents":
+            raise
+        raise Unavailable(
+            "A2A needs a package that is not installed",
+            hint="pip install 'subagents[a2a]', then: subagents daemon restart",
+        ) from error
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """The body that was read already, then whatever comes (that the client went away)."""
+    left = [body]
+
+    async def next_message() -> Message:
+        if left:
+            return {"type": "http.request", "body": left.pop(), "more_body": False}
+        return await receive()
+
+    return next_message
+
+
+ROUTES: Final = (
+    Route(A2A_PATH + "/{agent}", call, methods=["POST"]),
+    Route(A2A_PATH + "/{agent}" + CARD_PATH, card, methods=["GET"]),
+)

@@ -1,0 +1,275 @@
+"""Agents of ours, called by the protocol's own client over the daemon's socket."""
+
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from a2a.client import Client, ClientConfig, create_client
+from a2a.client.card_resolver import A2ACardResolver
+from a2a.types import a2a_pb2 as wire
+from a2a.utils import errors
+from tests.api.home_daemon import CONFIG, Home, play, segment
+
+
+def config(place: Path) -> str:
+    """Those offered, and others."""
+    return f"""{CONFIG}
+[a2a]
+agents = ["hello", "slow", "unsure"]
+
+[agents.hello]
+runtime = "scripted"
+script = [{{ result = "hello" }}]
+cwd = "{place}"
+description = "Says hello"
+capabilities = {{ tags = ["greeting"] }}
+
+[agents.slow]
+runtime = "scripted"
+script = [{{ hang = true }}]
+cwd = "{place}"
+
+[agents.unsure]
+runtime = "scripted"
+script = [{{ result = "half" }}, {{ exit = 1 }}]
+cwd = "{place}"
+"""
+
+
+def over(home: Home, session: str | None = None) -> httpx.AsyncClient:
+    """HTTP over the daemon's socket."""
+    transport = httpx.AsyncHTTPTransport(uds=str(home.services.paths.socket))
+    headers = {} if session is None else {"X-Subagents-Session": session}
+    return httpx.AsyncClient(transport=transport, timeout=40, headers=headers)
+
+
+async def card_of(http: httpx.AsyncClient, agent: str) -> wire.AgentCard:
+    return await A2ACardResolver(http, f"http://localhost/a2a/{agent}").get_agent_card()
+
+
+@contextlib.asynccontextmanager
+async def calling(
+    home: Home, agent: str, *, streaming: bool = False, session: str | None = None
+) -> AsyncIterator[Client]:
+    """The SDK's client of one agent."""
+    async with over(home, session) as http:
+        card = await card_of(http, agent)
+        yield await create_client(card, ClientConfig(httpx_client=http, streaming=streaming))
+
+
+def message(text: str, *, at_once: bool = False, **more: Any) -> wire.SendMessageRequest:
+    given = {"message_id": f"m-{text}", "role": wire.Role.ROLE_USER, **more}
+    return wire.SendMessageRequest(
+        message=wire.Message(parts=[wire.Part(text=text)], **given),
+        configuration=wire.SendMessageConfiguration(return_immediately=at_once),
+    )
+
+
+async def sent(client: Client, request: wire.SendMessageRequest) -> wire.Task:
+    """The task that the one answer holds."""
+    (answer,) = [each async for each in client.send_message(request)]
+    return answer.task
+
+
+def run(tmp_path: Path, scenario: Any) -> None:
+    (tmp_path / "work").mkdir()
+    play(tmp_path / "home", scenario, config(tmp_path / "work"))
+
+
+@pytest.mark.requirement("a2a:card")
+def test_an_agents_card_says_what_it_is_and_where_each_version_is_spoken(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        async with over(home) as http:
+            card = await card_of(http, "hello")
+        assert (card.name, card.description) == ("hello", "Says hello")
+        assert [(each.url, each.protocol_version) for each in card.supported_interfaces] == [
+            ("http://localhost/a2a/hello", "1.0"),
+            ("http://localhost/a2a/hello", "0.3"),
+        ]
+        assert card.capabilities.streaming
+        assert not card.capabilities.push_notifications
+        assert list(card.skills[0].tags) == ["greeting"]
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.requirement("a2a:offered-only")
+def test_only_agents_that_the_user_named_are_offered(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        status, refused = await home.call("POST", "/a2a/quick", {})
+        assert status == 404
+        assert refused["message"] == "no agent 'quick' is offered over A2A"
+        assert "[a2a] agents" in refused["hint"]
+        assert (await home.call("GET", "/a2a/quick/.well-known/agent-card.json"))[0] == 404
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.requirement("a2a:send")
+def test_a_message_is_answered_with_the_result_once_the_work_is_done(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        async with calling(home, "hello") as client:
+            task = await sent(client, message("greet"))
+            assert task.status.state == wire.TaskState.TASK_STATE_COMPLETED
+            assert [part.text for part in task.artifacts[0].parts] == ["hello"]
+            assert task == await client.get_task(wire.GetTaskRequest(id=task.id))
+        detail = await home.ok("GET", f"/v1/runs/{task.id}")
+        assert detail["agentId"] == "hello"
+        # It was read where it was asked for: nothing waits in an inbox.
+        assert (await home.ok("GET", "/v1/inbox"))["messages"] == []
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.requirement("a2a:stream")
+def test_a_stream_begins_with_the_task_and_ends_with_result_and_state(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        async with calling(home, "hello", streaming=True) as client:
+            events = [each async for each in client.send_message(message("greet"))]
+        kinds = [each.WhichOneof("payload") for each in events]
+        assert kinds[0] == "task"
+        if len(kinds) > 1:  # else it had ended before the first look
+            assert kinds[-2:] == ["artifact_update", "status_update"]
+            assert events[-1].status_update.status.state == wire.TaskState.TASK_STATE_COMPLETED
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.requirement("a2a:question")
+def test_a_workers_question_is_input_required_and_the_next_message_answers_it(
+    tmp_path: Path,
+) -> None:
+    async def scenario(home: Home) -> None:
+        async with calling(home, "slow") as client:
+            task = await sent(client, message("paint", at_once=True))
+            await home.until_phase(task.id, "running")
+            asked = {"runId": task.id, "question": "which colour?", "options": ["red", "blue"]}
+            made = await home.ok("POST", "/v1/requests", asked, home.worker(task.id))
+
+            task = await client.get_task(wire.GetTaskRequest(id=task.id))
+            assert task.status.state == wire.TaskState.TASK_STATE_INPUT_REQUIRED
+            (part,) = task.status.message.parts
+            assert part.text == "which colour?\n\nOptions: red, blue"
+
+            task = await sent(client, message("blue", task_id=task.id, at_once=True))
+            assert task.status.state == wire.TaskState.TASK_STATE_WORKING
+        answered = await home.ok("GET", f"/v1/requests/{segment(made['requestId'])}")
+        assert (answered["decision"], answered["answer"]) == ("answer", "blue")
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.requirement("a2a:cancel")
+def test_a_task_is_cancelled_once_and_says_so(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        async with calling(home, "slow") as client:
+            task = await sent(client, message("wait", at_once=True))
+            assert task.status.state in {
+                wire.TaskState.TASK_STATE_SUBMITTED,
+                wire.TaskState.TASK_STATE_WORKING,
+            }
+            ended = await client.cancel_task(wire.CancelTaskRequest(id=task.id))
+            assert ended.status.state == wire.TaskState.TASK_STATE_CANCELED
+            with pytest.raises(errors.TaskNotCancelableError):
+                await client.cancel_task(wire.CancelTaskRequest(id=task.id))
+            with pytest.raises(errors.UnsupportedOperationError, match="without its taskId"):
+                await sent(client, message("more", task_id=task.id))
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.requirement("a2a:failed")
+def test_a_failed_task_says_why(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        async with calling(home, "unsure") as client:
+            task = await sent(client, message("try"))
+        assert task.status.state == wire.TaskState.TASK_STATE_FAILED
+        assert task.status.message.parts[0].text.startswith("error (exit_code)")
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.requirement("a2a:once")
+def test_a_message_that_is_sent_twice_is_one_task(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        async with calling(home, "hello") as client:
+            first, second = [await sent(client, message("greet")) for _ in range(2)]
+        assert first.id == second.id
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.requirement("a2a:ownership")
+def test_the_task_of_another_session_is_not_there(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        async with calling(home, "hello") as client:
+            task = await sent(client, message("greet"))
+        async with calling(home, "hello", session="agent:hello:other") as client:
+            for task_id in (task.id, "r-nope"):
+                with pytest.raises(errors.TaskNotFoundError):
+                    await client.get_task(wire.GetTaskRequest(id=task_id))
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.requirement("a2a:list")
+def test_tasks_are_listed_by_conversation_and_state_a_page_at_a_time(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        async with calling(home, "hello") as client:
+            ids = {
+                (await sent(client, message(f"{at}", context_id=f"c{at % 2}"))).id
+                for at in range(3)
+            }
+            even = await client.list_tasks(wire.ListTasksRequest(context_id="c0"))
+            assert {each.context_id for each in even.tasks} == {"c0"}
+            assert even.total_size == 2
+            page = await client.list_tasks(wire.ListTasksRequest(page_size=2))
+            rest = await client.list_tasks(
+                wire.ListTasksRequest(page_size=2, page_token=page.next_page_token)
+            )
+            assert {each.id for each in (*page.tasks, *rest.tasks)} == ids
+            assert rest.next_page_token == ""
+            working = wire.TaskState.TASK_STATE_WORKING
+            none = await client.list_tasks(wire.ListTasksRequest(status=working))
+            assert list(none.tasks) == []
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.requirement("a2a:refused")
+def test_files_and_push_are_refused_in_words(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        async with calling(home, "hello") as client:
+            request = message("read")
+            request.message.parts.append(wire.Part(url="https://example.com/a.pdf"))
+            with pytest.raises(errors.InvalidParamsError, match="a part of kind url"):
+                await sent(client, request)
+            request = message("call me")
+            request.configuration.task_push_notification_config.url = "https://example.com"
+            with pytest.raises(errors.PushNotificationNotSupportedError):
+                await sent(client, request)
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.requirement("a2a:versions")
+def test_a_client_of_the_protocols_first_version_is_served(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        said = {"role": "user", "messageId": "m", "parts": [{"kind": "text", "text": "greet"}]}
+        call = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "message/send",
+            "params": {"message": said, "configuration": {"blocking": True}},
+        }
+        async with over(home) as http:
+            answer = await http.post("http://localhost/a2a/hello", content=json.dumps(call))
+        result = answer.json()["result"]
+        assert result["status"]["state"] == "completed"
+        assert result["artifacts"][0]["parts"][0]["text"] == "hello"
+
+    run(tmp_path, scenario)
