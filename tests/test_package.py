@@ -34,7 +34,7 @@ UNDOCUMENTED: Final = {
 }
 """Modules that their packages do not promise to keep, and who has them."""
 PROMISED: Final = (
-    "a2a.*",
+    "a2a.*", "ag_ui.*",
     "apprise", "cronsim", "cyclopts", "cyclopts.help", "google.protobuf.*",
     "httptools", "httpx2", "jq", "json5",
     "jsonschema_rs", "mcp_types",
@@ -99,7 +99,8 @@ def test_a_package_whose_undocumented_modules_we_use_has_an_upper_bound() -> Non
 def test_every_package_that_is_imported_is_declared_by_name() -> None:
     """What comes along with another today need not tomorrow."""
     declared = [*PROJECT["dependencies"]]
-    for extra in ("a2a", "anthropic", "google", "jq", "notify", "openai", "openclaw", "otel"):
+    providers = ("anthropic", "google", "openai")
+    for extra in ("a2a", "ag-ui", "jq", "notify", "openclaw", "otel", *providers):
         declared += PROJECT["optional-dependencies"][extra]
     names = {re.split(r"[<>=;\[]", each)[0].lower() for each in declared}
     owners = importlib.metadata.packages_distributions()

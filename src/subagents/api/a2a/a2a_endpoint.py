@@ -5,7 +5,6 @@ the first request.
 """
 
 from importlib import import_module
-from types import ModuleType
 from typing import Final, Protocol
 
 from starlette.requests import Request
@@ -13,11 +12,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Message, Receive
 
+from subagents.api.calls import extras
 from subagents.api.calls.auth import A2A_PATH, Caller
 from subagents.api.calls.call import SPAWN_BODY_BYTES_MAX, body_of, path_part
 from subagents.api.calls.services import Services, services_of
 from subagents.config.settings import Agent
-from subagents.errors import NotFound, Unavailable
+from subagents.errors import NotFound
 
 CARD_PATH: Final = "/.well-known/agent-card.json"
 PACKAGE: Final = "a2a"
@@ -51,7 +51,7 @@ async def card(request: Request) -> Response:
     agent = _offered(services, agent_id)
     Caller.of(request)
     url = f"{str(request.base_url).rstrip('/')}{A2A_PATH}/{agent_id}"
-    document: dict[str, object] = _loaded(_CARD).card(
+    document: dict[str, object] = extras.loaded(_CARD, extra=PACKAGE).card(
         agent_id, agent, url=url, version=services.info.version
     )
     return JSONResponse(document)
@@ -73,7 +73,7 @@ def _offered(services: Services, agent_id: str) -> Agent:
 
 
 def _dispatcher() -> Dispatcher:
-    handler = _loaded(_HANDLER)
+    handler = extras.loaded(_HANDLER, extra=PACKAGE)
     routes = import_module(f"{PACKAGE}.server.routes.jsonrpc_dispatcher")
     found: Dispatcher = routes.JsonRpcDispatcher(
         handler.RunHandler(),
@@ -81,19 +81,6 @@ def _dispatcher() -> Dispatcher:
         enable_v0_3_compat=True,
     )
     return found
-
-
-def _loaded(name: str) -> ModuleType:
-    """A module of ours that needs the extra."""
-    try:
-        return import_module(name)
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] == "subagents":
-            raise
-        raise Unavailable(
-            "A2A needs a package that is not installed",
-            hint="pip install 'subagents[a2a]', then: subagents daemon restart",
-        ) from error
 
 
 def _again(body: bytes, receive: Receive) -> Receive:

@@ -15,6 +15,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, ExceptionHandler, Receive, Scope, Send
 
 from subagents.api.a2a import a2a_endpoint
+from subagents.api.ag_ui import ag_ui_endpoint
 from subagents.api.calls.auth import note_if_refused
 from subagents.api.calls.call import problem, status_of
 from subagents.api.calls.services import Services
@@ -55,6 +56,7 @@ PARTS: Final = (
     ),
     event_routes,
     a2a_endpoint,
+    ag_ui_endpoint,
     metrics,
     openapi,
 )

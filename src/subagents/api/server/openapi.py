@@ -15,6 +15,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from subagents.api.a2a import a2a_endpoint
+from subagents.api.ag_ui import ag_ui_endpoint
 from subagents.api.answers import log_pages
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import query_of
@@ -52,7 +53,9 @@ Schema = dict[str, Any]
 VERSION: Final = "3.1.0"
 JSON: Final = "application/json"
 PROBLEM: Final = "application/problem+json"
-UNLISTED: Final = frozenset({"/mcp", *(route.path for route in a2a_endpoint.ROUTES)})
+UNLISTED: Final = frozenset(
+    {"/mcp", *(each.path for each in (*a2a_endpoint.ROUTES, *ag_ui_endpoint.ROUTES))}
+)
 """Speak protocols of their own, which have descriptions of their own."""
 REF: Final = "#/components/schemas/{name}"
 
