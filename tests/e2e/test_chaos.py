@@ -96,7 +96,9 @@ class Caller:
             spec["verification"] = {"artifacts": [{"path": path}], "onFailure": on_failure}
         if chance.random() < 0.3 and self.accepted:
             spec["dependsOn"] = [self._some_run()]
-            spec["onDependencyFailure"] = chance.choice(["cancel", "run"])
+            spec["onDependencyFailure"] = chance.choice(["cancel", "run", "fallback"])
+            if spec["onDependencyFailure"] == "fallback":
+                spec["fallbackAgentId"] = "quick"
             spec["dependencyTimeoutSeconds"] = chance.choice([1, 60])
         spec["priority"] = chance.randint(-3, 3)
         spec["cleanup"] = chance.choice(["keep", "delete"])

@@ -460,6 +460,10 @@ class Judge:
             )
             if not usable and run.spec.on_dependency_failure is OnDependencyFailure.CANCEL:
                 self.fail("dependency order", f"{run.id} after {found.outcome.status}")
+            if not usable and run.spec.on_dependency_failure is OnDependencyFailure.FALLBACK:
+                worker = run.resolved.agent_id
+                if worker != run.spec.fallback_agent_id or run.waiting.fell_back is None:
+                    self.fail("dependency order", f"{run.id}: {worker} did not give way")
 
     def stopping(self, run_id: RunId, number: int, *, now_ms: int) -> None:
         """The runtime was told to stop an attempt: somebody must have asked, or it has ended."""

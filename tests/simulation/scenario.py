@@ -331,11 +331,22 @@ class Scenario:
             cleanup=rng.choice(tuple(Cleanup)),
             expects_completion_message=rng.random() < 0.7,
             include_dependency_result=rng.random() < 0.3,
-            on_dependency_failure=rng.choice(tuple(OnDependencyFailure)),
+            **self._on_dependency_failure(),
             accept_partial_dependencies=rng.random() < 0.5,
             dependency_timeout_seconds=rng.choice((1800, 1800, 6)),
             **given,
         )
+
+    def _on_dependency_failure(self) -> dict[str, Any]:
+        """Of those that run all the same, some by a fallback: no draw more, so that seeds keep."""
+        drawn = self._rng.choice((OnDependencyFailure.CANCEL, OnDependencyFailure.RUN))
+        if drawn is OnDependencyFailure.CANCEL or self._labels % 2:
+            return {"on_dependency_failure": drawn}
+        agent = "main" if self._labels % 4 else "plain"
+        return {
+            "on_dependency_failure": OnDependencyFailure.FALLBACK,
+            "fallback_agent_id": agent,
+        }
 
     def _contract(self) -> Contract | None:
         if self._rng.random() < 0.6:

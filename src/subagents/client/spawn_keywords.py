@@ -121,8 +121,10 @@ class SpawnParameters(TypedDict, total=False):
     """Runs (id or label) to start after."""
     include_dependency_result: bool
     """Put their results before the task."""
-    on_dependency_failure: Literal["cancel", "run"]
+    on_dependency_failure: Literal["cancel", "run", "fallback"]
     """When one of them fails."""
+    fallback_agent_id: str | None
+    """Agent for fallback."""
     accept_partial_dependencies: bool
     """Their partial outcome will do."""
     dependency_timeout_seconds: float | str | None
@@ -134,11 +136,11 @@ class SpawnParameters(TypedDict, total=False):
     retry_backoff: Literal["exponential", "linear", "fixed"]
     """How the delay grows."""
     retry_on: Sequence[str]
-    """Only errors with one of these texts."""
+    """Only errors with these texts."""
     retry_max_time: str | None
     """No retry later than this, like ``500ms`` or ``5s``."""
     verification: ContractParameters | None
-    """What must be true of the output before it counts as done; write it into the task too."""
+    """What must be true before it counts as done; say it in the task too."""
     completion_report: bool
     """Ask the worker for a structured report."""
     progress_reporting: bool
@@ -158,10 +160,10 @@ class SpawnParameters(TypedDict, total=False):
     tags: Sequence[str]
     """Words to find it by."""
     isolation: Literal["none", "worktree", "sandbox"]
-    """worktree: its own git worktree; sandbox: sees only cwd."""
+    """worktree: its own; sandbox: sees only cwd."""
     network: Literal["none", "host"] | None
     """Default host; none in a sandbox."""
     idempotency_key: str | None
-    """The same key within 24 h gives the same run."""
+    """The same key within 24 h: the same run."""
     continues: str | None
-    """Ended run whose session to continue; task is the next message in it."""
+    """Ended run whose session to continue, with task as the next message."""

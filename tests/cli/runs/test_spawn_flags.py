@@ -184,6 +184,14 @@ BAD_FLAGS = [
     ("--verification-timeout 5s", "--verification-timeout is about the checks of a contract"),
     ("--judge critic", "--judge-criteria is missing: a judge is an agent and what it judges by"),
     ("--on-dependency-failure run", "--on-dependency-failure needs --after"),
+    (
+        "--on-dependency-failure fallback --after x",
+        '--fallback-agent and --on-dependency-failure "fallback" need each other',
+    ),
+    (
+        "--fallback-agent other",
+        '--fallback-agent and --on-dependency-failure "fallback" need each other',
+    ),
     ("--mode session", "--mode session needs --thread"),
     ("--max-cost nan", "--max-cost must be 1e-06 to 1000000, not that"),
     ("--max-cost -1", "--max-cost must be 1e-06 to 1000000, not -1.0"),

@@ -63,6 +63,7 @@ from subagents.domain.run.run import (
 from subagents.domain.run.signals import ResultSeen
 from subagents.domain.run.spec import (
     Abilities,
+    Fallback,
     OnDependencyFailure,
     OnFailure,
     RunSpec,
@@ -910,6 +911,49 @@ def silent(on_stuck: OnStuck, *, abilities: Abilities = ALL_ABILITIES) -> Life:
     life = Life.begin(resolved=a_resolved(abilities=abilities, alerts=rules)).start()
     life.apply(Alerted(at_ms=life.at_ms, alert=SILENCE))
     return life
+
+
+# -- fallback ---------------------------------------------------------------------------------
+
+
+def with_fallback() -> Life:
+    """A run of ``a`` that ``b`` does when one of its two dependencies fails."""
+    other = a_resolved(agent_id="b", runtime="other", lane="slow")
+    names = Fallback.__struct_fields__
+    fallback = Fallback(**{name: getattr(other, name) for name in names})
+    spec = RunSpec(
+        task="do it",
+        on_dependency_failure=OnDependencyFailure.FALLBACK,
+        fallback_agent_id="b",
+    )
+    resolved = a_resolved(agent_id="a", fallback=fallback)
+    return Life.begin(spec, resolved, dependencies=(a_dependency(1), a_dependency(2)))
+
+
+def settles(life: Life, number: int, outcome: Outcome) -> None:
+    run_id = life.run.waiting.dependencies[number].run_id
+    life.apply(DependencySettled(at_ms=life.at_ms, run_id=run_id, outcome=outcome, result=None))
+
+
+@pytest.mark.requirement("dependencies:fallback")
+def test_another_agent_does_the_work_when_a_dependency_fails() -> None:
+    life = with_fallback()
+    settles(life, 0, ERROR)
+    assert (life.run.phase, life.run.resolved.agent_id) == (Phase.WAITING, "b")
+    assert life.run.waiting.fell_back == life.run.waiting.dependencies[0].run_id
+    settles(life, 1, ERROR)
+    assert (life.run.phase, life.run.resolved.lane) == (Phase.QUEUED, "slow")
+    assert life.run.waiting.fell_back == life.run.waiting.dependencies[0].run_id
+    assert life.run.resolved.fallen_back is life.run.resolved
+
+
+@pytest.mark.requirement("dependencies:fallback")
+def test_the_first_agent_does_the_work_when_its_dependencies_end_well() -> None:
+    life = with_fallback()
+    for number in (0, 1):
+        settles(life, number, OK)
+    assert (life.run.phase, life.run.resolved.agent_id) == (Phase.QUEUED, "a")
+    assert life.run.waiting.fell_back is None
 
 
 @pytest.mark.requirement("alerts:on-stuck")

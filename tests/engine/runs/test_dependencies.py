@@ -21,6 +21,7 @@ from subagents.domain.run.spec import (
     OnFailure,
     RunSpec,
 )
+from subagents.domain.text.event_words import sentence
 from subagents.errors import (
     Conflict,
     UsageError,
@@ -121,6 +122,28 @@ def test_cancelling_one_dependant_does_not_strand_the_others(tmp_path: Path) -> 
         await world.until(dropped, Phase.COMPLETED)
 
         assert (await world.until(kept, within_s=60)).outcome == OK
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("dependencies:fallback")
+def test_the_fallback_agent_takes_over_and_is_still_there_after_a_restart(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        bad = await world.spawn("fail", label="bad")
+        run_id = await world.spawn(
+            "fail",
+            depends_on=(bad,),
+            on_dependency_failure=OnDependencyFailure.FALLBACK,
+            fallback_agent_id="quick",
+        )
+        ended = await world.until(run_id)
+        assert (ended.outcome, ended.resolved.agent_id) == (OK, "quick")
+        stored = world.store.run(run_id)
+        assert stored is not None
+        assert stored.resolved == ended.resolved
+        assert stored.waiting.fell_back == bad
+        texts = [sentence(each.event, stored) for each in world.store.journal(run_id)]
+        assert any(f'{bad} failed: exit code 1; agent "quick" takes over' in each for each in texts)
 
     in_world(tmp_path, scenario)
 

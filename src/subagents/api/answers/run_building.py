@@ -235,6 +235,13 @@ def node(
     )
 
 
+def _chosen(run: Run) -> str | None:
+    """Why it is this agent; None = it was named, or is the default one."""
+    if run.waiting.fell_back is not None:
+        return f"{run.resolved.agent_id}: the fallback, as {run.waiting.fell_back} did not end well"
+    return None if run.resolved.chosen is None else run.resolved.chosen.text
+
+
 def receipt(run: Run, *, warnings: Sequence[str], repeated: bool) -> wire.SpawnReceipt:
     """What a spawn really came to."""
     return wire.SpawnReceipt(
@@ -244,7 +251,7 @@ def receipt(run: Run, *, warnings: Sequence[str], repeated: bool) -> wire.SpawnR
         label=run.resolved.label,
         phase=as_word(run.phase),
         agent_id=run.resolved.agent_id,
-        chosen=None if run.resolved.chosen is None else run.resolved.chosen.text,
+        chosen=_chosen(run),
         runtime=run.resolved.runtime,
         **msgspec.structs.asdict(granted(run.resolved)),
         workspace=workspace_of(run),

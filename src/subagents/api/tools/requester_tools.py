@@ -19,8 +19,8 @@ REQUESTER_TOOLS: Final[tuple[Tool, ...]] = (
     Tool(
         name="sessions_spawn",
         description=(
-            "Start a sub-agent run, or many with batch, and return at once. Each works in its own"
-            " process on its task alone, so say all it must know. Its end comes to your inbox once;"
+            "Start a sub-agent run, or many with batch, and return. Each works on its"
+            " task alone, so say all it must know. Its end comes to your inbox once;"
             " sessions_wait brings the result."
         ),
         schema=SPAWN,

@@ -63,8 +63,8 @@ ALSO: Final = {
 """What only the caller of ``sessions_spawn`` must know of a parameter."""
 BATCH: Final = {
     "type": "array",
-    "description": "Many runs, all or nothing: each an object of these parameters; the "
-    "ones beside batch hold for all. dependsOn may name labels of the batch",
+    "description": "Many runs, all or nothing: objects of these parameters; the "
+    "ones beside it hold for all. dependsOn may name their labels",
     "items": {"type": "object"},
 }
 QUOTE: Final = '"'

@@ -50,6 +50,7 @@ HELP: Final = {
     "dependsOn": "Start after this run (id or label) has ended.",
     "includeDependencyResult": "Put the results of those runs before the task.",
     "onDependencyFailure": "What to do when one of them fails.",
+    "fallbackAgentId": "With fallback: the agent that does the task then.",
     "acceptPartialDependencies": "A partial outcome of those runs is good enough.",
     "dependencyTimeoutSeconds": "Longest wait for those runs. Default: no limit.",
     "runTimeoutSeconds": "Time limit of each attempt; 0 means none.",

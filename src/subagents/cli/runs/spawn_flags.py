@@ -34,6 +34,7 @@ NAMES: Final = {
     "label": ("--label", "-l"),
     "runTimeoutSeconds": ("--timeout",),
     "dependsOn": ("--after",),
+    "fallbackAgentId": ("--fallback-agent",),
     "includeDependencyResult": ("--include-result",),
     "acceptPartialDependencies": ("--accept-partial",),
     "retryCount": ("--retry",),
@@ -58,6 +59,7 @@ PAIRS: Final = {
 """A flag for each of two choices, in their order; of a switch, first for on."""
 PLACEHOLDERS: Final = {
     "agentId": "AGENT",
+    "fallbackAgentId": "AGENT",
     "cwd": "DIR",
     "dependsOn": "RUN",
     "toolsAllow": "TOOL",

@@ -139,6 +139,7 @@ from subagents.domain.run.signals import ProgressSeen
 from subagents.domain.run.spec import OnDependencyFailure, OnFailure
 from subagents.domain.run.values import (
     MessageId,
+    RunId,
     replace,
 )
 from subagents.domain.text import announcement
@@ -328,12 +329,15 @@ def _dependency_settled(run: Run, event: DependencySettled) -> Transition:
 
 
 def _check_dependencies(run: Run, at_ms: int) -> Transition:
-    """Cancel on a failed dependency, queue when all are settled, else go on waiting."""
-    if run.spec.on_dependency_failure is OnDependencyFailure.CANCEL:
+    """Cancel or fall back on a failed dependency, queue when all are settled, else wait on."""
+    if run.spec.on_dependency_failure is not OnDependencyFailure.RUN:
         for dependency in run.waiting.dependencies:
             outcome = dependency.outcome
             if outcome is None or _is_usable(run, outcome):
                 continue
+            if run.spec.on_dependency_failure is OnDependencyFailure.FALLBACK:
+                run = _fallen_back(run, dependency.run_id)
+                break
             error = outcome.error or outcome.reason or "no error text"
             text = f"Dependency run {dependency.run_id} {outcome.status}: {error}"
             return settle(
@@ -349,6 +353,13 @@ def _check_dependencies(run: Run, at_ms: int) -> Transition:
         waiting = replace(run.waiting, deadline_ms=None)
         run = enter(replace(run, waiting=waiting), P.QUEUED, at_ms)
     return Transition(run)
+
+
+def _fallen_back(run: Run, failed: RunId) -> Run:
+    if run.waiting.fell_back is not None:
+        return run
+    waiting = replace(run.waiting, fell_back=failed)
+    return replace(run, waiting=waiting, resolved=run.resolved.fallen_back)
 
 
 def _approved(run: Run, at_ms: int) -> Transition:

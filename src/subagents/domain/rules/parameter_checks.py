@@ -12,7 +12,14 @@ from typing import Final
 import msgspec
 
 from subagents.domain.run.parameter import NAME_CHARS_MAX, Parameter, parameters
-from subagents.domain.run.spec import PATH_BYTES_MAX, TASK_BYTES_MAX, Budget, Judge, RunSpec
+from subagents.domain.run.spec import (
+    PATH_BYTES_MAX,
+    TASK_BYTES_MAX,
+    Budget,
+    Judge,
+    OnDependencyFailure,
+    RunSpec,
+)
 from subagents.errors import UsageError
 
 PRINTABLE_MAX: Final = 10**30
@@ -43,6 +50,17 @@ def check_spec(spec: RunSpec, *, field: Callable[[Parameter], str]) -> None:
         UsageError: Names the first wrong field and what is allowed.
     """
     _check_struct(spec, _BOUNDED, field)
+    falls_back = spec.on_dependency_failure is OnDependencyFailure.FALLBACK
+    if falls_back is (spec.fallback_agent_id is None):
+        agent, failure = field(_named("fallback_agent_id")), field(_named("on_dependency_failure"))
+        raise UsageError(
+            f'{agent} and {failure} "fallback" need each other',
+            details={"field": failure if falls_back else agent},
+        )
+
+
+def _named(attribute: str) -> Parameter:
+    return next(each for each in parameters(RunSpec) if each.attribute == attribute)
 
 
 def check_struct(struct: Judge | Budget, field: str) -> None:

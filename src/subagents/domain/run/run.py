@@ -530,6 +530,8 @@ class Waiting(Value, frozen=True):
     dependencies: tuple[Dependency, ...] = ()
     deadline_ms: int | None = None
     """None once nothing is awaited any more."""
+    fell_back: RunId | None = None
+    """The failed one for which the fallback agent took over."""
 
 
 class Retry(Value, frozen=True):

@@ -7,6 +7,8 @@ read the same values. ``Resolved`` is what the receipt states.
 from enum import StrEnum
 from typing import Annotated, Final
 
+from msgspec import structs
+
 from subagents.domain.run.access import Access, AccessLevel
 from subagents.domain.run.alert import AlertRules
 from subagents.domain.run.parameter import (
@@ -22,7 +24,7 @@ from subagents.domain.run.parameter import (
     names,
     number,
 )
-from subagents.domain.run.values import Value
+from subagents.domain.run.values import Value, replace
 from subagents.domain.run.workspace import Worktree
 
 TASK_BYTES_MAX: Final = 256 * 1024
@@ -62,6 +64,8 @@ class Cleanup(StrEnum):
 class OnDependencyFailure(StrEnum):
     CANCEL = "cancel"
     RUN = "run"
+    FALLBACK = "fallback"
+    """Another agent does the work: ``fallbackAgentId``."""
 
 
 class Backoff(StrEnum):
@@ -276,6 +280,7 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
     on_dependency_failure: Annotated[
         OnDependencyFailure, about("When one of them fails", DEPENDENCIES)
     ] = OnDependencyFailure.CANCEL
+    fallback_agent_id: Annotated[str | None, name("Agent for fallback", DEPENDENCIES)] = None
     accept_partial_dependencies: Annotated[
         bool, about("Their partial outcome will do", DEPENDENCIES)
     ] = False
@@ -297,7 +302,7 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
         number("Before the first retry", 0, RETRY_DELAY_MS_MAX, RETRY, unit="milliseconds"),
     ] = 1000
     retry_backoff: Annotated[Backoff, about("How the delay grows", RETRY)] = Backoff.EXPONENTIAL
-    retry_on: Annotated[tuple[str, ...], names("Only errors with one of these texts", RETRY)] = ()
+    retry_on: Annotated[tuple[str, ...], names("Only errors with these texts", RETRY)] = ()
     retry_max_time: Annotated[
         int | None,
         number("No retry later than this", 0, RETRY_TIME_MS_MAX, RETRY, unit="milliseconds"),
@@ -305,7 +310,7 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
     verification: Annotated[
         Contract | None,
         about(
-            "What must be true of the output before it counts as done; write it into the task too",
+            "What must be true before it counts as done; say it in the task too",
             CONTRACT,
         ),
     ] = None
@@ -328,20 +333,20 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
     tags: Annotated[tuple[str, ...], names("Words to find it by", TASK)] = ()
     isolation: Annotated[
         Isolation,
-        about("worktree: its own git worktree; sandbox: sees only cwd", PLACEMENT),
+        about("worktree: its own; sandbox: sees only cwd", PLACEMENT),
     ] = Isolation.NONE
     network: Annotated[Network | None, about("Default host; none in a sandbox", LIMITS)] = None
     idempotency_key: Annotated[
         str | None,
         name(
-            "The same key within 24 h gives the same run",
+            "The same key within 24 h: the same run",
             TASK,
             chars_max=IDEMPOTENCY_KEY_CHARS_MAX,
         ),
     ] = None
     continues: Annotated[
         str | None,
-        name("Ended run whose session to continue; task is the next message in it", SESSION),
+        name("Ended run whose session to continue, with task as the next message", SESSION),
     ] = None
 
 
@@ -414,6 +419,27 @@ class ScheduledTime(Value, frozen=True):
     """Somebody started it before its time."""
 
 
+class Fallback(Value, frozen=True):
+    """What of ``Resolved`` is another agent's, under the same names."""
+
+    agent_id: str
+    runtime: str
+    lane: str
+    lane_slots: int
+    model: str | None
+    thinking: str | None
+    instructions: str | None
+    timeout_ms: int
+    effective_tools: tuple[str, ...] | None
+    tools_deny: tuple[str, ...]
+    access: Access | None
+    grace_ms: int
+    abilities: Abilities
+    alerts: AlertRules
+    fleet: tuple[str, ...]
+    options: dict[str, object]
+
+
 class Resolved(Value, frozen=True):
     """What the spawn came to: agent, runtime, limits; stored, so later edits change nothing."""
 
@@ -470,6 +496,18 @@ class Resolved(Value, frozen=True):
     None = there is none."""
     options: dict[str, object] = {}
     """The agent's runtime section as configured at the spawn (argv, stdin, env, …)."""
+    fallback: Fallback | None = None
+    """The agent that takes over when a dependency fails; None = none does, or it did."""
+    instead_of: str | None = None
+    """The agent that was asked for, where its fallback took over."""
+
+    @property
+    def fallen_back(self) -> "Resolved":
+        """The same with its fallback agent; one that has none is its own."""
+        if self.fallback is None:
+            return self
+        theirs = structs.asdict(self.fallback)
+        return replace(self, fallback=None, chosen=None, instead_of=self.agent_id, **theirs)
 
     @property
     def project(self) -> str:

@@ -134,7 +134,7 @@ def _signal_row(
     return kind, (words, line)  # type: ignore[return-value]  # looked up by the same type
 
 
-def _spawned(event: events.Spawned, _run: Run, _texts: Texts) -> str:
+def _spawned(event: events.Spawned, run: Run, _texts: Texts) -> str:
     resolved = event.resolved
     text = f'spawned by {event.requester} for agent "{resolved.agent_id}" ({resolved.runtime})'
     if resolved.chosen is not None:
@@ -153,7 +153,15 @@ def _spawned(event: events.Spawned, _run: Run, _texts: Texts) -> str:
     open_labels = [each.label for each in event.dependencies if each.outcome is None]
     if open_labels:
         text += f"; waits for {label_list(open_labels)}"
+    for each in event.dependencies:
+        if each.outcome is not None and (instead := _instead(run, each.run_id)):
+            text += f"; {each.run_id} {outcome_text(each.outcome)}{instead}"
     return f"{text}; its contract is met already (vacuous)" if event.vacuous else text
+
+
+def _instead(run: Run, dependency: RunId) -> str:
+    is_reason = run.waiting.fell_back == dependency
+    return f'; agent "{run.resolved.agent_id}" takes over' if is_reason else ""
 
 
 def _started(event: events.AttemptStarted, _run: Run, _texts: Texts) -> str:
@@ -309,7 +317,10 @@ WORDS: Final = dict(
         ),
         _row(
             events.DependencySettled,
-            lambda event, *_: f"dependency {event.run_id} {outcome_text(event.outcome)}",
+            lambda event, run, *_: (
+                f"dependency {event.run_id} {outcome_text(event.outcome)}"
+                f"{_instead(run, event.run_id)}"
+            ),
         ),
         _row(
             events.SlotGranted,

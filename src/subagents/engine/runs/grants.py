@@ -16,6 +16,7 @@ from subagents.domain.run.access import Access, AccessLevel, Ceiling, in_words
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import (
     Abilities,
+    Fallback,
     Isolation,
     Judge,
     Mode,
@@ -233,6 +234,76 @@ class Grants:
             abilities=worker.abilities,
             alerts=agent.alerts.rules,
             fleet=(),
+            options=agent.options,
+        )
+
+    async def fallback(
+        self,
+        spec: RunSpec,
+        resolved: Resolved,
+        *,
+        parent: Run | None,
+        requester: SessionKey,
+        settings: Settings,
+        is_operator: bool,
+        found: Sequence[Ceiling],
+        inherited: tuple[str, ...] | None,
+    ) -> Fallback:
+        """What the agent comes to that takes over when a dependency fails.
+
+        Args:
+            spec: What was asked; its model is the first agent's, and is not asked of this one.
+            resolved: What it came to with the first agent.
+            parent: The run whose agent spawns.
+            requester: Who spawns.
+            settings: The effective configuration.
+            is_operator: A person or their program calls.
+            found: The ceilings above the run.
+            inherited: The tools that it may have at most, None = any.
+
+        Raises:
+            SubagentsError: As for any spawn; the message names ``fallbackAgentId``.
+        """
+        try:
+            agent_id, agent = self.agent(
+                spec.fallback_agent_id, parent, requester, settings, is_operator=is_operator
+            )
+            worker = await self.grant(
+                replace(spec, model=None),
+                agent_id,
+                agent,
+                cwd=resolved.cwd,
+                found=found,
+                # Nobody is there to be asked when it takes over.
+                may_ask=False,
+                inherited=inherited,
+                deny=resolved.tools_deny,
+            )
+        except SubagentsError as error:
+            error.message = f"fallbackAgentId: {error.message}"
+            error.args = (error.message,)
+            raise
+        lane = spec.lane or agent.lane or DEFAULT_LANE
+        return Fallback(
+            agent_id=agent_id,
+            runtime=worker.runtime.name,
+            lane=lane,
+            lane_slots=settings.lane_slots(lane),
+            model=agent.model,
+            thinking=spec.thinking or agent.thinking,
+            instructions=agent.instructions,
+            timeout_ms=(
+                settings.run_timeout_ms(agent_id)
+                if spec.run_timeout_seconds is None
+                else resolved.timeout_ms
+            ),
+            effective_tools=worker.tools,
+            tools_deny=worker.deny,
+            access=ceilings.placed(worker.access, resolved.cwd),
+            grace_ms=round(agent.grace_seconds * 1000),
+            abilities=worker.abilities,
+            alerts=agent.alerts.rules,
+            fleet=resolved.fleet,
             options=agent.options,
         )
 

@@ -35,6 +35,7 @@ from subagents.domain.run.spec import (
     Budget,
     Cleanup,
     Mode,
+    OnDependencyFailure,
     PlanBudget,
     PlanStep,
     Resolved,
@@ -576,6 +577,18 @@ class Spawner:
                 is_operator=is_operator,
             )
             resolved = replace(resolved, judge=judge)
+        if spec.on_dependency_failure is OnDependencyFailure.FALLBACK:
+            fallback = await self._grants.fallback(
+                spec,
+                resolved,
+                parent=parent,
+                requester=requester,
+                settings=settings,
+                is_operator=is_operator,
+                found=found,
+                inherited=inherited,
+            )
+            resolved = replace(resolved, fallback=fallback)
         spawned = Spawned(
             at_ms=self._clock.now_ms(),
             run_id=run_id,

@@ -103,7 +103,11 @@ def run_from(origin: bytes, state: bytes) -> Run:
         msgspec.DecodeError: The columns do not hold a run.
     """
     stored = decoded(_origins, origin)
-    return replace(decoded(_runs, state), spec=stored.spec, resolved=stored.resolved)
+    run = decoded(_runs, state)
+    # The columns of the spawn stay as they were: that its fallback took over is in the state.
+    is_fallen_back = run.waiting.fell_back is not None
+    resolved = stored.resolved.fallen_back if is_fallen_back else stored.resolved
+    return replace(run, spec=stored.spec, resolved=resolved)
 
 
 def run_row_from(row: Row) -> Run:
@@ -141,7 +145,8 @@ def _outcome_of(run: Run) -> str | None:
 
 def inserted(number: int, run: Run) -> Row:
     """Parameters of ``insert_run``."""
-    label, agent_id, requester = run.resolved.label, run.resolved.agent_id, run.requester
+    label, requester = run.resolved.label, run.requester
+    agent_id = run.resolved.instead_of or run.resolved.agent_id
     names = (run.id, label, agent_id, requester, run.lineage.requester_run, run.session.first_key)
     keeps_session, created = int(run.resolved.mode is Mode.SESSION), run.times.created_at_ms
     origin = origin_of(run)
