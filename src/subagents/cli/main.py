@@ -151,9 +151,10 @@ def overview() -> str:
         "",
         "One local service that any agent can call and any agent can work for.",
     ]
+    width = max(len(each.name) for members in GROUPS.values() for each in members)
     for group, members in GROUPS.items():
         lines += ["", f"{group}:"]
-        lines += [f"  {each.name:<18} {each.summary}" for each in members]
+        lines += [f"  {each.name:<{width}}  {each.summary}" for each in members]
     from subagents.cli.topics import TOPICS  # noqa: PLC0415
 
     lines += [

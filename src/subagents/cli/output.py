@@ -89,14 +89,18 @@ def columns() -> int | None:
     return shutil.get_terminal_size().columns if is_tty() else None
 
 
-def hanging(head: str, text: str) -> None:
-    """A line of data; on a terminal its words go on below each other, behind ``head``."""
+def hanging(head: str, text: str, *, mark: str = "", word: str = "") -> None:
+    """A line of data; on a terminal its words go on below each other, behind ``head``.
+
+    ``mark`` stands before ``head``, in the colour of ``word``.
+    """
     width = columns()
-    room = None if width is None else max(width - cells_wide(head), WRAPPED_CELLS_MIN)
-    parts = [text] if room is None else textwrap.wrap(text, room) or [""]
-    line(f"{head}{parts[0]}")
+    indent = cells_wide(mark) + cells_wide(head)
+    room = None if width is None else max(width - indent, WRAPPED_CELLS_MIN)
+    parts = [text] if room is None else textwrap.wrap(text, room, break_on_hyphens=False) or [""]
+    styled_line(f"{head}{parts[0]}", mark, word)
     for part in parts[1:]:
-        line(f"{' ' * cells_wide(head)}{part}")
+        line(f"{' ' * indent}{part}")
 
 
 def within(text: str, room: int | None) -> str:

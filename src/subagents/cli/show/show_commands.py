@@ -405,7 +405,7 @@ def why(run: Run, /, *, json: Json = False) -> int:
         output.document(answer)
         return EXIT_OK
     found = read(answer, Why)
-    output.line(f"{found.run_id} is {found.phase}: {found.why}")
+    output.hanging("", f"{found.run_id} is {found.phase}: {found.why}")
     start_ms = milliseconds_of(found.steps[0].occurred_at) if found.steps else None
     for step in found.steps:
         at = _offset(step.occurred_at, start_ms)
@@ -451,7 +451,8 @@ def attention(*, json: Json = False) -> int:
         since_ms = milliseconds_of(item.since_at)
         age = "" if since_ms is None else f", {duration(round(now_ms - since_ms))} ago"
         text = one_line(item.text, chars_max=200)
-        output.styled_line(f"  {item.label} ({item.run_id}{age}): {text}", item.kind, item.kind)
+        said = f"{item.label} ({item.run_id}{age}): {text}"
+        output.hanging("  ", said, mark=item.kind, word=item.kind)
         for command in item.commands:
             output.line(f"    → {command}")
     return EXIT_OK
