@@ -16,6 +16,8 @@ from pathlib import Path
 
 import msgspec
 
+from subagents.api.a2a.a2a_endpoint import PACKAGE, TASKS
+from subagents.api.calls import extras
 from subagents.api.calls.refusals import FILE_NAME, Refusals
 from subagents.api.calls.services import DaemonInfo, Services, wall_ms
 from subagents.config.layers import Config, ConfigCache, load
@@ -66,6 +68,7 @@ from subagents.telemetry.chat_threads import ChatThreads, OwnApi
 from subagents.telemetry.matrix_room import MatrixRoom
 from subagents.telemetry.notification_channels import channel
 from subagents.telemetry.notifier import Channel, Notifier
+from subagents.telemetry.run_pushes import RunPushes
 from subagents.telemetry.span_export import CURSOR_FILE, NoExport, SpanExport
 from subagents.version import __version__
 
@@ -106,6 +109,7 @@ class Node:
     threads: tuple[DaemonThreads, ...]
     exporter: Exporter
     notifiers: tuple[Exporter, ...]
+    pushes: RunPushes | None
 
     async def stop(self) -> None:
         """Stop the engine; workers continue."""
@@ -188,7 +192,12 @@ def build_node(
         asking,
     )
     exporter = exporter_of(store, paths, settings, settings_now or (lambda: settings))
-    notifiers = (*notifiers_of(store, paths, settings), *threads_of(store, paths, settings))
+    pushes = pushes_of(store, paths, settings)
+    notifiers = (
+        *notifiers_of(store, paths, settings),
+        *threads_of(store, paths, settings),
+        *(() if pushes is None else (pushes,)),
+    )
     adapters = Adapters(
         store=store,
         runtimes=runtimes,
@@ -239,7 +248,7 @@ def build_node(
     )
     engine = Engine(adapters)
     threads = (off_loop, checks, processes, trees, asking)
-    return Node(engine, store, command, paths, threads, exporter, notifiers)
+    return Node(engine, store, command, paths, threads, exporter, notifiers, pushes)
 
 
 def settings_by(load_config: LoadConfig, off_loop: OffLoop) -> SettingsOf:
@@ -354,6 +363,24 @@ def threads_of(store: SqliteStore, paths: Paths, settings: Settings) -> tuple[Ex
         file=paths.state_dir / "chat-threads.json",
     )
     return (found,)
+
+
+def pushes_of(store: SqliteStore, paths: Paths, settings: Settings) -> RunPushes | None:
+    """What pushes the states of A2A tasks; None = the user named no address that may be told."""
+    if not settings.a2a.push_urls:
+        return None
+
+    def state_of(run: Run) -> tuple[str, bytes]:
+        # With the SDK, which is an extra: only clients of it have something pushed.
+        found: tuple[str, bytes] = extras.loaded(TASKS, extra=PACKAGE).pushed(run)
+        return found
+
+    return RunPushes(
+        urls=settings.a2a.push_urls,
+        store=store,
+        file=paths.state_dir / "a2a-pushes.json",
+        state_of=state_of,
+    )
 
 
 def room_of(settings: Settings, environ: Mapping[str, str]) -> MatrixRoom | None:
@@ -536,6 +563,7 @@ def services_of(
         containment=lambda: cgroups.place().words,
         exporter=node.exporter,
         notifiers=node.notifiers,
+        pushes=node.pushes,
     )
 
 

@@ -661,8 +661,17 @@ class A2aSettings(Section, frozen=True):
         tuple[str, ...],
         Meta(
             max_length=100,
-            description="Each is offered at `/a2a/<id>`, and works in its `agents.<id>.cwd`. Needs "
-            "subagents[a2a]. Only from your own file.",
+            description="Each is offered at `/a2a/<id>`, and works in its `agents.<id>.cwd`; the "
+            "first one's card is also at `/.well-known/agent-card.json`. Needs subagents[a2a]. "
+            "Only from your own file.",
+        ),
+    ] = ()
+    push_urls: Annotated[
+        tuple[Annotated[str, Meta(pattern=r"^https?://[^\s/?#@]+(/[^\s?#@]*)?$")], ...],
+        Meta(
+            max_length=100,
+            description="Where clients may have the states of their tasks pushed: addresses that "
+            "begin with one of these. Empty = nothing is pushed. Only from your own file.",
         ),
     ] = ()
 
