@@ -1,10 +1,10 @@
 """(i): what a run of a real program costs the daemon, over what a scripted run costs.
 
 The program is ``true``, so that nothing is measured but us: starting it behind its shim, following
-its files, ending what it left behind, keeping its log. Processor time of the daemon and of the
-process that starts its workers; one run at a time, spawned and waited for by one client. Rounds of both kinds
-alternate in one daemon. Then the same beside 300 processes that do nothing: ending a worker that
-left nothing must not depend on what else runs on the machine. Linux only.
+its files, ending what it left behind. Processor time of the daemon and of the process that starts
+its workers; one run at a time, spawned and waited for by one client, rounds of both kinds in turn
+in one daemon. Then the same beside 300 processes that do nothing: ending a worker that left nothing
+must not depend on what else runs on the machine. Linux only.
 """
 
 import subprocess

@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +22,8 @@ its program cannot log in without.
 """
 
 OURS: Final = "SUBAGENTS_"
+PATHS_MAX: Final = 256
+"""Of so many it is remembered what is on them: callers may bring their own."""
 TASK_VARIABLE_BYTES_MAX: Final = 100 * 1024
 RETRY_REASON_BYTES_MAX: Final = 4 * 1024
 ARGUMENT_BYTES_MAX: Final = 128 * 1024 - 1
@@ -76,6 +79,24 @@ def program(name: str, *, cwd: str, path: str, key: str) -> str:
             "install it, give its full path, or set PATH in `env`"
         )
     return str(Path(cwd, on_path))
+
+
+def is_on_path(name: str, path: str) -> bool:
+    """Whether a program is found on a PATH, for whoever would put its directory at the end of it.
+
+    Remembered, since a look takes a call for each directory. One that went is noticed; one that
+    came later is not, and need not be: there it is found before what stands at the end.
+    """
+    found = _on_path(name, path)
+    if found is None or os.access(found, os.X_OK):
+        return found is not None
+    _on_path.cache_clear()
+    return _on_path(name, path) is not None
+
+
+@lru_cache(maxsize=PATHS_MAX)
+def _on_path(name: str, path: str) -> str | None:
+    return shutil.which(name, path=path)
 
 
 def check_environment(env: Mapping[str, str]) -> None:
