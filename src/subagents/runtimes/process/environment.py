@@ -1,6 +1,7 @@
 """The environment of workers: an allow list, what the agent's section sets, and what we add."""
 
 import os
+import re
 import shutil
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -32,11 +33,11 @@ ARGUMENT_BYTES_MAX: Final = 128 * 1024 - 1
 
 def passed_variables(daemon: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
     """The daemon's variables with these names, or prefixes ``NAME_*``; ours never."""
-    allowed = (*PASSED, *names)
+    is_passed = _pattern(tuple(names)).fullmatch
     return {
         name: value
         for name, value in daemon.items()
-        if not name.startswith(OURS) and any(_matches(name, pattern) for pattern in allowed)
+        if is_passed(name) and not name.startswith(OURS)
     }
 
 
@@ -119,5 +120,9 @@ def as_bytes(text: str) -> bytes:
         return text.encode("utf-8", "replace")
 
 
-def _matches(name: str, pattern: str) -> bool:
-    return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
+@lru_cache(maxsize=256)
+def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
+    """Of the names that are let through, beside ``PASSED``."""
+    allowed = (*PASSED, *names)
+    texts = [re.escape(each.removesuffix("*")) + ".*" * each.endswith("*") for each in allowed]
+    return re.compile("|".join(texts), re.DOTALL)

@@ -73,9 +73,8 @@ SHIM: Final = Path(__file__).with_name("shim.sh")
 START_BOUND_S: Final = 5.0
 """So long a claimed attempt may take to show its worker; usually it takes 3 ms."""
 
-LOOK_S: Final = 0.002
-LOOKS_AT_START: Final = 5
-"""Until the worker is seen; a thread is not kept any longer."""
+LOOKS_AT_START_S: Final = (0.003, 0.002, 0.003, 0.005, 0.008)
+"""After so long each; a thread is not kept any longer."""
 READ_AGAIN_S: Final = 0.02
 """When the record of an exit takes longer than this, output is read meanwhile."""
 
@@ -94,7 +93,9 @@ class AttemptDirectory:
         if not run_id or "/" in run_id or run_id.startswith("."):
             raise UsageError(f"run id {run_id!r} cannot name a directory")
         # A further turn is a process of its own, and so has files of its own.
-        self.path = root / run_id / (str(number) if turn == 1 else f"{number}.{turn}")
+        self.path = Path(
+            f"{root}/{run_id}/{number}" if turn == 1 else f"{root}/{run_id}/{number}.{turn}"
+        )
         self.turn = turn
         self.out = f"{self.path}/out"
         self.err = f"{self.path}/err"
@@ -111,11 +112,8 @@ class AttemptDirectory:
 
     def shim(self) -> Identity | None:
         """Whoever may start the worker; None until it has written itself down."""
-        for name in ("claim", "pid"):
-            identity = self._identity(name, "shim")
-            if identity is not None:
-                return identity
-        return None
+        # Both say it; the later one first, which who asks has mostly read.
+        return self._identity("pid", "shim") or self._identity("claim", "shim")
 
     def worker(self) -> Identity | None:
         """The worker; None until it runs."""
@@ -123,7 +121,7 @@ class AttemptDirectory:
 
     def cgroup(self) -> str | None:
         """The cgroup that its shim was started in; None = in none, or there was no shim."""
-        for name in ("claim", "pid"):
+        for name in ("pid", "claim"):
             path = _records(self._text(name)[0], last=_LAST[name]).get("cgroup")
             if path:
                 return " ".join(path)
@@ -201,9 +199,10 @@ class AttemptDirectory:
         kept |= {"claim"}
         with contextlib.suppress(FileNotFoundError):
             # Until nothing comes any more: its output may be discarded beside this.
-            while left := [each for each in self.path.iterdir() if each.name not in kept]:
+            while left := [each for each in os.listdir(self.path) if each not in kept]:  # noqa: PTH208
                 for each in left:
-                    each.unlink(missing_ok=True)
+                    with contextlib.suppress(FileNotFoundError):
+                        os.unlink(f"{self.path}/{each}")  # noqa: PTH108  # hot: once per file
 
     def delete(self) -> None:
         """Delete the directory, and the run's when this was its last attempt. Idempotent."""
@@ -386,12 +385,13 @@ class ProcessAttempts:
         """
         shim_pid = await self._off_loop(partial(self._launch, directory, command))
         await self._until_started(directory, shim_pid)
-        if not directory.is_claimed:
+        worker = directory.worker()
+        if worker is None and not directory.is_claimed:
             raise RuntimeUnavailable(
                 f"the attempt directory {directory.path} could not be claimed; is its disk full "
                 "or read-only? Nothing was started"
             )
-        worker, shim = directory.worker(), directory.shim()
+        shim = directory.shim()
         adopted = shim_pid is None or shim is None or shim.pid != shim_pid
         return StartedInfo(pid=None if worker is None else worker.pid, adopted=adopted)
 
@@ -417,6 +417,8 @@ class ProcessAttempts:
             (directory.shim, self._until_recorded),
             (directory.worker, partial(self._until_ended, pressure=pressure)),
         ):
+            if directory.exit() is not None:
+                break
             identity = identify()
             if identity is None or not alive(identity):
                 continue
@@ -424,8 +426,6 @@ class ProcessAttempts:
             async with contextlib.aclosing(follow(identity, directory, output)) as found:
                 async for each in found:
                     yield each
-            if directory.exit() is not None:
-                break
         # Its shim ends at this moment: who stops it later looks again, and here nobody waits.
         left_in = partial(self._groups, tries=1)
         rest = _Rest(attempt_id, directory, output, seen_alive=seen_alive, left_in=left_in)
@@ -595,9 +595,9 @@ class ProcessAttempts:
                     'hand the task over with `stdin = "task"`'
                 ) from error
             raise RuntimeUnavailable(f"cannot start a worker: {error}") from error
-        for _ in range(LOOKS_AT_START):
+        for pause_s in LOOKS_AT_START_S:
             # Here, where a look costs a tenth of one on the loop.
-            time.sleep(LOOK_S)
+            time.sleep(pause_s)
             if directory.worker() is not None:
                 break
         return pid
