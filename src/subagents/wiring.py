@@ -6,7 +6,6 @@ import ctypes
 import gc
 import os
 import resource
-import shutil
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -50,6 +49,7 @@ from subagents.runtimes.conversation.conversation import ConversationRuntime
 from subagents.runtimes.dialects import dialects
 from subagents.runtimes.git.git_worktrees import GitWorktrees
 from subagents.runtimes.process import cgroups
+from subagents.runtimes.process.environment import is_on_path
 from subagents.runtimes.process.secret_values import SecretValues, ask
 from subagents.runtimes.process.shim import ProcessAttempts
 from subagents.runtimes.provider_keys import provider_of
@@ -471,11 +471,11 @@ def worker_env(
         **over_daemons(brought, environ, configured),
         **secrets.filled(run, {**asked_for, **brought.given}),
     }
-    path = env.get("PATH") or environ.get("PATH", os.defpath)
-    own = Path(sys.executable).parent
-    is_missing = shutil.which("subagents", path=path) is None and (own / "subagents").exists()
-    if is_missing and "PATH" not in configured and "PATH" not in brought.given:
-        env["PATH"] = f"{path}{os.pathsep}{own}"
+    if "PATH" not in configured and "PATH" not in brought.given:
+        path = env.get("PATH") or environ.get("PATH", os.defpath)
+        own = os.path.dirname(sys.executable)  # noqa: PTH120  # hot: once per start
+        if not is_on_path("subagents", path) and os.access(f"{own}/subagents", os.X_OK):
+            env["PATH"] = f"{path}{os.pathsep}{own}"
     return {**env, "SUBAGENTS_SOCKET": str(paths.socket)}
 
 

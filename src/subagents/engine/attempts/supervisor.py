@@ -262,8 +262,11 @@ class Supervisor:
     def _end(self, run: Run, watched: _Watched, seen: Signal) -> None:
         self._flush(run, watched)
         self._apply(run, seen)
-        # One that ends with us keeps no files that could go; a later turn needs them still.
-        if run.resolved.abilities.survives_daemon and not self._has_gone_on(run):
+        # One that ends with us keeps no files that could go; a later turn needs them still; and
+        # when the run is settled with it, the cleanup takes all files at once.
+        live = self._ledger.live.get(run.id, run)
+        is_last = live.is_settled and live.attempt.evidence.exit is not None
+        if run.resolved.abilities.survives_daemon and not is_last and not self._has_gone_on(run):
             discarding = self._discard(
                 run, watched.settled_cursor, dict(watched.positions), ended=True
             )

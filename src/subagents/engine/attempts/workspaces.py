@@ -139,7 +139,7 @@ class Workspaces:
 
     async def _words(self, run: Run, attempt: Attempt) -> str | None:
         """The end of what it said, when it gave no result."""
-        if (attempt.evidence.result or "").strip():
+        if (attempt.evidence.result or "").strip() or self._recorder.is_silent(run):
             return None
         query = LogQuery(limit=LAST_LINES, types=(LineType.TEXT,), attempt=attempt.number)
         page = await self._recorder.read(run, query)

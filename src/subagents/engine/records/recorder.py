@@ -52,6 +52,8 @@ class _Open:
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
     is_read: bool = False
     """The checkpoint is what the log says, or newer."""
+    is_silent: bool = False
+    """Nothing of what its workers said can be in the log or on its way there."""
     pieces: list[Pieces] = field(default_factory=list)
     is_deleted: bool = False
     """Its transcript was deleted while somebody waited to write on."""
@@ -134,7 +136,7 @@ class Recorder:
         """
         opened = self._of(run.id)
         if is_new and not opened.is_read:
-            opened.is_read = True
+            opened.is_read = opened.is_silent = True
             return {}
         found = (await self._write_one(run)).positions
         prefix = f"{len(run.attempts)}/"
@@ -149,6 +151,7 @@ class Recorder:
         if self._is_deleted(run):
             return
         opened = self._of(run.id)
+        opened.is_silent = False
         seq = self._ledger.live.get(run.id, run).seq
         opened.pieces.append(Pieces(len(run.attempts), self._clock.now_ms(), seq, output))
         opened.pending += len(output.items)
@@ -237,6 +240,11 @@ class Recorder:
                 self._has_work.set()
 
     # -- reading ---------------------------------------------------------------------------
+
+    def is_silent(self, run: Run) -> bool:
+        """Whether it is known, without a look at the log, that its workers said nothing so far."""
+        opened = self._open.get(run.id)
+        return opened is not None and opened.is_silent
 
     async def read(self, run: Run, query: LogQuery) -> LogPage:
         """The run's lines that are wanted, everything known so far included.
