@@ -247,13 +247,14 @@ async def _listed(exchange: _Exchange, params: wire.ListTasksRequest) -> wire.Li
         limit=size,
         offset=max(offset, 0),
     )
-    runs = await exchange.services.queries.runs(where)
-    total = await exchange.services.queries.count(where)
-    more = offset + len(runs)
+    page = await exchange.services.queries.page(where)
+    # The protocol has no field for "at least so many": a long list's size is where counting ended.
     found = wire.ListTasksResponse(
-        page_size=size, total_size=total, next_page_token=str(more) if more < total else ""
+        page_size=size,
+        total_size=page.total.number,
+        next_page_token=str(page.end) if page.has_more else "",
     )
-    for run in runs:
+    for run in page.runs:
         if params.include_artifacts:
             found.tasks.append(await _task(exchange, run))
         else:
