@@ -136,7 +136,7 @@ def config_loader(
         standing: Dotted key → value; hold for every call, stronger than its files.
         user: What goes on with the last good configuration; None = nothing does.
     """
-    cache = ConfigCache(environ, paths)
+    cache = ConfigCache(dict(environ), paths)  # what `os.environ` says is decoded each time
 
     def load_config(
         cwd: str | None, variables: Mapping[str, str], flags: Mapping[str, object]

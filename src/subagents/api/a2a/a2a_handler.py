@@ -366,17 +366,20 @@ async def _listed(exchange: _Exchange, params: wire.ListTasksRequest) -> wire.Li
     )
     queries = exchange.services.queries
     if not params.status or params.status in _ENDED:
-        runs = await queries.runs(where)
-        total = await queries.count(where)
+        page = await queries.page(where)
+        # The protocol has no "at least so many": a long list's size is where counting ended.
+        runs, total, more = page.runs, page.total.number, page.has_more
     else:
         # Whether it works or waits for words is no column: the open ones are looked at.
         live = replace(where, phases=LIVE, limit=OPEN_MAX, offset=0)
-        found_open = await queries.runs(live)
-        fitting = tuple(each for each in found_open if a2a_tasks.state_of(each) == params.status)
-        runs, total = fitting[where.offset : where.offset + size], len(fitting)
-    more = offset + len(runs)
+        open_ones = await queries.runs(live)
+        fitting = tuple(each for each in open_ones if a2a_tasks.state_of(each) == params.status)
+        runs = fitting[where.offset : where.offset + size]
+        total, more = len(fitting), len(fitting) > where.offset + size
     found = wire.ListTasksResponse(
-        page_size=size, total_size=total, next_page_token=str(more) if more < total else ""
+        page_size=size,
+        total_size=total,
+        next_page_token=str(where.offset + len(runs)) if more else "",
     )
     for run in runs:
         if params.include_artifacts:

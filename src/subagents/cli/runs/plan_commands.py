@@ -216,7 +216,9 @@ def list_(
         styles={1: 1},
         cut=(3, 2),
     )
-    if page.total > len(page.plans):
+    if page.total_is_bound:
+        output.note(f"{len(page.plans)} of more than {page.total:,}: --limit")
+    elif page.total > len(page.plans):
         output.note(f"{page.total - len(page.plans)} more: --limit")
     return EXIT_OK
 

@@ -93,9 +93,8 @@ def list_(
             styles={1: 1},
             cut=(2, 6),
         )
-    if found.total is not None and found.total > len(found.runs) + offset:
-        output.note(f"{found.total - len(found.runs) - offset} more: --offset, --limit")
-    _say_hidden(found.hidden)
+    _say_more(found)
+    _say_hidden(found)
     _say_scheduled(found)
     return EXIT_OK
 
@@ -112,9 +111,17 @@ def _say_scheduled(found: RunPage) -> None:
         output.note(f"scheduled: {', '.join(parts)} (subagents schedule list)")
 
 
-def _say_hidden(count: int) -> None:
-    if count:
-        output.note(f"{counted(count, 'archived run')} not shown: --archived")
+def _say_more(found: RunPage) -> None:
+    if found.total_is_bound:
+        output.note(f"{len(found.runs)} of more than {found.total:,}: --offset, --limit")
+    elif found.total is not None and found.total > len(found.runs) + found.offset:
+        output.note(f"{found.total - len(found.runs) - found.offset} more: --offset, --limit")
+
+
+def _say_hidden(found: RunPage | RunForest) -> None:
+    if found.hidden:
+        more = "more than " if found.hidden_is_bound else ""
+        output.note(f"{more}{counted(found.hidden, 'archived run')} not shown: --archived")
 
 
 def _nothing(client: Client, elsewhere: str) -> str:
@@ -171,9 +178,12 @@ def tree(
     if json:
         output.document(answer)
         return EXIT_OK
-    _say_hidden(forest.hidden)
+    _say_hidden(forest)
     if forest.left_out:
-        output.note(f"{forest.left_out:,} older runs are not shown: --since, --until, or list")
+        more = "more than " if forest.left_out_is_bound else ""
+        output.note(
+            f"{more}{forest.left_out:,} older runs are not shown: --since, --until, or list"
+        )
     columns = output.columns()
     for each in render.tree_rows(roots, columns):
         icon = output.styled(render.icon(each.state), each.state)

@@ -178,18 +178,18 @@ class SharedSpending:
         return NOTHING if run is None else shared_caps.used_by(run)
 
     def _pages(self, where: RunFilter) -> Iterable[Run]:
-        offset = 0
+        last: RunId | None = None
         while found := self._store.runs(
             RunFilter(
                 requester=where.requester,
                 archived=True,
                 ended_after_ms=where.ended_after_ms,
+                older_than=last,
                 limit=PAGE,
-                offset=offset,
             )
         ):
             yield from found
-            offset += len(found)
+            last = found[-1].id
 
     def record(self, before: Run | None, run: Run, at_ms: int) -> None:
         """Take over one change of one run; most change nothing here."""

@@ -151,7 +151,7 @@ def inserted(number: int, run: Run) -> Row:
     keeps_session, created = int(run.resolved.mode is Mode.SESSION), run.times.created_at_ms
     origin = origin_of(run)
     origin_sum = checksum(number, *names, keeps_session, created, origin)
-    seq, phase, is_over, ended, archived, state, state_sum, outcome, _ = updated(run)
+    seq, phase, state, state_sum, is_over, ended, outcome, archived, _ = archived_run(run)
     return (
         *(number, run.id, seq, phase, *names[1:], is_over, keeps_session, created, ended),
         *(archived, origin, state, origin_sum, state_sum, *_found_by(run), outcome, _plan_of(run)),
@@ -160,16 +160,30 @@ def inserted(number: int, run: Run) -> Row:
 
 def updated(run: Run) -> Row:
     """Parameters of ``update_run``."""
-    state = with_checksum(
-        run.id,
-        run.seq,
-        run.phase.value,
-        int(run.phase in OVER),
-        run.ended_at_ms,
-        run.times.archived_at_ms,
-        state_of(run),
-    )
-    return (*state[1:], _outcome_of(run), run.id)
+    return (*_state_columns(run), run.id)
+
+
+def ended_run(run: Run) -> Row:
+    """Parameters of ``end_run``."""
+    return (*_state_columns(run), *_end_columns(run), run.id)
+
+
+def archived_run(run: Run) -> Row:
+    """Parameters of ``archive_run``."""
+    return (*_state_columns(run), *_end_columns(run), run.times.archived_at_ms, run.id)
+
+
+def _state_columns(run: Run) -> Row:
+    """``seq`` to ``state_checksum``."""
+    seq, phase, is_over, ended = run.seq, run.phase.value, int(run.phase in OVER), run.ended_at_ms
+    state = state_of(run)
+    written = checksum(run.id, seq, phase, is_over, ended, run.times.archived_at_ms, state)
+    return seq, phase, state, written
+
+
+def _end_columns(run: Run) -> Row:
+    """``is_over`` to ``outcome``."""
+    return int(run.phase in OVER), run.ended_at_ms, _outcome_of(run)
 
 
 def origin_updated(number: int, run: Run) -> Row:

@@ -423,10 +423,13 @@ class SqliteStore:
                 (run for run in batch.runs.values() if run.id in batch.created),
             ),
         )
-        many(
-            sql["update_run"],
-            (rows.updated(run) for run in batch.runs.values() if run.id not in batch.created),
-        )
+        changed = [run for run in batch.runs.values() if run.id not in batch.created]
+        settled = [run for run in changed if run.is_settled]
+        listed = (run for run in settled if run.times.archived_at_ms is None)
+        shelved = (run for run in settled if run.times.archived_at_ms is not None)
+        many(sql["update_run"], (rows.updated(run) for run in changed if not run.is_settled))
+        many(sql["end_run"], map(rows.ended_run, listed))
+        many(sql["archive_run"], map(rows.archived_run, shelved))
         many(
             sql["insert_event"],
             map(rows.event_inserted, self._numbers(connection, "newest_number"), batch.journal),
@@ -699,15 +702,17 @@ class SqliteStore:
 
     def runs(self, where: RunFilter) -> Sequence[Run]:
         """See ``ports.Store.runs``."""
-        statement, parameters = narrowed(self._sql["select_runs"], where)
         window = {"limit": where.limit, "offset": where.offset}
+        statement, parameters = narrowed(
+            self._sql["select_runs"], where, far=where.limit + where.offset
+        )
         return self._rows(statement, rows.RUN, {**parameters, **window})
 
-    def count(self, where: RunFilter) -> int:
-        """How many runs the filter matches, without its window."""
+    def count(self, where: RunFilter, *, most: int) -> int:
+        """See ``ports.Store.count``."""
         with self._reader() as connection:
-            row = connection.execute(*narrowed(self._sql["count_runs"], where)).fetchone()
-        return int(row[0])
+            statement = narrowed(self._sql["count_runs"], where, far=most)
+            return int(connection.execute(*statement).fetchone()[0])
 
     def find(self, prefix: str) -> Sequence[RunId]:
         """See ``ports.Store.find``."""
@@ -725,6 +730,15 @@ class SqliteStore:
         """See ``ports.Store.feed``."""
         return self._read("select_feed", rows.EVENT, (after, limit))
 
+    def touched(self, *, after: int, ended_since_ms: int, limit: int) -> tuple[int, Sequence[Run]]:
+        """See ``ports.Store.touched``."""
+        events = self._all("select_touched", (after, limit))
+        if not events:
+            return after, ()
+        run_ids = dict.fromkeys(_shown(run_id) for _, run_id in events)
+        wanted = (msgspec.json.encode([*run_ids]).decode(), ended_since_ms)
+        return int(str(events[-1][0])), self._read("select_these", rows.RUN, wanted)
+
     def newest_number(self) -> int:
         """See ``ports.Store.newest_number``."""
         with self._reader() as connection:
@@ -739,6 +753,10 @@ class SqliteStore:
         if session is None:
             return self._read("select_all_unread", rows.MESSAGE, (limit,))
         return self._read("select_unread", rows.MESSAGE, (session, limit))
+
+    def blockers(self, session: SessionKey | None, limit: int) -> Sequence[InboxRow]:
+        """See ``ports.Store.blockers``."""
+        return self._read("select_blockers", rows.MESSAGE, (session, limit))[::-1]
 
     def unread(self, session: SessionKey, limit: int) -> Sequence[MessageId]:
         """See ``ports.Store.unread``."""
