@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
+from msgspec import to_builtins
 
 from subagents.api.wire.run_answers import (
     PlanDetail,
@@ -21,7 +22,7 @@ from subagents.cli.connection import connect, session
 from subagents.cli.flags import Json, Yes
 from subagents.cli.runs import follow, selectors
 from subagents.cli.runs.environment_flags import Env, EnvFile, environment
-from subagents.cli.runs.run_commands import say_accepted, submit, wait_and_print
+from subagents.cli.runs.submission import say_accepted, submit, wait_and_print
 from subagents.cli.show import render
 from subagents.client.client import Document, segment
 from subagents.domain.run.caller_environment import CallerEnvironment
@@ -101,7 +102,10 @@ def start(
     with connect(starts=True) as client:
         specs = planned.specs
         answer = submit(
-            client, "/v1/plans", lambda to: {"specs": [*map(to, specs)], **rest}, brought
+            client,
+            "/v1/plans",
+            lambda to: {"specs": [*map(to, specs)], **rest},
+            to_builtins(brought),
         )
     return _follow(answer, started, detach=detach, json=json)
 

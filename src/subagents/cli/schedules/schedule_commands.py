@@ -20,8 +20,8 @@ from subagents.cli import output
 from subagents.cli.connection import caller_cwd, config_environment, connect
 from subagents.cli.flags import Json, Yes
 from subagents.cli.runs.environment_flags import Env, EnvFile, environment
-from subagents.cli.runs.run_commands import DEFAULT_AGENT
 from subagents.cli.runs.spawn_flags import SpawnFlags, to_spec
+from subagents.cli.runs.submission import DEFAULT_AGENT
 from subagents.cli.setup.service_commands import unit_file
 from subagents.cli.show import render
 from subagents.client.client import Document, segment

@@ -18,7 +18,8 @@ from subagents.cli import output
 from subagents.cli.connection import connect
 from subagents.cli.flags import JsonLines, SomeRuns
 from subagents.cli.runs import selectors
-from subagents.cli.show.search_flags import BOTH, EVERYTHING, Search
+from subagents.cli.show.search_flags import EVERYTHING, Search
+from subagents.cli.show.search_query import BOTH
 from subagents.cli.show.watch_frame import HEADERS, Frame, place
 from subagents.client.client import Client, Document, Query, persistently, segment
 from subagents.errors import EXIT_OK, NotFound, UsageError
