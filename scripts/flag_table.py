@@ -44,8 +44,9 @@ FLAGS_DOC: Final = (
     '''"""Of each command and flag: what it sets, its kind, and the choices or the value."""'''
 )
 DEFAULTS_DOC: Final = '''"""Of each command: what is not given is this."""'''
-SPAWN_DOC: Final = '''"""Of each flag of a spawn: parameter, unit, form, least and greatest number, most characters or
-entries."""'''
+SPAWN_DOC: Final = (
+    '''"""Of each flag of a spawn: parameter, unit, form, bounds, most characters or entries."""'''
+)
 KINDS: Final = {str: "text", int: "int", float: "float"}
 
 

@@ -265,5 +265,4 @@ SPAWN: Final[dict[str, tuple[Any, ...]]] = {
     "network": ("network", None, None, None, None, None),
     "idempotency_key": ("idempotencyKey", None, None, None, None, 255),
 }
-"""Of each flag of a spawn: parameter, unit, form, least and greatest number, most characters or
-entries."""
+"""Of each flag of a spawn: parameter, unit, form, bounds, most characters or entries."""

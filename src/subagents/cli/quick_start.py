@@ -123,24 +123,16 @@ def _spawning(name: str, given: Given) -> Callable[[], int]:
     json = given.pop("json", False)
     spec: Given = {"task": task_text(words if words != ("-",) else _not_plain())}
     for attribute, value in given.items():
-        parameter, *bounds = SPAWN[attribute]
-        put(spec, parameter, _bounded(attribute, value, *bounds))
+        put(spec, SPAWN[attribute][0], _bounded(attribute, value))
     brought = _environment(os.environ)
     return lambda: start(spec, brought, json=json)
 
 
-def _bounded(
-    attribute: str,
-    value: Any,
-    unit: str | None,
-    form: str | None,
-    low: float | None,
-    high: float | None,
-    most: int | None,
-) -> object:
+def _bounded(attribute: str, value: Any) -> object:
     """The parameter's value, if it is plain to see that it is within its bounds."""
     from subagents.cli.runs.spawn_values import value_of  # noqa: PLC0415
 
+    _, unit, form, low, high, most = SPAWN[attribute]
     found = value_of(value, unit=unit, form=form, flag=attribute)
     match found:
         case bool():

@@ -20,7 +20,6 @@ import msgspec
 
 from subagents.errors import DaemonUnreachable
 from subagents.text import iso
-from subagents.text import milliseconds_of as milliseconds_of
 
 T = TypeVar("T")
 

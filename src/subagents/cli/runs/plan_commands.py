@@ -16,7 +16,7 @@ from subagents.api.wire.run_answers import (
     PlanStanding,
     RunRow,
 )
-from subagents.api.wire.wire_struct import milliseconds_of, read
+from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect, session
 from subagents.cli.flags import Json, Yes
@@ -27,7 +27,7 @@ from subagents.cli.show import render
 from subagents.client.client import Document, segment
 from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.errors import EXIT_INTERRUPTED, EXIT_OK, UsageError
-from subagents.text import duration
+from subagents.text import duration, milliseconds_of
 
 if TYPE_CHECKING:
     from subagents.cli.runs.plan_file import Plan as Planned

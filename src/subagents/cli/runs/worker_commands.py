@@ -1,4 +1,4 @@
-"""What a worker says while it works, ``report progress notify ask``, and ``worker``, which is one."""
+"""The commands of workers, ``report progress notify ask``, and ``worker``, which is one."""
 
 from typing import Annotated, Literal
 

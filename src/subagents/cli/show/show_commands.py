@@ -16,7 +16,7 @@ from subagents.api.wire.run_answers import (
     RunNode,
     StoredResult,
 )
-from subagents.api.wire.wire_struct import milliseconds_of, read
+from subagents.api.wire.wire_struct import read
 from subagents.cli import long_results, output
 from subagents.cli.connection import connect
 from subagents.cli.flags import Json, Run
@@ -30,7 +30,7 @@ from subagents.domain.run.access import Access, in_words
 from subagents.domain.run.outcome import DeliveryOutcome, failure_text
 from subagents.domain.text.event_words import delivery_text
 from subagents.errors import EXIT_OK, UsageError
-from subagents.text import duration, harmless, one_line
+from subagents.text import duration, harmless, milliseconds_of, one_line
 
 EVENTS_PAGE: Final = 500
 OVERSHOOT: Final = {

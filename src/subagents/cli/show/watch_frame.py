@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from subagents.api.wire.run_answers import RunRow, RunStatus
-from subagents.api.wire.wire_struct import milliseconds_of
 from subagents.cli.show import render
-from subagents.text import compact, cost_bound, cut_start, duration, one_line
+from subagents.text import compact, cost_bound, cut_start, duration, milliseconds_of, one_line
 
 NAME_CHARS_MAX: Final = 80
 HEADERS: Final = ("", "run", "agent", "state", "time", "tokens", "cost", "children", "seen", "now")
