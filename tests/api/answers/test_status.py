@@ -10,7 +10,7 @@ from tests.api.home_daemon import Home
 
 from subagents.api.wire.run_answers import RunStatus
 from subagents.api.wire.wire_struct import read
-from subagents.cli.show.status_command import allowed
+from subagents.cli.show.run_status import allowed
 from subagents.text import milliseconds_of
 
 FIELDS = [

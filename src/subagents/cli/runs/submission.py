@@ -5,10 +5,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from subagents.cli import long_results, output
+from subagents.cli import output
 from subagents.cli.connection import connect, place, warn_of_version
 from subagents.cli.reading import read
-from subagents.cli.runs import follow
 from subagents.client.client import Client, Document
 from subagents.errors import EXIT_INTERRUPTED, EXIT_OK, UsageError
 from subagents.text import one_line
@@ -26,6 +25,8 @@ Environment = Mapping[str, object]
 
 def run(spec: Spec, brought: Environment, *, json: bool) -> int:
     """Start a run, wait for it to end and print its result."""
+    from subagents.cli.runs import follow  # noqa: PLC0415  who does not wait needs none of it
+
     started = time.monotonic()
     with connect(starts=True) as client:
         receipt = _spawn(client, spec, brought)
@@ -128,6 +129,9 @@ def wait_and_print(
         json: Print one document.
         plan_id: They are the steps of this plan.
     """
+    from subagents.cli import long_results  # noqa: PLC0415
+    from subagents.cli.runs import follow  # noqa: PLC0415
+
     is_live = follow.can_draw()
     spoken = None
     if is_live and len(run_ids) == 1 and not json:

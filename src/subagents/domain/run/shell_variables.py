@@ -11,12 +11,13 @@ SHELL_VARIABLES: Final = (
 """Which programs are found, which language and terminal they speak, and how they reach others."""
 
 
+_NAMES: Final = frozenset(SHELL_VARIABLES)
+_PREFIXES: Final = tuple(each[:-1] for each in SHELL_VARIABLES if each.endswith("*"))
+
+
 def is_of_shell(name: str) -> bool:
     """Whether it is one of ``SHELL_VARIABLES``."""
-    return any(
-        name.startswith(each[:-1]) if each.endswith("*") else name == each
-        for each in SHELL_VARIABLES
-    )
+    return name in _NAMES or name.startswith(_PREFIXES)
 
 
 def shell_variables(environ: Mapping[str, str]) -> dict[str, str]:
