@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from subagents.cli import long_results, output
@@ -152,12 +152,14 @@ class Follower:
         """Until ``waiting`` is through; Ctrl-C leaves with the screen as it was."""
         waiting.start()
         pause_s = FRAME_S if self._is_live else QUIET_POLL_S
+        listening = nullcontext() if self._spoken is None else self._spoken.listening()
         with connect() as client, self._screen() as screen:
-            # Short at first on a terminal, which shall show something soon.
-            waiting.join(FIRST_FRAME_S if self._is_live else pause_s)
-            while waiting.is_alive():
-                self._look(client, screen)
-                waiting.join(pause_s)
+            with listening:
+                # Short at first on a terminal, which shall show something soon.
+                waiting.join(FIRST_FRAME_S if self._is_live else pause_s)
+                while waiting.is_alive():
+                    self._look(client, screen)
+                    waiting.join(pause_s)
             if self._is_live:
                 trees = self._look(client, screen)
                 if len(self._run_ids) == 1 and not any(tree.children for tree in trees):
@@ -182,8 +184,7 @@ class Follower:
                 # The wait itself reports an unknown run or a daemon that stays away.
                 continue
         if self._spoken is not None:
-            with suppress(SubagentsError):
-                screen.say(self._spoken.new(client))
+            screen.say(self._spoken.new())
         screen.show(trees)
         for node in (each for tree in trees for each in _all(tree)):
             if node.pending_request_count:
