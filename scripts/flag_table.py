@@ -14,10 +14,13 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_origin
 
 from cyclopts.argument import Argument
+from msgspec import inspect
 
 from subagents.cli.parser import application
+from subagents.cli.runs.contract_flags import flag_of
 from subagents.cli.runs.spawn_flags import FLAGS, Flag
-from subagents.domain.run.spec import PATH_BYTES_MAX
+from subagents.domain.run.parameter import Parameter, parameters
+from subagents.domain.run.spec import PATH_BYTES_MAX, Artifact
 
 MODULE: Final = Path("src/subagents/cli/flag_table.py")
 COMMANDS: Final = (
@@ -27,6 +30,8 @@ COMMANDS: Final = (
 SPAWNING: Final = ("run", "spawn")
 WITH_RULES: Final = {"mode", "thread", "onDependencyFailure", "fallbackAgentId"}
 """Spawn parameters of which one decides whether another one is allowed."""
+OF_CONTRACTS: Final = ("verification.artifacts", "verification.judge.")
+"""Files of a contract have a table of their own, and judges rules."""
 HEADER: Final = '''\
 """The frequent commands' words and flags as plain values; written by ``make docs``.
 
@@ -47,6 +52,7 @@ DEFAULTS_DOC: Final = '''"""Of each command: what is not given is this."""'''
 SPAWN_DOC: Final = (
     '''"""Of each flag of a spawn: parameter, unit, form, bounds, most characters or entries."""'''
 )
+CHECKS_DOC: Final = '''"""Of the flags about one file of a contract: field and kind."""'''
 KINDS: Final = {str: "text", int: "int", float: "float"}
 
 
@@ -64,6 +70,9 @@ def module() -> str:
         },
         ("DEFAULTS", "dict[str, Any]", DEFAULTS_DOC): {
             name: dict(_defaults(each)) for name, each in collected.items() if name not in SPAWNING
+        },
+        ("CHECKS", "tuple[str, str]", CHECKS_DOC): {
+            flag_of(each.name): (each.name, _kind_of(each)) for each in parameters(Artifact)
         },
         ("SPAWN", "tuple[Any, ...]", SPAWN_DOC): dict(map(_spawn, filter(_is_plain, FLAGS))),
     }
@@ -129,10 +138,17 @@ def _defaults(arguments: Sequence[Argument]) -> Iterator[tuple[str, Any]]:
             yield str(each.field_info.name), ()
 
 
+def _kind_of(check: Parameter) -> str:
+    if check.is_list:
+        return "texts"
+    kinds = {inspect.BoolType: "set", inspect.IntType: "int"}
+    return kinds.get(type(check.type), "text")
+
+
 def _is_plain(flag: Flag) -> bool:
-    """Whether its value alone says if it is right; contracts have rules between their checks."""
+    """Whether its value alone says if it is right."""
     name = flag.parameter.name
-    return not name.startswith("verification.") and name not in WITH_RULES
+    return name not in WITH_RULES and not name.startswith(OF_CONTRACTS)
 
 
 def _spawn(flag: Flag) -> tuple[str, tuple[Any, ...]]:

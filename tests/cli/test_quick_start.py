@@ -22,6 +22,8 @@ from subagents.domain.run.run import SETTLED, Phase
 from subagents.domain.run.spec import RunSpec
 
 PARSER = application()
+OF_A_CONTRACT = {"--on-failure", "--verification-timeout"}
+"""Of which one alone is refused."""
 Call = tuple[str, dict[str, object]]
 
 IMPLEMENTATIONS = {
@@ -86,6 +88,11 @@ PLAIN = [
     ["run", "x", "--max-tokens", "1000", "--max-cost", "0.5", "--max-runs", "3", "--thinking", "t"],
     ["run", "x", "--retry-on", "a,b", "-d"],
     ["run", "x", "--detach", "--json"],
+    ["run", "x", "--verify", "out.json", "--min-items=3", "--required-keys", "a,b", "--verify=y"],
+    ["run", "x", "--verify-existing", "--verify", "o*", "--min-files", "2", "--newer-than", "in"],
+    ["run", "x", "--verify", "r.xml", "--min-tests", "3", "--verify", "z", "--sha256", "ab" * 32],
+    ["run", "x", "--require-report", "--on-failure", "fail", "--verification-timeout", "5s"],
+    ["run", "x", "--verify-cmd", "make check", "--must-change", "src/**", "--must-not-change=a"],
     ["spawn", "äöü", "--label", "größe"],
     ["list"],
     ["ls", "--limit", "7", "--offset", "0", "--archived", "--json"],
@@ -131,8 +138,12 @@ LEFT_TO_THE_PARSER = [
     ["run", "x", "--timeout", "31d"],
     ["run", "x", "--json=true"],
     ["run", "x", "--backoff", "never"],
-    ["run", "x", "--verify", "out"],
-    ["run", "x", "--require-report"],
+    ["run", "x", "--min-items", "3"],
+    ["run", "x", "--verify", "out", "--min-items", "many"],
+    ["run", "x", "--verify", "out", "--schema", "schema.json"],
+    ["run", "x", "--verify"],
+    ["run", "x", "--on-failure", "fail"],
+    ["run", "x", "--judge", "a", "--judge-criteria", "b"],
     ["run", "x", "--mode", "session"],
     ["run", "x", "--on-dependency-failure", "run"],
     ["run", "x", "--env", "A=1"],
@@ -188,8 +199,9 @@ def test_every_flag_of_the_table_is_read_as_the_parser_reads_it(called: list[Cal
         for flag, (_, kind, allowed) in flags.items():
             if flag == "--phase":
                 continue
+            contract = ["--verify", "f"] if flag in OF_A_CONTRACT else []
             words = [] if DEFAULTS.get(name, {}).keys() & {"runs", "selector", "all_"} else ["x"]
-            argv = [name, *words, flag, *values[kind](allowed)]
+            argv = [name, *words, flag, *values[kind](allowed), *contract]
             called.clear()
             parsed(argv)
             command = quick_start.command_of(argv)

@@ -17,6 +17,10 @@ NAME_CHARS_MAX: Final = 255
 """Of an entry of a list."""
 VARIABLES_CHARS_MAX: Final = 64 * 1024
 """So much of the shell's variables is always taken."""
+HAS_CHECKS: Final = frozenset(
+    ("artifacts", "commands", "mustChange", "mustNotChange", "requireCompletionReport")
+)
+"""A contract with one of these asks for something."""
 NUMBER: Final = frozenset("0123456789.")
 
 Given: TypeAlias = dict[str, Any]
@@ -36,10 +40,10 @@ def command_of(arguments: Sequence[str]) -> Callable[[], int] | None:
     if name not in FLAGS:
         return None
     try:
-        given = _given(name, rest)
+        "".join(arguments).encode()
         if name in {"run", "spawn"}:
-            return _spawning(name, given)
-        return COMMANDS[name]({**DEFAULTS[name], **given})
+            return _spawning(name, rest)
+        return COMMANDS[name]({**DEFAULTS[name], **_given(name, rest)})
     except (_NotPlainError, UsageError, UnicodeEncodeError):
         return None
 
@@ -49,9 +53,7 @@ def _given(name: str, arguments: Sequence[str]) -> Given:
 
     Raises:
         _NotPlainError: Not all of it is in the table.
-        UnicodeEncodeError: It is no text.
     """
-    "".join(arguments).encode()
     given: Given = {}
     words: list[str] = []
     flags = FLAGS[name]
@@ -114,18 +116,32 @@ def _not_plain() -> Any:
 # -- run and spawn --------------------------------------------------------------------------------
 
 
-def _spawning(name: str, given: Given) -> Callable[[], int]:
-    from subagents.cli.runs import submission  # noqa: PLC0415  each command imports its own
+def _spawning(name: str, arguments: Sequence[str]) -> Callable[[], int]:
+    from subagents.cli.runs import contract_flags, submission  # noqa: PLC0415  each command imports its own
     from subagents.cli.runs.spawn_values import put, task_text  # noqa: PLC0415
 
+    rest, checks = contract_flags.extract(arguments)
+    given = _given(name, rest)
     words = given.pop("task")
     start = submission.spawn if given.pop("detach", name == "spawn") else submission.run
     json = given.pop("json", False)
     spec: Given = {"task": task_text(words if words != ("-",) else _not_plain())}
     for attribute, value in given.items():
         put(spec, SPAWN[attribute][0], _bounded(attribute, value))
+    if checks or "verification" in spec:
+        _add_contract(spec, checks)
     brought = _environment(os.environ)
     return lambda: start(spec, brought, json=json)
+
+
+def _add_contract(spec: Given, checks: Sequence[Mapping[str, object]]) -> None:
+    contract = spec.setdefault("verification", {})
+    if checks:
+        contract["artifacts"] = checks
+    if contract.get("requireCompletionReport"):
+        spec["completionReport"] = True
+    if not contract.keys() & HAS_CHECKS or any("schema" in each for each in checks):
+        _not_plain()
 
 
 def _bounded(attribute: str, value: Any) -> object:
