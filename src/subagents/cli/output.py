@@ -263,13 +263,12 @@ def table(
         max(cells_wide(row[column]) for row in [list(headers), *clean])
         for column in range(len(headers))
     ]
-    if is_tty():
-        _rich_table(headers, clean, styles or {}, widths, cut or (len(headers) - 1,))
-        if printed:
-            for _ in clean:
-                printed()
-        return
-    sys.stdout.write(f"{_aligned([header.upper() for header in headers], widths)}\n")
+    titles = [header.upper() for header in headers]
+    heads: dict[int, str] = {}
+    if (room := columns()) is not None:
+        widths = _squeezed(fitted(widths, cut or (len(headers) - 1,), room), room)
+        heads = dict.fromkeys(range(len(headers)), "bold")
+    sys.stdout.write(f"{_aligned(titles, widths, heads)}\n")
     for row in clean:
         words = {column: row[source] for column, source in (styles or {}).items()}
         sys.stdout.write(f"{_aligned(row, widths, words)}\n")
@@ -277,15 +276,15 @@ def table(
             printed()
 
 
-def _aligned(
-    row: Sequence[str], widths: Sequence[int], words: Mapping[int, str] | None = None
-) -> str:
-    """Cells below each other, coloured by words where colours were asked for."""
+def _aligned(row: Sequence[str], widths: Sequence[int], words: Mapping[int, str]) -> str:
+    """Cells below each other, cut to their widths, coloured by words where colours are taken."""
     cells = []
     for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
-        shown = styled(cell, words[column]) if words and column in words else cell
-        cells.append(shown + " " * (width - cells_wide(cell)))
-    return "  ".join(cells).rstrip()
+        if width:
+            text = within(cell, width)
+            shown = styled(text, words[column]) if column in words else text
+            cells.append(shown + " " * (width - cells_wide(text)))
+    return (" " * GAP).join(cells).rstrip()
 
 
 def cells_wide(text: str) -> int:
@@ -329,33 +328,13 @@ def fitted(widths: Sequence[int], cut: Sequence[int], room: int) -> list[int]:
     return given
 
 
-def _rich_table(
-    headers: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    styles: Mapping[int, int],
-    widths: Sequence[int],
-    cut: Sequence[int],
-) -> None:
-    from rich.console import Console  # noqa: PLC0415  60 ms, for terminals only
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    console = Console(highlight=False, color_system="auto" if has_colour() else None)
-    given = fitted(widths, cut, console.width)
-    columns = [index for index, width in enumerate(given) if width]
-    shown = Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold")
-    for index in columns:
-        shown.add_column(
-            headers[index].upper(), no_wrap=True, overflow="ellipsis", width=given[index]
-        )
-    for row in rows:
-        shown.add_row(
-            *(
-                Text(row[index], STYLES.get(row[styles[index]], "") if index in styles else "")
-                for index in columns
-            )
-        )
-    console.print(shown)
+def _squeezed(widths: Sequence[int], room: int) -> list[int]:
+    """The widths, the widest ones less where all of it would not fit even so."""
+    given = list(widths)
+    gaps = GAP * (sum(width > 0 for width in given) - 1)
+    while sum(given) + gaps > room and max(given) > 1:
+        given[given.index(max(given))] -= 1
+    return given
 
 
 def is_confirmed(question: str, *, yes: bool, flag: str = "--yes") -> bool:
