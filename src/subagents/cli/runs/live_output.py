@@ -7,17 +7,19 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
 
-from subagents.api.wire.log_answers import LogLine, LogPage
-from subagents.api.wire.message_answers import WorkerRequest
-from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import POLL_S, connect
+from subagents.cli.reading import Answer, read
 from subagents.cli.runs.selectors import path_of
 from subagents.client.client import Client, Query, segment
 from subagents.errors import SubagentsError
 from subagents.text import chosen
+
+if TYPE_CHECKING:
+    from subagents.api.wire.log_answers import LogLine, LogPage
+    from subagents.api.wire.message_answers import WorkerRequest
 
 PAGE_LINES: Final = 500
 """Of one look; what a worker wrote beyond them in a quarter of a second nobody can read."""
@@ -65,7 +67,7 @@ class LiveOutput:
         with connect() as client, suppress(SubagentsError):
             self._hear(client, wait_s=0)
 
-    def new(self) -> list[LogLine]:
+    def new(self) -> "list[LogLine]":
         """The newest lines since the last call; one says how many before them were passed over."""
         found = []
         with suppress(Empty):
@@ -82,14 +84,15 @@ class LiveOutput:
 
     def _hear(self, client: Client, *, wait_s: int) -> None:
         query: Query = {"afterSeq": self._next_seq, "tail": PAGE_LINES, "waitSeconds": wait_s}
-        page = read(client.get(self._path, query, timeout_s=wait_s), LogPage)
+        answer = client.get(self._path, query, timeout_s=wait_s)
+        page: LogPage = read(client, answer, "log_answers:LogPage")
         self._next_seq = page.next_seq
         passed_over = page.total_lines - page.returned_lines
-        lines = [line for line in page.lines if line.type in SPOKEN]
+        lines: list[LogLine] = [line for line in page.lines if line.type in SPOKEN]
         if passed_over:
             self._kept = ""
             text = f"… {passed_over:,} lines more: {self._where}"
-            lines = [LogLine(type="system", text=text), *lines]
+            lines = [cast("LogLine", Answer({"type": "system", "text": text})), *lines]
         texts = [f"{line.text}\n" for line in page.lines if line.type == "text"]
         self._kept = (self._kept + "".join(texts))[-KEPT_CHARS:]
         for line in lines:
@@ -121,7 +124,7 @@ def can_ask() -> bool:
         return True
 
 
-def answer_in_place(client: Client, request: WorkerRequest, is_open: Callable[[], bool]) -> None:
+def answer_in_place(client: Client, request: "WorkerRequest", is_open: Callable[[], bool]) -> None:
     """Ask the person for the answer and send it; an empty line leaves it open.
 
     Returns as well when the question was answered elsewhere, withdrawn, or its run has ended.
