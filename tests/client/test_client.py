@@ -292,3 +292,14 @@ def test_what_cannot_be_sent_is_refused_before_anything_is() -> None:
         AsyncClient("/nowhere", reader="ü")
     with pytest.raises(UsageError, match="valid UTF-8"):
         Client("/nowhere").post("/x", {"task": "\ud800"})
+
+
+@pytest.mark.requirement("client:speaks")
+@BOTH
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_number_that_is_not_finite_is_sent_as_null(
+    tmp_path: Path, call: Call, number: float
+) -> None:
+    with peer(tmp_path, lambda _: http({})) as found:
+        call(found.path, "/v1/runs", {"budget": {"maxCostUsd": number}})
+    assert found.requests[0].endswith(b'{"budget":{"maxCostUsd":null}}')

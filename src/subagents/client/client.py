@@ -373,8 +373,10 @@ def own_authorization(socket_path: "Path | str") -> dict[str, str]:
 def encoded(body: object) -> bytes:
     """JSON of what a request says: dicts, lists, plain values, and structs in them.
 
+    A number that is not finite is null: JSON has none.
+
     Raises:
-        UsageError: A text is not valid UTF-8, or a number is not finite.
+        UsageError: A text is not valid UTF-8.
     """
     try:
         text = json.dumps(
@@ -383,8 +385,10 @@ def encoded(body: object) -> bytes:
         return text.encode()
     except UnicodeEncodeError as error:
         raise errors.UsageError("the request must be valid UTF-8") from error
-    except ValueError as error:
-        raise errors.UsageError(f"the request cannot be JSON: {error}") from error
+    except ValueError:
+        import msgspec  # noqa: PLC0415  writes null
+
+        return msgspec.json.encode(body)
 
 
 def _plain(value: Any) -> object:
