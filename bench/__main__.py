@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from bench import log_search, machine
 from bench.table import Row, render
 
-PARTS: Final = "abcdefgh"
+PARTS: Final = "abcdefghj"
 TIMEOUT_S: Final = 900.0
 
 Sample = dict[str, float]
@@ -38,11 +38,12 @@ class Sizes(NamedTuple):
     seconds: float
     rounds: int
     lines: int
+    commands: int
 
 
-FULL: Final = Sizes(2_000, 200, 100_000, 1_000, 100, 10_000, 200, 10.0, 5, 1_000_000)
-QUICK: Final = Sizes(500, 40, 5_000, 200, 20, 1_000, 20, 2.0, 1, 100_000)
-TINY: Final = Sizes(20, 3, 1_100, 5, 2, 10, 2, 0.2, 1, 2_000)
+FULL: Final = Sizes(2_000, 200, 100_000, 1_000, 100, 10_000, 200, 10.0, 5, 1_000_000, 9)
+QUICK: Final = Sizes(500, 40, 5_000, 200, 20, 1_000, 20, 2.0, 1, 100_000, 5)
+TINY: Final = Sizes(20, 3, 1_100, 5, 2, 10, 2, 0.2, 1, 2_000, 1)
 """For the test that the harness works at all; its numbers mean nothing."""
 
 
@@ -87,6 +88,9 @@ def measurements(sizes: Sizes) -> tuple[Measurement, ...]:
                 f"agents.measure(Path('{{here}}'), runs={sizes.probes}, version=agents.{era})",
             )
             for era in ("LEGACY", "MODERN")
+        ),
+        Measurement(
+            "commands", "j", f"commands.measure(Path('{{here}}/h'), rounds={sizes.commands})"
         ),
         Measurement("logs", "h", f"log_search.measure(Path('{{here}}/logs'), lines={sizes.lines})"),
     )
@@ -204,6 +208,7 @@ def table(samples: Samples, sizes: Sizes) -> list[Row]:
                 Row(f"g  spawn → wait adds, p50, {era}", of(name, "added_p50"), "ms", 30),
                 Row(f"g  spawn → wait adds, p99, {era}", of(name, "added_p99"), "ms"),
             ]
+    rows += command_rows(samples.get("commands", []))
     rows += log_rows(samples.get("logs", []), sizes.lines)
     if "full" in samples:
         rows += [
@@ -213,6 +218,20 @@ def table(samples: Samples, sizes: Sizes) -> list[Row]:
             Row("f  ÷ (a)", over("full", "engine"), "", 0.8, "higher"),
         ]
     return rows
+
+
+def command_rows(found: list[Sample]) -> list[Row]:
+    """What part j says."""
+    names = {"list": "list", "run": "run true", "status": "status", "report": "a worker's report"}
+    if not found:
+        return []
+    return [
+        *(
+            Row(f"j  {what} ÷ python -c pass", [sample[name] for sample in found], "", 6)
+            for name, what in names.items()
+        ),
+        Row("j  python -c pass, CPU", [sample["pass_ms"] for sample in found], "ms"),
+    ]
 
 
 def log_rows(found: list[Sample], lines: int) -> list[Row]:

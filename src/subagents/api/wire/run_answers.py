@@ -21,6 +21,7 @@ from subagents.api.wire.words import (
     StopCause,
     VerificationState,
     VerificationStatus,
+    state_word,
 )
 
 
@@ -208,9 +209,8 @@ class RunState(Standing, frozen=True, kw_only=True, omit_defaults=True):
 
 def state_of(outcome: Outcome | None, phase: str, pending_requests: int) -> str:
     """What a run is in one word: its outcome once there is one, else its phase."""
-    if outcome is not None:
-        return "failed" if outcome.reason == "verification_failed" else outcome.status
-    return "blocked" if pending_requests else phase
+    status, reason = (None, None) if outcome is None else (outcome.status, outcome.reason)
+    return state_word(status, reason, phase, pending_requests)
 
 
 class RunHead(Standing, frozen=True, kw_only=True):
