@@ -189,12 +189,15 @@ def _spawn_and_wait(daemon: Daemon, client: Client) -> None:
 def _asking(
     daemon: Daemon, method: str, target: str, document: dict[str, object] | None
 ) -> Callable[[], None]:
-    """Ask that again and again on one connection."""
-    connection = Connection(daemon.socket)
+    """Ask that again and again, on one connection while it is fresh."""
+    connection: Connection | None = None
     headers = {"accept": "application/json, text/event-stream"}
     body = None if document is None else json.dumps(document).encode()
 
     def ask() -> None:
+        nonlocal connection
+        if connection is None or not connection.is_reusable:
+            connection = Connection(daemon.socket)
         answer, content = connection.exchange(
             request(method, target, headers, body), timeout_s=30.0
         )
