@@ -92,6 +92,7 @@ def measurements(sizes: Sizes) -> tuple[Measurement, ...]:
         Measurement(
             "commands", "j", f"commands.measure(Path('{{here}}/h'), rounds={sizes.commands})"
         ),
+        Measurement("mcp_cpu", "g", f"agents.measure_cpu(Path('{{here}}'), runs={sizes.probes})"),
         Measurement("logs", "h", f"log_search.measure(Path('{{here}}/logs'), lines={sizes.lines})"),
     )
 
@@ -201,13 +202,7 @@ def table(samples: Samples, sizes: Sizes) -> list[Row]:
             Row("e  … of it the daemon's", of("live", "daemon_kb_per_worker"), "kB"),
             Row("e  … of it the shim's", of("live", "shim_kb_per_worker"), "kB"),
         ]
-    for name, era in (("mcp_LEGACY", "2025-11-25"), ("mcp_MODERN", "2026-07-28")):
-        if name in samples:
-            rows += [
-                Row(f"g  the worker alone, {era}", of(name, "own"), "ms"),
-                Row(f"g  spawn → wait adds, p50, {era}", of(name, "added_p50"), "ms", 30),
-                Row(f"g  spawn → wait adds, p99, {era}", of(name, "added_p99"), "ms"),
-            ]
+    rows += agent_rows(samples)
     rows += command_rows(samples.get("commands", []))
     rows += log_rows(samples.get("logs", []), sizes.lines)
     if "full" in samples:
@@ -232,6 +227,31 @@ def command_rows(found: list[Sample]) -> list[Row]:
         ),
         Row("j  python -c pass, CPU", [sample["pass_ms"] for sample in found], "ms"),
     ]
+
+
+def agent_rows(samples: Samples) -> list[Row]:
+    """What part g says."""
+
+    def of(name: str, field: str) -> list[float]:
+        return [sample[field] for sample in samples.get(name, ())]
+
+    rows: list[Row] = []
+    for name, era in (("mcp_LEGACY", "2025-11-25"), ("mcp_MODERN", "2026-07-28")):
+        if name in samples:
+            rows += [
+                Row(f"g  the worker alone, {era}", of(name, "own"), "ms"),
+                Row(f"g  spawn → wait adds, p50, {era}", of(name, "added_p50"), "ms", 15),
+                Row(f"g  spawn → wait adds, p99, {era}", of(name, "added_p99"), "ms"),
+            ]
+    if "mcp_cpu" in samples:
+        rows += [
+            Row("g  daemon CPU, spawn and wait, HTTP", of("mcp_cpu", "http"), "ms"),
+            Row("g  … MCP ÷ HTTP, 2025-11-25", of("mcp_cpu", "mcp_legacy_ratio"), "", 1.25),
+            Row("g  … MCP ÷ HTTP, 2026-07-28", of("mcp_cpu", "mcp_modern_ratio"), "", 1.25),
+            Row("g  daemon CPU, ping", of("mcp_cpu", "ping"), "ms"),
+            Row("g  … ping ÷ /healthz", of("mcp_cpu", "ping_ratio"), "", 2),
+        ]
+    return rows
 
 
 def log_rows(found: list[Sample], lines: int) -> list[Row]:

@@ -145,19 +145,12 @@ async def _serve_all(
             servers.append((tcp, _config(guarded, BoundedProtocol, services.info)))
             log.info("listening on %s", settings.http_url)
 
-        def is_ready() -> None:
-            when_ready()
-            mcp.expect(services.queries.open_runs)
-            services.engine.on_commit(mcp.on_commit)
-            if tcp is not None:
-                mcp.start_soon()  # clients without a bridge, some of which wait but 5 s
-
         supervisors = SupervisorServer(services)
         try:
             await supervisors.open(watched)
             async with bound_again(paths, paths.supervisor_socket, supervisors.open, later):
                 again = partial(bound_again, paths, paths.socket, stack=later)
-                await _serve(services, servers, is_ready, again)
+                await _serve(services, servers, when_ready, again)
         finally:
             await supervisors.close()
             await mcp.stop()
