@@ -94,7 +94,7 @@ class Engine:
         self.release = parts.mailbox.release
         self.note_returned, self.note_told = parts.mailbox.note_returned, parts.mailbox.note_told
         self.acknowledge = parts.mailbox.acknowledge
-        self.sweep = parts.sweep.once
+        self.sweep, self.on_commit = parts.sweep.once, parts.ledger.on_commit
 
     # -- life ------------------------------------------------------------------------------
 

@@ -195,7 +195,7 @@ def test_a_worker_that_talks_much_has_its_output_let_go_while_it_works(
             assert not told.ended
             assert told.positions["steps"] <= told.kept["1/steps"]
             assert 0 < told.cursor <= told.leased
-        assert runtime.told[-1].positions == {"steps": 13}
+        assert HEARD - 5 < runtime.told[-1].positions["steps"] <= HEARD
         again = len(runtime.told)
         await world.clock.advance(20)
         assert len(runtime.told) == again  # nothing new, nothing to say

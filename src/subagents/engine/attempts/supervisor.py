@@ -5,6 +5,7 @@ attempt is really being watched: a watcher that stays broken lets the lease run 
 attempt is lost instead of running for ever unseen.
 """
 
+import asyncio
 import contextlib
 import logging
 from collections.abc import Mapping
@@ -30,8 +31,9 @@ from subagents.engine.attempts.launch import ref_of
 from subagents.engine.attempts.provider_gate import ProviderGates
 from subagents.engine.attempts.shared_spending import SharedSpending
 from subagents.engine.attempts.workspaces import Workspaces
+from subagents.engine.kernel.due_heap import DueHeap
 from subagents.engine.kernel.kernel import Kernel
-from subagents.engine.kernel.tasks import Tasks
+from subagents.engine.kernel.tasks import Tasks, wait_at_most
 from subagents.engine.messages.reports import Reports
 from subagents.engine.records.recorder import Recorder
 from subagents.engine.records.results import Results
@@ -47,7 +49,7 @@ from subagents.ports import (
 
 log = logging.getLogger(__name__)
 
-COALESCE_S: Final = 1.0
+COALESCE_MS: Final = 1_000
 """Of progress, usage and results only the newest within so long becomes an event: a worker that
 prints a million progress lines costs a million reads, not a million commits."""
 
@@ -68,7 +70,6 @@ class _Watched:
     turns: int
     cursor: int
     held: dict[str, Signal] = field(default_factory=dict)
-    flush_at_ms: int = 0
     begun_ms: int = 0
     """When the runtime was last asked to watch."""
     settled_cursor: int = 0
@@ -118,6 +119,9 @@ class Supervisor:
         self._is_stopped = False
         self._watched: dict[RunId, _Watched] = {}
         self._cursors: dict[AttemptId, int] = {}
+        self._flushes: DueHeap[RunId] = DueHeap()
+        """When what is held back of an attempt becomes events."""
+        self._flushes_changed = asyncio.Event()
         self._tasks = Tasks()
 
     @property
@@ -195,6 +199,7 @@ class Supervisor:
         self._is_stopped = True
         await self._tasks.stop()
         self._watched.clear()
+        self._flushes.clear()
 
     async def _watch(self, run: Run, watched: _Watched) -> None:
         try:
@@ -241,6 +246,7 @@ class Supervisor:
                     watched.positions.update(seen.positions)
                     if not watched.held:
                         watched.settled_cursor = cursor
+                    self._discard_if_much(run, watched)
                 elif isinstance(seen, TERMINAL):
                     self._end(run, watched, seen)
                     return True
@@ -279,13 +285,13 @@ class Supervisor:
             self._apply(run, RemainsSeen(key=f"{run.attempt_id}:remains", remains=remains))
 
     def _hold(self, run: Run, watched: _Watched, signal: Signal) -> None:
-        now = self._clock.steady_ms()
         if not watched.held:
-            watched.flush_at_ms = now + int(COALESCE_S * 1000)
+            due = self._clock.steady_ms() + COALESCE_MS
+            if self._flushes.put(run.id, due):
+                self._flushes_changed.set()
         watched.held.pop(type(signal).__name__, None)
         watched.held[type(signal).__name__] = signal
-        is_spent = isinstance(signal, UsageSeen) and self._is_spent(run, signal)
-        if is_spent or now >= watched.flush_at_ms:
+        if isinstance(signal, UsageSeen) and self._is_spent(run, signal):
             self._flush(run, watched)
 
     def _is_spent(self, run: Run, seen: UsageSeen) -> bool:
@@ -306,6 +312,8 @@ class Supervisor:
 
     def _flush(self, run: Run, watched: _Watched) -> None:
         held, watched.held = watched.held, {}
+        if held:
+            self._flushes.drop(run.id)
         for signal in held.values():
             self._apply(run, signal)
         watched.settled_cursor = watched.cursor
@@ -317,13 +325,10 @@ class Supervisor:
         if watched is not None and run is not None:
             self._flush(run, watched)
 
-    def flush_due(self) -> None:
-        """Signals held back long enough become events; asked regularly by the lease keeper."""
-        now = self._clock.steady_ms()
-        for run_id, watched in tuple(self._watched.items()):
-            run = self._ledger.published.get(run_id)
-            if run is not None and watched.held and now >= watched.flush_at_ms:
-                self._flush(run, watched)
+    def _flush_due(self) -> None:
+        """Signals held back long enough become events."""
+        for run_id in self._flushes.take(self._clock.steady_ms()):
+            self.flush(run_id)
 
     async def _discard(
         self, run: Run, cursor: int, positions: Mapping[str, int], *, ended: bool
@@ -376,20 +381,20 @@ class Supervisor:
             await runtime.forget(ref_of(run, attempt.number))
         await self._recorder.forget(run.id)
 
-    def _discard_due(self) -> None:
+    def _discard_if_much(self, run: Run, watched: _Watched) -> None:
         """Where much was read since: renew the lease with its cursor, then discard it."""
-        for run_id, watched in tuple(self._watched.items()):
-            run = self._ledger.live.get(run_id)
-            if run is None or run.phase is not Phase.RUNNING or self._unseen_ms(run, watched):
-                continue
-            # The cursor of a further turn is kept by nobody: it is read from its beginning.
-            if watched.turns == 1 and watched.place - watched.discarded >= DISCARD_AFTER:
-                watched.discarded = watched.place
-                self._ledger.renew_lease(run, watched.settled_cursor)
-                discarding = self._discard(
-                    run, watched.settled_cursor, dict(watched.positions), ended=False
-                )
-                self._tasks.start(discarding, f"discard output of {run.attempt_id}")
+        # The cursor of a further turn is kept by nobody: it is read from its beginning.
+        if watched.turns > 1 or watched.place - watched.discarded < DISCARD_AFTER:
+            return
+        live = self._ledger.live.get(run.id)
+        if live is None or live.phase is not Phase.RUNNING:
+            return
+        watched.discarded = watched.place
+        self._ledger.renew_lease(live, watched.settled_cursor)
+        discarding = self._discard(
+            live, watched.settled_cursor, dict(watched.positions), ended=False
+        )
+        self._tasks.start(discarding, f"discard output of {live.attempt_id}")
 
     def _apply(self, run: Run, signal: Signal) -> None:
         if run.id not in self._ledger.live or self._has_gone_on(run):
@@ -423,15 +428,16 @@ class Supervisor:
     # -- leases ----------------------------------------------------------------------------
 
     async def _keep_leases(self) -> None:
-        """Renew at a third of the lease's time, until cancelled."""
-        beat_s = min(self._lease_ms / 3000, COALESCE_S)
-        renewed_ms = self._clock.steady_ms()
+        """Renew at a third of the lease's time, and flush what is due, until cancelled."""
+        renew_at_ms = self._clock.steady_ms() + self._lease_ms // 3
         while True:
-            await self._clock.sleep(beat_s)
-            self.flush_due()
-            self._discard_due()
-            if self._clock.steady_ms() - renewed_ms >= self._lease_ms // 3:
-                renewed_ms = self._clock.steady_ms()
+            due = (renew_at_ms, self._flushes.next_ms or renew_at_ms)
+            wait_ms = max(min(due) - self._clock.steady_ms(), 1)
+            await wait_at_most(self._clock, wait_ms / 1000, self._flushes_changed)
+            self._flushes_changed.clear()
+            self._flush_due()
+            if self._clock.steady_ms() >= renew_at_ms:
+                renew_at_ms = self._clock.steady_ms() + self._lease_ms // 3
                 self.renew()
 
     def renew(self) -> None:
