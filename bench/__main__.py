@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from bench import log_search, machine
 from bench.table import Row, render
 
-PARTS: Final = "abcdefghj"
+PARTS: Final = "abcdefghij"
 TIMEOUT_S: Final = 900.0
 
 Sample = dict[str, float]
@@ -39,11 +39,12 @@ class Sizes(NamedTuple):
     rounds: int
     lines: int
     commands: int
+    idle: int
 
 
-FULL: Final = Sizes(2_000, 200, 100_000, 1_000, 100, 10_000, 200, 10.0, 5, 1_000_000, 9)
-QUICK: Final = Sizes(500, 40, 5_000, 200, 20, 1_000, 20, 2.0, 1, 100_000, 5)
-TINY: Final = Sizes(20, 3, 1_100, 5, 2, 10, 2, 0.2, 1, 2_000, 1)
+FULL: Final = Sizes(2_000, 200, 100_000, 1_000, 100, 10_000, 200, 10.0, 5, 1_000_000, 9, 300)
+QUICK: Final = Sizes(500, 40, 5_000, 200, 20, 1_000, 20, 2.0, 1, 100_000, 5, 300)
+TINY: Final = Sizes(20, 3, 1_100, 5, 2, 10, 2, 0.2, 1, 2_000, 1, 3)
 """For the test that the harness works at all; its numbers mean nothing."""
 
 
@@ -94,6 +95,11 @@ def measurements(sizes: Sizes) -> tuple[Measurement, ...]:
         ),
         Measurement("mcp_cpu", "g", f"agents.measure_cpu(Path('{{here}}'), runs={sizes.probes})"),
         Measurement("logs", "h", f"log_search.measure(Path('{{here}}/logs'), lines={sizes.lines})"),
+        Measurement(
+            "command_runs",
+            "i",
+            f"command_runs.measure(Path('{{here}}'), runs={sizes.probes}, beside={sizes.idle})",
+        ),
     )
 
 
@@ -205,6 +211,7 @@ def table(samples: Samples, sizes: Sizes) -> list[Row]:
     rows += agent_rows(samples)
     rows += command_rows(samples.get("commands", []))
     rows += log_rows(samples.get("logs", []), sizes.lines)
+    rows += command_run_rows(samples.get("command_runs", []), sizes.idle)
     if "full" in samples:
         rows += [
             Row(
@@ -275,6 +282,22 @@ def log_rows(found: list[Sample], lines: int) -> list[Row]:
         *rows,
         Row("h  event loop late meanwhile, p99", of("late_p99"), "ms", 50),
         Row("h  redacting text without secrets", of("redact_mb_per_s"), "MB/s", 150, "higher"),
+    ]
+
+
+def command_run_rows(found: list[Sample], idle: int) -> list[Row]:
+    """What part i says."""
+    if not found:
+        return []
+
+    def of(field: str) -> list[float]:
+        return [sample[field] for sample in found]
+
+    return [
+        Row("i  CPU of a scripted run", of("scripted"), "ms"),
+        Row("i  CPU of a run of `true`", of("real"), "ms"),
+        Row("i  ÷ scripted", of("ratio"), "", 2),
+        Row(f"i  … beside {idle} idle processes", of("ratio_beside"), "", 2),
     ]
 
 

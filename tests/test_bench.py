@@ -53,7 +53,17 @@ def _rows(database: Path) -> list[tuple[object, ...]]:
 @pytest.mark.requirement("bench:daemon")
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
 @pytest.mark.parametrize(
-    "name", ["spawn8", "handoff", "live", "commands", "mcp_LEGACY", "mcp_MODERN", "mcp_cpu"]
+    "name",
+    [
+        "spawn8",
+        "handoff",
+        "live",
+        "commands",
+        "command_runs",
+        "mcp_LEGACY",
+        "mcp_MODERN",
+        "mcp_cpu",
+    ],
 )
 def test_a_real_daemon_is_measured(name: str, tmp_path: Path) -> None:
     calls = {each.name: each.call for each in measurements(TINY)}

@@ -624,16 +624,21 @@ class ProcessAttempts:
         pressure: Backpressure,
     ) -> AsyncGenerator[Seen, None]:
         """Yield what is seen while the worker lives; some output may be left to read after it."""
-        news = asyncio.Event()
+        news, ended = asyncio.Event(), asyncio.Event()
+
+        def end() -> None:
+            ended.set()
+            news.set()
+
         # Followed before the first look: nothing can come between a look and the wait after it.
         with (
             self._poller.follow(directory.out, news, pressure.look),
             self._poller.follow(directory.err, news, pressure.look),
-            on_end(worker, news.set),
+            on_end(worker, end),
             contextlib.ExitStack() as held,
         ):
             held.callback(pressure.let_go)
-            while alive(worker):
+            while not ended.is_set():
                 # Reading on only when all of it was taken: who keeps it sets the pace.
                 found, more = await self._off_loop(output.read)
                 pressure.look()
