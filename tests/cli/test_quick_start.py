@@ -13,10 +13,11 @@ from subagents.cli.command_table import ALIASES
 from subagents.cli.flag_table import DEFAULTS, FLAGS
 from subagents.cli.main import spawn_arguments
 from subagents.cli.parser import application
-from subagents.cli.runs import incoming, submission, worker_words
+from subagents.cli.runs import incoming, submission
 from subagents.cli.runs.selectors import PHASES, PHASES_AT_WORK
 from subagents.cli.runs.spawn_values import TASK_BYTES_MAX
 from subagents.cli.show import run_list, run_status
+from subagents.cli.workers import worker_words
 from subagents.domain.run import spec
 from subagents.domain.run.run import SETTLED, Phase
 from subagents.domain.run.spec import RunSpec

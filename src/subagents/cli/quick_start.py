@@ -220,7 +220,7 @@ def _inbox(given: Given) -> Callable[[], int]:
 
 def _of_worker(name: str) -> Callable[[Given], Callable[[], int]]:
     def command(given: Given) -> Callable[[], int]:
-        from subagents.cli.runs import worker_words  # noqa: PLC0415
+        from subagents.cli.workers import worker_words  # noqa: PLC0415
 
         return lambda: getattr(worker_words, name)(**given)
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from subagents.cli.flags import Json
-from subagents.cli.runs import worker_words
+from subagents.cli.workers import worker_words
 
 RunId = Annotated[
     str | None,
