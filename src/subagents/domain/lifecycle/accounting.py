@@ -57,6 +57,8 @@ def request_held(run: Run, event: RequestHeld) -> Transition:
 def settle_up(before: Run, step: Transition, event: Event, *, stop: Stop) -> Transition:
     """What an event changed of the subtree's spending has its consequences in the same commit."""
     run = step.run
+    if run.lineage.requester_run is None and run.is_settled:
+        return step  # nobody above it counts, and nothing of it is left to be stopped
     is_timed = isinstance(event, TimerFired) and budgets.is_timed(run)
     is_same = run.children is before.children and run.is_settled == before.is_settled
     if is_same and not is_timed and _used_alike(before, run):
@@ -69,9 +71,9 @@ def settle_up(before: Run, step: Transition, event: Event, *, stop: Stop) -> Tra
 
 def _used_alike(before: Run, run: Run) -> bool:
     """Most events leave what was used alone: seen without summing it up."""
-    known = len(before.attempts)
     if run.attempts is before.attempts:
         return True
+    known = len(before.attempts)
     pairs = zip(before.attempts, run.attempts, strict=False)
     return all(_counts_alike(a, b) for a, b in pairs) and all(
         new.usage is None for new in run.attempts[known:]

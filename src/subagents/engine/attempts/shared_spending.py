@@ -192,9 +192,7 @@ class SharedSpending:
             offset += len(found)
 
     def record(self, before: Run | None, run: Run, at_ms: int) -> None:
-        """Take over one change of one run; most change nothing here."""
-        if before is not None and before.attempts is run.attempts:
-            return
+        """Take over one change of a run's attempts; most change nothing here."""
         if not self._configured and run.resolved.plan is None:
             return
         if run.resolved.plan is not None and run.resolved.plan.id not in self._plans:

@@ -55,6 +55,9 @@ DISCARD_AFTER: Final = 8 * 1024 * 1024
 """So much output may lie around that is kept elsewhere, in the runtime's own measure (bytes, of
 those that write files); then its runtime may discard it."""
 
+WATCHED: Final = frozenset({Phase.RUNNING, Phase.ENDING})
+"""Where an attempt without an outcome has a worker to be watched."""
+
 WATCH_AGAIN_S: Final = 1.0
 WATCH_WELL_MS: Final = 5_000
 """A watch that has not failed for so long is well again."""
@@ -151,15 +154,16 @@ class Supervisor:
 
     def on_commit(self, batch: Batch) -> None:
         for run in batch.runs.values():
-            # A first turn of a first attempt: no transcript can be on the disk.
-            is_new = len(run.attempts) == 1 and run.attempt.turn.number == 1
-            self._look_at(run, is_new=is_new)
+            if run.phase in WATCHED:
+                # A first turn of a first attempt: no transcript can be on the disk.
+                is_new = len(run.attempts) == 1 and run.attempt.turn.number == 1
+                self._look_at(run, is_new=is_new)
 
     def _look_at(self, run: Run, *, is_new: bool) -> int | None:
         """Watch the run's attempt if it needs it and nobody does; from where, else None."""
         if self._is_stopped:
             return None  # commits go on while the engine ends
-        if run.phase not in {Phase.RUNNING, Phase.ENDING} or run.attempt.outcome is not None:
+        if run.phase not in WATCHED or run.attempt.outcome is not None:
             return None
         watched = self._watched.get(run.id)
         if watched is not None and (watched.attempt, watched.turns) >= (

@@ -37,23 +37,34 @@ class Lanes:
 
     def put(self, before: Run | None, after: Run) -> None:
         """Take over one change of one run."""
-        if before is None or before.phase is not after.phase or before.waiting is not after.waiting:
-            self._place_requester(after)
         if before is None:
             for dependency in after.waiting.dependencies:
                 if dependency.outcome is None:
                     self._dependants[dependency.run_id].append(after.id)
             self._session[after.session.first_key] = after.id
-        if before is None or len(before.attempts) != len(after.attempts):
+        if before is None or (
+            before.attempts is not after.attempts and len(before.attempts) != len(after.attempts)
+        ):
             self._session[after.session_key] = after.id
-        self._place_lane(before, after)
+        # Most events leave these parts of a run as they are: the same objects.
+        if before is None or before.phase is not after.phase or before.waiting is not after.waiting:
+            self._place_requester(after)
+        if (
+            before is None
+            or before.phase is not after.phase
+            or before.control is not after.control
+            or before.times is not after.times
+        ):
+            self._place_lane(before, after)
 
     def drop(self, run: Run) -> None:
         """The run left memory."""
         for index in (self._active, self._waits_for_runs):
-            index[run.requester].discard(run.id)
-            if not index[run.requester]:
-                del index[run.requester]
+            of_requester = index.get(run.requester)
+            if of_requester is not None:
+                of_requester.discard(run.id)
+                if not of_requester:
+                    del index[run.requester]
         self._dependants.pop(run.id, None)
         for key in {run.session.first_key, *(a.session.key for a in run.attempts)}:
             self._session.pop(key, None)
@@ -63,10 +74,10 @@ class Lanes:
             self._active[run.requester].discard(run.id)
         else:
             self._active[run.requester].add(run.id)
-        if run.waits_for_runs:
+        if run.phase is Phase.WAITING and run.waits_for_runs:
             self._waits_for_runs[run.requester].add(run.id)
-        else:
-            self._waits_for_runs[run.requester].discard(run.id)
+        elif (waiting := self._waits_for_runs.get(run.requester)) is not None:
+            waiting.discard(run.id)
 
     def _place_lane(self, before: Run | None, after: Run) -> None:
         lane = lane_key(after)
@@ -121,6 +132,11 @@ class Lanes:
     def held_by_lane(self) -> dict[LaneKey, int]:
         """Slots in use, per lane and depth."""
         return {lane: len(runs) for lane, runs in self._held.items() if runs}
+
+    @property
+    def are_touched(self) -> bool:
+        """Whether ``grants`` may have something to give since it was asked last."""
+        return bool(self._touched)
 
     def unpark(self) -> bool:
         """Ask again for those that were passed over; False = there are none."""

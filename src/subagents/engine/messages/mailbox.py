@@ -94,16 +94,18 @@ class Mailbox:
             self.leases.reopen(message_id)
         if not self._waiters:
             return
+        changed: dict[str, None] = {}
         for run in batch.runs.values():
-            for name in (run.id, run.requester):
-                for waiter in self._waiters.get(name, ()):
-                    waiter.set()
+            changed[run.id] = changed[run.requester] = None
             if run.questions.requests:
                 # What it asks goes to the nearest ancestor at work: that one's waiters look, too.
                 for above in addresses.ancestors(self._ledger.live, run):
-                    for name in (above.id, above.requester):
-                        for waiter in self._waiters.get(name, ()):
-                            waiter.set()
+                    changed[above.id] = changed[above.requester] = None
+        woken = self._waiters.keys() & changed.keys()
+        for name in changed if woken else ():
+            if name in woken:
+                for waiter in self._waiters[name]:
+                    waiter.set()
 
     def failed(self) -> None:
         """The ledger failed: what was to be consumed is unread again, and every waiter finds out.

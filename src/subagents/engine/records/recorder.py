@@ -99,9 +99,12 @@ class Recorder:
 
     def on_commit(self, batch: Batch) -> None:
         """Runs that left memory leave this one, too."""
-        for run in batch.runs.values():
-            self._notify(run.id)
-            self._close(run.id)
+        for run_id in self._listeners.keys() & batch.runs.keys():
+            self._notify(run_id)
+        # In the order of the batch: that of a set of names differs from process to process.
+        for run_id in batch.runs if self._open else ():
+            if run_id in self._open:
+                self._close(run_id)
 
     def _close(self, run_id: RunId) -> None:
         opened, run = self._open.get(run_id), self._ledger.live.get(run_id)

@@ -100,7 +100,8 @@ class TrackRecords:
     def on_commit(self, batch: Batch) -> None:
         """Take the records of attempts that are final now."""
         for run in batch.runs.values():
-            self._take(run)
+            if run.attempts and run.attempts[0].outcome is not None:
+                self._take(run)
 
     def reset(self) -> None:
         """The ledger was loaded: what was committed before may not have been taken."""
