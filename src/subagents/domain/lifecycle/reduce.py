@@ -434,7 +434,8 @@ def _start_failed(run: Run, event: AttemptStartFailed) -> Transition:
 def _signal_received(run: Run, event: SignalReceived) -> Transition:
     # Evidence of an attempt that was decided can change nothing: its outcome is on record, perhaps
     # announced already.
-    if event.attempt != run.attempt.number or run.attempt.outcome is not None:
+    attempt = run.attempts[-1]
+    if event.attempt != attempt.number or attempt.outcome is not None:
         return Transition(run, stale=True)
     if isinstance(event.signal, ProgressSeen):
         progress = replace(event.signal.progress, updated_at_ms=event.at_ms)
@@ -442,7 +443,7 @@ def _signal_received(run: Run, event: SignalReceived) -> Transition:
         paced_ms = event.at_ms if event.signal.is_paced else run.progress.paced_at_ms
         log = ProgressLog(latest=progress, lines=lines, paced_at_ms=paced_ms)
         return Transition(replace(run, progress=log))
-    attempt = merge(run.attempt, event.signal, at_ms=event.at_ms)
+    attempt = merge(attempt, event.signal, at_ms=event.at_ms)
     return _reconcile(with_attempt(run, attempt), event.at_ms)
 
 

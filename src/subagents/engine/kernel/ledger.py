@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from subagents.domain.lifecycle.reduce import reduce
-from subagents.domain.redaction.redact_events import BY_WORKERS, redact_event, secrets_of
+from subagents.domain.redaction.redact_events import BY_WORKERS, has_text, redact_event, secrets_of
 from subagents.domain.run.effects import FollowUp, Transition
 from subagents.domain.run.events import AnnouncementConsumed, CleanedUp, Event, SlotGranted
 from subagents.domain.run.outcome import DeliveryPath
@@ -224,7 +224,7 @@ class Ledger:
         # repetition harmless, so that those who send it need not know whether it arrived.
         if key is not None and key in self._keys.get(run_id, ()):
             return self._known(run_id)
-        if run is not None and type(event) in BY_WORKERS:
+        if run is not None and type(event) in BY_WORKERS and has_text(event):
             event = redact_event(event, self.secrets_of(run))
         step = reduce(run, event)
         try:
