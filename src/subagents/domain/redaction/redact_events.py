@@ -106,9 +106,13 @@ def _redacted_struct(value: msgspec.Struct, own: Sequence[str]) -> msgspec.Struc
 
 def has_text(value: object) -> bool:
     """Whether ``redact_value`` has anything to look at: most signals say nothing in words."""
-    if isinstance(value, msgspec.Struct):
-        return any(has_text(getattr(value, name)) for name in _fields(type(value)))
-    return bool(value) and type(value) not in _WITHOUT_TEXT
+    if not isinstance(value, msgspec.Struct):
+        return bool(value)
+    for name in _fields(type(value)):
+        inside = getattr(value, name)
+        if inside is not None and has_text(inside):
+            return True
+    return False
 
 
 @cache

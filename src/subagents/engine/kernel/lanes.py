@@ -47,7 +47,12 @@ class Lanes:
         ):
             self._session[after.session_key] = after.id
         # Most events leave these parts of a run as they are: the same objects.
-        if before is None or before.phase is not after.phase or before.waiting is not after.waiting:
+        if (
+            before is None
+            or (before.phase in SETTLED) is not (after.phase in SETTLED)
+            or before.phase is Phase.WAITING
+            or after.phase is Phase.WAITING
+        ):
             self._place_requester(after)
         if (
             before is None

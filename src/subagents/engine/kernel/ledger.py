@@ -264,7 +264,8 @@ class Ledger:
         if self._failure is not None:
             raise self._failure
         self.batch.performed.append((entry.run_id, entry.seq, entry.index))
-        self._note_work()
+        if not self._has_work:
+            self._note_work()
 
     def consume_message(self, message_id: str, reader: str) -> None:
         """Record that a message other than an announcement was taken over."""
@@ -347,7 +348,8 @@ class Ledger:
         self.lanes.put(before, run)
         if before is None or before.attempts is not run.attempts:
             self.recorded(before, run, event.at_ms)
-        self._note_work()
+        if not self._has_work:
+            self._note_work()
 
     def _note_work(self) -> None:
         self._has_work = True

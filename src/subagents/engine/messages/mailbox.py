@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from subagents.domain.run.events import ChildReturned
 from subagents.domain.run.outcome import DeliveryPath
-from subagents.domain.run.run import Message, MessageKind, Phase, Request, Run
+from subagents.domain.run.run import SETTLED, Message, MessageKind, Phase, Request, Run
 from subagents.domain.run.values import (
     MessageId,
     RunId,
@@ -189,7 +189,7 @@ class Mailbox:
             if run is None:
                 missing.append(run_id)
             else:
-                (completed if run.is_settled else pending).append(run)
+                (completed if run.phase in SETTLED else pending).append(run)
         return WaitResult(
             completed=tuple(completed), pending=tuple(pending), missing=tuple(missing)
         )
@@ -413,7 +413,8 @@ class Mailbox:
         consumed, loads = 0, self._ledger.loads
         for message_id in dict.fromkeys(message_ids):
             if message_id.endswith(ANNOUNCE_SUFFIX):
-                run = await self._ledger.load_run(RunId(message_id.removesuffix(ANNOUNCE_SUFFIX)))
+                run_id = RunId(message_id.removesuffix(ANNOUNCE_SUFFIX))
+                run = self._ledger.live.get(run_id) or await self._ledger.load_run(run_id)
                 if not run.is_settled:
                     raise NotFound(f"message {message_id} does not exist")
                 if self._ledger.consume(run, reader=reader, path=DeliveryPath.PULLED):
