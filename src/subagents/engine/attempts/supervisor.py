@@ -275,6 +275,7 @@ class Supervisor:
                     watched.settled_cursor = cursor
             elif isinstance(seen, TERMINAL):
                 self._end(run, watched, seen)
+                self._ledger.seal()
                 return True
             else:
                 self._hold(run, watched, seen)

@@ -19,6 +19,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from typing import Final
 
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.redaction.redact_events import BY_WORKERS, has_text, redact_event, secrets_of
@@ -46,6 +48,9 @@ from subagents.ports import (
 )
 
 log = logging.getLogger(__name__)
+
+GROUP_EVENTS: Final = 500
+"""So many events are worth a commit of their own while the loop has more to do."""
 
 CommitListener = Callable[[Batch], None]
 FailureListener = Callable[[StoreUnavailable], None]
@@ -106,6 +111,9 @@ class Ledger:
         """Who waits for the commit of ``batch``."""
         self._in_flight: Waiters | None = None
         """Who waits for the commit that is being made; None = none is."""
+        self._write: asyncio.Future[None] | None = None
+        """The commit that is being made; ``run`` waits for it."""
+        self._begun_s = 0.0
         self._resting: asyncio.Future[None] | None = None
         """What the task that commits waits for while nothing is to be committed."""
         self._failure: StoreUnavailable | None = None
@@ -425,25 +433,24 @@ class Ledger:
         if self._failure is not None:
             raise self._failure
         if self._has_work:
-            if self._committed is None:
-                self._committed = Waiters()
-            await self._committed.join()
+            waiting = self._committed = self._committed or Waiters()
+            self.seal()
+            await waiting.join()
         elif self._in_flight is not None:
             await self._in_flight.join()
 
     async def run(self) -> None:
         """Write batches until cancelled or until one fails."""
         while self._failure is None:
-            if not self._has_work:
+            if not self._has_work and self._write is None:
                 self._resting = asyncio.get_running_loop().create_future()
                 await self._resting
                 self._resting = None
-            batch, self._in_flight = self._swap()
-            begun_s = time.perf_counter()
+            write = self._write or self._begin()
             try:
-                await self._off_loop(lambda batch=batch: self._store.commit(batch))  # type: ignore[misc]  # the default binds this batch
-                self.commit_s = time.perf_counter() - begun_s
-                self._publish(batch)
+                await write
+                self.commit_s = time.perf_counter() - self._begun_s
+                self._publish(self._writing)
             except StoreUnavailable as error:
                 self._fail(error)
                 return
@@ -452,9 +459,24 @@ class Ledger:
                 log.exception("a commit could not be made")
                 self._fail(StoreUnavailable(f"a commit could not be made: {error!r}"))
                 return
-            waiters, self._in_flight = self._in_flight, None
+            waiters, self._in_flight, self._write = self._in_flight, None, None
             if waiters is not None:
                 waiters.wake()
+
+    def seal(self) -> None:
+        """All that belongs together was applied: begin to write it, if it is much.
+
+        Else that begins when the loop comes round. In a burst it does so after all of the burst,
+        and loop and disk would take turns. Call it between groups of events, never within one.
+        """
+        if self._write is None and len(self.batch.journal) >= GROUP_EVENTS:
+            self._begin()
+
+    def _begin(self) -> "asyncio.Future[None]":
+        batch, self._in_flight = self._swap()
+        self._begun_s = time.perf_counter()
+        self._write = asyncio.ensure_future(self._off_loop(partial(self._store.commit, batch)))
+        return self._write
 
     def _swap(self) -> tuple[Batch, Waiters]:
         # What is applied while this batch is written goes into the next one, and its callers

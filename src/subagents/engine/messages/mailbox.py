@@ -418,6 +418,7 @@ class Mailbox:
                 if not run.is_settled:
                     raise NotFound(f"message {message_id} does not exist")
                 if self._ledger.consume(run, reader=reader, path=DeliveryPath.PULLED):
+                    self._ledger.seal()
                     consumed += 1
                 else:
                     self._ledger.evict(run)
