@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.engine.world import ME, FakeCourier, T, World, in_world
 
+from subagents.domain.run.events import CancelRequested
 from subagents.domain.run.outcome import OK
 from subagents.domain.run.run import (
     Phase,
@@ -17,6 +18,7 @@ from subagents.domain.run.values import (
     RunId,
     announcement_id,
 )
+from subagents.engine.kernel import cascade
 from subagents.engine.kernel.ledger import GROUP_EVENTS
 from subagents.errors import (
     NotFound,
@@ -235,3 +237,26 @@ def test_a_batch_of_runs_is_one_commit_however_large_it_is(tmp_path: Path) -> No
         assert all(size % 700 == 0 for size in sizes)
 
     in_world(tmp_path, scenario, max_children_per_agent=2_000)
+
+
+@pytest.mark.requirement("commit:all-or-nothing")
+def test_an_event_whose_follow_ups_break_is_never_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(*_: object) -> None:
+        raise RuntimeError("broken")
+
+    async def scenario(world: World) -> None:
+        await world.spawn("slow")
+        waiting = await world.spawn("slow")
+        known = world.store.run(waiting)
+        monkeypatch.setattr(cascade, "follow", breaks)
+        cancelled = CancelRequested(at_ms=world.clock.now_ms(), by="me", reason="enough")
+
+        with pytest.raises(RuntimeError, match="broken"):
+            world.parts.ledger.apply_now(waiting, cancelled)
+        await world.clock.advance(10)
+
+        assert world.store.run(waiting) == known
+
+    in_world(tmp_path, scenario, max_concurrent=1)

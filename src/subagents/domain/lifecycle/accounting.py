@@ -74,10 +74,11 @@ def _used_alike(before: Run, run: Run) -> bool:
     """Most events leave what was used alone: seen without summing it up."""
     if run.attempts is before.attempts:
         return True
-    pairs = zip(before.attempts, run.attempts, strict=False)
-    if not all(a is b or _counts_alike(a, b) for a, b in pairs):
-        return False
-    return all(new.usage is None for new in run.attempts[len(before.attempts) :])
+    for known, now in zip(before.attempts, run.attempts, strict=False):
+        if known is not now and not _counts_alike(known, now):
+            return False
+    new = run.attempts[len(before.attempts) :]
+    return not new or all(each.usage is None for each in new)
 
 
 def _counts_alike(before: Attempt, now: Attempt) -> bool:

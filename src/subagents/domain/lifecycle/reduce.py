@@ -348,7 +348,7 @@ def may_call(run: Run, number: int) -> bool:
 
 
 def _attempt_started(run: Run, event: AttemptStarted) -> Transition:
-    attempt = run.attempt
+    attempt = run.attempts[-1]
     is_first_turn = event.turn == 1
     expected_turn = 1 if run.phase is P.SPAWNING else attempt.turn.number + 1
     if event.attempt != attempt.number or event.turn != expected_turn:
@@ -457,7 +457,7 @@ def _lease_expired(run: Run, event: LeaseExpired) -> Transition:
 
 def _reconcile(run: Run, at_ms: int) -> Transition:
     """Ask the reconciler whether the attempt is over, and go on from there."""
-    attempt = run.attempt
+    attempt = run.attempts[-1]
     outcome = decide(attempt, at_ms=at_ms)
     if outcome is None:
         settling = attempt.evidence.exit is not None and run.phase is not P.ENDING

@@ -110,7 +110,7 @@ def has_text(value: object) -> bool:
         return bool(value)
     for name in _fields(type(value)):
         inside = getattr(value, name)
-        if inside is not None and has_text(inside):
+        if inside and (type(inside) is str or has_text(inside)):
             return True
     return False
 

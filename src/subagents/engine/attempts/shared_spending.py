@@ -273,6 +273,8 @@ class SharedSpending:
         Raises:
             Forbidden: Guardrail ``budget``: which cap, what is used of it, and until when.
         """
+        if not self._configured and resolved.plan is None:
+            return
         self._turn_day(self._clock.now_ms())
         for cap in self._caps_of(spec, resolved):
             if cap.key not in self._spent:

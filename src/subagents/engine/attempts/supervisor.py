@@ -192,7 +192,7 @@ class Supervisor:
         live = self._ledger.live.get(run.id)
         if live is None or not live.attempts:
             return live is None
-        now, then = live.attempt, run.attempt
+        now, then = live.attempts[-1], run.attempts[-1]
         is_same = (now.number, now.turn.number) == (then.number, then.turn.number)
         return not is_same or now.outcome is not None or now.evidence.exit is not None
 
@@ -412,7 +412,7 @@ class Supervisor:
 
     def _apply(self, run: Run, signal: Signal) -> None:
         live = self._ledger.live.get(run.id)
-        if live is None or _is_behind(run, live):
+        if live is None or (live.attempts is not run.attempts and _is_behind(run, live)):
             # When its lease ran out before its end was seen, that is not the end of the next turn.
             return
         self._provider_gates.see(run, signal)

@@ -31,7 +31,8 @@ class Lanes:
         )
         self._waiting: dict[RunId, tuple[tuple[int, int, str], LaneKey]] = {}
         self._slots: dict[RunId, int] = {}
-        self._touched: set[LaneKey] = set()
+        self.touched: set[LaneKey] = set()
+        """Lanes in which ``grants`` may have something to give since it was asked last."""
         self._parked: list[tuple[LaneKey, tuple[tuple[int, int, str], RunId]]] = []
         """Runs that were passed over; asked again after ``unpark``."""
 
@@ -92,20 +93,20 @@ class Lanes:
             self._held[lane].add(after.id)
         elif held and not holds:
             self._held[lane].discard(after.id)
-            self._touched.add(lane)
+            self.touched.add(lane)
         waits = after.phase is Phase.QUEUED and not after.control.paused
         if waits and after.id not in self._waiting:
             order = queue_order(after)
             self._waiting[after.id] = (order, lane)
             self._slots[after.id] = after.resolved.lane_slots
             heapq.heappush(self._queued[lane], (order, after.id))
-            self._touched.add(lane)
+            self.touched.add(lane)
         elif waits and self._waiting[after.id][0] != queue_order(after):
             # The entry with the old order stays in the heap: ``grants`` skips it.
             order = queue_order(after)
             self._waiting[after.id] = (order, lane)
             heapq.heappush(self._queued[lane], (order, after.id))
-            self._touched.add(lane)
+            self.touched.add(lane)
         elif not waits and after.id in self._waiting:
             # Its entry stays in the heap, where it is expensive to find: ``grants`` skips it.
             del self._waiting[after.id]
@@ -138,17 +139,12 @@ class Lanes:
         """Slots in use, per lane and depth."""
         return {lane: len(runs) for lane, runs in self._held.items() if runs}
 
-    @property
-    def are_touched(self) -> bool:
-        """Whether ``grants`` may have something to give since it was asked last."""
-        return bool(self._touched)
-
     def unpark(self) -> bool:
         """Ask again for those that were passed over; False = there are none."""
         parked, self._parked = self._parked, []
         for lane, entry in parked:
             heapq.heappush(self._queued[lane], entry)
-            self._touched.add(lane)
+            self.touched.add(lane)
         return bool(parked)
 
     def grants(self, may_start: Callable[[RunId], bool]) -> Iterator[RunId]:
@@ -158,8 +154,8 @@ class Lanes:
         lane without overriding each other. The head of the queue is never overtaken, but when
         ``may_start`` says no: then it is passed over until ``unpark``.
         """
-        while self._touched:
-            lane = self._touched.pop()
+        while self.touched:
+            lane = self.touched.pop()
             queue = self._queued[lane]
             while queue:
                 order, run_id = queue[0]

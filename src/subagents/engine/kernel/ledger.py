@@ -237,7 +237,7 @@ class Ledger:
         step = reduce(run, event)
         try:
             self._record(step, event, key=key, is_new=run is None)
-            if step.followups or self.lanes.are_touched:
+            if step.followups or self.lanes.touched:
                 self._settle_followups([(step.run, each) for each in step.followups], event.at_ms)
         except Exception as error:
             # Half of what belongs together is in memory: only the disk can be trusted now.
@@ -264,7 +264,7 @@ class Ledger:
         while pending:
             source, followup = pending.popleft()
             pending.extend(cascade.follow(self, source, followup, at_ms))
-        if self.lanes.are_touched:
+        if self.lanes.touched:
             self._fill_lanes(at_ms)
 
     def mark_performed(self, entry: OutboxEntry) -> None:
@@ -446,6 +446,8 @@ class Ledger:
                 self._resting = asyncio.get_running_loop().create_future()
                 await self._resting
                 self._resting = None
+                if self._failure is not None:
+                    return  # what is in memory is half of what belongs together
             write = self._write or self._begin()
             try:
                 await write

@@ -102,8 +102,8 @@ class Recorder:
         for run_id in self._listeners.keys() & batch.runs.keys():
             self._notify(run_id)
         # In the order of the batch: that of a set of names differs from process to process.
-        for run_id in batch.runs if self._open else ():
-            if run_id in self._open:
+        for run_id, run in batch.runs.items() if self._open else ():
+            if run.phase in OVER and run_id in self._open:
                 self._close(run_id)
 
     def _close(self, run_id: RunId) -> None:

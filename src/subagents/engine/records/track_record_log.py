@@ -100,7 +100,9 @@ class TrackRecords:
     def on_commit(self, batch: Batch) -> None:
         """Take the records of attempts that are final now."""
         for run in batch.runs.values():
-            if run.attempts and run.attempts[0].outcome is not None:
+            has_ended = bool(run.attempts) and run.attempts[0].outcome is not None
+            # Each is taken once, and its run changes some times more.
+            if has_ended and self._seen.get(run.id) != len(run.attempts):
                 self._take(run)
 
     def reset(self) -> None:

@@ -319,15 +319,7 @@ class Spawner:
                 environments=[environments[at] for at in left] if environments else (),
             )
 
-        digests = {
-            spec.idempotency_key: idempotency.digest_of(
-                spec, cwd=cwd, plan=None if plan is None else plan.budget
-            )
-            for spec in specs
-            if spec.idempotency_key is not None
-        }
-        if len(digests) != sum(spec.idempotency_key is not None for spec in specs):
-            raise UsageError("an idempotencyKey is used twice in this batch")
+        digests = _digests(specs, cwd, plan)
         if known := self.keys.of(digests, inbox):
             return await self._repeated(specs, known, spawn_others)
         before = [
@@ -338,7 +330,8 @@ class Spawner:
             )
             for spec in specs
         ]
-        if parent is None:
+        goes_on = any(before)  # a run is true
+        if parent is None and goes_on:
             inbox = session_chain.bound_requester(before) or inbox
         specs = [
             spec if run is None else continuation.inherited(spec, run)
@@ -388,7 +381,8 @@ class Spawner:
             await self._environments.drop(drafts)
             return await self._repeated(specs, known, spawn_others)
         try:
-            await session_chain.load_runs(self._ledger, before)
+            if goes_on:
+                await session_chain.load_runs(self._ledger, before)
             parent = self._parent(requester)
             waits = [self._dependencies.waits(draft, found) for draft in drafts]
             self._count(parent, inbox, settings, is_operator=is_operator, waits=waits)
@@ -636,7 +630,7 @@ class Spawner:
             raise UsageError(f'cwd must be absolute, not "{cwd}"')
         name = f"directory {directory}"
         is_well = self._probe.was_well(name)
-        if not (is_well or await self._probe.is_well(name, Path(directory).is_dir)):
+        if not (is_well or await self._probe.is_well(name, lambda: Path(directory).is_dir())):
             raise UsageError(f'cwd "{cwd}" is not a directory')
         return directory
 
@@ -776,6 +770,8 @@ class Spawner:
             if spec.idempotency_key is not None:
                 key = spec.idempotency_key
                 self.keys.remember(requester, key, run.id, digest=digests[key])
+        if len(runs) == 1:
+            return runs
         order = {draft.spawned.run_id: number for number, draft in enumerate(drafts)}
         return sorted(runs, key=lambda run: order[run.id])
 
@@ -795,6 +791,20 @@ class Spawner:
                 )
             parent = self._ledger.live.get(upper) if upper is not None else None
         return found
+
+
+def _digests(specs: Sequence[RunSpec], cwd: str, plan: PlanAsked | None) -> dict[str, str]:
+    """Of what is asked for under each idempotency key.
+
+    Raises:
+        UsageError: One stands for two runs.
+    """
+    keyed = [(spec.idempotency_key, spec) for spec in specs if spec.idempotency_key is not None]
+    budget = None if plan is None else plan.budget
+    found = {key: idempotency.digest_of(spec, cwd=cwd, plan=budget) for key, spec in keyed}
+    if len(found) != len(keyed):
+        raise UsageError("an idempotencyKey is used twice in this batch")
+    return found
 
 
 def _approval(draft: Draft, now_ms: int) -> Request | None:
