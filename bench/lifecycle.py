@@ -8,11 +8,11 @@ run is over on disk.
 
 import asyncio
 import atexit
-import gc
 import os
 import pickle
 import shutil
 import sqlite3
+import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
@@ -35,6 +35,7 @@ from subagents.store.result_files import ResultFiles
 from subagents.store.sqlite.sqlite_store import SqliteStore
 from subagents.store.track_record_files import PerformanceFiles
 from subagents.store.transcripts.transcript_files import TranscriptFiles
+from subagents.wiring import SWITCH_S, calm_collector
 
 REQUESTER: Final = SessionKey("agent:main:main")
 READER: Final = "bench"
@@ -153,10 +154,11 @@ async def run_through(engine: Engine, settings: Settings, runs: int) -> float:
 async def _measure(store: SqliteStore, runs: int) -> dict[str, float]:
     settings = settings_for(({"result": "done"},))
     engine = engine_on(store, settings)
+    sys.setswitchinterval(SWITCH_S)
     await engine.start()
     try:
         await run_through(engine, settings, min(runs, 50))  # imports, threads, statements
-        gc.collect()
+        calm_collector()
         took = await run_through(engine, settings, runs)
         newest = (await engine.queries.runs(RunFilter(limit=1, archived=True)))[0]
         assert newest.seq == EVENTS, newest

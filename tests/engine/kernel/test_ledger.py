@@ -1,26 +1,30 @@
 """Nothing is observable before its commit, and memory holds what is open."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 from tests.engine.world import ME, FakeCourier, T, World, in_world
 
+from subagents.domain.run.events import CancelRequested
 from subagents.domain.run.outcome import OK
 from subagents.domain.run.run import (
     Phase,
     Run,
 )
+from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import (
     RunId,
     announcement_id,
 )
+from subagents.engine.kernel import cascade
+from subagents.engine.kernel.ledger import GROUP_EVENTS
 from subagents.errors import (
     NotFound,
     StoreUnavailable,
 )
-from subagents.ports import RunFilter
+from subagents.ports import Batch, RunFilter
 from subagents.testing.store_suite import a_run, over, spawned
 
 
@@ -189,3 +193,70 @@ def test_a_run_that_was_not_deleted_after_all_can_be_loaded_again(tmp_path: Path
             assert ids == [], "it is in use"
 
     in_world(tmp_path, scenario)
+
+
+async def committed_groups(world: World, spawning: Callable[[], Awaitable[object]]) -> list[Batch]:
+    """What each commit wrote, until that many spawns in one round of the loop are durable."""
+    groups: list[Batch] = []
+    write = world.store.commit
+
+    def commit(batch: Batch) -> None:
+        groups.append(batch)
+        write(batch)
+
+    world.store.commit = commit  # type: ignore[method-assign]  # looks on
+    await world.clock.result(asyncio.ensure_future(spawning()))
+    return groups
+
+
+@pytest.mark.requirement("commit:groups")
+def test_a_burst_is_written_in_groups_while_the_rest_of_it_is_reduced(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        groups = await committed_groups(
+            world, lambda: asyncio.gather(*(world.try_spawn("slow") for _ in range(900)))
+        )
+
+        sizes = [len(group.journal) for group in groups if group.created]
+        assert sum(sizes) >= 900
+        assert max(sizes) < 900
+        assert sizes[0] in range(GROUP_EVENTS, GROUP_EVENTS + 10)
+
+    in_world(tmp_path, scenario, max_children_per_agent=1_000)
+
+
+@pytest.mark.requirement("commit:groups")
+def test_a_batch_of_runs_is_one_commit_however_large_it_is(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        specs = [RunSpec(task="x", agent_id="slow") for _ in range(700)]
+        groups = await committed_groups(
+            world, lambda: asyncio.gather(world.batch(*specs), world.batch(*specs))
+        )
+
+        sizes = [len(group.created) for group in groups if group.created]
+        assert sum(sizes) == 1_400
+        assert all(size % 700 == 0 for size in sizes)
+
+    in_world(tmp_path, scenario, max_children_per_agent=2_000)
+
+
+@pytest.mark.requirement("commit:all-or-nothing")
+def test_an_event_whose_follow_ups_break_is_never_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(*_: object) -> None:
+        raise RuntimeError("broken")
+
+    async def scenario(world: World) -> None:
+        await world.spawn("slow")
+        waiting = await world.spawn("slow")
+        known = world.store.run(waiting)
+        monkeypatch.setattr(cascade, "follow", breaks)
+        cancelled = CancelRequested(at_ms=world.clock.now_ms(), by="me", reason="enough")
+
+        with pytest.raises(RuntimeError, match="broken"):
+            world.parts.ledger.apply_now(waiting, cancelled)
+        await world.clock.advance(10)
+
+        assert world.store.run(waiting) == known
+
+    in_world(tmp_path, scenario, max_concurrent=1)

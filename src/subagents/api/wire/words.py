@@ -78,7 +78,7 @@ if TYPE_CHECKING:
     TimeDecision: TypeAlias = Literal["started", "skipped", "missed", "refused"]
     Confidence: TypeAlias = Literal["high", "medium", "low"]
     StopCause: TypeAlias = Literal[
-        "cancel", "deadline", "budget", "parent", "interrupt", "provider"
+        "cancel", "deadline", "budget", "parent", "interrupt", "provider", "stuck"
     ]
     AccessLevel: TypeAlias = Literal["read", "write", "full"]
     Keeper: TypeAlias = Literal["program", "bubblewrap", "tools"]

@@ -17,7 +17,7 @@ from subagents.domain.run.effects import (
     Transition,
 )
 from subagents.domain.run.events import ChildSpent, Event, RequestHeld, TimerFired
-from subagents.domain.run.run import Attempt, BudgetStop, Hold, Run, Usage
+from subagents.domain.run.run import SETTLED, Attempt, BudgetStop, Hold, Run, Usage
 from subagents.domain.run.values import replace
 
 Stop: TypeAlias = Callable[[Run, BudgetStop, int], Transition]
@@ -57,30 +57,31 @@ def request_held(run: Run, event: RequestHeld) -> Transition:
 def settle_up(before: Run, step: Transition, event: Event, *, stop: Stop) -> Transition:
     """What an event changed of the subtree's spending has its consequences in the same commit."""
     run = step.run
-    is_timed = isinstance(event, TimerFired) and budgets.is_timed(run)
-    is_same = run.children is before.children and run.is_settled == before.is_settled
+    is_settled = run.phase in SETTLED
+    if is_settled and run.lineage.requester_run is None:
+        return step  # nobody above it counts, and nothing of it is left to be stopped
+    is_timed = type(event) is TimerFired and budgets.is_timed(run)
+    is_same = run.children is before.children and is_settled == (before.phase in SETTLED)
     if is_same and not is_timed and _used_alike(before, run):
         return step
     known = spending.account(before)
-    if not run.is_settled and (is_timed or spending.account(run) != known):
+    if not is_settled and (is_timed or spending.account(run) != known):
         step = _check_budget(before, step, event.at_ms, stop)
     return step if spending.account(step.run) == known else report_spending(step)
 
 
 def _used_alike(before: Run, run: Run) -> bool:
     """Most events leave what was used alone: seen without summing it up."""
-    known = len(before.attempts)
     if run.attempts is before.attempts:
         return True
-    pairs = zip(before.attempts, run.attempts, strict=False)
-    return all(_counts_alike(a, b) for a, b in pairs) and all(
-        new.usage is None for new in run.attempts[known:]
-    )
+    for known, now in zip(before.attempts, run.attempts, strict=False):
+        if known is not now and not _counts_alike(known, now):
+            return False
+    new = run.attempts[len(before.attempts) :]
+    return not new or all(each.usage is None for each in new)
 
 
 def _counts_alike(before: Attempt, now: Attempt) -> bool:
-    if before is now:
-        return True
     has_ended = before.outcome is None and now.outcome is not None
     matters = has_ended and (now.hold is not None or spending.is_cost_missing(now))
     return before.usage is now.usage and before.hold is now.hold and not matters

@@ -11,9 +11,10 @@ from subagents.domain.run.run import (
 from subagents.domain.run.values import replace
 
 
-def enter(run: Run, phase: Phase, at_ms: int) -> Run:
-    """The run in ``phase`` since now."""
-    return replace(run, phase=phase, times=replace(run.times, phase_since_ms=at_ms))
+def enter(run: Run, phase: Phase, at_ms: int, **changes: object) -> Run:
+    """The run in ``phase`` since now, and with these changes."""
+    times = replace(run.times, phase_since_ms=at_ms)
+    return replace(run, phase=phase, times=times, **changes)
 
 
 def with_attempt(run: Run, attempt: Attempt) -> Run:

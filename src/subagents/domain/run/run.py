@@ -660,7 +660,7 @@ class Conclusion(Value, frozen=True):
     @property
     def is_cut(self) -> bool:
         """``result`` is only the end of it."""
-        return self.bytes_total > self.bytes_here
+        return self.result_bytes > 0 and self.result_bytes > self.bytes_here
 
 
 RULES: Final = 2

@@ -8,7 +8,7 @@ attempt is lost instead of running for ever unseen.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -56,6 +56,9 @@ prints a million progress lines costs a million reads, not a million commits."""
 DISCARD_AFTER: Final = 8 * 1024 * 1024
 """So much output may lie around that is kept elsewhere, in the runtime's own measure (bytes, of
 those that write files); then its runtime may discard it."""
+
+WATCHED: Final = frozenset({Phase.RUNNING, Phase.ENDING})
+"""Where an attempt without an outcome has a worker to be watched."""
 
 WATCH_AGAIN_S: Final = 1.0
 WATCH_WELL_MS: Final = 5_000
@@ -155,34 +158,37 @@ class Supervisor:
 
     def on_commit(self, batch: Batch) -> None:
         for run in batch.runs.values():
-            # A first turn of a first attempt: no transcript can be on the disk.
-            is_new = len(run.attempts) == 1 and run.attempt.turn.number == 1
-            self._look_at(run, is_new=is_new)
+            if run.phase in WATCHED:
+                # A first turn of a first attempt: no transcript can be on the disk.
+                is_new = len(run.attempts) == 1 and run.attempts[0].turn.number == 1
+                self._look_at(run, is_new=is_new)
 
     def _look_at(self, run: Run, *, is_new: bool) -> int | None:
         """Watch the run's attempt if it needs it and nobody does; from where, else None."""
         if self._is_stopped:
             return None  # commits go on while the engine ends
-        if run.phase not in {Phase.RUNNING, Phase.ENDING} or run.attempt.outcome is not None:
+        if run.phase not in WATCHED:
+            return None
+        attempt = run.attempts[-1]
+        turns = attempt.turn.number
+        if attempt.outcome is not None:
             return None
         watched = self._watched.get(run.id)
-        if watched is not None and (watched.attempt, watched.turns) >= (
-            run.attempt.number,
-            run.attempt.turn.number,
-        ):
+        if watched is not None and (watched.attempt, watched.turns) >= (attempt.number, turns):
             return None
-        if run.attempt.evidence.exit is not None or self._has_ended_since(run):
+        if attempt.evidence.exit is not None or self._has_ended_since(run):
             return None
-        cursor = self._cursors.pop(run.attempt_id, 0) if run.attempt.turn.number == 1 else 0
+        name = run.attempt_id
+        cursor = self._cursors.pop(name, 0) if turns == 1 else 0
         watched = _Watched(
-            attempt=run.attempt.number,
-            turns=run.attempt.turn.number,
+            attempt=attempt.number,
+            turns=turns,
             cursor=cursor,
             settled_cursor=cursor,
             is_new=is_new,
         )
         self._watched[run.id] = watched
-        self._tasks.start(self._watch(run, watched), f"watch {run.attempt_id}")
+        self._tasks.start(self._watch(run, watched), f"watch {name}")
         return cursor
 
     def _has_ended_since(self, run: Run) -> bool:
@@ -190,7 +196,7 @@ class Supervisor:
         live = self._ledger.live.get(run.id)
         if live is None or not live.attempts:
             return live is None
-        now, then = live.attempt, run.attempt
+        now, then = live.attempts[-1], run.attempts[-1]
         is_same = (now.number, now.turn.number) == (then.number, then.turn.number)
         return not is_same or now.outcome is not None or now.evidence.exit is not None
 
@@ -225,33 +231,14 @@ class Supervisor:
         try:
             positions = await self._recorder.positions(run, is_new=watched.is_new)
             watched.is_new = False
-            async for seen, cursor in runtime.watch(
-                ref_of(run), cursor=watched.cursor, positions=positions
-            ):
-                if isinstance(seen, TERMINAL):
-                    # Before its cursor is taken: what waits here is no event yet, and whoever
-                    # takes over meanwhile has to see this signal again.
-                    await self._recorder.written(run)
-                    self._flush(run, watched)
-                    await self._look_at_remains(run, seen)
-                elif isinstance(seen, LongResult | ResultSeen):
-                    # Before it, too: when this fails, the result has to be read again.
-                    seen = await self._results.kept(run, seen)  # noqa: PLW2901
-                # A signal that comes again has the cursor it had before.
-                cursor = max(cursor, watched.cursor)  # noqa: PLW2901
-                watched.cursor = cursor
-                if isinstance(seen, OutputBatch):
-                    self._provider_gates.see_output(run, seen)
-                    await self._recorder.record(run, seen)
-                    watched.positions.update(seen.positions)
-                    if not watched.held:
-                        watched.settled_cursor = cursor
-                    self._discard_if_much(run, watched)
-                elif isinstance(seen, TERMINAL):
-                    self._end(run, watched, seen)
+            watching = runtime.watch(ref_of(run), cursor=watched.cursor, positions=positions)
+            try:
+                if await self._follow(run, watched, watching):
                     return True
-                else:
-                    self._hold(run, watched, seen)
+            finally:
+                # Else it is closed some time later, by a task that is made for it.
+                if isinstance(watching, AsyncGenerator):
+                    await watching.aclose()
         except Exception:
             if self._ledger.failure is not None:
                 raise
@@ -264,6 +251,41 @@ class Supervisor:
             watched.broken_since_ms = watched.broken_since_ms or self._clock.steady_ms()
             return False
         return True
+
+    async def _follow(
+        self,
+        run: Run,
+        watched: _Watched,
+        watching: AsyncIterator[tuple[Signal | OutputBatch | LongResult, int]],
+    ) -> bool:
+        """Take over what the runtime sees; True = the end of the attempt was in it."""
+        async for seen, cursor in watching:
+            if isinstance(seen, TERMINAL):
+                # Before its cursor is taken: what waits here is no event yet, and whoever
+                # takes over meanwhile has to see this signal again.
+                await self._recorder.written(run)
+                self._flush(run, watched)
+                await self._look_at_remains(run, seen)
+            elif isinstance(seen, LongResult | ResultSeen):
+                # Before it, too: when this fails, the result has to be read again.
+                seen = await self._results.kept(run, seen)  # noqa: PLW2901
+            # A signal that comes again has the cursor it had before.
+            cursor = max(cursor, watched.cursor)  # noqa: PLW2901
+            watched.cursor = cursor
+            if isinstance(seen, OutputBatch):
+                self._provider_gates.see_output(run, seen)
+                await self._recorder.record(run, seen)
+                watched.positions.update(seen.positions)
+                if not watched.held:
+                    watched.settled_cursor = cursor
+                self._discard_if_much(run, watched)
+            elif isinstance(seen, TERMINAL):
+                self._end(run, watched, seen)
+                self._ledger.seal()
+                return True
+            else:
+                self._hold(run, watched, seen)
+        return False
 
     def _end(self, run: Run, watched: _Watched, seen: Signal) -> None:
         self._flush(run, watched)
@@ -397,7 +419,8 @@ class Supervisor:
         self._tasks.start(discarding, f"discard output of {live.attempt_id}")
 
     def _apply(self, run: Run, signal: Signal) -> None:
-        if run.id not in self._ledger.live or self._has_gone_on(run):
+        live = self._ledger.live.get(run.id)
+        if live is None or (live.attempts is not run.attempts and _is_behind(run, live)):
             # When its lease ran out before its end was seen, that is not the end of the next turn.
             return
         self._provider_gates.see(run, signal)
@@ -405,7 +428,8 @@ class Supervisor:
             signal = self._paced(run.id, signal)
         event = SignalReceived(at_ms=self._clock.now_ms(), attempt=len(run.attempts), signal=signal)
         # A follow-up turn ends with signals of its own under the keys of the turn before.
-        turn = "" if run.attempt.turn.number == 1 else f"/turn{run.attempt.turn.number}"
+        number = run.attempts[-1].turn.number
+        turn = "" if number == 1 else f"/turn{number}"
         self._ledger.apply_now(run.id, event, key=f"{signal.key}{turn}")
 
     def _is_live(self, run: Run) -> bool:
@@ -417,13 +441,8 @@ class Supervisor:
         )
 
     def _has_gone_on(self, run: Run) -> bool:
-        """Whether the attempt is in a later turn than that of ``run``."""
         live = self._ledger.live.get(run.id)
-        return (
-            live is not None
-            and len(live.attempts) == len(run.attempts)
-            and live.attempt.turn.number > run.attempt.turn.number
-        )
+        return live is not None and _is_behind(run, live)
 
     # -- leases ----------------------------------------------------------------------------
 
@@ -478,3 +497,11 @@ class Supervisor:
             watched.broken_since_ms = None
             return 0
         return now - watched.broken_since_ms + 1
+
+
+def _is_behind(run: Run, live: Run) -> bool:
+    """Whether the attempt is in a later turn by now than it is in ``run``."""
+    return (
+        len(live.attempts) == len(run.attempts)
+        and live.attempts[-1].turn.number > run.attempts[-1].turn.number
+    )

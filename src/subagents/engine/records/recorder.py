@@ -105,15 +105,18 @@ class Recorder:
 
     def on_commit(self, batch: Batch) -> None:
         """Runs that left memory leave this one, too."""
-        for run in batch.runs.values():
-            self._notify(run.id)
-            self._close(run.id)
-            is_expected = run.id in self._due.due_ms
+        for run_id in self._listeners.keys() & batch.runs.keys():
+            self._notify(run_id)
+        # In the order of the batch: that of a set of names differs from process to process.
+        for run_id, run in batch.runs.items():
+            if run.phase in OVER and run_id in self._open:
+                self._close(run_id)
+            is_expected = run_id in self._due.due_ms
             if run.phase is Phase.RUNNING:
                 if not is_expected:
                     self._expect(run)
             elif is_expected:
-                self._due.drop(run.id)
+                self._due.drop(run_id)
 
     def _close(self, run_id: RunId) -> None:
         opened, run = self._open.get(run_id), self._ledger.live.get(run_id)

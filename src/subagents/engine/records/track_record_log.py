@@ -101,7 +101,10 @@ class TrackRecords:
     def on_commit(self, batch: Batch) -> None:
         """Take the records of attempts that are final now."""
         for run in batch.runs.values():
-            self._take(run)
+            has_ended = bool(run.attempts) and run.attempts[0].outcome is not None
+            # Each is taken once, and its run changes some times more.
+            if has_ended and self._seen.get(run.id) != len(run.attempts):
+                self._take(run)
 
     def reset(self) -> None:
         """The ledger was loaded: what was committed before may not have been taken."""

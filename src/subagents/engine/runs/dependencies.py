@@ -43,6 +43,8 @@ class Dependencies:
             UsageError: A name fits no run of this requester, a label is used twice, or the batch
                 waits for itself in a circle.
         """
+        if len(drafts) == 1 and not drafts[0].labels:
+            return {}
         named = [draft for draft in drafts if draft.spawned.spec.label]
         here = {draft.spawned.resolved.label: draft.spawned.run_id for draft in named}
         if len(here) != len(named):
@@ -152,7 +154,7 @@ def dependencies_first(drafts: Sequence[Draft], found: Mapping[str, Dependency])
     Raises:
         UsageError: ``Circular dependency: a → b → a``.
     """
-    if not any(draft.labels for draft in drafts):
+    if not found:
         return list(drafts)
     by_id = {draft.spawned.run_id: draft for draft in drafts}
     awaited = {

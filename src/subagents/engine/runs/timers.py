@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from subagents.domain.rules.deadlines import next_due_ms, timer_event
+from subagents.domain.rules.deadlines import UNTIMED, next_due_ms, timer_event
 from subagents.domain.run.events import ClockStepped, TimerCause, TimerFired
 from subagents.domain.run.run import HOLDS_SLOT, Run
 from subagents.domain.run.values import RunId, replace
@@ -64,7 +64,10 @@ class Timers:
         for entry in batch.journal if self._untold else ():
             self._untold.pop(entry.key or "", None)
         for run in batch.runs.values():
-            self.arm(run)
+            if run.phase in UNTIMED:
+                self._due.drop(run.id)
+            else:
+                self.arm(run)
 
     def arm(self, run: Run) -> None:
         """Take over the run's newest due time."""
