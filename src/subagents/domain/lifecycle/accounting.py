@@ -25,15 +25,10 @@ Stop: TypeAlias = Callable[[Run, BudgetStop, int], Transition]
 
 
 def child_spent(run: Run, event: ChildSpent) -> Transition:
-    if all(child.run_id != event.child for child in run.active_children):
+    children = run.children.reported(event.child, event.spent, event.committed)
+    if children is run.children:
         return Transition(run, stale=True)
-    children = tuple(
-        replace(child, spent=event.spent, committed=event.committed)
-        if child.run_id == event.child
-        else child
-        for child in run.children
-    )
-    return Transition(replace(run, children=children), stale=children == run.children)
+    return Transition(replace(run, children=children))
 
 
 def request_held(run: Run, event: RequestHeld) -> Transition:
@@ -58,7 +53,7 @@ def settle_up(before: Run, step: Transition, event: Event, *, stop: Stop) -> Tra
     """What an event changed of the subtree's spending has its consequences in the same commit."""
     run = step.run
     is_timed = isinstance(event, TimerFired) and budgets.is_timed(run)
-    is_same = run.children is before.children and run.is_settled == before.is_settled
+    is_same = run.children.sums is before.children.sums and run.is_settled == before.is_settled
     if is_same and not is_timed and _used_alike(before, run):
         return step
     known = spending.account(before)
@@ -102,7 +97,7 @@ def _check_budget(before: Run, step: Transition, at_ms: int, stop: Stop) -> Tran
     run, followups = assessed.run, step.followups
     if assessed.alerts:
         followups += (Raise(alerts=assessed.alerts),)
-    if assessed.stop_below is not None and run.active_children:
+    if assessed.stop_below is not None and run.children.active:
         followups += (StopChildren(stop=assessed.stop_below),)
     step = step._replace(run=run, followups=followups, stale=False)
     if assessed.stop is None:

@@ -7,11 +7,10 @@ sums of one run are those of its whole subtree, without looking at any other run
 from collections.abc import Iterable
 from typing import Final, NamedTuple, TypeVar
 
+from subagents.domain.run.linked_runs import Committed, Spent
 from subagents.domain.run.run import (
     Attempt,
-    Committed,
     Run,
-    Spent,
     Usage,
 )
 
@@ -70,24 +69,24 @@ def is_cost_missing(attempt: Attempt) -> bool:
 def spent(run: Run) -> Spent:
     """What the run and everything below it used so far."""
     own = total_usage(run)
-    below = [child.spent for child in run.children]
+    below = run.children.sums.spent
     return Spent(
-        tokens_in=_total([own.tokens_in, *(each.tokens_in for each in below)]),
-        tokens_out=_total([own.tokens_out, *(each.tokens_out for each in below)]),
-        cost_usd=_total([own.cost_usd, *(each.cost_usd for each in below)]),
-        runs=1 + sum(each.runs for each in below),
-        cost_unknown_runs=is_cost_unknown(run) + sum(each.cost_unknown_runs for each in below),
+        tokens_in=_total((own.tokens_in, below.tokens_in)),
+        tokens_out=_total((own.tokens_out, below.tokens_out)),
+        cost_usd=_total((own.cost_usd, below.cost_usd)),
+        runs=1 + below.runs,
+        cost_unknown_runs=is_cost_unknown(run) + below.cost_unknown_runs,
     )
 
 
 def promised(run: Run) -> Committed:
     """What is gone of the run's budget: its own use and hold, and what its children may come to."""
     own, holds = total_usage(run), held(run)
-    below = [child.committed for child in run.children]
+    below = run.children.sums.committed
     return Committed(
-        tokens=(tokens(own) or 0) + holds.tokens + sum(each.tokens for each in below),
-        cost_usd=(own.cost_usd or 0) + holds.cost_usd + sum(each.cost_usd for each in below),
-        runs=1 + sum(each.runs for each in below),
+        tokens=(tokens(own) or 0) + holds.tokens + below.tokens,
+        cost_usd=(own.cost_usd or 0) + holds.cost_usd + below.cost_usd,
+        runs=1 + below.runs,
     )
 
 

@@ -5,7 +5,8 @@ from graphlib import CycleError, TopologicalSorter
 
 from subagents.domain.rules import admission
 from subagents.domain.run.events import Spawned
-from subagents.domain.run.run import Dependency, Run
+from subagents.domain.run.linked_runs import Dependency
+from subagents.domain.run.run import Run
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import RunId, SessionKey, Value
 from subagents.domain.text.announcement import result_for_others
