@@ -141,20 +141,20 @@ def test_dollars_are_added_up_without_rounding_in_any_order(
     for at in order:
         found = found.reported(run_id(at), used(costs[at]), Committed(cost_usd=costs[at]))
 
-    assert found.sums.spent.cost_usd == math.fsum(costs)
-    assert found.sums.committed.cost_usd == math.fsum(costs)
+    assert found.spent.cost_usd == math.fsum(costs)
+    assert found.committed.cost_usd == math.fsum(costs)
 
 
 @pytest.mark.requirement("budget:usage-unknown")
 def test_an_amount_that_no_child_knows_is_unknown_and_not_nothing() -> None:
     found = some(2)
-    assert found.sums.spent == Spent(runs=2)
+    assert found.spent == Spent(runs=2)
 
     found = found.reported(run_id(1), used(0.5, runs=3), Committed(runs=3))
-    assert found.sums.spent == Spent(cost_usd=0.5, runs=4)
+    assert found.spent == Spent(cost_usd=0.5, runs=4)
 
     found = found.reported(run_id(1), used(None, 8, runs=3), Committed(runs=3))
-    assert found.sums.spent == Spent(tokens_in=8, runs=4)
+    assert found.spent == Spent(tokens_in=8, runs=4)
 
 
 @pytest.mark.requirement("store:old-state")

@@ -56,10 +56,11 @@ def settle_up(before: Run, step: Transition, event: Event, *, stop: Stop) -> Tra
     is_same = run.children.sums is before.children.sums and run.is_settled == before.is_settled
     if is_same and not is_timed and _used_alike(before, run):
         return step
-    known = spending.account(before)
-    if not run.is_settled and (is_timed or spending.account(run) != known):
+    known, found = spending.account(before), spending.account(run)
+    if not run.is_settled and (is_timed or found != known):
         step = _check_budget(before, step, event.at_ms, stop)
-    return step if spending.account(step.run) == known else report_spending(step)
+        found = found if step.run is run else spending.account(step.run)
+    return step if found == known else _told(step, found)
 
 
 def _used_alike(before: Run, run: Run) -> bool:
@@ -83,10 +84,13 @@ def _counts_alike(before: Attempt, now: Attempt) -> bool:
 
 def report_spending(step: Transition) -> Transition:
     """Before all other follow-ups: one of those may settle the run above, which must know first."""
+    return _told(step, spending.account(step.run))
+
+
+def _told(step: Transition, found: spending.Account) -> Transition:
     if step.run.lineage.requester_run is None:
         return step
-    account = spending.account(step.run)
-    report = TellSpent(spent=account.spent, committed=account.committed)
+    report = TellSpent(spent=found.spent, committed=found.committed)
     return step._replace(followups=(report, *step.followups))
 
 

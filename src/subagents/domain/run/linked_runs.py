@@ -215,13 +215,13 @@ class Sums(NamedTuple):
             most.runs,
         )
 
-    def changed(self, before: Child | None, after: Child) -> "Sums":
-        """With what one of them reports now; ``before`` is None for a new one."""
-        if before is None:
-            return Sums(*map(add, self, Sums.of(after)))
-        if before.spent is after.spent and before.committed is after.committed:
-            return self
-        return Sums(*map(add, self, map(sub, Sums.of(after), Sums.of(before))))
+    def plus(self, more: "Sums") -> "Sums":
+        """With those of others."""
+        return Sums(*map(add, self, more))
+
+    def minus(self, less: "Sums") -> "Sums":
+        """Without them."""
+        return Sums(*map(sub, self, less))
 
     @property
     def spent(self) -> Spent:
@@ -245,14 +245,21 @@ class Sums(NamedTuple):
 class Children(LinkedRuns[Child]):
     """The runs that a run spawned, in the order of their spawns."""
 
-    __slots__ = ("sums", "untold_number")
+    __slots__ = ("committed", "spent", "sums", "untold_number")
+
+    spent: Spent
+    """By all of them together; an amount that none of them knows is None."""
+    committed: Committed
+    """By all of them together."""
+    sums: Sums
+    """From which both are made: the same object until a child reports something else."""
 
     def __init__(self, runs: Iterable[Child] = ()) -> None:
         super().__init__(runs)
         self.untold_number = sum(not each.told for each in self)
         """How many have a result, or will, that reached neither the agent nor the run's result."""
         self.sums = Sums(*map(sum, zip(Sums(), *map(Sums.of, self), strict=True)))
-        """The same object for as long as no child reports anything else."""
+        self.spent, self.committed = self.sums.spent, self.sums.committed
 
     @property
     def untold(self) -> tuple[Child, ...]:
@@ -263,7 +270,8 @@ class Children(LinkedRuns[Child]):
         """With one more."""
         new = self._added(child)
         new.untold_number = self.untold_number + (not child.told)
-        new.sums = self.sums.changed(None, child)
+        new.sums = self.sums.plus(Sums.of(child))
+        new.spent, new.committed = new.sums.spent, new.sums.committed
         return new
 
     # Each of these returns the list itself when nothing changes.
@@ -309,7 +317,11 @@ class Children(LinkedRuns[Child]):
         before = self[place]
         new = self._changed(place, child)
         new.untold_number = self.untold_number - (not before.told) + (not child.told)
-        new.sums = self.sums.changed(before, child)
+        if before.spent is child.spent and before.committed is child.committed:
+            new.sums, new.spent, new.committed = self.sums, self.spent, self.committed
+        else:
+            new.sums = self.sums.minus(Sums.of(before)).plus(Sums.of(child))
+            new.spent, new.committed = new.sums.spent, new.sums.committed
         return new
 
 

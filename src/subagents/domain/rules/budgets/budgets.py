@@ -272,11 +272,11 @@ def _reserve(budget: Budget, before: Run, run: Run, at_ms: int) -> Reserve:
 
 
 def _tokens_below(run: Run) -> int:
-    return spending.tokens(run.children.sums.spent) or 0
+    return spending.tokens(run.children.spent) or 0
 
 
 def _cost_below(run: Run) -> float:
-    return run.children.sums.spent.cost_usd or 0
+    return run.children.spent.cost_usd or 0
 
 
 def _is_over(budget: Budget, run: Run, at_ms: int) -> bool:
