@@ -84,7 +84,7 @@ def settle(run: Run, outcome: Outcome, at_ms: int) -> Transition:
     if run.children:
         # Its agent reads no more: results that it never read are handed over with this one, and
         # what else is in its session's inbox moves to the run's own requester.
-        ended = tuple(c.run_id for c in run.children if not c.told and c.outcome is not None)
+        ended = tuple(c.run_id for c in run.children.untold if c.outcome is not None)
         if ended and outcome.status is not Status.CANCELLED:
             followups += (ConsumeChildren(children=ended),)
         followups += (MoveInbox(source=run.session.first_key),)
@@ -102,7 +102,7 @@ def record_lost(run: Run, outcome: Outcome, at_ms: int) -> Transition:
         return Transition(run)
     run, resolved = open_questions.close(run, at_ms)
     followups: tuple[FollowUp, ...] = (ResolveMessages(messages=resolved),) if resolved else ()
-    if run.active_children:
+    if run.children.active:
         followups += (CancelChildren(by=run.id, reason="the record of its parent was lost"),)
     effects: tuple[Effect, ...] = ()
     if run.attempts and run.attempt.outcome is None:

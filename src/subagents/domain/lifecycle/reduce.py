@@ -10,7 +10,7 @@ The rules, in the order they matter:
 - A run gets its outcome once, in ``settle``, and with it exactly one announcement.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from subagents.domain.alerts import allowance
@@ -34,7 +34,6 @@ from subagents.domain.lifecycle.erasure import erased
 from subagents.domain.lifecycle.steps import (
     enter,
     join,
-    notified_children,
     steered,
     with_attempt,
 )
@@ -105,6 +104,7 @@ from subagents.domain.run.events import (
     TokenIssued,
     VerificationFinished,
 )
+from subagents.domain.run.linked_runs import Child, Dependencies, Dependency
 from subagents.domain.run.outcome import (
     Outcome,
     Reason,
@@ -121,7 +121,6 @@ from subagents.domain.run.run import (
     AttemptTimes,
     BudgetStop,
     Cancel,
-    Child,
     Decision,
     Lineage,
     Message,
@@ -204,7 +203,7 @@ def _spawned(event: Spawned) -> Transition:
     if event.dependencies:
         most_ms = longest_wait_ms(run)
         late_ms = event.at_ms + most_ms if unsettled and most_ms is not None else None
-        waiting = Waiting(dependencies=event.dependencies, deadline_ms=late_ms)
+        waiting = Waiting(dependencies=Dependencies(event.dependencies), deadline_ms=late_ms)
         run = replace(run, waiting=waiting)
     if event.spec.verification is not None:
         record = VerificationRecord(
@@ -213,7 +212,7 @@ def _spawned(event: Spawned) -> Transition:
         run = replace(run, verification=record)
     if event.approval is not None:
         run = open_questions.asked(run, event.approval)
-    step = _check_dependencies(run, event.at_ms)
+    step = _check_dependencies(run, event.at_ms, run.waiting.dependencies)
     if event.approval is not None and not step.run.is_settled:
         asked = announcement.question(run, event.approval)
         step = step._replace(messages=(*step.messages, asked))
@@ -221,20 +220,19 @@ def _spawned(event: Spawned) -> Transition:
 
 
 def _dependency_settled(run: Run, event: DependencySettled) -> Transition:
-    settled = tuple(
-        replace(dependency, outcome=event.outcome, result=event.result)
-        if dependency.run_id == event.run_id and dependency.outcome is None
-        else dependency
-        for dependency in run.waiting.dependencies
-    )
+    settled = run.waiting.dependencies.settled(event.run_id, event.outcome, event.result)
     run = replace(run, waiting=replace(run.waiting, dependencies=settled))
-    return _check_dependencies(run, event.at_ms)
+    found = settled.get(event.run_id)
+    return _check_dependencies(run, event.at_ms, () if found is None else (found,))
 
 
-def _check_dependencies(run: Run, at_ms: int) -> Transition:
-    """Cancel or fall back on a failed dependency, queue when all are settled, else wait on."""
+def _check_dependencies(run: Run, at_ms: int, new: Iterable[Dependency] = ()) -> Transition:
+    """Cancel or fall back on a failed dependency, queue when all are settled, else wait on.
+
+    Those that are not ``new`` were looked at when they were.
+    """
     if run.spec.on_dependency_failure is not OnDependencyFailure.RUN:
-        for dependency in run.waiting.dependencies:
+        for dependency in new:
             outcome = dependency.outcome
             if outcome is None or _is_usable(run, outcome):
                 continue
@@ -248,7 +246,7 @@ def _check_dependencies(run: Run, at_ms: int) -> Transition:
                 Outcome(status=Status.ERROR, reason=Reason.DEPENDENCY_FAILED, error=text),
                 at_ms,
             )
-    if any(dependency.outcome is None for dependency in run.waiting.dependencies):
+    if run.waiting.dependencies.active:
         return Transition(run)
     if run.approval is not None and run.approval.answer is None:
         return Transition(run)
@@ -293,7 +291,7 @@ def _is_usable(run: Run, outcome: Outcome) -> bool:
 def _slot_granted(run: Run, event: SlotGranted) -> Transition:
     number = len(run.attempts) + 1
     session = provider_limits.resumes(run)
-    untold = tuple(child for child in run.children if not child.told) if session else ()
+    untold = run.children.untold if session else ()
     attempt = Attempt(
         number=number,
         session=AttemptSession(
@@ -311,7 +309,7 @@ def _slot_granted(run: Run, event: SlotGranted) -> Transition:
         phase=P.SPAWNING,
         times=replace(run.times, phase_since_ms=event.at_ms, started_at_ms=started_ms),
         attempts=(*run.attempts, attempt),
-        children=notified_children(run) if untold else run.children,
+        children=run.children.told(child.run_id for child in untold),
         retry=run.retry if attempt.retry is NO_CAUSE else replace(run.retry, cause=NO_CAUSE),
     )
     followups: tuple[FollowUp, ...] = (
@@ -403,8 +401,7 @@ def _start_failed(run: Run, event: AttemptStartFailed) -> Transition:
         if attempt.outcome is None or not _awaits_turn(run):
             return Transition(run, stale=True)
         # The follow-up turn could not start: the children's results are appended instead.
-        untold = tuple(replace(child, told=False) for child in run.children)
-        run = _append_children(replace(run, children=untold))
+        run = _append_children(replace(run, children=run.children.told_to_nobody()))
         ended = attempt.outcome
         if run.control.cancel is not None:
             ended = stopping.outcome_of(run.control.cancel)
@@ -424,7 +421,7 @@ def _start_failed(run: Run, event: AttemptStartFailed) -> Transition:
     # It can have asked: started before a crash, and impossible to start again after it.
     run, resolved = open_questions.close(with_attempt(run, attempt), event.at_ms)
     followups: tuple[FollowUp, ...] = (ResolveMessages(messages=resolved),) if resolved else ()
-    if run.active_children:
+    if run.children.active:
         # Nor does it announce before what it spawned then.
         return join(_after_children(run, event.at_ms), followups)
     end = settle if event.permanent else _conclude
@@ -477,7 +474,7 @@ def _reconcile(run: Run, at_ms: int) -> Transition:
         followups += (ConsumeChildren(children=taken),)
     is_interrupted = outcome.reason is Reason.INTERRUPTED
     ended_by_us = outcome.status in {Status.CANCELLED, Status.TIMEOUT} or is_interrupted
-    if run.active_children and ended_by_us:
+    if run.children.active and ended_by_us:
         followups += (CancelChildren(by=run.id, reason=f"parent run ended: {_end_word(outcome)}"),)
     step = join(_after_children(run, at_ms), followups)
     if run.resolved.abilities.survives_daemon:
@@ -500,11 +497,11 @@ def _after_children(run: Run, at_ms: int) -> Transition:
     """The attempt is over: wait for live descendants, tell the agent of ended ones, or go on."""
     outcome = run.attempt.outcome
     # A run announces once and for its whole subtree, so it waits for every live descendant.
-    if outcome is None or run.active_children:
+    if outcome is None or run.children.active:
         return Transition(run if run.phase is P.ENDING else enter(run, P.ENDING, at_ms))
     if run.control.cancel is not None and outcome.status is not Status.CANCELLED:
         outcome = stopping.outcome_of(run.control.cancel)
-    untold = tuple(child for child in run.children if not child.told)
+    untold = run.children.untold
     # Whoever interrupted it wants no further turn, but for messages that came since.
     news = (
         run.control.steers
@@ -534,7 +531,7 @@ def _may_follow_up(run: Run, at_ms: int) -> bool:
 def _awaits_turn(run: Run) -> bool:
     """A follow-up turn was asked for and neither started nor failed yet."""
     attempt = run.attempt
-    return attempt.turn.next_asked and attempt.outcome is not None and not run.active_children
+    return attempt.turn.next_asked and attempt.outcome is not None and not run.children.active
 
 
 def _resumed(run: Run, at_ms: int) -> Transition:
@@ -554,7 +551,7 @@ def _follow_up(run: Run, untold: tuple[Child, ...], at_ms: int) -> Transition:
     turn = replace(run.attempt.turn, next_asked=True, only_tells=not run.control.steers)
     attempt = replace(run.attempt, turn=turn)
     run = with_attempt(steered(enter(run, P.ENDING, at_ms), ()), attempt)
-    run = replace(run, children=notified_children(run))
+    run = replace(run, children=run.children.told(child.run_id for child in untold))
     effect = ResumeAttempt(attempt=attempt.number, turn=attempt.turn.number + 1, message=message)
     consumed: tuple[FollowUp, ...] = (
         (ConsumeChildren(children=tuple(child.run_id for child in untold)),) if untold else ()
@@ -566,8 +563,8 @@ def _append_children(run: Run) -> Run:
     """Without a turn to tell it in, the children's results become part of this run's result."""
     untold = tuple(
         child
-        for child in run.children
-        if not child.told and child.outcome and child.outcome.status is not Status.CANCELLED
+        for child in run.children.untold
+        if child.outcome and child.outcome.status is not Status.CANCELLED
     )
     if not untold or run.attempt.outcome is None or run.attempt.outcome.status is Status.CANCELLED:
         return run
@@ -708,7 +705,7 @@ def _cancel_requested(run: Run, event: CancelRequested) -> Transition:
 def _cancel(run: Run, cancel: Cancel) -> Transition:
     run = replace(run, control=replace(run.control, cancel=cancel))
     followups: tuple[FollowUp, ...] = ()
-    if run.active_children:
+    if run.children.active:
         reason = cancel.reason or "parent run cancelled"
         followups = (CancelChildren(by=cancel.by, reason=reason),)
     if run.phase in _LIVE:
@@ -721,20 +718,15 @@ def _cancel(run: Run, cancel: Cancel) -> Transition:
             return join(_after_children(run, cancel.at_ms), followups)
         # The worker is gone; only its descendants (or a stream's last words) are awaited.
         return Transition(run, followups=followups)
-    if run.phase is P.VERIFYING and run.active_children:
+    if run.phase is P.VERIFYING and run.children.active:
         return Transition(run, followups=followups)  # it ends when its judge has
     return join(settle(run, stopping.outcome_of(cancel), cancel.at_ms), followups)
 
 
 def _child_settled(run: Run, event: ChildSettled) -> Transition:
-    if all(child.run_id != event.child for child in run.active_children):
+    settled = run.children.settled(event.child, event.outcome, event.result)
+    if settled is run.children:
         return Transition(run, stale=True)
-    settled = tuple(
-        replace(child, outcome=event.outcome, result=event.result)
-        if child.run_id == event.child and child.outcome is None
-        else child
-        for child in run.children
-    )
     run = replace(run, children=settled)
     if run.phase is P.VERIFYING:
         cancel = run.control.cancel
@@ -752,7 +744,7 @@ def _stop_for_budget(run: Run, stop: BudgetStop, at_ms: int) -> Transition:
     if run.budget.stop is not None:
         return Transition(run, stale=True)
     run = replace(run, budget=replace(run.budget, stop=stop))
-    below: tuple[FollowUp, ...] = (StopChildren(stop=stop),) if run.active_children else ()
+    below: tuple[FollowUp, ...] = (StopChildren(stop=stop),) if run.children.active else ()
     if run.phase in _LIVE:
         if run.attempt.evidence.stop is not None:
             return Transition(run, followups=below)
@@ -821,7 +813,7 @@ def _is_silent(run: Run) -> bool:
         run.phase is P.RUNNING
         and run.attempt.evidence.stop is None
         and run.control.frozen_since_ms is None
-        and not run.active_children
+        and not run.children.active
         and not run.pending_requests
     )
 
@@ -906,14 +898,6 @@ def _escalated(step: Transition) -> Transition:
 # -- the table ----------------------------------------------------------------------------------
 
 
-def _told_child(run: Run, event: ChildTold) -> Transition:
-    children = tuple(
-        replace(child, told=True) if child.run_id == event.child else child
-        for child in run.children
-    )
-    return Transition(replace(run, children=children))
-
-
 def _asked(run: Run, event: RequestAsked) -> Transition:
     asked = open_questions.asked(run, event.request)
     return Transition(asked, messages=(announcement.question(asked, event.request),))
@@ -962,10 +946,12 @@ REACTIONS: Final[dict[type, Callable[[Run, Any], Transition]]] = {
         replace(run, session=replace(run.session, continued_by=event.run_id))
     ),
     ChildSpawned: lambda run, event: Transition(
-        replace(run, children=(*run.children, event.child))
+        replace(run, children=run.children.added(event.child))
     ),
     ChildSettled: _child_settled,
-    ChildTold: _told_child,
+    ChildTold: lambda run, event: Transition(
+        replace(run, children=run.children.told((event.child,)))
+    ),
     ChildReturned: turns.returned,
     ChildSpent: accounting.child_spent,
     RequestHeld: accounting.request_held,

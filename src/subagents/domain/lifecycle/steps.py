@@ -3,7 +3,6 @@
 from subagents.domain.run.effects import FollowUp, Transition
 from subagents.domain.run.run import (
     Attempt,
-    Child,
     Phase,
     Run,
     Steer,
@@ -27,11 +26,6 @@ def steered(run: Run, steers: tuple[Steer, ...]) -> Run:
     if steers == run.control.steers:
         return run
     return replace(run, control=replace(run.control, steers=steers))
-
-
-def notified_children(run: Run) -> tuple[Child, ...]:
-    """Its children, as those whose results reached it."""
-    return tuple(replace(child, told=True) for child in run.children)
 
 
 def join(step: Transition, followups: tuple[FollowUp, ...]) -> Transition:

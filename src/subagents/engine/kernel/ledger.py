@@ -100,6 +100,8 @@ class Ledger:
         self.aside: dict[str, str] = {}
         """Runs that were not loaded because what is stored of them is damaged, and why."""
         self.lanes = Lanes()
+        self._kept_by: dict[RunId, int] = {}
+        """Runs that are over, and the place of the child that is not: it keeps both in memory."""
         self.tokens = Issued()
         self._keys: dict[RunId, set[str]] = {}
         self.batch = Batch()
@@ -506,13 +508,17 @@ class Ledger:
         if parent is not None:
             self.evict(parent)
             return
-        family = [run]
-        for child in run.children:
-            member = self.live.get(child.run_id)
-            if member is not None:
-                family.append(member)
-        # One that is ahead of the disk would be loaded again as it was before.
-        if any(m.phase not in OVER or self.published.get(m.id) is not m for m in family):
+        # Looked through once, not at the end of each: on from the child that was not over then.
+        at = self._kept_by.pop(run.id, 0)
+        while at < len(run.children) and self._may_leave(run.children[at].run_id):
+            at += 1
+        if at < len(run.children):
+            self._kept_by[run.id] = at
+            return
+        found = (self.live.get(child.run_id) for child in run.children)
+        family = [run, *(member for member in found if member is not None)]
+        # One that was looked at before may have been taken up again since.
+        if not all(self._may_leave(member.id) for member in family):
             return
         self._evictions += 1
         for member in family:
@@ -526,6 +532,12 @@ class Ledger:
                 grandchild = self.live.get(child.run_id)
                 if grandchild is not None:
                     self.evict(grandchild)
+
+    def _may_leave(self, run_id: RunId) -> bool:
+        """Whether the run is over, or not in memory at all, and on the disk as it is here."""
+        run = self.live.get(run_id)
+        # One that is ahead of the disk would be loaded again as it was before.
+        return run is None or (run.phase in OVER and self.published.get(run_id) is run)
 
     def _fail(self, error: StoreUnavailable) -> None:
         if self._failure is not None:

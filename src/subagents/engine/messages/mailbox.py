@@ -385,12 +385,12 @@ class Mailbox:
         run = None if run_id is None else self._ledger.live.get(run_id)
         if run is None or run.phase not in {Phase.RUNNING, Phase.ENDING}:
             return
-        wanted = {each.removesuffix(ANNOUNCE_SUFFIX) for each in message_ids}
+        wanted = dict.fromkeys(each.removesuffix(ANNOUNCE_SUFFIX) for each in message_ids)
         place = (run.attempt.number, run.attempt.turn.number)
         new = [
             child.run_id
-            for child in run.children
-            if child.run_id in wanted and not child.told and child.returned_in != place
+            for child in map(run.children.get, wanted)
+            if child is not None and not child.told and child.returned_in != place
         ]
         for child_id in new:
             event = ChildReturned(

@@ -20,10 +20,9 @@ from subagents.domain.rules.tool_kinds import intersection, offers
 from subagents.domain.run.access import Ceiling
 from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.events import ChildSpawned, Continued, Spawned
+from subagents.domain.run.linked_runs import Child, Dependency
 from subagents.domain.run.run import (
     RULES,
-    Child,
-    Dependency,
     Phase,
     Request,
     Run,

@@ -10,6 +10,7 @@ from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
+from subagents.domain.run import linked_runs
 from subagents.domain.run.effects import decode_effect, encode_effect
 from subagents.domain.run.events import decode_event, encode_event
 from subagents.domain.run.run import (
@@ -55,9 +56,9 @@ _BLANK_SPEC: Final = RunSpec(task="")
 _BLANK_RESOLVED: Final = Resolved(
     agent_id="", runtime="", mode=Mode.RUN, label="", cwd="", lane="", lane_slots=0
 )
-_encode: Final = msgspec.json.Encoder().encode
+_encode: Final = msgspec.json.Encoder(enc_hook=linked_runs.as_list).encode
 _pack: Final = msgspec.msgpack.Encoder().encode
-_runs: Final = msgspec.json.Decoder(Run)
+_runs: Final = msgspec.json.Decoder(Run, dec_hook=linked_runs.from_list)
 _origins: Final = msgspec.json.Decoder(Origin)
 _schedules: Final = msgspec.json.Decoder(Schedule)
 
