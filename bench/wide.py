@@ -22,8 +22,11 @@ from subagents.store.sqlite.sqlite_store import SqliteStore
 
 GROUP: Final = 100
 """So many children are under way at once."""
-DONE: Final = ({"usage": {"tokensIn": 10, "costUsd": 0.01}}, {"result": "done"})
-HANGS: Final = ({"hang": True},)
+DONE: Final[tuple[dict[str, object], ...]] = (
+    {"usage": {"tokensIn": 10, "costUsd": 0.01}},
+    {"result": "done"},
+)
+HANGS: Final[tuple[dict[str, object], ...]] = ({"hang": True},)
 SETTINGS: Final = Settings(
     defaults=SubagentDefaults(
         max_children_per_agent=100_000, max_concurrent=100_000, max_spawn_depth=1_000
