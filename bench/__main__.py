@@ -65,6 +65,7 @@ def measurements(sizes: Sizes) -> tuple[Measurement, ...]:
         Measurement(
             "floor", "a", f"floor.measure(Path('{{here}}/db'), Path('{{kept}}/recording'), {runs})"
         ),
+        Measurement("frozen", "a", f"frozen_floor.measure(Path('{{here}}/db'), {runs})"),
         Measurement("dbos", "a", f"peer_dbos.measure(Path('{{here}}/db'), runs={sizes.peer_runs})"),
         Measurement("full", "f", f"lifecycle.measure(Path('{{kept}}/full.db'), {runs})"),
         Measurement(
@@ -179,8 +180,10 @@ def table(samples: Samples, sizes: Sizes) -> list[Row]:
         rows += [
             Row("a  whole life, scripted", of("engine", "runs_per_s"), "runs/s"),
             Row("a  raw SQLite, the same rows", of("floor", "runs_per_s"), "runs/s"),
+            Row("a  raw SQLite, the rows of 2026-11-25", of("frozen", "runs_per_s"), "runs/s"),
             Row("a  DBOS, SQLite, six steps", of("dbos", "runs_per_s"), "runs/s"),
             Row("a  ÷ raw SQLite", over("engine", "floor"), "", 0.25, "higher"),
+            Row("a  whole life ÷ frozen floor", over("engine", "frozen"), ""),
             Row("a  ÷ DBOS", over("engine", "dbos"), "", 30, "higher"),
         ]
     for name, who in (("spawn1", "1 spawner"), ("spawn8", "8 spawners")):

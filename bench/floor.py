@@ -7,6 +7,7 @@ and the disk cost; nothing that stores the same can be faster.
 
 import gc
 import pickle
+import sqlite3
 import time
 from pathlib import Path
 
@@ -17,14 +18,18 @@ class _Replay(RecordingStore):
     """For its connection: opened and migrated by the real store."""
 
     def replay(self, commits: list[list[Statement]]) -> float:
-        connection = self._require_writer()
-        began = time.perf_counter()
-        for statements in commits:
-            connection.execute("BEGIN IMMEDIATE")
-            for sql, rows in statements:
-                connection.executemany(sql, rows)
-            connection.execute("COMMIT")
-        return time.perf_counter() - began
+        return replay(self._require_writer(), commits)
+
+
+def replay(connection: sqlite3.Connection, commits: list[list[Statement]]) -> float:
+    """Execute them, each in a transaction; returns the seconds it took."""
+    began = time.perf_counter()
+    for statements in commits:
+        connection.execute("BEGIN IMMEDIATE")
+        for sql, rows in statements:
+            connection.executemany(sql, rows)
+        connection.execute("COMMIT")
+    return time.perf_counter() - began
 
 
 def measure(database: Path, recording: Path, *, runs: int) -> dict[str, float]:

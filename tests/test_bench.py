@@ -36,6 +36,16 @@ def test_the_floor_writes_the_rows_that_the_engine_wrote(tmp_path: Path) -> None
     assert _rows(tmp_path / "db") == _rows(tmp_path / "recorded.db")
 
 
+@pytest.mark.requirement("bench:floor")
+def test_the_frozen_floor_writes_the_recorded_rows_under_as_many_ids_as_are_asked_for(
+    tmp_path: Path,
+) -> None:
+    in_a_process("frozen_floor.measure(Path('{here}/db'), runs=40)", here=tmp_path, kept=tmp_path)
+
+    rows = _rows(tmp_path / "db")
+    assert len(rows) == 48 * (1 + 8 + 1)
+
+
 def _rows(database: Path) -> list[tuple[object, ...]]:
     import sqlite3  # noqa: PLC0415 - only this looks behind the store
 
