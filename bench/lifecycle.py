@@ -92,8 +92,19 @@ def settings_for(script: tuple[dict[str, object], ...], *, slots: int = 10_000) 
     )
 
 
-def engine_on(store: SqliteStore, settings: Settings) -> Engine:
-    """An engine as the daemon has it, without its servers."""
+def records_of(database: Path) -> Path:
+    """Where the track records of its runs are."""
+    return database.with_name(f"{database.name}-records")
+
+
+def engine_on(store: SqliteStore, settings: Settings, records: Path | None = None) -> Engine:
+    """An engine as the daemon has it, without its servers.
+
+    Args:
+        store: Not opened yet.
+        settings: Of the daemon.
+        records: The directory of the track records; None = one that goes with this process.
+    """
     clock = SystemClock()
     verifier = Verifier(DaemonThreads("verify"), clock, commands_allowed=False)
     return Engine(
@@ -108,7 +119,7 @@ def engine_on(store: SqliteStore, settings: Settings) -> Engine:
             settings=settings,
             progress_log=ProgressFiles(FILES / "progress"),
             transcripts=TranscriptFiles(FILES / "transcripts"),
-            performance=PerformanceFiles(FILES / "performance"),
+            performance=PerformanceFiles(records or FILES / "performance"),
             results=ResultFiles(FILES / "results"),
             owner="bench",
         )
@@ -151,9 +162,9 @@ async def run_through(engine: Engine, settings: Settings, runs: int) -> float:
     return took
 
 
-async def _measure(store: SqliteStore, runs: int) -> dict[str, float]:
+async def _measure(store: SqliteStore, runs: int, records: Path | None = None) -> dict[str, float]:
     settings = settings_for(({"result": "done"},))
-    engine = engine_on(store, settings)
+    engine = engine_on(store, settings, records)
     sys.setswitchinterval(SWITCH_S)
     await engine.start()
     try:
@@ -169,7 +180,7 @@ async def _measure(store: SqliteStore, runs: int) -> dict[str, float]:
 
 def measure(database: Path, *, runs: int) -> dict[str, float]:
     """Runs per second, into ``database`` (new, or with whatever it has)."""
-    return asyncio.run(_measure(SqliteStore(database), runs))
+    return asyncio.run(_measure(SqliteStore(database), runs, records_of(database)))
 
 
 def record(database: Path, recording: Path, *, runs: int) -> None:

@@ -55,7 +55,7 @@ class Spent:
 
 async def _until(engine: Engine, run_id: RunId, phase: Phase) -> Run:
     async with asyncio.timeout(WAIT_S):
-        while (run := await engine.queries.run(run_id)).phase is not phase:
+        while (run := await engine.queries.run(run_id)).phase is not phase:  # noqa: ASYNC110  nothing tells of a phase
             await asyncio.sleep(0.001)
     return run
 

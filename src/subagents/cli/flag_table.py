@@ -271,7 +271,7 @@ SPAWN: Final[dict[str, tuple[Any, ...]]] = {
     "cwd": ("cwd", None, "path", None, None, 4096),
     "keep": ("cleanup", None, None, None, None, None),
     "completion_message": ("expectsCompletionMessage", None, None, None, None, None),
-    "after": ("dependsOn", None, None, None, None, 1000),
+    "after": ("dependsOn", None, None, None, None, 10000),
     "include_result": ("includeDependencyResult", None, None, None, None, None),
     "accept_partial": ("acceptPartialDependencies", None, None, None, None, None),
     "dependency_timeout": ("dependencyTimeoutSeconds", "seconds", None, 0.001, 2592000, None),

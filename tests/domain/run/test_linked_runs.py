@@ -1,15 +1,14 @@
 """Lists of other runs: as plain lists would be, but found by id, counted and summed up."""
 
 import math
-import sys
 from collections.abc import Callable
-from types import FrameType
 from typing import Final
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.call_counts import counting_calls
 
 from subagents.domain.run import linked_runs
 from subagents.domain.run.linked_runs import (
@@ -203,34 +202,14 @@ def test_a_run_that_is_waited_for_twice_settles_in_both_places() -> None:
     assert settled.settled(run_id(1), OK, "two") is settled
 
 
-def calls(work: Callable[[], object]) -> int:
-    """How many functions of Python it calls."""
-    number = 0
-
-    def count(_frame: FrameType, event: str, _arg: object) -> None:
-        nonlocal number
-        number += event == "call"
-
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        work()
-    finally:
-        sys.setprofile(before)
-    return number
-
-
 @pytest.mark.requirement("children:linear")
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_costs_the_same_among_ten_thousand_as_among_ten(change: Change) -> None:
     few, many = some(10).settled(run_id(3), OK, None), some(10_000).settled(run_id(3), OK, None)
 
-    def of(found: Children) -> int:
-        return calls(lambda: change(replace_one(found), 3))
+    def calls(found: Children) -> int:
+        with counting_calls() as counted:
+            change(found, 3)
+        return counted.calls
 
-    assert of(many) == of(few)
-
-
-def replace_one(found: Children) -> Children:
-    """With another last one, so that nothing is as it was made."""
-    return found.told((found[-1].run_id,))
+    assert calls(many) == calls(few)
