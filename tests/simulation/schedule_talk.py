@@ -82,6 +82,12 @@ class Times:
             if each.run_ids and (schedule_id, each.due_ms) not in self._started:
                 self._fail("a time is decided with its runs", f"{schedule_id} {each.due_ms}")
 
+    def may_cancel(self, run: Run) -> bool:
+        """Whether its schedule ends it when due again, which may be when nothing can be stored."""
+        time = run.resolved.scheduled
+        schedule = None if time is None else self._known.get(ScheduleId(time.schedule))
+        return schedule is not None and schedule.overlap is Overlap.CANCEL
+
     def reload(self, runs: Iterable[Run], schedules: Iterable[Schedule]) -> None:
         """After a crash: the file must hold what was committed."""
         found: dict[tuple[str, int], set[RunId]] = {}
