@@ -2,14 +2,18 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.call_counts import counting_calls
 from tests.engine.world import ME, FakeCourier, T, World, in_world
 
 from subagents.domain.run.events import CancelRequested
+from subagents.domain.run.linked_runs import Child, Children
 from subagents.domain.run.outcome import OK
 from subagents.domain.run.run import (
+    Lineage,
     Phase,
     Run,
 )
@@ -17,6 +21,7 @@ from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import (
     RunId,
     announcement_id,
+    replace,
 )
 from subagents.engine.kernel import cascade
 from subagents.engine.kernel.ledger import GROUP_EVENTS
@@ -154,6 +159,41 @@ def test_runs_that_are_over_leave_memory(tmp_path: Path) -> None:
         assert world.engine.live_attempts == 0
 
     in_world(tmp_path, scenario, max_spawn_depth=2)
+
+
+@pytest.mark.requirement("children:linear")
+def test_a_family_is_looked_through_once_however_many_of_it_end_one_by_one(
+    tmp_path: Path,
+) -> None:
+    """All but the last are over: each was a look at all those before it."""
+
+    async def scenario(world: World, number: int) -> float:
+        ids = [await world.spawn("hang") for _ in range(number)]
+        runs = [replace(await world.run(each), phase=Phase.COMPLETED) for each in ids]
+        children = Children(Child(run_id=each, label="c") for each in ids)
+        lineage = Lineage(depth=2, requester_run=RunId("r-parent"))
+        below = [replace(run, lineage=lineage) for run in runs]
+        parent = replace(runs[0], id=RunId("r-parent"), children=children)
+        ledger = world.parts.ledger
+        ledger.live |= {run.id: run for run in (*below[:-1], parent)}
+        ledger.published |= {run.id: run for run in (*below[:-1], parent)}
+        with counting_calls() as counted:
+            for run in below[:-1]:
+                ledger.evict(run)
+        assert parent.id in ledger.live
+        ledger.live[ids[-1]] = ledger.published[ids[-1]] = below[-1]
+        ledger.evict(below[-1])
+        assert ledger.live == {}
+        return counted.calls / number
+
+    each = []
+    for number in (10, 40):
+        directory = tmp_path / str(number)
+        directory.mkdir()
+        each.append(in_world(directory, partial(scenario, number=number), max_concurrent=100))
+
+    few, many = each
+    assert many <= few * 1.2
 
 
 @pytest.mark.requirement("sweep:prune-in-use")
