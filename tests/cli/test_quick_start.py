@@ -13,7 +13,7 @@ from subagents.cli.command_table import ALIASES
 from subagents.cli.flag_table import DEFAULTS, FLAGS
 from subagents.cli.main import spawn_arguments
 from subagents.cli.parser import application
-from subagents.cli.runs import incoming, submission
+from subagents.cli.runs import receiving, submission
 from subagents.cli.runs.selectors import PHASES, PHASES_AT_WORK
 from subagents.cli.runs.spawn_values import TASK_BYTES_MAX
 from subagents.cli.show import run_list, run_status
@@ -31,7 +31,7 @@ IMPLEMENTATIONS = {
     submission: ("run", "spawn"),
     run_list: ("show_list",),
     run_status: ("show_status",),
-    incoming: ("wait", "inbox"),
+    receiving: ("wait", "inbox"),
     worker_words: ("report", "progress", "notify", "ask"),
 }
 

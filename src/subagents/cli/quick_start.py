@@ -205,17 +205,17 @@ def _status(given: Given) -> Callable[[], int]:
 
 
 def _wait(given: Given) -> Callable[[], int]:
-    from subagents.cli.runs import incoming  # noqa: PLC0415
+    from subagents.cli.runs import receiving  # noqa: PLC0415
 
     runs, is_any = given.pop("runs"), given.pop("any_")
-    return lambda: incoming.wait(runs, is_any=is_any, **given)
+    return lambda: receiving.wait(runs, is_any=is_any, **given)
 
 
 def _inbox(given: Given) -> Callable[[], int]:
-    from subagents.cli.runs import incoming  # noqa: PLC0415
+    from subagents.cli.runs import receiving  # noqa: PLC0415
 
     everything = given.pop("all_")
-    return lambda: incoming.inbox(everything=everything, **given)
+    return lambda: receiving.inbox(everything=everything, **given)
 
 
 def _of_worker(name: str) -> Callable[[Given], Callable[[], int]]:

@@ -65,7 +65,7 @@ class LiveOutput:
                     client.close()  # it may just be about to connect
                     thread.join(JOIN_S)
         with connect() as client, suppress(SubagentsError):
-            self._hear(client, wait_s=0)
+            self._take_page(client, wait_s=0)
 
     def new(self) -> "list[LogLine]":
         """The newest lines since the last call; one says how many before them were passed over."""
@@ -79,10 +79,10 @@ class LiveOutput:
         while not self._is_over.is_set():
             # A daemon that is away comes back, and the wait itself reports one that does not.
             with suppress(SubagentsError):
-                self._hear(client, wait_s=int(POLL_S))
+                self._take_page(client, wait_s=int(POLL_S))
             self._is_over.wait(PAUSE_S)
 
-    def _hear(self, client: Client, *, wait_s: int) -> None:
+    def _take_page(self, client: Client, *, wait_s: int) -> None:
         query: Query = {"afterSeq": self._next_seq, "tail": PAGE_LINES, "waitSeconds": wait_s}
         answer = client.get(self._path, query, timeout_s=wait_s)
         page: LogPage = read(client, answer, "log_answers:LogPage")

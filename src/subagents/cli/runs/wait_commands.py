@@ -5,7 +5,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from subagents.cli.flags import Json, SomeRuns
-from subagents.cli.runs import incoming
+from subagents.cli.runs import receiving
 
 
 def wait(
@@ -29,7 +29,7 @@ def wait(
 
         subagents wait --any --json
     """
-    return incoming.wait(runs, is_any=any_, timeout=timeout, json=json)
+    return receiving.wait(runs, is_any=any_, timeout=timeout, json=json)
 
 
 def inbox(
@@ -53,4 +53,4 @@ def inbox(
 
         subagents inbox --all --full
     """
-    return incoming.inbox(everything=all_, full=full, limit=limit, json=json)
+    return receiving.inbox(everything=all_, full=full, limit=limit, json=json)
