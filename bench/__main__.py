@@ -368,8 +368,8 @@ def agent_rows(samples: Samples) -> list[Row]:
     if "mcp_cpu" in samples:
         rows += [
             Row("g  daemon CPU, spawn and wait, HTTP", of("mcp_cpu", "http"), "ms"),
-            Row("g  … MCP ÷ HTTP, 2025-11-25", of("mcp_cpu", "mcp_legacy_ratio"), "", 1.25),
-            Row("g  … MCP ÷ HTTP, 2026-07-28", of("mcp_cpu", "mcp_modern_ratio"), "", 1.25),
+            Row("g  … MCP ÷ HTTP, 2025-11-25", of("mcp_cpu", "mcp_legacy_ratio"), "", 1.5),
+            Row("g  … MCP ÷ HTTP, 2026-07-28", of("mcp_cpu", "mcp_modern_ratio"), "", 1.5),
             Row("g  daemon CPU, ping", of("mcp_cpu", "ping"), "ms"),
             Row("g  … ping ÷ /healthz", of("mcp_cpu", "ping_ratio"), "", 2),
         ]

@@ -114,6 +114,7 @@ SAME: Final[Mapping[str, Post]] = {
     "empty": old(b""),
     "new ping": new("ping"),
     "new handshake": new("initialize"),
+    "new stream of changes": new("subscriptions/listen", {"_meta": META, "notifications": {}}),
     "old request with the meta of a new one": old(request("tools/call", NEW_CALL)),
     "old client that names a new version in the body only": Post(request("ping", NEW_CALL), {}),
     "new call": new("tools/call", NEW_CALL),
