@@ -121,6 +121,8 @@ def test_every_key_can_be_set_by_its_variable(key: str, tmp_path: Path) -> None:
         value = {"room": "!r:example", "users": "['@me:example']"}.get(
             key[8:], "https://chat.example"
         )
+    if key == "a2a.push_urls":
+        value = "['https://hooks.example/a2a']"
     if key.endswith(".webhook"):
         value = "https://bot.example/hook"
     if key.endswith(".webhook_secret_env"):
