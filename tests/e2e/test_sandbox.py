@@ -1,5 +1,6 @@
 """Runs in a sandbox of bubblewrap, by a real daemon that is killed, and with real children."""
 
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -73,18 +74,25 @@ def test_a_killed_daemons_successor_goes_on_with_its_output_and_its_question(
 @pytest.mark.requirement("sandbox:cancel")
 def test_a_cancel_ends_everything_inside_also_what_left_its_session(tmp_path: Path) -> None:
     with live_home(tmp_path) as home:
-        task = "trap '' TERM; (setsid sleep 1000 &) ; sleep 1000 & touch up; wait; sleep 1000"
+        task = "trap '' TERM; (setsid sleep 1000 &) ; sleep 1000 & wait; sleep 1000"
         run_id = boxed(home, task)
-        until((home.work / "up").exists, what="the worker is up")
-        inside = [
-            pid for pid in home.marked() if Path(f"/proc/{pid}/exe").readlink().name == "sleep"
-        ]
-        assert len(inside) == 2
+        until(lambda: len(asleep(home)) == 2, what="both sleep inside")
+        inside = asleep(home)
         home.post(f"/v1/runs/{run_id}/cancel", {})
 
         assert home.finish(run_id)[0]["outcome"]["status"] == "cancelled"
         until(lambda: not home.of_run(run_id), what="nothing of the run is alive")
         assert [pid for pid in inside if Path(f"/proc/{pid}").exists()] == []
+
+
+def asleep(home: LiveHome) -> list[int]:
+    """The processes of the home's runs that are ``sleep`` by now."""
+    found = []
+    for pid in home.marked():
+        with contextlib.suppress(FileNotFoundError):
+            if Path(f"/proc/{pid}/exe").readlink().name == "sleep":
+                found.append(pid)
+    return found
 
 
 @pytest.mark.requirement("sandbox:inherited")
