@@ -18,7 +18,7 @@ def plan(path: Path, where: RunFilter) -> str:
     with closing(sqlite3.connect(path / "db")) as connection:
         migrate(connection, path / "db")
         connection.create_function("mentions", 3, mentions, deterministic=True)
-        statement, parameters = narrowed(statements()["select_runs"], where)
+        statement, parameters = narrowed(statements()["select_runs"], where, lambda: ())
         found = connection.execute(
             f"EXPLAIN QUERY PLAN {statement}", {**parameters, "limit": 50, "offset": 0}
         )
