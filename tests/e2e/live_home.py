@@ -356,7 +356,7 @@ class LiveHome:
         return [event for event in self.journal(run_id) if isinstance(event, kind)]
 
     @contextlib.contextmanager
-    def store(self) -> Iterator[SqliteStore]:
+    def reading(self) -> Iterator[SqliteStore]:
         """What the daemon committed, and nothing is written."""
         store = SqliteStore(self.paths.database)
         store.open_readonly()
@@ -364,12 +364,12 @@ class LiveHome:
             yield store
 
     def stored(self) -> dict[str, Run]:
-        with self.store() as store:
+        with self.reading() as store:
             return {run.id: run for run in store.runs(RunFilter(archived=True, limit=1_000_000))}
 
-    def work(self) -> Sequence[OutboxEntry]:
+    def effects_left(self) -> Sequence[OutboxEntry]:
         """Effects that are not known to be done."""
-        with self.store() as store:
+        with self.reading() as store:
             return store.load_outbox()
 
     def marks_written(self) -> list[str]:

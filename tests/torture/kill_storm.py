@@ -309,7 +309,7 @@ def calm(bed: Bed, storm: Storm) -> None:
 
     try:
         until(lambda: not open_runs(), what="the end of every run", within_s=SETTLE_S)
-        until(lambda: not home.work(), what="all effects", within_s=SETTLE_S)
+        until(lambda: not home.effects_left(), what="all effects", within_s=SETTLE_S)
         until(lambda: not of_attempts(home), what="the end of every worker", within_s=SETTLE_S)
     except AssertionError as error:
         left = open_runs()
