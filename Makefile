@@ -106,6 +106,7 @@ docs: dev ## write the generated parts of docs/
 	$(PY) -m scripts.lifecycle_diagram docs/lifecycle.md
 	$(PY) -m scripts.alert_table docs/alerts.md
 	$(PY) -m scripts.spawn_parameters
+	$(PY) -m scripts.flag_table
 	$(PY) -m scripts.runtime_table_page
 	$(PY) -m scripts.requirements_page docs/requirements.md
 	$(PY) -m scripts.handshake_answers
@@ -124,6 +125,7 @@ docs-check: dev
 	$(PY) -m scripts.lifecycle_diagram --check docs/lifecycle.md
 	$(PY) -m scripts.alert_table --check docs/alerts.md
 	$(PY) -m scripts.spawn_parameters --check
+	$(PY) -m scripts.flag_table --check
 	$(PY) -m scripts.runtime_table_page --check
 	$(PY) -m scripts.requirements_page --check docs/requirements.md
 	$(PY) -m scripts.handshake_answers --check

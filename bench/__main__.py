@@ -15,11 +15,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from bench import log_search, machine
+from bench import log_search, machine, standing
 from bench.table import Row, render
 
-PARTS: Final = "abcdefgh"
-TIMEOUT_S: Final = 900.0
+PARTS: Final = "abcdefghijkl"
+ON_DEMAND: Final = "x"
+"""Parts that take long: only when they are asked for by name."""
+TIMEOUT_S: Final = 1_800.0
 
 Sample = dict[str, float]
 Samples = dict[str, list[Sample]]
@@ -31,6 +33,8 @@ class Sizes(NamedTuple):
     runs: int
     peer_runs: int
     finished: int
+    very_many: int
+    few: int
     burst: int
     probes: int
     open_runs: int
@@ -38,11 +42,66 @@ class Sizes(NamedTuple):
     seconds: float
     rounds: int
     lines: int
+    commands: int
+    idle: int
+    wide: int
+    fan_in: int
 
 
-FULL: Final = Sizes(2_000, 200, 100_000, 1_000, 100, 10_000, 200, 10.0, 5, 1_000_000)
-QUICK: Final = Sizes(500, 40, 5_000, 200, 20, 1_000, 20, 2.0, 1, 100_000)
-TINY: Final = Sizes(20, 3, 1_100, 5, 2, 10, 2, 0.2, 1, 2_000)
+FULL: Final = Sizes(
+    runs=2_000,
+    peer_runs=200,
+    finished=100_000,
+    very_many=1_000_000,
+    few=1_000,
+    burst=1_000,
+    probes=100,
+    open_runs=10_000,
+    workers=200,
+    seconds=10.0,
+    rounds=5,
+    lines=1_000_000,
+    commands=9,
+    idle=300,
+    wide=10_000,
+    fan_in=5_000,
+)
+QUICK: Final = Sizes(
+    runs=500,
+    peer_runs=40,
+    finished=5_000,
+    very_many=20_000,
+    few=500,
+    burst=200,
+    probes=20,
+    open_runs=1_000,
+    workers=20,
+    seconds=2.0,
+    rounds=1,
+    lines=100_000,
+    commands=5,
+    idle=300,
+    wide=1_000,
+    fan_in=500,
+)
+TINY: Final = Sizes(
+    runs=20,
+    peer_runs=3,
+    finished=1_100,
+    very_many=1_200,
+    few=60,
+    burst=5,
+    probes=2,
+    open_runs=10,
+    workers=2,
+    seconds=0.2,
+    rounds=1,
+    lines=2_000,
+    commands=1,
+    idle=3,
+    wide=20,
+    fan_in=20,
+)
 """For the test that the harness works at all; its numbers mean nothing."""
 
 
@@ -59,13 +118,29 @@ def measurements(sizes: Sizes) -> tuple[Measurement, ...]:
     """All there are, in the order of a round."""
     runs = f"runs={sizes.runs}"
     return (
-        Measurement("engine", "af", f"lifecycle.measure(Path('{{here}}/db'), {runs})"),
+        Measurement("engine", "afx", f"lifecycle.measure(Path('{{here}}/db'), {runs})"),
         Measurement(
             "floor", "a", f"floor.measure(Path('{{here}}/db'), Path('{{kept}}/recording'), {runs})"
         ),
         Measurement("frozen", "a", f"frozen_floor.measure(Path('{{here}}/db'), {runs})"),
         Measurement("dbos", "a", f"peer_dbos.measure(Path('{{here}}/db'), runs={sizes.peer_runs})"),
         Measurement("full", "f", f"lifecycle.measure(Path('{{kept}}/full.db'), {runs})"),
+        Measurement("vast", "x", f"lifecycle.measure(Path('{{kept}}/vast.db'), {runs})"),
+        *(
+            Measurement(f"{what}_{size}", "k", f"standing.{what}(Path('{{kept}}/{size}'))")
+            for what, sizes_of in (("start", ("none", "many")), ("lists", ("few", "many")))
+            for size in sizes_of
+        ),
+        *(
+            Measurement(
+                name, "l", f"wide.measure(Path('{{here}}/db'), shape={shape!r}, number={n})"
+            )
+            for name, shape, n in (
+                ("narrow", "children", min(100, sizes.wide)),
+                ("wide", "children", sizes.wide),
+                ("fan_in", "fan_in", sizes.fan_in),
+            )
+        ),
         Measurement(
             "spawn1", "b", f"spawning.measure(Path('{{here}}'), runs={sizes.burst}, spawners=1)"
         ),
@@ -89,7 +164,16 @@ def measurements(sizes: Sizes) -> tuple[Measurement, ...]:
             )
             for era in ("LEGACY", "MODERN")
         ),
+        Measurement(
+            "commands", "j", f"commands.measure(Path('{{here}}/h'), rounds={sizes.commands})"
+        ),
+        Measurement("mcp_cpu", "g", f"agents.measure_cpu(Path('{{here}}'), runs={sizes.probes})"),
         Measurement("logs", "h", f"log_search.measure(Path('{{here}}/logs'), lines={sizes.lines})"),
+        Measurement(
+            "command_runs",
+            "i",
+            f"command_runs.measure(Path('{{here}}'), runs={sizes.probes}, beside={sizes.idle})",
+        ),
     )
 
 
@@ -101,6 +185,10 @@ def preparations(sizes: Sizes) -> dict[str, str]:
             f"runs={sizes.runs})"
         ),
         "full": f"full.fill(Path('{{kept}}/full.db'), runs={sizes.finished})",
+        "vast": f"full.fill(Path('{{kept}}/vast.db'), runs={sizes.very_many})",
+        "start_none": "standing.fill(Path('{kept}/none'), runs=0)",
+        "start_many": f"standing.fill(Path('{{kept}}/many'), runs={sizes.finished})",
+        "lists_few": f"standing.fill(Path('{{kept}}/few'), runs={sizes.few})",
         "restart": f"restart.fill(Path('{{kept}}/open'), runs={sizes.open_runs})",
     }
 
@@ -161,8 +249,8 @@ def table(samples: Samples, sizes: Sizes) -> list[Row]:
     def of(name: str, field: str) -> list[float]:
         return [sample[field] for sample in samples.get(name, ())]
 
-    def over(name: str, other: str) -> list[float]:
-        pairs = zip(of(name, "runs_per_s"), of(other, "runs_per_s"), strict=True)
+    def over(name: str, other: str, field: str = "runs_per_s") -> list[float]:
+        pairs = zip(of(name, field), of(other, field), strict=True)
         return [mine / theirs for mine, theirs in pairs]
 
     if "floor" in samples:
@@ -200,20 +288,90 @@ def table(samples: Samples, sizes: Sizes) -> list[Row]:
             Row("e  … of it the daemon's", of("live", "daemon_kb_per_worker"), "kB"),
             Row("e  … of it the shim's", of("live", "shim_kb_per_worker"), "kB"),
         ]
-    for name, era in (("mcp_LEGACY", "2025-11-25"), ("mcp_MODERN", "2026-07-28")):
-        if name in samples:
-            rows += [
-                Row(f"g  the worker alone, {era}", of(name, "own"), "ms"),
-                Row(f"g  spawn → wait adds, p50, {era}", of(name, "added_p50"), "ms", 30),
-                Row(f"g  spawn → wait adds, p99, {era}", of(name, "added_p99"), "ms"),
-            ]
+    rows += agent_rows(samples)
+    rows += command_rows(samples.get("commands", []))
     rows += log_rows(samples.get("logs", []), sizes.lines)
+    rows += command_run_rows(samples.get("command_runs", []), sizes.idle)
     if "full" in samples:
         rows += [
             Row(
                 f"f  (a) with {sizes.finished:,} finished runs", of("full", "runs_per_s"), "runs/s"
             ),
-            Row("f  ÷ (a)", over("full", "engine"), "", 0.8, "higher"),
+            Row("f  ÷ (a)", over("full", "engine"), "", 0.95, "higher"),
+        ]
+    if "vast" in samples:
+        many = f"x  (a) with {sizes.very_many:,} finished runs ÷ (a)"
+        rows.append(Row(many, over("vast", "engine"), "", 0.95, "higher"))
+    if "wide" in samples:
+        rows += [
+            Row("l  a child among 100, CPU", of("narrow", "all_us"), "µs"),
+            Row(
+                f"l  … among {sizes.wide:,} ÷ among 100", over("wide", "narrow", "all_us"), "", 1.3
+            ),
+            Row(f"l  fan-in of {sizes.fan_in:,}, CPU each", of("fan_in", "all_us"), "µs"),
+        ]
+    return [*rows, *standing_rows(samples, sizes)]
+
+
+def standing_rows(samples: Samples, sizes: Sizes) -> list[Row]:
+    """What part k says."""
+    if "start_many" not in samples:
+        return []
+
+    def over(name: str, many: str, few: str) -> list[float]:
+        pairs = zip(samples[many], samples[few], strict=True)
+        return [mine[name] / theirs[name] for mine, theirs in pairs]
+
+    many = f"with {sizes.finished:,} finished runs"
+    return [
+        Row("k  start, CPU until quiet", [each["quiet_s"] for each in samples["start_none"]], "s"),
+        Row(f"k  … {many} ÷ none", over("quiet_s", "start_many", "start_none"), "", 1.5),
+        *(
+            row
+            for name in standing.ASKED
+            for row in (
+                Row(f"k  {name}, CPU", [each[name] for each in samples["lists_few"]], "ms"),
+                Row(f"k  … {many} ÷ {sizes.few:,}", over(name, "lists_many", "lists_few"), "", 2),
+            )
+        ),
+    ]
+
+
+def command_rows(found: list[Sample]) -> list[Row]:
+    """What part j says."""
+    names = {"list": "list", "run": "run true", "status": "status", "report": "a worker's report"}
+    if not found:
+        return []
+    return [
+        *(
+            Row(f"j  {what} ÷ python -c pass", [sample[name] for sample in found], "", 6)
+            for name, what in names.items()
+        ),
+        Row("j  python -c pass, CPU", [sample["pass_ms"] for sample in found], "ms"),
+    ]
+
+
+def agent_rows(samples: Samples) -> list[Row]:
+    """What part g says."""
+
+    def of(name: str, field: str) -> list[float]:
+        return [sample[field] for sample in samples.get(name, ())]
+
+    rows: list[Row] = []
+    for name, era in (("mcp_LEGACY", "2025-11-25"), ("mcp_MODERN", "2026-07-28")):
+        if name in samples:
+            rows += [
+                Row(f"g  the worker alone, {era}", of(name, "own"), "ms"),
+                Row(f"g  spawn → wait adds, p50, {era}", of(name, "added_p50"), "ms", 15),
+                Row(f"g  spawn → wait adds, p99, {era}", of(name, "added_p99"), "ms"),
+            ]
+    if "mcp_cpu" in samples:
+        rows += [
+            Row("g  daemon CPU, spawn and wait, HTTP", of("mcp_cpu", "http"), "ms"),
+            Row("g  … MCP ÷ HTTP, 2025-11-25", of("mcp_cpu", "mcp_legacy_ratio"), "", 1.5),
+            Row("g  … MCP ÷ HTTP, 2026-07-28", of("mcp_cpu", "mcp_modern_ratio"), "", 1.5),
+            Row("g  daemon CPU, ping", of("mcp_cpu", "ping"), "ms"),
+            Row("g  … ping ÷ /healthz", of("mcp_cpu", "ping_ratio"), "", 2),
         ]
     return rows
 
@@ -239,6 +397,22 @@ def log_rows(found: list[Sample], lines: int) -> list[Row]:
         *rows,
         Row("h  event loop late meanwhile, p99", of("late_p99"), "ms", 50),
         Row("h  redacting text without secrets", of("redact_mb_per_s"), "MB/s", 150, "higher"),
+    ]
+
+
+def command_run_rows(found: list[Sample], idle: int) -> list[Row]:
+    """What part i says."""
+    if not found:
+        return []
+
+    def of(field: str) -> list[float]:
+        return [sample[field] for sample in found]
+
+    return [
+        Row("i  CPU of a scripted run", of("scripted"), "ms"),
+        Row("i  CPU of a run of `true`", of("real"), "ms"),
+        Row("i  ÷ scripted", of("ratio"), "", 2),
+        Row(f"i  … beside {idle} idle processes", of("ratio_beside"), "", 2),
     ]
 
 
@@ -270,8 +444,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     asked = parse(argv)
     sizes = TINY if asked.tiny else QUICK if asked.quick else FULL
     parts = "".join(part.strip() for part in asked.only.split(","))
-    if not parts or set(parts) - set(PARTS):
-        _say(f"--only takes some of {','.join(PARTS)}, not {asked.only}")
+    if not parts or set(parts) - set(PARTS + ON_DEMAND):
+        _say(f"--only takes some of {','.join(PARTS + ON_DEMAND)}, not {asked.only}")
         return 2
     rounds = asked.rounds or sizes.rounds
     with tempfile.TemporaryDirectory(prefix="bench-", dir=asked.dir) as scratch:

@@ -4,18 +4,25 @@ The caller is a client on the stdio of ``subagents mcp``: one ``sessions_spawn``
 ``sessions_wait``, until the result is in its hands. The worker is a program of about 50 ms. The
 floor is the same program started directly and waited for, in turn with the runs, so that a busy
 moment hits both. Once in the legacy era of the protocol and once in the modern one.
+
+And what it costs the daemon's processor against plain HTTP: the same spawn, wait and
+acknowledgement of a scripted worker over both, in turn, and a ``ping`` beside ``/healthz``.
 """
 
 import json
 import os
+import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Self
 
-from bench.daemon import make_home, serving
+from bench.daemon import Daemon, make_home, serving
 from bench.table import percentiles
+from subagents.client.client import Client
+from subagents.client.transport import Connection, request
 
 WORKER: Final = ("sh", "-c", "sleep 0.05; exec date +%s.%N")
 """The command of the agent ``clock``."""
@@ -23,6 +30,8 @@ WARM_UP: Final = 5
 MODERN: Final = "2026-07-28"
 LEGACY: Final = "2025-11-25"
 META: Final = "io.modelcontextprotocol"
+GROUP: Final = 10
+"""Calls of one kind between two looks at the clock of the processor."""
 
 
 class StdioClient:
@@ -127,3 +136,83 @@ def _alone() -> float:
     began = time.perf_counter()
     subprocess.run(WORKER, check=True, capture_output=True)
     return time.perf_counter() - began
+
+
+def measure_cpu(home: Path, *, runs: int) -> dict[str, float]:
+    """The daemon's milliseconds of CPU for each call, and their ratios, taken group by group.
+
+    ``http``, ``mcp_legacy`` and ``mcp_modern`` are a spawn, its wait and the acknowledgement;
+    ``ping`` and ``healthz`` are one call each.
+    """
+    make_home(home)
+    with (
+        serving(home) as daemon,
+        daemon.client() as http,
+        StdioClient(home, version=LEGACY) as legacy,
+        StdioClient(home, version=MODERN) as modern,
+    ):
+        works: dict[str, Callable[[], None]] = {
+            "healthz": _asking(daemon, "GET", "/healthz", None),
+            "ping": _asking(daemon, "POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "ping"}),
+            "http": lambda: _spawn_and_wait(daemon, http),
+            "mcp_legacy": lambda: _delegate(legacy),
+            "mcp_modern": lambda: _delegate(modern),
+        }
+        taken: dict[str, list[float]] = {name: [] for name in works}
+        for number in range(max(runs // GROUP, 1) + 1):
+            for name, work in works.items():
+                before = _cpu_ms(daemon.pid)
+                for _ in range(GROUP):
+                    work()
+                if number:  # the first one imports and fills caches
+                    taken[name].append((_cpu_ms(daemon.pid) - before) / GROUP)
+    found = {name: statistics.median(each) for name, each in taken.items()}
+    for name, over in (("ping", "healthz"), ("mcp_legacy", "http"), ("mcp_modern", "http")):
+        pairs = zip(taken[name], taken[over], strict=True)
+        found[f"{name}_ratio"] = statistics.median(mine / other for mine, other in pairs)
+    return found
+
+
+def _delegate(client: StdioClient) -> None:
+    receipt = client.tool("sessions_spawn", {"task": "work", "agentId": "quick"})
+    wait = {"runIds": [receipt["runId"]], "until": "all", "timeoutSeconds": 30}
+    if not client.tool("sessions_wait", wait)["completed"]:
+        raise RuntimeError("not completed")
+
+
+def _spawn_and_wait(daemon: Daemon, client: Client) -> None:
+    wait = {"runIds": [daemon.spawn(client, "quick")], "until": "all", "timeoutSeconds": 30}
+    found = client.post("/v1/wait", wait)
+    client.post("/v1/inbox/ack", {"messageIds": found["messages"]})
+
+
+def _asking(
+    daemon: Daemon, method: str, target: str, document: dict[str, object] | None
+) -> Callable[[], None]:
+    """Ask that again and again, on one connection while it is fresh."""
+    connection: Connection | None = None
+    headers = {"accept": "application/json, text/event-stream"}
+    body = None if document is None else json.dumps(document).encode()
+
+    def ask() -> None:
+        nonlocal connection
+        if connection is None or not connection.is_reusable:
+            connection = Connection(daemon.socket)
+        answer, content = connection.exchange(
+            request(method, target, headers, body), timeout_s=30.0
+        )
+        if answer.status != 200:
+            raise RuntimeError(f"{target}: HTTP {answer.status}: {content!r}")
+
+    return ask
+
+
+def _cpu_ms(pid: int) -> float:
+    """Of all its threads."""
+    found = 0
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            found += int((thread / "schedstat").read_text().split()[0])
+        except FileNotFoundError:
+            continue
+    return found / 1e6

@@ -37,6 +37,10 @@ script = [{{ hang = true }}]
 runtime = "command"
 command = ["sh", "-c", "sleep 0.05; exec date +%s.%N"]
 
+[agents.true]
+runtime = "command"
+command = ["true"]
+
 [agents.sleep]
 runtime = "command"
 command = ["sleep", "3600"]

@@ -1,21 +1,28 @@
 """(f): a database that already holds many finished runs, made of copies of really finished ones."""
 
+import asyncio
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from bench import lifecycle
+from subagents.config.settings import Settings
+from subagents.domain.run.values import RunId, replace
 from subagents.engine.kernel.system_clock import RandomIds
+from subagents.ports import RunFilter
+from subagents.store.sqlite.sqlite_store import SqliteStore
+from subagents.store.track_record_files import PerformanceFiles
 
 TEMPLATE_RUNS: Final = 1_000
 HOUR_MS: Final = 3_600_000
+OLDEST_MS: Final = 20 * 24 * HOUR_MS
+"""Less than what is kept: nothing is pruned while it is measured."""
 
 _COPY: Final = {
     "run": """INSERT INTO run
               SELECT NULL, {id}, seq, phase, label, agent_id, requester, requester_run,
               {replaced_session_key}, is_over, keeps_session, created_at_ms - ?3,
-              ended_at_ms - ?3, archived_at_ms, {blob_origin}, {blob_state}, NULL, NULL,
+              ended_at_ms - ?3, archived_at_ms - ?3, {blob_origin}, {blob_state}, NULL, NULL,
               directory, tags, outcome, plan FROM run
               WHERE run_id = ?1""",
     "journal": """INSERT INTO journal
@@ -29,13 +36,21 @@ _COPY: Final = {
 }
 
 
-def fill(database: Path, *, runs: int) -> int:
+def fill(database: Path, *, runs: int, records: Path | None = None) -> int:
     """Make ``database`` hold ``runs`` finished runs; returns its size in bytes.
 
-    A template of really finished runs is copied under new ids, every text with the id in it, an
-    hour earlier each time: the same rows, sizes and index entries as if all had been run.
+    A template of really finished runs is copied under new ids, every text with the id in it, some
+    time earlier each time: the same rows, sizes and index entries as if all had been run. Every
+    second one is archived.
+
+    Args:
+        database: Not there yet.
+        runs: In all.
+        records: The directory of their track records; None = where ``lifecycle`` has it.
     """
-    lifecycle.measure(database, runs=TEMPLATE_RUNS)
+    records = records or lifecycle.records_of(database)
+    settings = lifecycle.settings_for(({"result": "done"},))
+    asyncio.run(_make_template(database, settings, min(TEMPLATE_RUNS, runs), records))
     connection = sqlite3.connect(database, isolation_level=None)
     try:
         connection.execute("PRAGMA synchronous = OFF")
@@ -49,16 +64,49 @@ def fill(database: Path, *, runs: int) -> int:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         (found,) = connection.execute("SELECT count(*) FROM run").fetchone()
         assert found == runs, found
+        (newest,) = connection.execute("SELECT max(number) FROM journal").fetchone()
     finally:
         connection.close()
+    _copy_records(PerformanceFiles(records), copies, newest)
     return database.stat().st_size
 
 
-def _copies(templates: list[str], wanted: int) -> Iterator[tuple[str, str, int]]:
-    ids = RandomIds()
-    for number in range(wanted):
-        age_ms = (1 + number // len(templates)) * HOUR_MS
-        yield templates[number % len(templates)], ids.run_id(), age_ms
+async def _make_template(database: Path, settings: Settings, runs: int, records: Path) -> None:
+    engine = lifecycle.engine_on(SqliteStore(database), settings, records)
+    await engine.start()
+    try:
+        await lifecycle.run_through(engine, settings, runs)
+        for run in (await engine.queries.runs(RunFilter(limit=runs)))[::2]:
+            await engine.archive(run.id)
+    finally:
+        await engine.stop()
+
+
+def _copies(templates: list[str], wanted: int) -> list[tuple[str, str, int]]:
+    """Of each copy the template, its own id, and how much older it is, in milliseconds."""
+    ids, rounds = RandomIds(), 1 + wanted // len(templates)
+    step_ms = min(HOUR_MS, OLDEST_MS // rounds)
+    return [
+        (templates[number % len(templates)], ids.run_id(), (1 + number // len(templates)) * step_ms)
+        for number in range(wanted)
+    ]
+
+
+def _copy_records(log: PerformanceFiles, copies: list[tuple[str, str, int]], newest: int) -> None:
+    """Their track records are kept as well, up to the newest event, as in any database."""
+    known = {record.run_id: record for day in log.sizes() for record in log.read(day, offset=0)[0]}
+    log.append(
+        [
+            replace(
+                known[RunId(template)],
+                run_id=RunId(run_id),
+                started_at=known[RunId(template)].started_at - age_ms,
+                ended_at=known[RunId(template)].ended_at - age_ms,
+            )
+            for template, run_id, age_ms in copies
+        ]
+    )
+    log.keep_mark(newest)
 
 
 def _expanded(statement: str) -> str:

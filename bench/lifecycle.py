@@ -8,11 +8,11 @@ run is over on disk.
 
 import asyncio
 import atexit
-import gc
 import os
 import pickle
 import shutil
 import sqlite3
+import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
@@ -35,6 +35,7 @@ from subagents.store.result_files import ResultFiles
 from subagents.store.sqlite.sqlite_store import SqliteStore
 from subagents.store.track_record_files import PerformanceFiles
 from subagents.store.transcripts.transcript_files import TranscriptFiles
+from subagents.wiring import SWITCH_S, calm_collector
 
 REQUESTER: Final = SessionKey("agent:main:main")
 READER: Final = "bench"
@@ -91,8 +92,19 @@ def settings_for(script: tuple[dict[str, object], ...], *, slots: int = 10_000) 
     )
 
 
-def engine_on(store: SqliteStore, settings: Settings) -> Engine:
-    """An engine as the daemon has it, without its servers."""
+def records_of(database: Path) -> Path:
+    """Where the track records of its runs are."""
+    return database.with_name(f"{database.name}-records")
+
+
+def engine_on(store: SqliteStore, settings: Settings, records: Path | None = None) -> Engine:
+    """An engine as the daemon has it, without its servers.
+
+    Args:
+        store: Not opened yet.
+        settings: Of the daemon.
+        records: The directory of the track records; None = one that goes with this process.
+    """
     clock = SystemClock()
     verifier = Verifier(DaemonThreads("verify"), clock, commands_allowed=False)
     return Engine(
@@ -107,7 +119,7 @@ def engine_on(store: SqliteStore, settings: Settings) -> Engine:
             settings=settings,
             progress_log=ProgressFiles(FILES / "progress"),
             transcripts=TranscriptFiles(FILES / "transcripts"),
-            performance=PerformanceFiles(FILES / "performance"),
+            performance=PerformanceFiles(records or FILES / "performance"),
             results=ResultFiles(FILES / "results"),
             owner="bench",
         )
@@ -150,13 +162,14 @@ async def run_through(engine: Engine, settings: Settings, runs: int) -> float:
     return took
 
 
-async def _measure(store: SqliteStore, runs: int) -> dict[str, float]:
+async def _measure(store: SqliteStore, runs: int, records: Path | None = None) -> dict[str, float]:
     settings = settings_for(({"result": "done"},))
-    engine = engine_on(store, settings)
+    engine = engine_on(store, settings, records)
+    sys.setswitchinterval(SWITCH_S)
     await engine.start()
     try:
         await run_through(engine, settings, min(runs, 50))  # imports, threads, statements
-        gc.collect()
+        calm_collector()
         took = await run_through(engine, settings, runs)
         newest = (await engine.queries.runs(RunFilter(limit=1, archived=True)))[0]
         assert newest.seq == EVENTS, newest
@@ -167,7 +180,7 @@ async def _measure(store: SqliteStore, runs: int) -> dict[str, float]:
 
 def measure(database: Path, *, runs: int) -> dict[str, float]:
     """Runs per second, into ``database`` (new, or with whatever it has)."""
-    return asyncio.run(_measure(SqliteStore(database), runs))
+    return asyncio.run(_measure(SqliteStore(database), runs, records_of(database)))
 
 
 def record(database: Path, recording: Path, *, runs: int) -> None:

@@ -232,7 +232,6 @@ def three_days(user: User) -> None:
     later = {"SUBAGENTS_HOME": str(user.root / "later")}
     work = user.directory("later-job")
     user.types("subagents spawn 'echo the answer is 42' --label deep-thought", cwd=work, env=later)
-    user.types("subagents wait deep-thought --no-result", cwd=work, env=later, code=None)
     user.types("subagents spawn 'echo unread; exit 3' --label broke", cwd=work, env=later)
     until(
         lambda: not user.reads("subagents list --phase running,spawning,queued", env=later)["runs"]

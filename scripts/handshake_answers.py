@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
+from subagents.api.mcp import mcp_message
 from subagents.api.mcp.mcp_instructions import ANYWHERE
 from subagents.cli.bridge import handshake
 from subagents.cli.bridge.bridge_rpc import messages
@@ -26,8 +26,8 @@ from subagents.client.transport import Connection, request
 from subagents.config.paths import Paths
 
 FILE: Final = Path(handshake.__file__).with_name(handshake.RECORDED)
-LEGACY: Final = list(HANDSHAKE_PROTOCOL_VERSIONS)
-MODERN: Final = list(MODERN_PROTOCOL_VERSIONS)
+LEGACY: Final = list(mcp_message.LEGACY)
+MODERN: Final = list(mcp_message.MODERN)
 _TIMEOUT_S: Final = 60.0
 _SAYS_NO_CHANGES: Final = b'"tools":{"listChanged":false}'
 _SAYS_CHANGES: Final = b'"tools":{"listChanged":true}'

@@ -27,6 +27,7 @@ from subagents.domain.run.events import (
     SteerRequested,
     VerificationFinished,
 )
+from subagents.domain.run.linked_runs import Child, Dependency
 from subagents.domain.run.outcome import (
     Check,
     CheckType,
@@ -45,9 +46,7 @@ from subagents.domain.run.run import (
     Attempt,
     AttemptSession,
     AttemptTimes,
-    Child,
     DeliveryTry,
-    Dependency,
     Exit,
     Message,
     Phase,

@@ -26,6 +26,23 @@ def test_every_run_of_the_benchmark_is_really_over_and_its_rows_can_be_replayed(
     assert "÷ (a)" in capsys.readouterr().out
 
 
+@pytest.mark.requirement("bench:standing")
+@pytest.mark.skipif(sys.platform != "linux", reason="CPU time is read from /proc")
+def test_a_daemon_beside_finished_runs_is_measured_with_their_track_records_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = tmp_path / "samples.json"
+
+    status = main(["--tiny", "--only", "k,x", "--json", str(kept), "--dir", str(tmp_path)])
+
+    samples = json.loads(kept.read_text())["samples"]
+    assert status in {0, 1}
+    measured = {"engine", "vast", "start_none", "start_many", "lists_few", "lists_many"}
+    assert set(samples) == measured
+    assert all(value > 0 for found in samples.values() for value in found[0].values())
+    assert "k  … with 1,100 finished runs ÷ none" in capsys.readouterr().out
+
+
 @pytest.mark.requirement("bench:floor")
 def test_the_floor_writes_the_rows_that_the_engine_wrote(tmp_path: Path) -> None:
     calls = {each.name: each.call for each in measurements(TINY)}
@@ -62,7 +79,19 @@ def _rows(database: Path) -> list[tuple[object, ...]]:
 
 @pytest.mark.requirement("bench:daemon")
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
-@pytest.mark.parametrize("name", ["spawn8", "handoff", "live", "mcp_LEGACY", "mcp_MODERN"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "spawn8",
+        "handoff",
+        "live",
+        "commands",
+        "command_runs",
+        "mcp_LEGACY",
+        "mcp_MODERN",
+        "mcp_cpu",
+    ],
+)
 def test_a_real_daemon_is_measured(name: str, tmp_path: Path) -> None:
     calls = {each.name: each.call for each in measurements(TINY)}
 
@@ -131,5 +160,5 @@ def test_percentiles_are_nearest_ranks_in_milliseconds() -> None:
 
 @pytest.mark.requirement("bench:measures")
 def test_an_unknown_part_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--only", "a,x"]) == 2
+    assert main(["--only", "a,z"]) == 2
     assert "a,b,c,d,e,f" in capsys.readouterr().err

@@ -1,19 +1,22 @@
 """How texts, numbers and times are written for readers: the only formatter of the package.
 
+Every command imports this module, so patterns and modules that few of them need come with their
+first use.
+
 What workers wrote is data from somebody untrusted. On a line of ours it can start no line of its
 own, move no cursor and turn no text around; with several lines it stands in a fence that nothing
 in it can end.
 """
 
 import re
-import signal
 import time
 from collections.abc import Sequence
-from datetime import datetime
-from decimal import Decimal
-from typing import Final, overload
+from typing import TYPE_CHECKING, Final, overload
 
 from subagents.errors import UsageError
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 LINE_CHARS_MAX: Final = 300
 """Of ``one_line``, where the caller asks for no other length."""
@@ -23,8 +26,7 @@ DURATION_CHARS_MAX: Final = 64
 """Of a duration that is parsed."""
 
 _ESCAPE: Final = r"\x1b\[[0-?]*[ -/]*[@-~]?"
-_ESCAPES: Final = re.compile(_ESCAPE)
-_HARMFUL: Final = re.compile(rf"{_ESCAPE}|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_HARMFUL: Final = rf"{_ESCAPE}|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 
 # -- texts --------------------------------------------------------------------------------------
 
@@ -35,7 +37,7 @@ def harmless(text: str) -> str:
     Workers' texts reach the terminal of the person who asked; they may not move its cursor, write
     its clipboard or hide lines.
     """
-    return _HARMFUL.sub("", text)
+    return text if text.isprintable() else re.sub(_HARMFUL, "", text)
 
 
 def one_line(text: str, chars_max: int | None = LINE_CHARS_MAX) -> str:
@@ -48,7 +50,7 @@ def one_line(text: str, chars_max: int | None = LINE_CHARS_MAX) -> str:
     # Whole texts can be megabytes; a line needs only their beginning.
     kept = text if chars_max is None else text[: 8 * chars_max]
     if "\x1b" in kept:
-        kept = _ESCAPES.sub("", kept)
+        kept = re.sub(_ESCAPE, "", kept)
     line = " ".join(kept.split())
     if not line.isprintable():
         line = " ".join("".join(char for char in line if char.isprintable()).split())
@@ -139,7 +141,11 @@ def compact(count: int) -> str:
 
 def money(usd: float) -> str:
     """``$0.50``; what is less than a cent keeps two digits, and is never ``$0.00``."""
-    return f"${usd:.2f}" if usd >= 0.01 or usd <= 0 else f"${Decimal(f'{usd:.2g}'):f}"
+    if usd >= 0.01 or usd <= 0:
+        return f"${usd:.2f}"
+    from decimal import Decimal  # noqa: PLC0415
+
+    return f"${Decimal(f'{usd:.2g}'):f}"
 
 
 def cost_bound(usd: float, *, unknown_runs: int, runs: int = 1) -> str:
@@ -166,6 +172,8 @@ def size(number: int) -> str:
 
 def signal_name(number: int) -> str:
     """``SIGKILL`` for 9; ``signal 99`` when it has no name here."""
+    import signal  # noqa: PLC0415
+
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -203,6 +211,18 @@ def iso(at_ms: int) -> str:
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{rest_ms:03}Z"
 
 
+def milliseconds_of(text: str | None) -> int | None:
+    """The reverse of ``iso``; None = it is not known."""
+    if text is None:
+        return None
+    from datetime import datetime  # noqa: PLC0415
+
+    try:
+        return round(datetime.fromisoformat(text).timestamp() * 1000)
+    except ValueError:
+        return None
+
+
 def clock(at_ms: int) -> str:
     """``14:05:09`` in UTC, for readers that have no time zone."""
     return time.strftime("%H:%M:%S", time.gmtime(at_ms / 1_000))
@@ -212,9 +232,10 @@ def clock(at_ms: int) -> str:
 
 _UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _NUMBER: Final = r"[0-9]+(?:\.[0-9]+)?"
-_PARTS: Final = re.compile(rf"({_NUMBER})(ms|s|m|h|d)")
-_ISO: Final = re.compile(
-    rf"p(?:(?P<d>{_NUMBER})d)?(?:t(?:(?P<h>{_NUMBER})h)?(?:(?P<m>{_NUMBER})m)?(?:(?P<s>{_NUMBER})s)?)?"
+_PART: Final = rf"({_NUMBER})(ms|s|m|h|d)"
+_ISO: Final = (
+    rf"p(?:(?P<d>{_NUMBER})d)?"
+    rf"(?:t(?:(?P<h>{_NUMBER})h)?(?:(?P<m>{_NUMBER})m)?(?:(?P<s>{_NUMBER})s)?)?"
 )
 
 
@@ -247,22 +268,29 @@ def parse_duration(text: str, *, field: str) -> int:
     return round(total)
 
 
-def _total(text: str) -> Decimal | None:
+def _total(text: str) -> "Decimal | None":
+    from decimal import Decimal  # noqa: PLC0415
+
     if re.fullmatch(_NUMBER, text, re.ASCII):
         return Decimal(text) * 1000
-    iso_parts = _ISO.fullmatch(text)
+    iso_parts = re.fullmatch(_ISO, text)
     if iso_parts is not None:
         given = {unit: number for unit, number in iso_parts.groupdict().items() if number}
         if not given or text.endswith("t"):
             return None
-        return sum((Decimal(number) * _UNITS_MS[unit] for unit, number in given.items()), _ZERO)
+        return sum(
+            (Decimal(number) * _UNITS_MS[unit] for unit, number in given.items()), Decimal(0)
+        )
     return _sum_of_parts(text)
 
 
-def _sum_of_parts(text: str) -> Decimal | None:
-    total, position, smallest = _ZERO, 0, _UNITS_MS["d"] + 1
+def _sum_of_parts(text: str) -> "Decimal | None":
+    from decimal import Decimal  # noqa: PLC0415
+
+    total, position, smallest = Decimal(0), 0, _UNITS_MS["d"] + 1
+    parts = re.compile(_PART)
     while position < len(text):
-        part = _PARTS.match(text, position)
+        part = parts.match(text, position)
         if part is None or _UNITS_MS[part[2]] >= smallest:
             return None
         smallest = _UNITS_MS[part[2]]
@@ -271,12 +299,9 @@ def _sum_of_parts(text: str) -> Decimal | None:
     return total if text else None
 
 
-_ZERO: Final = Decimal(0)
-
-
 # -- times as people write them -------------------------------------------------------------------
 
-_TIME: Final = re.compile(r"[0-9]{4}-", re.ASCII)
+_DATE: Final = r"[0-9]{4}-"
 
 
 def parse_time(text: str, *, now_ms: int, field: str) -> int:
@@ -295,12 +320,14 @@ def parse_time(text: str, *, now_ms: int, field: str) -> int:
         UsageError: Neither; names the field and shows both forms.
     """
     plain = text.strip()
-    if _TIME.match(plain) is None:
+    if re.match(_DATE, plain) is None:
         try:
             return now_ms - parse_duration(plain, field=field)
         except UsageError as error:
             if "at most" in error.message:
                 raise
+    from datetime import datetime  # noqa: PLC0415
+
     try:
         return round(datetime.fromisoformat(plain).timestamp() * 1000)
     except (ValueError, OverflowError, OSError) as error:

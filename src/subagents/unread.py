@@ -14,7 +14,6 @@ import struct
 import sys
 import termios
 import time
-from pathlib import Path
 from typing import Final, Protocol
 
 _NUMBER: Final = struct.Struct("i")
@@ -58,6 +57,8 @@ def unread_at(connection: Socket) -> int:
         ours = unread_bytes(connection.fileno())
         if ours or connection.family not in _TABLES:
             return ours
+        from pathlib import Path  # noqa: PLC0415  pipes and local sockets need none
+
         ends = _hex(connection.getpeername()), _hex(connection.getsockname())
         table = Path(_TABLES[socket.AddressFamily(connection.family)]).read_text(encoding="ascii")
     except (OSError, ValueError):

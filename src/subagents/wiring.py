@@ -6,7 +6,6 @@ import ctypes
 import gc
 import os
 import resource
-import shutil
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -16,6 +15,8 @@ from pathlib import Path
 
 import msgspec
 
+from subagents.api.a2a.a2a_endpoint import PACKAGE, TASKS
+from subagents.api.calls import extras
 from subagents.api.calls.refusals import FILE_NAME, Refusals
 from subagents.api.calls.services import DaemonInfo, Services, wall_ms
 from subagents.config.layers import Config, ConfigCache, load
@@ -48,6 +49,7 @@ from subagents.runtimes.conversation.conversation import ConversationRuntime
 from subagents.runtimes.dialects import dialects
 from subagents.runtimes.git.git_worktrees import GitWorktrees
 from subagents.runtimes.process import cgroups
+from subagents.runtimes.process.environment import is_on_path
 from subagents.runtimes.process.secret_values import SecretValues, ask
 from subagents.runtimes.process.shim import ProcessAttempts
 from subagents.runtimes.provider_keys import provider_of
@@ -66,6 +68,7 @@ from subagents.telemetry.chat_threads import ChatThreads, OwnApi
 from subagents.telemetry.matrix_room import MatrixRoom
 from subagents.telemetry.notification_channels import channel
 from subagents.telemetry.notifier import Channel, Notifier
+from subagents.telemetry.run_pushes import RunPushes
 from subagents.telemetry.span_export import CURSOR_FILE, NoExport, SpanExport
 from subagents.version import __version__
 
@@ -106,6 +109,7 @@ class Node:
     threads: tuple[DaemonThreads, ...]
     exporter: Exporter
     notifiers: tuple[Exporter, ...]
+    pushes: RunPushes | None
 
     async def stop(self) -> None:
         """Stop the engine; workers continue."""
@@ -132,7 +136,7 @@ def config_loader(
         standing: Dotted key → value; hold for every call, stronger than its files.
         user: What goes on with the last good configuration; None = nothing does.
     """
-    cache = ConfigCache(environ, paths)
+    cache = ConfigCache(dict(environ), paths)  # what `os.environ` says is decoded each time
 
     def load_config(
         cwd: str | None, variables: Mapping[str, str], flags: Mapping[str, object]
@@ -188,7 +192,12 @@ def build_node(
         asking,
     )
     exporter = exporter_of(store, paths, settings, settings_now or (lambda: settings))
-    notifiers = (*notifiers_of(store, paths, settings), *threads_of(store, paths, settings))
+    pushes = pushes_of(store, paths, settings)
+    notifiers = (
+        *notifiers_of(store, paths, settings),
+        *threads_of(store, paths, settings),
+        *(() if pushes is None else (pushes,)),
+    )
     adapters = Adapters(
         store=store,
         runtimes=runtimes,
@@ -239,7 +248,7 @@ def build_node(
     )
     engine = Engine(adapters)
     threads = (off_loop, checks, processes, trees, asking)
-    return Node(engine, store, command, paths, threads, exporter, notifiers)
+    return Node(engine, store, command, paths, threads, exporter, notifiers, pushes)
 
 
 def settings_by(load_config: LoadConfig, off_loop: OffLoop) -> SettingsOf:
@@ -356,6 +365,24 @@ def threads_of(store: SqliteStore, paths: Paths, settings: Settings) -> tuple[Ex
     return (found,)
 
 
+def pushes_of(store: SqliteStore, paths: Paths, settings: Settings) -> RunPushes | None:
+    """What pushes the states of A2A tasks; None = the user named no address that may be told."""
+    if not settings.a2a.push_urls:
+        return None
+
+    def state_of(run: Run) -> tuple[str, bytes]:
+        # With the SDK, which is an extra: only clients of it have something pushed.
+        found: tuple[str, bytes] = extras.loaded(TASKS, extra=PACKAGE).pushed(run)
+        return found
+
+    return RunPushes(
+        urls=settings.a2a.push_urls,
+        store=store,
+        file=paths.state_dir / "a2a-pushes.json",
+        state_of=state_of,
+    )
+
+
 def room_of(settings: Settings, environ: Mapping[str, str]) -> MatrixRoom | None:
     """The configured room; nothing is sent. None = there is none.
 
@@ -444,11 +471,11 @@ def worker_env(
         **over_daemons(brought, environ, configured),
         **secrets.filled(run, {**asked_for, **brought.given}),
     }
-    path = env.get("PATH") or environ.get("PATH", os.defpath)
-    own = Path(sys.executable).parent
-    is_missing = shutil.which("subagents", path=path) is None and (own / "subagents").exists()
-    if is_missing and "PATH" not in configured and "PATH" not in brought.given:
-        env["PATH"] = f"{path}{os.pathsep}{own}"
+    if "PATH" not in configured and "PATH" not in brought.given:
+        path = env.get("PATH") or environ.get("PATH", os.defpath)
+        own = os.path.dirname(sys.executable)  # noqa: PTH120  # hot: once per start
+        if not is_on_path("subagents", path) and os.access(f"{own}/subagents", os.X_OK):
+            env["PATH"] = f"{path}{os.pathsep}{own}"
     return {**env, "SUBAGENTS_SOCKET": str(paths.socket)}
 
 
@@ -536,6 +563,7 @@ def services_of(
         containment=lambda: cgroups.place().words,
         exporter=node.exporter,
         notifiers=node.notifiers,
+        pushes=node.pushes,
     )
 
 

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.run import events as e
+from subagents.domain.run.linked_runs import Dependency
 from subagents.domain.run.outcome import Outcome
-from subagents.domain.run.run import RULES, Dependency, Exit, Run
+from subagents.domain.run.run import RULES, Exit, Run
 from subagents.domain.run.signals import Exited, ResultSeen, Signal
 from subagents.domain.run.spec import (
     Abilities,

@@ -127,6 +127,18 @@ def test_on_a_terminal_words_go_on_behind_the_head_of_their_line(
 
 
 @pytest.mark.requirement("cli:columns")
+def test_a_mark_before_the_head_of_a_line_counts_as_part_of_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output, "columns", lambda: 33)
+    output.hanging("  ", "report: Sort the report by-size or by-name?", mark="question", word="red")
+    assert capsys.readouterr().out.splitlines() == [
+        "question  report: Sort the report",
+        "          by-size or by-name?",
+    ]
+
+
+@pytest.mark.requirement("cli:columns")
 @pytest.mark.parametrize(
     ("text", "room", "shown"),
     [

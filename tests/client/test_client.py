@@ -83,7 +83,7 @@ def test_a_token_that_cannot_be_sent_is_not_shown(monkeypatch: pytest.MonkeyPatc
 def test_a_query_is_escaped_and_what_is_none_is_left_out(tmp_path: Path) -> None:
     with peer(tmp_path, lambda _: http({})) as found, Client(found.path) as client:
         client.get(f"/v1/runs/{segment('a/b ?')}", {"label": "x y&z", "phase": None, "limit": 3})
-    assert found.requests[0].startswith(b"GET /v1/runs/a%2Fb%20%3F?label=x+y%26z&limit=3 HTTP")
+    assert found.requests[0].startswith(b"GET /v1/runs/a%2Fb%20%3F?label=x%20y%26z&limit=3 HTTP")
 
 
 @pytest.mark.requirement("client:connections")
@@ -292,3 +292,14 @@ def test_what_cannot_be_sent_is_refused_before_anything_is() -> None:
         AsyncClient("/nowhere", reader="ü")
     with pytest.raises(UsageError, match="valid UTF-8"):
         Client("/nowhere").post("/x", {"task": "\ud800"})
+
+
+@pytest.mark.requirement("client:speaks")
+@BOTH
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_number_that_is_not_finite_is_sent_as_null(
+    tmp_path: Path, call: Call, number: float
+) -> None:
+    with peer(tmp_path, lambda _: http({})) as found:
+        call(found.path, "/v1/runs", {"budget": {"maxCostUsd": number}})
+    assert found.requests[0].endswith(b'{"budget":{"maxCostUsd":null}}')

@@ -11,6 +11,7 @@ from tests.config.config_homes import LIMIT, ConfigHome
 from subagents.cli.setup import doctor
 from subagents.config import ConfigCache
 from subagents.config.config_files import find_files
+from subagents.config.layers import LOOK_AGAIN_S
 from subagents.config.trust import trust
 
 SOMEBODY = 12_345
@@ -143,9 +144,11 @@ def test_a_wrong_file_of_somebody_else_stops_nobody(home: ConfigHome) -> None:
 @pytest.mark.requirement("config:ownership")
 def test_the_cache_notices_that_a_file_was_opened_to_others(home: ConfigHome) -> None:
     home.project.write_text(NINE)
-    cache = ConfigCache(home.environ, home.paths)
+    now_s = 0.0
+    cache = ConfigCache(home.environ, home.paths, lambda: now_s)
     assert cache.load(home.cwd).settings.defaults.max_concurrent == 9
     home.project.parent.chmod(0o777)
+    now_s += LOOK_AGAIN_S
     assert cache.load(home.cwd).settings.defaults.max_concurrent == 8
 
 

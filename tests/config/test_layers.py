@@ -12,6 +12,7 @@ from subagents.config import (
     Leaf,
     load,
 )
+from subagents.config.layers import LOOK_AGAIN_S
 from subagents.config.settings import Capabilities, CostTier
 from subagents.errors import ConfigError
 
@@ -122,12 +123,16 @@ def test_an_allowed_agent_that_looks_like_a_typo_is_warned_about(home: ConfigHom
 
 @pytest.mark.requirement("config:cache")
 def test_the_cache_answers_with_the_same_object_until_something_changes(home: ConfigHome) -> None:
-    cache = ConfigCache(home.environ, home.paths)
+    now_s = 0.0
+    cache = ConfigCache(home.environ, home.paths, lambda: now_s)
     first = cache.load(home.cwd)
 
     assert cache.load(home.cwd) is first
+    now_s += LOOK_AGAIN_S
+    assert cache.load(home.cwd) is first
 
     home.project.write_text(f"{LIMIT} = 10")
+    now_s += LOOK_AGAIN_S
     assert cache.load(home.cwd).settings.defaults.max_concurrent == 10
     home.user.write_text("agents.defaults.subagents.max_spawn_depth = 3")
     assert cache.load(home.cwd).settings.defaults.max_spawn_depth == 3
@@ -154,10 +159,50 @@ def test_the_cache_notices_a_replaced_file_of_the_same_size_and_time(home: Confi
 
 
 @pytest.mark.requirement("config:cache")
+def test_a_new_file_is_seen_at_once_where_the_caller_is_and_above_within_a_second(
+    home: ConfigHome,
+) -> None:
+    now_s, below = 0.0, home.cwd / "below"
+    below.mkdir()
+    cache = ConfigCache(home.environ, home.paths, lambda: now_s)
+    assert cache.load(below).settings.defaults.max_concurrent == 8
+
+    home.project.write_text(f"{LIMIT} = 10")
+    now_s += LOOK_AGAIN_S
+    assert cache.load(below).settings.defaults.max_concurrent == 10
+    (below / home.project.name).write_text(f"{LIMIT} = 20")
+    assert cache.load(below).settings.defaults.max_concurrent == 20
+    home.project.write_text(f"{LIMIT} = 30")
+    (below / home.project.name).unlink()
+    assert cache.load(below).settings.defaults.max_concurrent == 30
+
+
+@pytest.mark.requirement("config:cache")
+def test_an_answer_from_memory_looks_at_the_files_it_was_read_from_and_at_no_directory(
+    home: ConfigHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.project.write_text(f"{LIMIT} = 10")
+    cache = ConfigCache(home.environ, home.paths, lambda: 0.0)
+    first, looks, real = cache.load(home.cwd), [], os.stat
+
+    def looked(path: str) -> os.stat_result:
+        looks.append(path)
+        return real(path)
+
+    monkeypatch.setattr(os, "lstat", lambda path: pytest.fail(f"looked at {path}"))
+    monkeypatch.setattr(os, "stat", looked)
+
+    assert cache.load(home.cwd) is first
+    assert len(looks) <= 4
+
+
+@pytest.mark.requirement("config:cache")
 def test_the_cache_answers_no_old_configuration_for_a_broken_file(home: ConfigHome) -> None:
-    cache = ConfigCache(home.environ, home.paths)
+    now_s = 0.0
+    cache = ConfigCache(home.environ, home.paths, lambda: now_s)
     cache.load(home.cwd)
     home.project.write_text("zzz = 1")
+    now_s += LOOK_AGAIN_S
 
     for _ in range(2):
         with pytest.raises(ConfigError, match="unknown key zzz"):

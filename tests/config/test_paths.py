@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from subagents.config import Paths
-from subagents.config.paths import SOCKET_BYTES_MAX, session_name
+from subagents.config.paths import session_name
+from subagents.config.socket_path import SOCKET_BYTES_MAX
 from subagents.errors import ConfigError, UsageError
 
 

@@ -1,4 +1,4 @@
-"""The fixture tools of the conformance suite, served by our task layer.
+"""The fixture tools of the conformance suite, served by our protocol and task layers.
 
 The suite wants tools with fixed names and behaviours. Only the source of the tasks is different
 from the product's: asyncio tasks in memory here, runs in the store there.
@@ -11,24 +11,31 @@ import contextlib
 import sys
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
-import mcp_types as types
 import uvicorn
-from mcp.server.context import HandlerResult
-from mcp.server.lowlevel import Server
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.server.transport_security import TransportSecuritySettings
-from mcp.shared.exceptions import MCPError
-from mcp_types.jsonrpc import MISSING_REQUIRED_CLIENT_CAPABILITY
 from starlette.applications import Starlette
+from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from subagents.api.mcp.mcp_calls import Context
-from subagents.api.mcp.task_extension import Task, TaskStatus, serve_tasks
+from subagents.api.mcp import mcp_message
+from subagents.api.mcp.mcp_calls import ToolParams
+from subagents.api.mcp.mcp_exchange import Exchange
+from subagents.api.mcp.mcp_message import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    MISSING_CAPABILITY,
+    MODERN,
+    Document,
+    Refused,
+    RpcError,
+)
+from subagents.api.mcp.mcp_reply import Reply, answer
+from subagents.api.mcp.mcp_server import Era, McpRequest, McpServer, Method, error_message
+from subagents.api.mcp.task_extension import EXTENSION, Task, TaskStatus, task_methods
 from subagents.errors import NotFound
 
 TTL_MS = 300_000
@@ -40,9 +47,8 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def text_result(text: str, *, is_error: bool = False) -> types.CallToolResult:
-    content: list[types.ContentBlock] = [types.TextContent(type="text", text=text)]
-    return types.CallToolResult(content=content, is_error=is_error)
+def text_result(text: str, *, is_error: bool = False) -> Document:
+    return {"content": [{"type": "text", "text": text}], "isError": is_error}
 
 
 @dataclass
@@ -52,7 +58,7 @@ class Job:
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     created_at_ms: int = field(default_factory=now_ms)
     updated_at_ms: int = field(default_factory=now_ms)
-    work: "asyncio.Task[types.CallToolResult] | None" = None
+    work: "asyncio.Task[Document] | None" = None
     asked: dict[str, "asyncio.Future[dict[str, Any]]"] = field(default_factory=dict)
 
     def ask(self, question: str) -> "asyncio.Future[dict[str, Any]]":
@@ -71,35 +77,35 @@ def elicitation(message: str, field_name: str = "confirm") -> dict[str, Any]:
     return {"method": "elicitation/create", "params": params}
 
 
-Work = Callable[[Job, Mapping[str, Any]], Awaitable[types.CallToolResult]]
+Work = Callable[[Job, Mapping[str, Any]], Awaitable[Document]]
 
 
-async def slow_compute(_job: Job, arguments: Mapping[str, Any]) -> types.CallToolResult:
+async def slow_compute(_job: Job, arguments: Mapping[str, Any]) -> Document:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(float(arguments.get("seconds", 0))):
             await asyncio.Event().wait()
     return text_result(f"computed {arguments.get('label', '')}")
 
 
-async def failing_job(_job: Job, _arguments: Mapping[str, Any]) -> types.CallToolResult:
+async def failing_job(_job: Job, _arguments: Mapping[str, Any]) -> Document:
     return text_result("it failed", is_error=True)
 
 
-async def protocol_error_job(_job: Job, _arguments: Mapping[str, Any]) -> types.CallToolResult:
-    raise MCPError(code=types.INTERNAL_ERROR, message="the job broke the protocol")
+async def protocol_error_job(_job: Job, _arguments: Mapping[str, Any]) -> Document:
+    raise RpcError(INTERNAL_ERROR, "the job broke the protocol")
 
 
-async def confirm_delete(job: Job, arguments: Mapping[str, Any]) -> types.CallToolResult:
+async def confirm_delete(job: Job, arguments: Mapping[str, Any]) -> Document:
     answer = await job.ask("delete")
     return text_result(f"{arguments.get('filename')}: {answer.get('action')}")
 
 
-async def multi_input(job: Job, _arguments: Mapping[str, Any]) -> types.CallToolResult:
+async def multi_input(job: Job, _arguments: Mapping[str, Any]) -> Document:
     first, second = await asyncio.gather(job.ask("first"), job.ask("second"))
     return text_result(f"{first.get('action')} {second.get('action')}")
 
 
-async def greet_later(_job: Job, arguments: Mapping[str, Any]) -> types.CallToolResult:
+async def greet_later(_job: Job, arguments: Mapping[str, Any]) -> Document:
     return text_result(f"Hello, {arguments[NAME_KEY]}!")
 
 
@@ -126,15 +132,13 @@ class FixtureTasks:
     def needs_task(self, tool: str) -> bool:
         return tool in ONLY_AS_TASKS
 
-    async def begin(
-        self, _ctx: Context, params: types.CallToolRequestParams
-    ) -> Task | HandlerResult:
-        work = WORKS.get(params.name)
+    async def begin(self, request: McpRequest, asked: ToolParams) -> Task | Document | None:
+        work = WORKS.get(asked.name)
         if work is None:
             return None
-        arguments = dict(params.arguments or {})
-        if params.name == "test_tool_with_task":
-            name = _given_name(params)
+        arguments = dict(asked.arguments or {})
+        if asked.name == "test_tool_with_task":
+            name = _given_name(request)
             if name is None:
                 return {
                     "resultType": "input_required",
@@ -147,10 +151,12 @@ class FixtureTasks:
         self._jobs[job.id] = job
         return _task(job)
 
-    async def look(self, _ctx: Context, task_id: str) -> Task:
+    async def look(self, _request: McpRequest, task_id: str) -> Task:
         return _task(self._job(task_id))
 
-    async def update(self, _ctx: Context, task_id: str, responses: Mapping[str, Any]) -> None:
+    async def update(
+        self, _request: McpRequest, task_id: str, responses: Mapping[str, Any]
+    ) -> None:
         job = self._job(task_id)
         for key, response in responses.items():
             answer = job.asked.get(key)
@@ -158,7 +164,7 @@ class FixtureTasks:
                 answer.set_result(response)
                 job.updated_at_ms = now_ms()
 
-    async def cancel(self, _ctx: Context, task_id: str) -> None:
+    async def cancel(self, _request: McpRequest, task_id: str) -> None:
         job = self._job(task_id)
         if job.work is not None:
             job.work.cancel()
@@ -169,16 +175,16 @@ class FixtureTasks:
         return self._jobs[task_id]
 
 
-async def _run(work: Work, job: Job, arguments: Mapping[str, Any]) -> types.CallToolResult:
+async def _run(work: Work, job: Job, arguments: Mapping[str, Any]) -> Document:
     try:
         return await work(job, arguments)
     finally:
         job.updated_at_ms = now_ms()
 
 
-def _given_name(params: types.CallToolRequestParams) -> str | None:
-    found = (params.input_responses or {}).get(NAME_KEY)
-    content = getattr(found, "content", None)
+def _given_name(request: McpRequest) -> str | None:
+    found = (request.message.params.get("inputResponses") or {}).get(NAME_KEY) or {}
+    content = found.get("content")
     return str(content["name"]) if isinstance(content, dict) and "name" in content else None
 
 
@@ -187,8 +193,8 @@ def _task(job: Job) -> Task:
     if job.work is not None and job.work.done():
         if job.work.cancelled():
             status = TaskStatus.CANCELLED
-        elif isinstance(failure := job.work.exception(), MCPError):
-            status, error = TaskStatus.FAILED, failure.error
+        elif isinstance(failure := job.work.exception(), RpcError):
+            status, error = TaskStatus.FAILED, failure
         else:
             status, result = TaskStatus.COMPLETED, job.work.result()
     elif job.open_questions():
@@ -206,58 +212,75 @@ def _task(job: Job) -> Task:
     )
 
 
-async def list_tools(
-    _ctx: Context, _params: types.PaginatedRequestParams | None
-) -> types.ListToolsResult:
-    return types.ListToolsResult(
-        tools=[types.Tool(name=name, input_schema={"type": "object"}) for name in TOOLS]
-    )
+NOT_KEPT = {"ttlMs": 0, "cacheScope": "private"}
 
 
-async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-    arguments = params.arguments or {}
-    if params.name == "test_missing_capability":
-        raise MCPError(
-            code=MISSING_REQUIRED_CLIENT_CAPABILITY,
-            message="this tool samples",
-            data={"requiredCapabilities": {"sampling": {}}},
-        )
-    if params.name == "test_streaming_elicitation":
-        await ctx.session.report_progress(1, message="asking")
+async def discover(_request: McpRequest) -> Document:
+    capabilities = {"tools": {"listChanged": False}, "extensions": {EXTENSION: {}}}
+    return {**NOT_KEPT, "supportedVersions": MODERN, "capabilities": capabilities}
+
+
+async def list_tools(_request: McpRequest) -> Document:
+    tools = [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]
+    return {**NOT_KEPT, "tools": tools}
+
+
+async def call_tool(request: McpRequest) -> Document:
+    asked = request.message.decoded(ToolParams)
+    arguments = asked.arguments or {}
+    if asked.name == "test_missing_capability":
+        needed: Document = {"requiredCapabilities": {"sampling": {}}}
+        raise RpcError(MISSING_CAPABILITY, "this tool samples", needed)
+    if asked.name == "test_streaming_elicitation":
+        await request.tell("asking")
         return text_result("nobody was asked")
-    if params.name == "test_logging_tool":
+    if asked.name == "test_logging_tool":
         return text_result("nothing was logged")
-    if params.name == "greet":
+    if asked.name == "greet":
         return text_result(f"Hello, {arguments.get('name', 'you')}!")
-    if params.name == "slow_compute":
+    if asked.name == "slow_compute":
         return await slow_compute(Job(), arguments)
-    raise MCPError(code=types.INVALID_PARAMS, message=f"unknown tool {params.name}")
+    raise RpcError(INVALID_PARAMS, f"unknown tool {asked.name}")
 
 
-def create_app(port: int) -> Starlette:
-    """The fixture server as an ASGI application, for ``127.0.0.1:PORT``."""
-    server: Server[Any] = Server(
-        "fixture", version="1", on_list_tools=list_tools, on_call_tool=call_tool
-    )
-    serve_tasks(server, FixtureTasks())
-    names = [f"127.0.0.1:{port}", f"localhost:{port}"]
-    security = TransportSecuritySettings(
-        allowed_hosts=names, allowed_origins=[f"http://{name}" for name in names]
-    )
-    manager = StreamableHTTPSessionManager(server, stateless=True, security_settings=security)
+class Endpoint:
+    """``/mcp`` as the product's, without callers and what they are handed."""
 
-    class Endpoint:
-        async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-            await manager.handle_request(scope, receive, send)
+    def __init__(self) -> None:
+        self._server = McpServer(
+            {"name": "fixture", "version": "1"},
+            {
+                "server/discover": Method(handler=discover, eras=Era.MODERN),
+                "tools/list": Method(handler=list_tools, eras=Era.MODERN),
+                **task_methods(FixtureTasks(), call_tool),
+            },
+        )
 
-    @contextlib.asynccontextmanager
-    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        async with manager.run():
-            yield
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        posted = Request(scope, receive)
+        if posted.method != "POST":
+            await answer(send, 405)
+            return
+        body = await posted.body()
+        try:
+            message = mcp_message.read(scope["headers"], body)
+        except Refused as refused:
+            await answer(send, refused.status, error_message(refused.id, refused.error))
+            return
+        if message is None:
+            await answer(send, 202)
+            return
+        reply = Reply(message, send)
+        nobody = cast("Exchange", None)
+        request = McpRequest(message=message, exchange=nobody, tell=reply.tell)
+        await reply.finish(*await self._server.answer(request))
 
-    return Starlette(routes=[Route("/mcp", Endpoint())], lifespan=lifespan)
+
+def create_app() -> Starlette:
+    """The fixture server as an ASGI application."""
+    return Starlette(routes=[Route("/mcp", Endpoint())])
 
 
 if __name__ == "__main__":
     chosen = int(sys.argv[1])
-    uvicorn.run(create_app(chosen), host="127.0.0.1", port=chosen, log_level="warning")
+    uvicorn.run(create_app(), host="127.0.0.1", port=chosen, log_level="warning")

@@ -10,10 +10,9 @@ from tests.builders import (
 )
 
 from subagents.domain.run.events import ChildSpent
+from subagents.domain.run.linked_runs import Committed, Spent
 from subagents.domain.run.run import (
     BudgetStop,
-    Committed,
-    Spent,
     Usage,
 )
 from subagents.domain.run.signals import UsageSeen

@@ -57,6 +57,7 @@ from subagents.domain.run.events import (
     TokenIssued,
     VerificationFinished,
 )
+from subagents.domain.run.linked_runs import Child, Committed, Spent
 from subagents.domain.run.outcome import (
     OK,
     DeferReason,
@@ -75,8 +76,6 @@ from subagents.domain.run.outcome import (
 from subagents.domain.run.run import (
     Answer,
     BudgetStop,
-    Child,
-    Committed,
     Decision,
     Exit,
     Phase,
@@ -86,7 +85,6 @@ from subagents.domain.run.run import (
     ReportStatus,
     Request,
     Run,
-    Spent,
     Usage,
 )
 from subagents.domain.run.signals import (

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -12,8 +13,10 @@ import pytest
 from a2a.client import Client, ClientConfig, create_client
 from a2a.client.card_resolver import A2ACardResolver
 from a2a.types import a2a_pb2 as wire
+from a2a.utils import errors
 from tests.e2e.live_home import BOUND_S, DEFAULTS, LiveHome, live_home, until
 from tests.e2e.test_killed_http_readers import free_port
+from tests.notification_receivers import http_receiver
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "a2a.md"
 
@@ -77,6 +80,64 @@ def test_a_task_survives_the_kill_of_the_daemon_with_its_question_and_its_result
         home.restart_after_kill()
 
         assert asyncio.run(task_of(home, task_id)) == task
+
+
+@pytest.mark.requirement("a2a:push")
+def test_the_states_of_a_task_are_pushed_over_the_kill_of_the_daemon(tmp_path: Path) -> None:
+    with http_receiver() as receiver:
+        url = f"http://127.0.0.1:{receiver.port}/hook"
+        allowed = f'push_urls = ["{url}"]\n\n[agents.painter]'
+        configured = config(tmp_path).replace("\n[agents.painter]", allowed, 1)
+        with live_home(tmp_path, config=configured) as home:
+            asked = asyncio.run(say(home, "paint"))
+            task_id = asked.task.id or asked.status_update.task_id
+            asyncio.run(_pushed_to(home, task_id, url))
+
+            home.restart_after_kill()
+            asyncio.run(say(home, "blue", task_id))
+            until(
+                lambda: bool(receiver.requests) and "COMPLETED" in receiver.requests[-1].body,
+                what="the notification of the end",
+            )
+    assert {each.path for each in receiver.requests} == {"/hook"}
+    assert {each.authorization for each in receiver.requests} == {"Bearer theirs"}
+    assert json.loads(receiver.requests[-1].body)["statusUpdate"]["taskId"] == task_id
+
+
+async def _pushed_to(home: LiveHome, task_id: str, url: str) -> None:
+    """Have it pushed there, after trying where it may not be."""
+    wanted = wire.TaskPushNotificationConfig(
+        task_id=task_id,
+        id="mine",
+        url=url,
+        authentication=wire.AuthenticationInfo(scheme="Bearer", credentials="theirs"),
+    )
+    elsewhere = wire.TaskPushNotificationConfig(task_id=task_id, url="http://169.254.169.254/")
+    of_it = wire.GetTaskPushNotificationConfigRequest(task_id=task_id, id="mine")
+    all_of_it = wire.ListTaskPushNotificationConfigsRequest(task_id=task_id)
+    async with calling(home) as client:
+        with pytest.raises(errors.InvalidParamsError, match="push_urls"):
+            await client.create_task_push_notification_config(elsewhere)
+        assert await client.create_task_push_notification_config(wanted) == wanted
+        assert await client.get_task_push_notification_config(of_it) == wanted
+        found = await client.list_task_push_notification_configs(all_of_it)
+        assert list(found.configs) == [wanted]
+
+
+@pytest.mark.requirement("a2a:list")
+def test_a_task_that_asks_is_listed_as_such_and_not_as_working(tmp_path: Path) -> None:
+    async def listed(home: LiveHome, state: wire.TaskState) -> list[str]:
+        async with calling(home) as client:
+            found = await client.list_tasks(wire.ListTasksRequest(status=state))
+            return [each.id for each in found.tasks]
+
+    with live_home(tmp_path, config=config(tmp_path)) as home:
+        asked = asyncio.run(say(home, "paint"))
+        task_id = asked.task.id or asked.status_update.task_id
+        assert asyncio.run(listed(home, wire.TaskState.TASK_STATE_INPUT_REQUIRED)) == [task_id]
+        assert asyncio.run(listed(home, wire.TaskState.TASK_STATE_WORKING)) == []
+        said = [each.parts[0].text for each in asyncio.run(task_of(home, task_id)).history]
+        assert said == ["paint", "which colour?"]
 
 
 @pytest.mark.requirement("a2a:page")

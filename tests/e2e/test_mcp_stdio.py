@@ -362,15 +362,13 @@ def test_inside_a_worker_it_speaks_for_that_worker(tmp_path: Path) -> None:
         ]
 
 
-@pytest.mark.requirement("mcp:loaded-early")
-def test_a_daemon_loads_mcp_when_a_bridge_begins_and_not_for_commands(tmp_path: Path) -> None:
-    with live_home(tmp_path) as home:
-        loaded = Path(f"/proc/{home.pid}/maps")
-        home.finish(home.spawn("echo hi"))
-        assert "pydantic_core" not in loaded.read_text()
-
-        with bridge(home):  # which has made no call yet
-            until(lambda: "pydantic_core" in loaded.read_text(), what="the package")
+@pytest.mark.requirement("mcp:light")
+def test_a_daemon_that_serves_a_bridge_loads_nothing_heavy_for_it(tmp_path: Path) -> None:
+    with live_home(tmp_path) as home, bridge(home) as client:
+        run_id = spawned(client, "echo hi")
+        waited = completed(client.call("sessions_wait", timeoutSeconds=30))
+        assert [each["runId"] for each in waited] == [run_id]
+        assert "pydantic_core" not in Path(f"/proc/{home.pid}/maps").read_text()
 
 
 @pytest.mark.requirement("mcp:bridge:light")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.e2e.live_home import live_home, until
 
-from subagents.api.wire.wire_struct import milliseconds_of
+from subagents.text import milliseconds_of
 
 
 def has_come(moment_s: float) -> bool:

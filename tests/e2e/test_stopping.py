@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.e2e.live_home import MARK_ATTEMPT, LiveHome, live_home, until
 
-from subagents.api.wire.wire_struct import milliseconds_of
 from subagents.runtimes.process.processes import look, scan
+from subagents.text import milliseconds_of
 
 GRACE_S = 0.5
 AFTER_S = GRACE_S + 6

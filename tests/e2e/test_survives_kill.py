@@ -19,10 +19,10 @@ from tests.e2e.live_home import (
 )
 from tests.live_processes import carrying
 
-from subagents.api.wire.wire_struct import milliseconds_of
 from subagents.domain.run.events import AttemptStarted, VerificationFinished
 from subagents.domain.run.run import Phase
 from subagents.errors import Unavailable
+from subagents.text import milliseconds_of
 
 COMMANDS = """
 [agents.defaults.subagents]

@@ -158,7 +158,7 @@ def test_no_call_is_served_while_memory_is_being_read_back(tmp_path: Path) -> No
         world.parts.ledger._off_loop = off_loop
         await world.clock.until(lambda: world.engine.degraded is None, within_s=10)
 
-        assert world.store.count(RunFilter()) == 1
+        assert world.store.count(RunFilter(), most=10_000) == 1
 
     in_world(tmp_path, scenario, max_children_per_agent=1)
 

@@ -63,8 +63,6 @@ class Served:
     def __init__(self) -> None:
         self.place = tempfile.TemporaryDirectory(dir="/dev/shm")
         self.loop = asyncio.new_event_loop()
-        self.is_warm = False
-        """Until then a message of MCP waits for the import of its library."""
         self.services = home_daemon.build(Path(self.place.name))
         self.loop.run_until_complete(self.services.engine.start())
         self.app = create_app(self.services)
@@ -73,6 +71,7 @@ class Served:
         return self.loop.run_until_complete(self._call(method, target, headers, body))
 
     def close(self) -> None:
+        self.loop.run_until_complete(self.app.state.mcp.stop())
         self.loop.run_until_complete(self.services.engine.stop())
         self.loop.close()
         self.place.cleanup()
@@ -103,9 +102,8 @@ class Served:
             else:
                 answered.extend(message.get("body", b""))
 
-        async with asyncio.timeout(ANSWER_S if self.is_warm else None):
+        async with asyncio.timeout(ANSWER_S):
             await self.app(scope, receive, send)
-        self.is_warm = self.is_warm or target == b"/mcp"
         return status, bytes(answered)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 from subagents.domain.rules.budgets.budgets import RESERVE
+from subagents.domain.run.linked_runs import Children
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.values import RunId, replace
 
@@ -82,7 +83,7 @@ def _look_at_budget(judge: Judge, holder: Run) -> None:
         (used.tokens or 0) / budget.max_tokens if budget.max_tokens else 0,
         (used.cost_usd or 0) / budget.max_cost_usd if budget.max_cost_usd else 0,
     )
-    own = bill_of(judge.view, replace(holder, children=()))
+    own = bill_of(judge.view, replace(holder, children=Children()))
     reserve = holder.budget.reserve
     if reserve is not None and (
         (budget.max_tokens and (own.tokens or 0) + reserve.tokens >= budget.max_tokens)

@@ -14,6 +14,7 @@ from subagents.domain.rules.budgets.request_holds import Granted
 from subagents.domain.run.effects import StopAttempt, Transition
 from subagents.domain.run.events import (
     Alerted,
+    AnnouncementConsumed,
     ChecksPassed,
     Event,
     TokenIssued,
@@ -37,6 +38,7 @@ from subagents.engine.engine import Engine
 from subagents.engine.kernel import cascade
 from subagents.engine.kernel.lanes import Lanes
 from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.kernel.waiters import Waiters
 from subagents.engine.messages.delivery import Deliveries
 from subagents.engine.messages.leases import MessageLeases
 from subagents.engine.messages.mailbox import Mailbox
@@ -137,10 +139,15 @@ def keeps_leases(patch: pytest.MonkeyPatch) -> None:
 def acts_before_the_commit(patch: pytest.MonkeyPatch) -> None:
     def make(original: Any) -> Any:
         def record(self: Any, *rest: Any, **named: Any) -> None:
-            known = len(self._batch.outbox)
+            known = len(self.batch.outbox)
             original(self, *rest, **named)
-            for entry in self._batch.outbox[known:]:
-                self._on_commit[0].__self__._outbox.add(entry)
+            (outbox,) = (
+                listener.__self__
+                for listener in self._on_commit
+                if isinstance(listener.__self__, Outbox)
+            )
+            for entry in self.batch.outbox[known:]:
+                outbox.add(entry)
 
         return record
 
@@ -191,7 +198,8 @@ def consumes_twice(patch: pytest.MonkeyPatch) -> None:
 
         return consume
 
-    wrap(patch, lifecycle, "consumed", make_consumed)
+    table = lifecycle.REACTIONS
+    patch.setitem(table, AnnouncementConsumed, make_consumed(table[AnnouncementConsumed]))
     wrap(patch, Ledger, "consume", make_consume)
 
 
@@ -393,12 +401,12 @@ def acknowledges_with_the_commit_before(patch: pytest.MonkeyPatch) -> None:
     async def committed(self: Any) -> None:
         self._require_usable()
         if self._in_flight is not None:
-            await asyncio.shield(self._in_flight)
+            await self._in_flight.join()
             return
-        if self._committed is None and self._has_work.is_set():
-            self._committed = asyncio.get_running_loop().create_future()
+        if self._committed is None and self._has_work:
+            self._committed = Waiters()
         if self._committed is not None:
-            await asyncio.shield(self._committed)
+            await self._committed.join()
 
     patch.setattr(Ledger, "committed", committed)
 
@@ -419,9 +427,8 @@ def publishes_before_the_commit(patch: pytest.MonkeyPatch) -> None:
 @mutation
 def goes_on_after_a_failed_commit(patch: pytest.MonkeyPatch) -> None:
     def fail(self: Any, error: StoreUnavailable) -> None:
-        if self._in_flight is not None and not self._in_flight.done():
-            self._in_flight.set_exception(error)
-            self._in_flight.exception()
+        if self._in_flight is not None:
+            self._in_flight.wake(error)
         self._in_flight = None
         self._kept_on = True
 
@@ -446,10 +453,10 @@ def forgets_keys_of_events_with_a_restart(patch: pytest.MonkeyPatch) -> None:
 def leaves_freed_slots_empty(patch: pytest.MonkeyPatch) -> None:
     def make(original: Any) -> Any:
         def place(self: Any, before: Run | None, after: Run) -> None:
-            touched = set(self._touched)
+            touched = set(self.touched)
             original(self, before, after)
             if before is not None and before.phase in HOLDS_SLOT:
-                self._touched = touched
+                self.touched = touched
 
         return place
 

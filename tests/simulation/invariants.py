@@ -482,6 +482,8 @@ class Judge:
 
     def _was_asked_to_cancel(self, run: Run | None) -> bool:
         while run is not None and run.id not in self.cancels_asked:
+            if self.times.may_cancel(run):
+                return True
             above = run.lineage.requester_run
             run = self.view.get(above) if above is not None else None
         return run is not None

@@ -82,6 +82,12 @@ class Times:
             if each.run_ids and (schedule_id, each.due_ms) not in self._started:
                 self._fail("a time is decided with its runs", f"{schedule_id} {each.due_ms}")
 
+    def may_cancel(self, run: Run) -> bool:
+        """Whether a later time of its schedule ends the run, also when that cannot be stored."""
+        time = run.resolved.scheduled
+        known = None if time is None else self._known.get(ScheduleId(time.schedule))
+        return known is not None and known.overlap is Overlap.CANCEL
+
     def reload(self, runs: Iterable[Run], schedules: Iterable[Schedule]) -> None:
         """After a crash: the file must hold what was committed."""
         found: dict[tuple[str, int], set[RunId]] = {}

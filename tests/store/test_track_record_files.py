@@ -15,7 +15,7 @@ from subagents.domain.track_record.track_record import (
     Tokens,
 )
 from subagents.store import track_record_files as performance
-from subagents.store.track_record_files import PerformanceFiles
+from subagents.store.track_record_files import MARK, PerformanceFiles
 
 DAY = 20_000
 """2024-10-04."""
@@ -190,3 +190,55 @@ def test_two_threads_that_bring_the_same_attempts_write_each_once(tmp_path: Path
         thread.join(30)
 
     assert [record.key for record in read(log)] == [record.key for record in records]
+
+
+@pytest.mark.requirement("performance:mark")
+def test_a_mark_is_there_as_long_as_what_it_speaks_for(tmp_path: Path) -> None:
+    log = PerformanceFiles(tmp_path / "state")
+    assert log.mark() is None
+    log.keep_mark(3)
+    assert log.mark() == 3
+    log.append([a_record()])
+    log.keep_mark(7)
+    log.append([a_record("r-2")])
+    assert PerformanceFiles(tmp_path / "state").mark() == 7
+    whole = log.file(DAY).read_bytes()
+
+    log.file(DAY).write_bytes(whole[:10])
+    assert log.mark() is None
+    log.file(DAY).unlink()
+    assert log.mark() is None
+
+
+@pytest.mark.requirement("performance:mark")
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[1]", b'{"number": "x"}'])
+def test_a_mark_that_cannot_be_read_is_none(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / MARK).write_bytes(content)
+
+    assert PerformanceFiles(tmp_path).mark() is None
+
+
+@pytest.mark.requirement("performance:mark")
+def test_the_lines_are_on_the_disk_before_the_mark_that_speaks_for_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    real = os.fsync
+
+    def fsync(opened: int) -> None:
+        synced.append(Path(f"/proc/self/fd/{opened}").readlink().name)
+        real(opened)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    PerformanceFiles(tmp_path).append([a_record()])
+    assert synced == []
+    log = PerformanceFiles(tmp_path)
+    log.keep_mark(1)  # also what the process before has written
+    mark = [f"{MARK}.new", tmp_path.name]
+    assert synced == [FILE, *mark]
+
+    synced.clear()
+    log.keep_mark(2)
+    log.append([a_record("r-2")])
+    log.keep_mark(3)
+    assert synced == [*mark, FILE, *mark]

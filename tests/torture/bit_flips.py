@@ -148,7 +148,7 @@ def asked(store: SqliteStore, whole: Answers) -> Answers:
     }
     for name, where in filters.items():
         found[name] = {run.id: run for run in store.runs(where)}
-        found[f"count of {name}"] = {"difference": store.count(where) - len(found[name])}
+        found[f"count of {name}"] = {"difference": store.count(where, most=ALL) - len(found[name])}
     found["keys"] = {
         f"{run_id}/{key}": True for run_id, keys in store.load_keys().items() for key in keys
     }

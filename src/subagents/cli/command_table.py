@@ -146,11 +146,11 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
         ),
     ),
     "For workers": (
-        Command("report", "runs.worker_commands:report", "Report that the task is complete"),
-        Command("progress", "runs.worker_commands:progress", "Report progress"),
-        Command("notify", "runs.worker_commands:notify", "Send a message to the requester"),
-        Command("ask", "runs.worker_commands:ask", "Ask the requester and wait for the answer"),
-        Command("worker", "runs.worker_commands:worker", "Run a Python function as a worker"),
+        Command("report", "workers.worker_commands:report", "Report that the task is complete"),
+        Command("progress", "workers.worker_commands:progress", "Report progress"),
+        Command("notify", "workers.worker_commands:notify", "Send a message to the requester"),
+        Command("ask", "workers.worker_commands:ask", "Ask the requester and wait for the answer"),
+        Command("worker", "workers.worker_commands:worker", "Run a Python function as a worker"),
     ),
 }
 PARENTS: Final = {

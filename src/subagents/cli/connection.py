@@ -8,23 +8,24 @@ its socket behind, and then any command brings it back: its runs went on meanwhi
 
 import os
 import re
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from subagents import __version__
 from subagents.cli.output import note
 from subagents.client.client import DEFAULT_SESSION, Client, Document
-from subagents.client.daemon_start import ensure_daemon, holder
-from subagents.config.paths import Paths
+from subagents.config.socket_path import socket_path
 from subagents.errors import UsageError
+
+if TYPE_CHECKING:
+    from subagents.config.paths import Paths
 
 READER: Final = os.urandom(16).hex()
 """This process, to the inbox: what was offered to it is consumed by it."""
 POLL_S: Final = 20.0
 """One long poll; less than any time limit between here and the daemon."""
 
-_NAME: Final = re.compile(r"[!-~]{1,200}")
-_KEY: Final = re.compile(r"agent:[a-z0-9][a-z0-9_-]{0,63}:[!-~]{1,200}")
+_NAME: Final = r"[!-~]{1,200}"
+_KEY: Final = r"agent:[a-z0-9][a-z0-9_-]{0,63}:[!-~]{1,200}"
 
 
 def session() -> str:
@@ -39,9 +40,9 @@ def session_of(name: str | None) -> str:
         UsageError: It is empty, too long, or has spaces or other than printable ASCII characters.
     """
     found = "main" if name is None else name
-    if _KEY.fullmatch(found):
+    if re.fullmatch(_KEY, found):
         return found
-    if not _NAME.fullmatch(found) or found.startswith("agent:"):
+    if not re.fullmatch(_NAME, found) or found.startswith("agent:"):
         raise UsageError(
             f"--session must be 1 to 200 printable characters without spaces, not {found[:80]!r}",
             details={"field": "--session"},
@@ -49,7 +50,9 @@ def session_of(name: str | None) -> str:
     return f"agent:main:{found}"
 
 
-def paths() -> Paths:
+def paths() -> "Paths":
+    from subagents.config.paths import Paths  # noqa: PLC0415  most need only the socket
+
     return Paths.resolve(os.environ)
 
 
@@ -68,16 +71,18 @@ def connect(*, starts: bool = False) -> Client:
     given = worker_socket()
     if given is not None:
         return Client(given, session=session(), reader=READER)
-    home = paths()
 
     def start() -> bool:
-        return _start(home, starts=starts and client.daemon_version is None)
+        return _start(paths(), starts=starts and client.daemon_version is None)
 
-    client = Client(home.socket, session=session(), reader=READER, start=start)
+    socket = socket_path(os.environ) or paths().socket
+    client = Client(socket, session=session(), reader=READER, start=start)
     return client
 
 
-def _start(home: Paths, *, starts: bool) -> bool:
+def _start(home: "Paths", *, starts: bool) -> bool:
+    from subagents.client.daemon_start import ensure_daemon, holder  # noqa: PLC0415
+
     # One that is there without its socket file makes that anew in a moment.
     had_crashed = home.socket.exists() or holder(home) is not None
     if not starts and not had_crashed:
@@ -125,7 +130,7 @@ def caller_cwd() -> str:
         UsageError: It was deleted.
     """
     try:
-        return str(Path.cwd())
+        return os.getcwd()  # noqa: PTH109  pathlib takes longer to import than all of this
     except FileNotFoundError as error:
         raise UsageError(
             "the working directory no longer exists", hint="cd to another directory"

@@ -1,27 +1,31 @@
 """Prints all of a result, also of one that is longer than an answer carries."""
 
-import codecs
 import sys
+from typing import TYPE_CHECKING
 
-from subagents.api.wire.run_answers import StoredResult
-from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect
-from subagents.client import whole_result
 from subagents.client.client import Document
 from subagents.errors import EXIT_OK, EXIT_RESULT_CUT, SubagentsError
 
+if TYPE_CHECKING:
+    from subagents.api.wire.run_answers import StoredResult
 
-def is_cut(item: StoredResult) -> bool:
+
+def is_cut(item: "StoredResult") -> bool:
     """Whether its answer holds only a part; by its size, for daemons that do not say so."""
     return item.truncated or item.result_bytes > len((item.result or "").encode())
 
 
-def print_result(item: StoredResult) -> bool:
+def print_result(item: "StoredResult") -> bool:
     """Write the result to stdout as the worker gave it; returns whether that was all of it."""
     if not is_cut(item):
         output.data(item.result or "")
         return True
+    import codecs  # noqa: PLC0415
+
+    from subagents.client import whole_result  # noqa: PLC0415  most results fit into their answer
+
     decode = codecs.getincrementaldecoder("utf-8")("replace").decode
     printed, last = 0, ""
     try:
@@ -64,6 +68,10 @@ def print_run_document(document: Document) -> bool:
 
 
 def _filled(document: Document) -> tuple[Document, bool]:
+    from subagents.api.wire.run_answers import StoredResult  # noqa: PLC0415
+    from subagents.api.wire.wire_struct import read  # noqa: PLC0415
+    from subagents.client import whole_result  # noqa: PLC0415
+
     item = read(document, StoredResult)
     if not is_cut(item):
         return document, True

@@ -68,7 +68,13 @@ def _complete(words: list[str]) -> int:
 
 def _dispatch(arguments: list[str]) -> int:
     simple = _without_parser(arguments)
-    return simple if simple is not None else _parsed(arguments)
+    if simple is not None:
+        return simple
+    arguments = [ALIASES.get(arguments[0], arguments[0]), *arguments[1:]]
+    from subagents.cli.quick_start import command_of  # noqa: PLC0415  the overview needs none of it
+
+    command = command_of(arguments)
+    return _parsed(arguments) if command is None else command()
 
 
 def _without_color(arguments: list[str]) -> list[str]:
@@ -151,9 +157,10 @@ def overview() -> str:
         "",
         "One local service that any agent can call and any agent can work for.",
     ]
+    width = max(len(each.name) for members in GROUPS.values() for each in members)
     for group, members in GROUPS.items():
         lines += ["", f"{group}:"]
-        lines += [f"  {each.name:<18} {each.summary}" for each in members]
+        lines += [f"  {each.name:<{width}}  {each.summary}" for each in members]
     from subagents.cli.topics import TOPICS  # noqa: PLC0415
 
     lines += [
@@ -212,7 +219,6 @@ def _help(words: list[str]) -> int:
 def _parsed(arguments: list[str]) -> int:
     """Let Cyclopts find the command and read its flags."""
     _check_text(arguments)
-    arguments = [ALIASES.get(arguments[0], arguments[0]), *arguments[1:]]
     _check_command(arguments)
     if arguments[0] in SPAWNING:
         arguments = spawn_arguments(arguments)

@@ -1,28 +1,26 @@
 """What goes to the terminal and how: data on stdout, everything else on stderr.
 
-Rich is imported only when stdout is a terminal, and never for one plain line.
+Every command imports this module: what only a terminal, a wide character or a view of a document
+needs is imported for them.
 """
 
 import os
 import re
-import shutil
 import sys
-import textwrap
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final
 
-import msgspec
-
-from subagents.cli import view
 from subagents.errors import SubagentsError, UsageError
 from subagents.text import harmless, one_line
+
+if TYPE_CHECKING:
+    from subagents.cli import view
 
 CELL_CHARS_MAX: Final = 72
 GAP: Final = 2
 READABLE_CELLS: Final = 16
 """Less than so much of a text tells nobody what it is."""
-_JSON_HARMFUL: Final = re.compile(r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_JSON_HARMFUL: Final = r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 STYLES: Final = {
     "ok": "green",
     "passed": "green",
@@ -53,7 +51,7 @@ STYLES: Final = {
 }
 
 
-_when: Literal["auto", "always", "never"] = "auto"
+_when = "auto"
 """``--color``."""
 
 
@@ -64,16 +62,16 @@ def set_colour(when: str) -> None:
         when: ``auto``, ``always`` or ``never``.
     """
     global _when  # noqa: PLW0603  one command line, one process
-    _when = msgspec.convert(when, Literal["auto", "always", "never"])
+    _when = when
 
 
 WRAPPED_CELLS_MIN: Final = 20
 
-_view: view.View | None = None
+_view: "view.View | None" = None
 """``--json=FIELDS``, ``--jq`` or ``--format``."""
 
 
-def set_view(wanted: view.View) -> None:
+def set_view(wanted: "view.View") -> None:
     """Print only this of every JSON document, but for what says that something went wrong."""
     global _view  # noqa: PLW0603  one command line, one process
     _view = wanted
@@ -86,17 +84,27 @@ def is_tty() -> bool:
 
 def columns() -> int | None:
     """The width that lines on stdout are cut to; None = it is no terminal, and they stay whole."""
-    return shutil.get_terminal_size().columns if is_tty() else None
+    if not is_tty():
+        return None
+    import shutil  # noqa: PLC0415
+
+    return shutil.get_terminal_size().columns
 
 
-def hanging(head: str, text: str) -> None:
-    """A line of data; on a terminal its words go on below each other, behind ``head``."""
+def hanging(head: str, text: str, *, mark: str = "", word: str = "") -> None:
+    """A line of data; on a terminal its words go on below each other, behind ``head``.
+
+    ``mark`` stands before ``head``, in the colour of ``word``.
+    """
+    import textwrap  # noqa: PLC0415
+
     width = columns()
-    room = None if width is None else max(width - cells_wide(head), WRAPPED_CELLS_MIN)
-    parts = [text] if room is None else textwrap.wrap(text, room) or [""]
-    line(f"{head}{parts[0]}")
+    indent = cells_wide(mark) + cells_wide(head)
+    room = None if width is None else max(width - indent, WRAPPED_CELLS_MIN)
+    parts = [text] if room is None else textwrap.wrap(text, room, break_on_hyphens=False) or [""]
+    styled_line(f"{head}{parts[0]}", mark, word)
     for part in parts[1:]:
-        line(f"{' ' * cells_wide(head)}{part}")
+        line(f"{' ' * indent}{part}")
 
 
 def within(text: str, room: int | None) -> str:
@@ -152,6 +160,9 @@ def document(value: object) -> None:
     """One JSON document on stdout: indented on a terminal, one line in a pipe.
 
     Or what ``--json=FIELDS``, ``--jq`` or ``--format`` want of it.
+
+    Args:
+        value: Bytes are a document as the daemon wrote it, and need not be read to be printed.
     """
     _viewed(value, is_indented=sys.stdout.isatty())
 
@@ -165,7 +176,12 @@ def _viewed(value: object, *, is_indented: bool, is_one_of_many: bool = False) -
     if _view is None:
         _json(value, is_indented=is_indented)
         return
-    for each in view.shown(value, _view, is_one_of_many=is_one_of_many):
+    import json  # noqa: PLC0415
+
+    from subagents.cli import view  # noqa: PLC0415
+
+    read = json.loads(value) if isinstance(value, bytes) else value
+    for each in view.shown(read, _view, is_one_of_many=is_one_of_many):
         if isinstance(each, str):
             line(each)
         else:
@@ -173,9 +189,12 @@ def _viewed(value: object, *, is_indented: bool, is_one_of_many: bool = False) -
 
 
 def _json(value: object, *, is_indented: bool) -> None:
-    raw = msgspec.json.encode(value)
-    if is_indented:
-        raw = msgspec.json.format(raw, indent=2)
+    raw = value if isinstance(value, bytes) else None
+    if raw is None or is_indented:
+        from msgspec import json  # noqa: PLC0415
+
+        raw = json.encode(value) if raw is None else raw
+        raw = json.format(raw, indent=2) if is_indented else raw
     sys.stdout.write(f"{harmless_json(raw)}\n")
 
 
@@ -184,7 +203,9 @@ def harmless_json(raw: bytes) -> str:
 
     C1 controls, too, move a cursor, and bidirectional ones show text in another order than it is.
     """
-    return _JSON_HARMFUL.sub(lambda found: f"\\u{ord(found[0]):04x}", raw.decode())
+    if raw.isascii() and b"\x7f" not in raw:
+        return raw.decode()
+    return re.sub(_JSON_HARMFUL, lambda found: f"\\u{ord(found[0]):04x}", raw.decode())
 
 
 def failure(error: SubagentsError, *, as_json: bool) -> None:
@@ -246,13 +267,12 @@ def table(
         max(cells_wide(row[column]) for row in [list(headers), *clean])
         for column in range(len(headers))
     ]
-    if is_tty():
-        _rich_table(headers, clean, styles or {}, widths, cut or (len(headers) - 1,))
-        if printed:
-            for _ in clean:
-                printed()
-        return
-    sys.stdout.write(f"{_aligned([header.upper() for header in headers], widths)}\n")
+    titles = [header.upper() for header in headers]
+    heads: dict[int, str] = {}
+    if (room := columns()) is not None:
+        widths = _squeezed(fitted(widths, cut or (len(headers) - 1,), room), room)
+        heads = dict.fromkeys(range(len(headers)), "bold")
+    sys.stdout.write(f"{_aligned(titles, widths, heads)}\n")
     for row in clean:
         words = {column: row[source] for column, source in (styles or {}).items()}
         sys.stdout.write(f"{_aligned(row, widths, words)}\n")
@@ -260,21 +280,23 @@ def table(
             printed()
 
 
-def _aligned(
-    row: Sequence[str], widths: Sequence[int], words: Mapping[int, str] | None = None
-) -> str:
-    """Cells below each other, coloured by words where colours were asked for."""
+def _aligned(row: Sequence[str], widths: Sequence[int], words: Mapping[int, str]) -> str:
+    """Cells below each other, cut to their widths, coloured by words where colours are taken."""
     cells = []
     for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
-        shown = styled(cell, words[column]) if words and column in words else cell
-        cells.append(shown + " " * (width - cells_wide(cell)))
-    return "  ".join(cells).rstrip()
+        if width:
+            text = within(cell, width)
+            shown = styled(text, words[column]) if column in words else text
+            cells.append(shown + " " * (width - cells_wide(text)))
+    return (" " * GAP).join(cells).rstrip()
 
 
 def cells_wide(text: str) -> int:
     """Terminal cells that ``text`` takes."""
     if text.isascii():
         return len(text)
+    import unicodedata  # noqa: PLC0415
+
     return sum(
         0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
         for char in text
@@ -310,33 +332,13 @@ def fitted(widths: Sequence[int], cut: Sequence[int], room: int) -> list[int]:
     return given
 
 
-def _rich_table(
-    headers: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    styles: Mapping[int, int],
-    widths: Sequence[int],
-    cut: Sequence[int],
-) -> None:
-    from rich.console import Console  # noqa: PLC0415  60 ms, for terminals only
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    console = Console(highlight=False, color_system="auto" if has_colour() else None)
-    given = fitted(widths, cut, console.width)
-    columns = [index for index, width in enumerate(given) if width]
-    shown = Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold")
-    for index in columns:
-        shown.add_column(
-            headers[index].upper(), no_wrap=True, overflow="ellipsis", width=given[index]
-        )
-    for row in rows:
-        shown.add_row(
-            *(
-                Text(row[index], STYLES.get(row[styles[index]], "") if index in styles else "")
-                for index in columns
-            )
-        )
-    console.print(shown)
+def _squeezed(widths: Sequence[int], room: int) -> list[int]:
+    """The widths, the widest ones less where all of it would not fit even so."""
+    given = list(widths)
+    gaps = GAP * (sum(width > 0 for width in given) - 1)
+    while sum(given) + gaps > room and max(given) > 1:
+        given[given.index(max(given))] -= 1
+    return given
 
 
 def is_confirmed(question: str, *, yes: bool, flag: str = "--yes") -> bool:

@@ -4,22 +4,19 @@ Every command with ``--json`` takes them; they are read before the command's own
 none has to declare them.
 """
 
-import difflib
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
-
-import msgspec
 
 from subagents.errors import UsageError
 
 JSON: Final = "--json"
 JQ: Final = "--jq"
 FORMAT: Final = "--format"
-_FIELD: Final = re.compile(r"\{([^{}]*)\}|\{\{|\}\}")
+_FIELD: Final = r"\{([^{}]*)\}|\{\{|\}\}"
 _ESCAPES: Final = {"\\t": "\t", "\\n": "\n"}
 FLAGS: Final = (JSON, JQ, FORMAT)
-_LISTED: Final = re.compile(r"[A-Za-z.]+(,[A-Za-z.]+)+")
+_LISTED: Final = r"[A-Za-z.]+(,[A-Za-z.]+)+"
 MISSING: Final = "-"
 """What a template prints for null and for a field that this row does not have."""
 
@@ -56,7 +53,7 @@ def taken_from(
         if name not in flags:
             kept.append(word)
         elif name == JSON:
-            if not is_one_word and is_separable and words and _LISTED.fullmatch(words[0]):
+            if not is_one_word and is_separable and words and re.fullmatch(_LISTED, words[0]):
                 value = words.pop(0)
             elif not is_one_word:
                 kept.append(word)
@@ -90,7 +87,9 @@ def shown(document: object, view: View, *, is_one_of_many: bool = False) -> Iter
     Raises:
         UsageError: There is no such field, the expression is none, or ``jq`` is not installed.
     """
-    plain = msgspec.to_builtins(document)
+    from msgspec import to_builtins  # noqa: PLC0415  a plain --json needs none of it
+
+    plain = to_builtins(document)
     if view.jq is not None:
         yield from _filtered(plain, view.jq)
         return
@@ -153,6 +152,8 @@ def _refusal(rows: Sequence[Mapping[str, object]], name: str) -> UsageError | No
     for part in name.split("."):
         known = dict.fromkeys(key for each in inside for key in each)
         if inside and part not in known:
+            import difflib  # noqa: PLC0415
+
             near = difflib.get_close_matches(part, list(known), n=1)
             guess = f"; did you mean {near[0]!r}?" if near else ""
             there = ", ".join(known)
@@ -170,7 +171,7 @@ def _at(row: Mapping[str, object], name: str) -> object:
 
 
 def _names(template: str) -> Iterator[str]:
-    for found in _FIELD.finditer(template):
+    for found in re.finditer(_FIELD, template):
         if found[1] is not None:
             yield found[1]
 
@@ -181,13 +182,17 @@ def _filled(template: str, row: Mapping[str, object]) -> str:
 
     for written, meant in _ESCAPES.items():
         template = template.replace(written, meant)
-    return _FIELD.sub(value, template)
+    return re.sub(_FIELD, value, template)
 
 
 def _text(value: object) -> str:
     if value is None:
         return MISSING
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    if isinstance(value, str):
+        return value
+    from msgspec import json  # noqa: PLC0415
+
+    return json.encode(value).decode()
 
 
 def _filtered(document: object, expression: str) -> Iterator[object]:

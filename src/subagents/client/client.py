@@ -1,13 +1,14 @@
-"""Speaks to the daemon over its Unix socket: ``Client`` blocks, ``AsyncClient`` awaits."""
+"""Speaks to the daemon over its Unix socket: ``Client`` blocks, ``AsyncClient`` awaits.
 
+The command line starts with this module, so it reads and writes JSON with the standard library:
+importing msgspec takes three times as long as an interpreter that does nothing.
+"""
+
+import json
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self, TypeVar
-from urllib.parse import quote, urlencode
-
-import msgspec
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from subagents import errors
 from subagents.client.transport import (
@@ -28,6 +29,7 @@ from subagents.errors import (
 
 if TYPE_CHECKING:
     import asyncio
+    from pathlib import Path
 
 Document = dict[str, object]
 Query = Mapping[str, str | int | None]
@@ -43,6 +45,8 @@ IDLE_CONNECTIONS_MAX: Final = 4
 ACKNOWLEDGED_S: Final = 5.0
 """A caller that lives so long after it was handed a message has it; a lease holds for a minute."""
 VERSION_HEADER: Final = "x-subagents-version"
+_PLAIN: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~")
+"""What stands for itself in any part of a URL."""
 
 
 class _Codec:
@@ -60,13 +64,13 @@ class _Codec:
         }
 
     def request(self, method: str, path: str, query: Query | None, body: object) -> bytes:
-        given = {name: value for name, value in (query or {}).items() if value is not None}
-        target = f"{path}?{urlencode(given)}" if given else path
-        try:
-            content = None if body is None else msgspec.json.encode(body)
-        except UnicodeEncodeError as error:
-            raise errors.UsageError("the request must be valid UTF-8") from error
-        return request(method, target, self._headers, content)
+        given = "&".join(
+            f"{name}={segment(str(value))}"
+            for name, value in (query or {}).items()
+            if value is not None
+        )
+        target = f"{path}?{given}" if given else path
+        return request(method, target, self._headers, None if body is None else encoded(body))
 
     @staticmethod
     def answer(status: int, body: bytes) -> Document:
@@ -76,9 +80,11 @@ class _Codec:
             SubagentsError: The class that the error document of any other answer names.
         """
         try:
-            document = msgspec.json.decode(body, type=Document) if body else {}
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            document = json.loads(body) if body else {}
+        except (ValueError, RecursionError) as error:
             raise _unreachable("", NotHttp()) from error
+        if not isinstance(document, dict):
+            raise _unreachable("", NotHttp())
         if 200 <= status < 300:
             return document
         raise error_from(document)
@@ -89,7 +95,7 @@ class Client:
 
     def __init__(
         self,
-        socket_path: Path | str,
+        socket_path: "Path | str",
         *,
         session: str = DEFAULT_SESSION,
         reader: str | None = None,
@@ -115,6 +121,8 @@ class Client:
         self._timeout_s = timeout_s
         self._start = start
         self._connection: Connection | None = None
+        self.received = b""
+        """The document of the last answer as the daemon wrote it."""
         self.daemon_version: str | None = None
         """As the last answer told; None before one, "" of a daemon of 0.1.0, which does not say."""
 
@@ -158,8 +166,8 @@ class Client:
     def _call(
         self, method: str, path: str, query: Query | None, body: object, more_s: float
     ) -> Document:
-        answer, content = self._asked(method, path, query, body, more_s)
-        return self._codec.answer(answer.status, content)
+        answer, self.received = self._asked(method, path, query, body, more_s)
+        return self._codec.answer(answer.status, self.received)
 
     def _asked(
         self, method: str, path: str, query: Query | None, body: object, more_s: float
@@ -198,7 +206,7 @@ class AsyncClient:
 
     def __init__(
         self,
-        socket_path: Path | str,
+        socket_path: "Path | str",
         *,
         session: str = DEFAULT_SESSION,
         reader: str | None = None,
@@ -321,25 +329,34 @@ class AsyncClient:
         return await AsyncConnection.open(self._path)
 
 
-def persistently(call: Callable[[], T], *, for_s: float = RECONNECT_S) -> T:
+def persistently(
+    call: Callable[[], T], *, for_s: float = RECONNECT_S, is_repeatable: bool = True
+) -> T:
     """Repeat ``call`` while the daemon is away; its client starts one that crashed.
 
-    Only for calls that may be repeated. A daemon that was told to stop is not started again.
+    A daemon that was told to stop is not started again.
+
+    Args:
+        call: Of a client's.
+        for_s: So long, in seconds.
+        is_repeatable: It may reach the daemon twice; otherwise only connecting is repeated.
 
     Raises:
-        DaemonUnreachable: It did not come back in time.
+        DaemonUnreachable: It did not come back in time, or may have acted on what must not be
+            repeated.
     """
     due = time.monotonic() + for_s
     while True:
         try:
             return call()
-        except DaemonUnreachable:
-            if time.monotonic() >= due:
+        except DaemonUnreachable as error:
+            was_sent = not isinstance(error.__cause__, Gone) or error.__cause__.was_sent
+            if time.monotonic() >= due or (was_sent and not is_repeatable):
                 raise
         time.sleep(RECONNECT_POLL_S)
 
 
-def own_authorization(socket_path: Path | str) -> dict[str, str]:
+def own_authorization(socket_path: "Path | str") -> dict[str, str]:
     """The header that proves which worker this process is; empty for any other daemon's socket.
 
     Raises:
@@ -353,8 +370,39 @@ def own_authorization(socket_path: Path | str) -> dict[str, str]:
     return {"authorization": f"Bearer {token}"}
 
 
+def encoded(body: object) -> bytes:
+    """JSON of what a request says: dicts, lists, plain values, and structs in them.
+
+    A number that is not finite is null: JSON has none.
+
+    Raises:
+        UsageError: A text is not valid UTF-8.
+    """
+    try:
+        text = json.dumps(
+            body, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain
+        )
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise errors.UsageError("the request must be valid UTF-8") from error
+    except ValueError:
+        import msgspec  # noqa: PLC0415  writes null
+
+        return msgspec.json.encode(body)
+
+
+def _plain(value: Any) -> object:
+    import msgspec  # noqa: PLC0415  who brings a struct has it already
+
+    return msgspec.to_builtins(value)
+
+
 def segment(text: str) -> str:
-    """One path segment of a URL: a selector may hold any character."""
+    """One path segment, or value of a query, of a URL: a selector may hold any character."""
+    if _PLAIN.issuperset(text):
+        return text
+    from urllib.parse import quote  # noqa: PLC0415  ids and most labels need none of it
+
     return quote(text, safe="")
 
 

@@ -47,7 +47,8 @@ from subagents.client.run_handle import RunFailed, RunHandle, wait_for
 from subagents.client.search_keywords import SearchKeywords, search_query
 from subagents.client.spawn_request import PlanRun, SpawnKeywords, spawn_document
 from subagents.config.paths import Paths
-from subagents.domain.run.caller_environment import CallerEnvironment, shell_variables
+from subagents.domain.run.caller_environment import CallerEnvironment
+from subagents.domain.run.shell_variables import shell_variables
 from subagents.errors import AlreadyRunning, Unavailable, UsageError
 
 INBOX_PAGE: Final = 50

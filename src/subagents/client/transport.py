@@ -13,13 +13,13 @@ import socket
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from httptools import HttpParserError, HttpResponseParser
 
 if TYPE_CHECKING:
     import asyncio
+    from pathlib import Path
 
 CONNECT_TIMEOUT_S: Final = 5.0
 HEAD_BYTES_MAX: Final = 64 * 1024
@@ -140,7 +140,7 @@ class Connection:
     ``close`` may be called from any thread at any time; whoever reads meanwhile gets ``Gone``.
     """
 
-    def __init__(self, path: Path | str) -> None:
+    def __init__(self, path: "Path | str") -> None:
         """Connects at the first request."""
         self._path = str(path)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -265,7 +265,7 @@ class AsyncConnection:
         self._answered_at = 0.0
 
     @classmethod
-    async def open(cls, path: Path | str) -> "AsyncConnection":
+    async def open(cls, path: "Path | str") -> "AsyncConnection":
         """Connect.
 
         Raises:

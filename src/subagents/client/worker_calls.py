@@ -87,5 +87,4 @@ class WorkerCalls:
 
         Only the connection is repeated: a call whose answer was lost may have been recorded.
         """
-        persistently(lambda: self._client.get("/healthz"))
-        return self._client.post(path, body)
+        return persistently(lambda: self._client.post(path, body), is_repeatable=False)

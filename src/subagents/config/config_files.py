@@ -99,7 +99,7 @@ def _exists(file: str) -> bool:
     return True
 
 
-def identity(file: Path) -> object:
+def identity(file: str) -> object:
     """What changes with a file's content."""
     try:
         now = os.stat(file)  # noqa: PTH116

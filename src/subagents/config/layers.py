@@ -6,16 +6,17 @@ kept, for `config show --origin`. For agents a project's file counts only where 
 (`Config.for_agents`, `trust`).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from subagents.config import keys
 from subagents.config.config_files import Found, find_files, identity
-from subagents.config.paths import Paths
+from subagents.config.paths import CONFIG_FILE_NAME, Paths
 from subagents.config.settings import (
     ANY_AGENT,
     DEFAULT_LANE,
@@ -52,6 +53,8 @@ IGNORED_SHOWN_MAX: Final = 8
 """Keys named in the warning about a project file."""
 CACHED_MAX: Final = 64
 """Working directories whose configuration is remembered."""
+LOOK_AGAIN_S: Final = 1.0
+"""So long a new file above a caller's directory may go unseen."""
 
 
 class Leaf(msgspec.Struct, frozen=True):
@@ -229,16 +232,42 @@ def _merged(layers: Iterable[Layer]) -> tuple[Tree, dict[str, str]]:
     return merged, origins
 
 
+class _Remembered(NamedTuple):
+    """An answer, and what it was read from."""
+
+    config: Config
+    found: object
+    """All that it depends on."""
+    files: tuple[str, ...]
+    """Whose content matters, whether or not they are there."""
+    near: object
+    """What these files were."""
+    looked_s: float
+
+
 class ConfigCache:
     """`load`, remembered while neither the files nor the environment change.
 
-    The daemon asks for every spawn: an unchanged answer costs a `stat` per directory.
+    The daemon asks for every spawn. The files that were read are looked at each time, and so is
+    where a caller would put one: its directory. What takes longer, the search through the
+    directories above and who may write them, is done again after `LOOK_AGAIN_S`.
+
+    Args:
+        environ: As for `load`.
+        paths: As for `load`.
+        clock: Seconds from whenever.
     """
 
-    def __init__(self, environ: Mapping[str, str], paths: Paths) -> None:
+    def __init__(
+        self,
+        environ: Mapping[str, str],
+        paths: Paths,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._environ = environ
         self._paths = paths
-        self._loaded: dict[Path | None, tuple[object, Config]] = {}
+        self._clock = clock
+        self._loaded: dict[Path | None, _Remembered] = {}
 
     def load(self, cwd: Path | None = None) -> Config:
         """As `load`, without flags. A failure is not remembered.
@@ -246,29 +275,36 @@ class ConfigCache:
         Raises:
             ConfigError: As `load`; an earlier good answer is not used instead.
         """
+        now_s, known = self._clock(), self._loaded.get(cwd)
+        if (
+            known is not None
+            and now_s - known.looked_s < LOOK_AGAIN_S
+            and self._near(known.files) == known.near
+        ):
+            return known.config
         # Before reading: a file that changes meanwhile is then read again next time.
-        seen = self._fingerprint(cwd)
-        cached = self._loaded.get(cwd)
-        if cached is not None and cached[0] == seen:
-            return cached[1]
-        config = load(cwd, self._environ, paths=self._paths)
+        user, projects = find_files(cwd, self._paths.config_file, self._environ.get("HOME"))
+        here = () if cwd is None else (str(cwd / CONFIG_FILE_NAME),)
+        own = (str(self._paths.config_file), str(self._paths.trusted_file))
+        files = (*own, *here, *(str(each.file) for each in projects))
+        near = self._near(files)
+        found = (user, projects, near)
+        if known is None or known.found != found:
+            config = load(cwd, self._environ, paths=self._paths)
+        else:
+            config = known.config
         if len(self._loaded) >= CACHED_MAX:
             self._loaded.clear()
-        self._loaded[cwd] = (seen, config)
+        self._loaded[cwd] = _Remembered(config, found, files, near, now_s)
         return config
 
-    def _fingerprint(self, cwd: Path | None) -> object:
-        home = self._environ.get("HOME")
-        user, projects = find_files(cwd, self._paths.config_file, home)
-        return (
-            [
-                (name, self._environ[name])
-                for name in self._environ
-                if name.startswith(PREFIX) or name in ("PATH", "HOME")
-            ],
-            [(each, identity(each.file)) for each in (user, *projects) if each is not None],
-            identity(self._paths.trusted_file),
-        )
+    def _near(self, files: Iterable[str]) -> object:
+        variables = [
+            (name, self._environ[name])
+            for name in self._environ
+            if name.startswith(PREFIX) or name in ("PATH", "HOME")
+        ]
+        return variables, [identity(each) for each in files]
 
 
 def _merge(into: Tree, values: Tree, origin: str, origins: dict[str, str]) -> None:

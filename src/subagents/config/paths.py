@@ -5,8 +5,8 @@ start `subagents mcp` with a handful of variables, and harnesses set TMPDIR per 
 socket never depends on TMPDIR, and without a runtime directory of the system it lies in the
 state directory.
 
-Only the standard library is imported here, and platformdirs only when it is asked: the command
-line reads these paths on every start.
+Only the standard library is imported here, and platformdirs only when it is asked; commands that
+need no more than the socket ask `config.socket_path`.
 """
 
 import hashlib
@@ -19,18 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from subagents.config.socket_path import SUPERVISOR_SOCKET_NAME, socket_in, system_runtime_dir
 from subagents.errors import ConfigError, UsageError
 
 CONFIG_FILE_NAME: Final = "subagents.toml"
-SOCKET_NAME: Final = "subagents.sock"
-SUPERVISOR_SOCKET_NAME: Final = "supervisor.sock"
-"""Beside the other; it is the longer name, so where it fits both do."""
-SOCKET_BYTES_MAX: Final = 107 if sys.platform == "linux" else 103
-"""`sun_path` less its NUL; macOS has four bytes fewer than Linux."""
 PRIVATE: Final = 0o700
 SLUG_CHARS_MAX: Final = 40
 _NO_SLUG: Final = re.compile(r"[^a-z0-9_]+")
-SHORT_PATHS: Final = Path("/tmp")  # noqa: S108  not TMPDIR: daemon and clients must agree on it; ownership is checked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,27 +133,24 @@ class Paths:
         import platformdirs  # noqa: PLC0415  20 ms that a set SUBAGENTS_HOME saves
 
         state_dir = platformdirs.user_state_path("subagents", appauthor=False)
+        runtime_dir = system_runtime_dir(environ, str(state_dir))
         return cls._below(
             config_dir=platformdirs.user_config_path("subagents", appauthor=False),
             state_dir=state_dir,
             cache_dir=platformdirs.user_cache_path("subagents", appauthor=False),
-            runtime_dir=_system_runtime_dir(environ, state_dir) or state_dir / "run",
+            runtime_dir=state_dir / "run" if runtime_dir is None else Path(runtime_dir),
         )
 
     @classmethod
     def _below(
         cls, *, config_dir: Path, state_dir: Path, cache_dir: Path, runtime_dir: Path
     ) -> "Paths":
-        socket = runtime_dir / SOCKET_NAME
-        longest = socket.with_name(SUPERVISOR_SOCKET_NAME)
-        if len(os.fsencode(longest)) > SOCKET_BYTES_MAX:
-            socket = SHORT_PATHS / f"subagents-{os.getuid()}-{_digest(runtime_dir)}" / "s"
         return cls(
             config_file=config_dir / CONFIG_FILE_NAME,
             state_dir=state_dir,
             cache_dir=cache_dir,
             runtime_dir=runtime_dir,
-            socket=socket,
+            socket=Path(socket_in(str(runtime_dir))),
         )
 
     def ensure(self) -> None:
@@ -184,27 +176,6 @@ def _absolute(home: str) -> Path:
             f"SUBAGENTS_HOME={home}: no such user to expand ~ for",
             hint="set SUBAGENTS_HOME to an absolute path",
         ) from error
-
-
-def _system_runtime_dir(environ: Mapping[str, str], state_dir: Path) -> Path | None:
-    """A directory of our own below the system's runtime directory, None when it has none for us.
-
-    It is named after the state directory: another HOME with the same runtime directory (a test,
-    a second profile) is another home and must not meet this one's daemon.
-    """
-    for base in (environ.get("XDG_RUNTIME_DIR", ""), f"/run/user/{os.getuid()}"):
-        if os.path.isabs(base) and _is_ours(base):  # noqa: PTH117  a str, possibly empty
-            return Path(base) / "subagents" / _digest(state_dir)
-    return None
-
-
-def _is_ours(directory: str) -> bool:
-    try:
-        found = Path(directory).lstat()
-    except OSError:
-        # Not there, or not for us: the next candidate is asked.
-        return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
 
 
 def _make_private(directory: Path, *, in_shared_place: bool = False) -> None:
@@ -251,7 +222,3 @@ def session_name(project_dir: Path | str) -> str:
     real = os.path.realpath(project_dir)
     slug = _NO_SLUG.sub("-", Path(real).name.lower()).strip("-")[:SLUG_CHARS_MAX] or "project"
     return f"{slug}-{hashlib.sha256(os.fsencode(real)).hexdigest()[:8]}"
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(os.fsencode(path)).hexdigest()[:12]

@@ -7,6 +7,7 @@ the loader's messages, the JSON Schema and docs/configuration.md are all derived
 
 from collections.abc import Iterable
 from enum import StrEnum
+from functools import cached_property
 from typing import Annotated, Final
 
 import msgspec
@@ -160,7 +161,7 @@ class Capabilities(Section, frozen=True):
 Percent = Annotated[int, Meta(ge=1, le=100)]
 
 
-class AgentAlerts(Section, frozen=True):
+class AgentAlerts(Section, frozen=True, dict=True):
     """`[agents.<id>.alerts]`: which alerts its requester gets while it works."""
 
     stuck_seconds: Annotated[
@@ -208,7 +209,7 @@ class AgentAlerts(Section, frozen=True):
         Meta(description="Kinds that are never pushed; they stay on the event stream."),
     ] = ()
 
-    @property
+    @cached_property
     def rules(self) -> AlertRules:
         """The same for the domain, in milliseconds."""
         return AlertRules(
@@ -225,7 +226,7 @@ class AgentAlerts(Section, frozen=True):
         )
 
 
-class AgentLimits(Section, frozen=True):
+class AgentLimits(Section, frozen=True, dict=True):
     """`[agents.<id>.limits]`: what the kernel gives each worker at most, all its processes."""
 
     memory_mb: Annotated[
@@ -251,7 +252,7 @@ class AgentLimits(Section, frozen=True):
         ),
     ] = None
 
-    @property
+    @cached_property
     def given(self) -> dict[str, int]:
         """Those that are set."""
         return {
@@ -302,7 +303,7 @@ class AgentIsolation(StrEnum):
     SANDBOX = "sandbox"
 
 
-class Agent(Section, frozen=True):
+class Agent(Section, frozen=True, dict=True):
     """`[agents.<id>]`: a named worker definition; without `runtime` it only spawns."""
 
     runtime: Annotated[
@@ -400,7 +401,7 @@ class Agent(Section, frozen=True):
         Meta(description="What is the runtime's own to understand, such as `agent` of `acp`."),
     ] = {}
 
-    @property
+    @cached_property
     def options(self) -> dict[str, object]:
         """The runtime section, in JSON values: what `Launch.options` carries and a run stores."""
         options: dict[str, object] = dict(self.runtime_options)
@@ -661,8 +662,17 @@ class A2aSettings(Section, frozen=True):
         tuple[str, ...],
         Meta(
             max_length=100,
-            description="Each is offered at `/a2a/<id>`, and works in its `agents.<id>.cwd`. Needs "
-            "subagents[a2a]. Only from your own file.",
+            description="Each is offered at `/a2a/<id>`, and works in its `agents.<id>.cwd`; the "
+            "first one's card is also at `/.well-known/agent-card.json`. Needs subagents[a2a]. "
+            "Only from your own file.",
+        ),
+    ] = ()
+    push_urls: Annotated[
+        tuple[Annotated[str, Meta(pattern=r"^https?://[^\s/?#@]+(/[^\s?#@]*)?$")], ...],
+        Meta(
+            max_length=100,
+            description="Where clients may have the states of their tasks pushed: addresses that "
+            "begin with one of these. Empty = nothing is pushed. Only from your own file.",
         ),
     ] = ()
 

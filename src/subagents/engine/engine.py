@@ -159,7 +159,7 @@ class Engine:
         except StoreUnavailable:
             log.warning("stopping with uncommitted changes: the store cannot be written")
         await self._parts.reports.stop()
-        await self._parts.track_records.flush()
+        await self._parts.track_records.settle()
         await self._tasks.stop()
         await self._off_loop(self._store.checkpoint)
         await self._off_loop(self._store.close)

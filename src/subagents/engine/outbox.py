@@ -154,12 +154,12 @@ class Outbox:
             return
         self._queues[entry.run_id] = deque((entry,))
         self._ready.append(entry.run_id)
-        self._call_spare()
+        if not self._has_spare:
+            self._call_spare()
 
     def _call_spare(self) -> None:
-        if not self._has_spare:
-            self._has_spare = True
-            self._tasks.start(self._work(), "outbox")
+        self._has_spare = True
+        self._tasks.start(self._work(), "outbox")
 
     @property
     def pending(self) -> int:
@@ -183,7 +183,7 @@ class Outbox:
         drained = 0
         while self._ready:
             run_id = self._ready.popleft()
-            if self._ready:
+            if self._ready and not self._has_spare:
                 self._call_spare()
             try:
                 await self._drain(run_id)

@@ -11,6 +11,8 @@ from subagents.ports.logs import PerformanceLog as PerformanceLog
 from subagents.ports.logs import ProgressLog as ProgressLog
 from subagents.ports.logs import ResultLog as ResultLog
 from subagents.ports.logs import TranscriptLog as TranscriptLog
+from subagents.ports.pushes import Pushes as Pushes
+from subagents.ports.pushes import PushTarget as PushTarget
 from subagents.ports.store import Batch as Batch
 from subagents.ports.store import FeedEntry as FeedEntry
 from subagents.ports.store import InboxRow as InboxRow

@@ -189,6 +189,22 @@ class PerformanceLog(Protocol):
         """
         ...
 
+    def mark(self) -> int | None:
+        """What was given to ``keep_mark`` last; None = nothing, or records from before are gone.
+
+        Raises:
+            OSError: Nobody knows.
+        """
+        ...
+
+    def keep_mark(self, number: int) -> None:
+        """Remember a number for as long as there is what was appended until now: both durably.
+
+        Raises:
+            OSError: The mark from before may still be the one.
+        """
+        ...
+
 
 class ExportState(Value, frozen=True):
     """How the export of spans is going, since this process started."""

@@ -159,6 +159,8 @@ class RunFilter(Value, frozen=True):
     text: str | None = None
     """Runs whose label or task contains it, in upper or lower case."""
     keeps_session: bool | None = None
+    listed: bool = True
+    """Those that are not archived."""
     archived: bool = False
     """Archived ones, too."""
     since_ms: int | None = None
@@ -169,8 +171,11 @@ class RunFilter(Value, frozen=True):
     """Only those that have not ended, or ended at or after this time."""
     ended_after_ms: int | None = None
     """Only ended ones, that ended at or after this time."""
+    older_than: RunId | None = None
+    """Only those behind this run in the list, which is still there."""
     limit: int = 50
     offset: int = 0
+    """For people's pages: all that are left out are visited. Who reads all says ``older_than``."""
 
 
 class Store(Protocol):
@@ -250,7 +255,12 @@ class Store(Protocol):
 
     def runs(self, where: RunFilter) -> Sequence[Run]: ...
 
-    def count(self, where: RunFilter) -> int: ...
+    def count(self, where: RunFilter, *, most: int) -> int:
+        """How many runs the filter matches, its window aside; ``most`` where there are more.
+
+        A count visits what it counts, so it is never asked for more than somebody wants to know.
+        """
+        ...
 
     def find(self, prefix: str) -> Sequence[RunId]:
         """Ids that start with ``prefix``, at most 10."""
@@ -264,6 +274,19 @@ class Store(Protocol):
         """Events of all runs behind number ``after``, in order."""
         ...
 
+    def touched(self, *, after: int, ended_since_ms: int, limit: int) -> tuple[int, Sequence[Run]]:
+        """Runs with an event behind number ``after``, as they are now, each once.
+
+        Args:
+            after: The number of an event.
+            ended_since_ms: Those that ended before are left out.
+            limit: So many events are looked at.
+
+        Returns:
+            The number of the last event looked at, ``after`` when there was none, and the runs.
+        """
+        ...
+
     def newest_number(self) -> int:
         """Of the newest event; 0 when there is none."""
         ...
@@ -272,6 +295,10 @@ class Store(Protocol):
         self, session: SessionKey | None, *, unconsumed: bool, limit: int = 1000
     ) -> Sequence[InboxRow]:
         """Oldest first; None = every session."""
+        ...
+
+    def blockers(self, session: SessionKey | None, limit: int) -> Sequence[InboxRow]:
+        """The newest messages of kind ``blocker``, read or not, oldest first; None = of all."""
         ...
 
     def unread(self, session: SessionKey, limit: int) -> Sequence[MessageId]:

@@ -5,7 +5,8 @@ awaited on the daemon's event loop: work that blocks goes through ``OffLoop``.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from typing import Final, NamedTuple, Protocol, runtime_checkable
+from functools import lru_cache
+from typing import Final, NamedTuple, Protocol, cast, runtime_checkable
 
 from subagents.domain.run.access import Access, AccessLevel
 from subagents.domain.run.outcome import DeliveryOutcome
@@ -341,18 +342,26 @@ class Greeted(Protocol):
         ...
 
 
+@lru_cache(maxsize=256)
+def _is_a(kind: type, protocol: type) -> bool:
+    """What ``isinstance`` says of its objects: a protocol is compared name by name each time."""
+    return issubclass(kind, protocol)
+
+
 def access_of(
     runtime: Runtime, options: Mapping[str, object], configured: AccessLevel | None
 ) -> AccessLevel:
     """What a runtime's workers may do at most; a runtime that says nothing keeps from nothing."""
-    if isinstance(runtime, Bounded):
-        return runtime.access_of(options, configured)
+    if _is_a(type(runtime), Bounded):
+        return cast("Bounded", runtime).access_of(options, configured)
     return configured or AccessLevel.FULL
 
 
 def abilities_of(runtime: Runtime, options: Mapping[str, object]) -> Abilities:
     """What a runtime can do for an agent with these options, which ``check`` took."""
-    return runtime.abilities_of(options) if isinstance(runtime, Varied) else runtime.abilities
+    if _is_a(type(runtime), Varied):
+        return cast("Varied", runtime).abilities_of(options)
+    return runtime.abilities
 
 
 def usable_abilities(runtime: Runtime | None, options: Mapping[str, object]) -> Abilities | None:

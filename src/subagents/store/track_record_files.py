@@ -2,8 +2,9 @@
 
 One file per UTC day of an attempt's end. Each attempt has exactly one line, whoever brings its
 record how often: a day's keys are read from its file before the first line is added to it. So a
-crash between a line and whatever was to remember it costs nothing, and the files need no fsync:
-what a power cut takes is brought again.
+crash between a line and whatever was to remember it costs nothing, and a line needs no fsync: what
+a power cut takes is brought again. Only a mark, which says that nothing from before it has to be
+brought again, is written behind the lines it speaks for.
 """
 
 import contextlib
@@ -30,6 +31,8 @@ DAYS_KNOWN_MAX: Final = 4
 EPOCH: Final = date(1970, 1, 1).toordinal()
 FILE_NAME: Final = re.compile(r"agent-performance-(\d{4}-\d{2}-\d{2})\.jsonl")
 
+MARK: Final = "agent-performance.mark"
+
 _encoder = msgspec.json.Encoder()
 _decoder: Final[msgspec.json.Decoder[AttemptRecord]] = msgspec.json.Decoder(AttemptRecord)
 
@@ -41,6 +44,15 @@ class _Named(Value, frozen=True):
     attempt: int
 
 
+class _Mark(Value, frozen=True):
+    """How far the records are kept, and how much of the newest day that is."""
+
+    number: int
+    day: int | None
+    size: int
+
+
+_mark_decoder: Final[msgspec.json.Decoder[_Mark]] = msgspec.json.Decoder(_Mark)
 _name_decoder: Final[msgspec.json.Decoder[_Named]] = msgspec.json.Decoder(_Named)
 
 
@@ -56,6 +68,8 @@ class PerformanceFiles:
         self._known: dict[int, set[int]] = {}
         """By day, a hash of each key: half of what the keys take, and one in 10⁷ days of a million
         attempts has two that are alike."""
+        self._unsynced: set[int] | None = None
+        """Days whose newest lines a power cut can take; None = any, from the process before."""
         self._writing = threading.Lock()
 
     def append(self, records: Sequence[AttemptRecord]) -> None:
@@ -96,6 +110,34 @@ class PerformanceFiles:
                     self.file(day).unlink(missing_ok=True)
                     self._known.pop(day, None)
 
+    def mark(self) -> int | None:
+        """See ``ports.PerformanceLog.mark``."""
+        try:
+            found = _mark_decoder.decode((self._directory / MARK).read_bytes())
+        except FileNotFoundError:
+            return None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None  # as if there were none: more is brought again than has to be
+        is_whole = found.day is None or self.sizes().get(found.day, 0) >= found.size
+        return found.number if is_whole else None
+
+    def keep_mark(self, number: int) -> None:
+        """See ``ports.PerformanceLog.keep_mark``."""
+        with self._writing:
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            sizes = self.sizes()
+            for day in sizes.keys() if self._unsynced is None else sizes.keys() & self._unsynced:
+                _sync(self.file(day))
+            self._unsynced = set()
+            newest = max(sizes, default=None)
+            size = 0 if newest is None else sizes[newest]
+            mark = _Mark(number=number, day=newest, size=size)
+            draft = self._directory / f"{MARK}.new"
+            draft.write_bytes(_encoder.encode(mark))
+            _sync(draft)
+            draft.replace(self._directory / MARK)
+            _sync(self._directory)
+
     def file(self, day: int) -> Path:
         """Where a day's lines are."""
         return self._directory / f"agent-performance-{date.fromordinal(EPOCH + day)}.jsonl"
@@ -110,6 +152,8 @@ class PerformanceFiles:
             new = {key: each for key, each in by_hash.items() if key not in known}
             if not new:
                 return
+            if self._unsynced is not None:
+                self._unsynced.add(day)
             _write(file, b"".join(_encoder.encode(each) + b"\n" for each in new.values()))
             known.update(new)
         except OSError:
@@ -156,6 +200,15 @@ def _write(file: int, content: bytes) -> None:
     view = memoryview(content)
     while view:
         view = view[os.write(file, view) :]
+
+
+def _sync(path: Path) -> None:
+    """Put a file, or the names in a directory, on the disk."""
+    opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 def _day_of(name: str) -> int | None:

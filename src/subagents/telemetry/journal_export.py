@@ -47,36 +47,26 @@ class Cursor(msgspec.Struct, frozen=True, rename="camel"):
     """Everything up to this event of the feed was sent."""
 
 
-class JournalExport(ABC):
-    """One receiver and how far it has come; see ``ports.Exporter``.
+class Export(ABC):
+    """Sends on a thread of its own, and again until it was taken; see ``ports.Exporter``.
 
     Args:
         what: What is sent, in the plural, for people.
         endpoint: Where to, for people.
         store: Where runs and their journals are read.
-        file: Holds the cursor; without it, sending begins with what happens from now on.
         retry_first_s: Before the first repetition; doubled up to ``RETRY_S_MAX``.
     """
 
     def __init__(
-        self,
-        *,
-        what: str,
-        endpoint: str,
-        store: Store,
-        file: Path,
-        retry_first_s: float = RETRY_FIRST_S,
+        self, *, what: str, endpoint: str, store: Store, retry_first_s: float = RETRY_FIRST_S
     ) -> None:
         self._what = what
         self._store = store
-        self._file = file
         self._retry_first_s = retry_first_s
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._abandoned = threading.Event()
         self._thread: threading.Thread | None = None
-        self._number = 0
-        self._saved = -1
         self._state = ExportState(endpoint=endpoint)
 
     # -- what each one does in its own way -------------------------------------------------
@@ -86,12 +76,12 @@ class JournalExport(ABC):
         """Whether there may be something to send; quick, and called on the loop."""
 
     @abstractmethod
-    def _send_page(self, page: Sequence[FeedEntry]) -> None:
-        """Send what is to be said of these events.
+    def catch_up(self) -> None:
+        """Send all there is to send.
 
         Raises:
-            ReceiverUnavailable: It is asked again with the same events, or those behind
-                ``_number`` when that was moved meanwhile.
+            ReceiverUnavailable: It is called again after a pause.
+            StoreUnavailable: So it is.
         """
 
     def _close(self) -> None:  # noqa: B027 - not all hold something
@@ -105,20 +95,7 @@ class JournalExport(ABC):
     # -- life ------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Go on from the cursor; the store must be open.
-
-        Raises:
-            StoreUnavailable: It cannot be read.
-            OSError: The cursor cannot be written.
-        """
-        known = _read(self._file)
-        newest = self._store.newest_number()
-        if known is None:
-            self._number = newest
-        else:
-            # A database that was put back from a backup has given out fewer numbers.
-            self._number = min(known.number, newest)
-        self._save()
+        """Send what is left from before; the store must be open."""
         self._wake.set()
         self._thread = threading.Thread(target=self._run, name=f"export {self._what}", daemon=True)
         self._thread.start()
@@ -178,7 +155,63 @@ class JournalExport(ABC):
             )
         self._state = replace(self._state, last_error=str(error))
 
-    # -- the work --------------------------------------------------------------------------
+    def _taken(self) -> None:
+        """All that there was is sent: an outage is over."""
+        if self._state.last_error is not None:
+            log.info("%s are sent to %s again", self._what, self._state.endpoint)
+            self._state = replace(self._state, last_error=None)
+
+
+class JournalExport(Export):
+    """One receiver and how far it has come in the feed.
+
+    Args:
+        what: What is sent, in the plural, for people.
+        endpoint: Where to, for people.
+        store: Where runs and their journals are read.
+        file: Holds the cursor; without it, sending begins with what happens from now on.
+        retry_first_s: Before the first repetition; doubled up to ``RETRY_S_MAX``.
+    """
+
+    def __init__(
+        self,
+        *,
+        what: str,
+        endpoint: str,
+        store: Store,
+        file: Path,
+        retry_first_s: float = RETRY_FIRST_S,
+    ) -> None:
+        super().__init__(what=what, endpoint=endpoint, store=store, retry_first_s=retry_first_s)
+        self._file = file
+        self._number = 0
+        self._saved = -1
+
+    @abstractmethod
+    def _send_page(self, page: Sequence[FeedEntry]) -> None:
+        """Send what is to be said of these events.
+
+        Raises:
+            ReceiverUnavailable: It is asked again with the same events, or those behind
+                ``_number`` when that was moved meanwhile.
+        """
+
+    def start(self) -> None:
+        """Go on from the cursor; the store must be open.
+
+        Raises:
+            StoreUnavailable: It cannot be read.
+            OSError: The cursor cannot be written.
+        """
+        known = _read(self._file)
+        newest = self._store.newest_number()
+        if known is None:
+            self._number = newest
+        else:
+            # A database that was put back from a backup has given out fewer numbers.
+            self._number = min(known.number, newest)
+        self._save()
+        super().start()
 
     def catch_up(self) -> None:
         """Send what has happened behind the cursor; then move it.
@@ -194,9 +227,7 @@ class JournalExport(ABC):
                 break
             self._save()
         self._save()
-        if self._state.last_error is not None:
-            log.info("%s are sent to %s again", self._what, self._state.endpoint)
-            self._state = replace(self._state, last_error=None)
+        self._taken()
 
     def _save(self) -> None:
         if self._number == self._saved or self._abandoned.is_set():

@@ -156,7 +156,7 @@ class Notifier(JournalExport):
         is_last = (
             NotificationReason.ALL_DONE in self._reasons
             and last_ends.get(run.requester) == found.number
-            and self._store.count(RunFilter(requester=run.requester, phases=LIVE)) == 0
+            and self._store.count(RunFilter(requester=run.requester, phases=LIVE), most=1) == 0
         )
         outcome = run.outcome
         if (

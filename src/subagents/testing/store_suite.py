@@ -141,6 +141,10 @@ def alert(run: Run) -> Message:
     return message(run, id=MessageId(f"{run.id}:a1:stuck"), kind=MessageKind.ALERT)
 
 
+def _blocker(run: Run) -> Message:
+    return message(run, id=MessageId(f"{run.id}:escalation"), kind=MessageKind.BLOCKER)
+
+
 def opened(place: StorePlace, owner: str = "one") -> Store:
     store = place.store()
     store.open(owner)
@@ -478,6 +482,24 @@ def each_session_has_its_own_inbox_and_none_means_all(place: StorePlace) -> None
         expect("less what was read", found=store.unread_total(), wanted=1)
 
 
+@SUITE.behaviour("store:inbox-blockers")
+def blockers_are_found_among_all_messages_read_or_not(place: StorePlace) -> None:
+    mine, theirs = a_run(1), replace(a_run(2), requester=OTHER)
+    with closing(opened(place)) as store:
+        batch = spawned(mine, theirs)
+        batch.messages += [message(mine), _blocker(mine), message(theirs), _blocker(theirs)]
+        store.commit(batch)
+        store.commit(Batch(consumed=[(_blocker(mine).id, NOW_MS, "me")]))
+
+        def found(session: SessionKey | None, limit: int) -> list[MessageId]:
+            return [row.message.id for row in store.blockers(session, limit)]
+
+        both = [_blocker(mine).id, _blocker(theirs).id]
+        expect("everybody's, oldest first", found=found(None, 10), wanted=both)
+        expect("one session's", found=found(ME, 10), wanted=both[:1])
+        expect("the newest", found=found(None, 1), wanted=both[1:])
+
+
 @SUITE.behaviour("store:inbox-moves")
 def unread_messages_change_hands_and_read_ones_stay(place: StorePlace) -> None:
     read, unread = a_run(1), a_run(2)
@@ -561,7 +583,7 @@ def every_filter_narrows_and_lists_are_newest_first(place: StorePlace) -> None:
 
         def ids(where: RunFilter) -> list[int]:
             found = store.runs(where)
-            counted = store.count(where)
+            counted = store.count(where, most=100)
             expect("count", found=counted >= len(found), wanted=True)
             return [int(run.id[2:]) for run in found]
 
@@ -579,7 +601,37 @@ def every_filter_narrows_and_lists_are_newest_first(place: StorePlace) -> None:
         expect("ended since then", found=ids(since), wanted=[2])
         expect("ended later", found=ids(RunFilter(ended_after_ms=NOW_MS + 1)), wanted=[])
         expect("a window", found=ids(RunFilter(limit=2, offset=1)), wanted=[4, 2])
-        expect("counted without it", found=store.count(RunFilter(limit=1)), wanted=4)
+        behind = RunFilter(limit=2, archived=True, older_than=runs[3].id)
+        expect("the page behind a run", found=ids(behind), wanted=[3, 2])
+        hidden = RunFilter(listed=False, archived=True)
+        expect("archived alone", found=ids(hidden), wanted=[3])
+        expect("counted without it", found=store.count(RunFilter(limit=1), most=100), wanted=4)
+        expect("no further than that", found=store.count(RunFilter(), most=3), wanted=3)
+
+
+@SUITE.behaviour("store:touched")
+def what_was_journaled_since_leads_to_the_runs_it_is_about(place: StorePlace) -> None:
+    runs = [a_run(n) for n in range(1, 5)]
+    with closing(opened(place)) as store:
+        store.commit(spawned(*runs))
+        marked = store.newest_number()
+        late, early = over(runs[1]), over(runs[2])
+        batch = Batch(runs={late.id: late, early.id: early})
+        batch.journal = [entry(late, seq=2), entry(late, seq=3), entry(early, seq=2)]
+        store.commit(batch)
+
+        def touched(after: int, since_ms: int, limit: int = 100) -> tuple[int, list[RunId]]:
+            number, found = store.touched(after=after, ended_since_ms=since_ms, limit=limit)
+            return number, sorted(run.id for run in found)
+
+        end = store.newest_number()
+        changed = [late.id, early.id]
+        expect("both, once", found=touched(marked, 0), wanted=(end, changed))
+        expect("a part", found=touched(marked, 0, limit=2), wanted=(marked + 2, changed[:1]))
+        expect("the others", found=touched(marked + 2, 0), wanted=(end, changed[1:]))
+        expect("none", found=touched(end, 0), wanted=(end, []))
+        open_ones = [runs[0].id, runs[3].id]
+        expect("not what ended before", found=touched(0, NOW_MS + 1), wanted=(end, open_ones))
 
 
 @SUITE.behaviour("store:search")
@@ -595,7 +647,7 @@ def runs_are_found_by_what_people_remember_of_them(place: StorePlace) -> None:
 
         def ids(where: RunFilter) -> list[int]:
             found = [int(run.id[2:]) for run in store.runs(where)]
-            expect(f"counted: {where}", found=store.count(where), wanted=len(found))
+            expect(f"counted: {where}", found=store.count(where, most=100), wanted=len(found))
             return found
 
         expect("in and below it", found=ids(RunFilter(directory="/srv/shop")), wanted=[3, 2])
@@ -717,7 +769,7 @@ def a_probe_leaves_nothing_behind(place: StorePlace) -> None:
 
         expect("room", found=store.has_room(), wanted=True)
         expect("healthy", found=list(store.check()), wanted=[])
-        expect("the one run", found=store.count(RunFilter()), wanted=1)
+        expect("the one run", found=store.count(RunFilter(), most=100), wanted=1)
 
 
 # -- the end of runs -----------------------------------------------------------------------------

@@ -240,6 +240,44 @@ def test_tasks_are_listed_by_conversation_and_state_a_page_at_a_time(tmp_path: P
     run(tmp_path, scenario)
 
 
+@pytest.mark.requirement("a2a:list")
+@pytest.mark.parametrize(
+    "wanted", [{"page_size": 0}, {"page_size": -1}, {"page_size": 101}, {"history_length": -1}]
+)
+def test_a_page_size_or_history_length_out_of_bounds_is_refused(
+    tmp_path: Path, wanted: dict[str, Any]
+) -> None:
+    async def scenario(home: Home) -> None:
+        async with calling(home, "hello") as client:
+            with pytest.raises(errors.InvalidParamsError, match="must be"):
+                await client.list_tasks(wire.ListTasksRequest(**wanted))
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.requirement("a2a:get")
+def test_a_task_holds_as_many_of_its_messages_as_are_asked_for(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        async with calling(home, "hello") as client:
+            task = await sent(client, message("greet"))
+            none = await client.get_task(wire.GetTaskRequest(id=task.id, history_length=0))
+            many = await client.get_task(wire.GetTaskRequest(id=task.id, history_length=9))
+        assert [each.parts[0].text for each in many.history] == ["greet"]
+        assert list(none.history) == []
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.requirement("a2a:card")
+def test_the_first_agents_card_is_where_clients_look_that_know_a_host(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        async with over(home) as http:
+            card = await A2ACardResolver(http, "http://localhost").get_agent_card()
+            assert card == await card_of(http, "hello")
+
+    run(tmp_path, scenario)
+
+
 @pytest.mark.requirement("a2a:refused")
 def test_files_and_push_are_refused_in_words(tmp_path: Path) -> None:
     async def scenario(home: Home) -> None:

@@ -12,6 +12,7 @@ from subagents.api.answers.explain import (
 )
 from subagents.domain.rules.admission import LaneUse
 from subagents.domain.run import events as e
+from subagents.domain.run.linked_runs import Child
 from subagents.domain.run.outcome import (
     OK,
     Check,
@@ -29,7 +30,6 @@ from subagents.domain.run.outcome import (
 )
 from subagents.domain.run.run import (
     Answer,
-    Child,
     Decision,
     DeliveryTry,
     Phase,

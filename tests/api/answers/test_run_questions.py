@@ -105,6 +105,24 @@ def test_a_yes_in_words_does_not_decide_what_a_run_may_do(tmp_path: Path) -> Non
 
 
 @pytest.mark.requirement("cli:answer")
+def test_attention_names_the_answer_for_each_option_of_a_question(tmp_path: Path) -> None:
+    async def scenario(desk: ToolCaller) -> None:
+        boss = await desk.worker("boss")
+        asked = await desk.home.services.engine.ask(
+            boss.run_id, "which one?", options=("size", "by name"), timeout_s=60
+        )
+
+        items = (await desk.home.ok("GET", "/v1/attention"))["items"]
+
+        answer = f"subagents answer {asked.id}"
+        assert [each["commands"] for each in items if each["requestId"]] == [
+            [f"{answer} size", f"{answer} 'by name'", f"{answer} --decision deny"]
+        ]
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("cli:answer")
 def test_attention_names_the_no_of_a_question_and_none_of_a_notice(tmp_path: Path) -> None:
     async def scenario(desk: ToolCaller) -> None:
         boss = await desk.worker("boss")

@@ -9,8 +9,9 @@ from tests.api.answers.log_calls import events, play
 from tests.api.home_daemon import Home
 
 from subagents.api.wire.run_answers import RunStatus
-from subagents.api.wire.wire_struct import milliseconds_of, read
-from subagents.cli.show.status_command import allowed
+from subagents.api.wire.wire_struct import read
+from subagents.cli.show.run_status import allowed
+from subagents.text import milliseconds_of
 
 FIELDS = [
     *("agentId", "label", "runId", "phase", "state", "runtime", "sessionId", "attempt", "costUsd"),

@@ -3,20 +3,22 @@
 import asyncio
 import http.client
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.api.home_daemon import Home, UnixConnection
+from starlette.applications import Starlette
+from starlette.types import Message, Scope
+from tests.api.home_daemon import Home, UnixConnection, build
 from tests.api.mcp.mcp_clients import (
     Wire,
     play,
 )
 
-from subagents.api.mcp.mcp_endpoint import BODY_BYTES_MAX, McpEndpoint
-from subagents.domain.run.run import Phase
-from subagents.domain.run.values import replace
-from subagents.ports import Batch
+from subagents.api.mcp import mcp_endpoint
+from subagents.api.mcp.mcp_endpoint import BODY_BYTES_MAX
+from subagents.api.server.app import create_app
 
 
 def raw(home: Home, method: str, headers: dict[str, str], body: bytes = b"{}") -> Any:
@@ -82,24 +84,123 @@ def test_space_around_a_header_is_no_part_of_it(tmp_path: Path) -> None:
     play(tmp_path, scenario)
 
 
-@pytest.mark.requirement("mcp:loaded-when-needed")
-def test_the_protocol_is_loaded_when_a_worker_that_speaks_it_is_started_and_not_for_a_command(
-    tmp_path: Path,
+VERSIONS = pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+
+
+async def kind_and_lines(wire: Wire, version: str, timeout_s: float) -> tuple[str, list[str]]:
+    """How a wait of so many seconds for nothing that ends is answered."""
+
+    def ask() -> tuple[str, list[str]]:
+        params = {"name": "sessions_wait", "arguments": {"timeoutSeconds": timeout_s}}
+        connection = wire.open("tools/call", params, {"MCP-Protocol-Version": version})
+        try:
+            answered = connection.getresponse()
+            lines = answered.read().decode().splitlines()
+            return answered.getheader("content-type", ""), lines
+        finally:
+            connection.close()
+
+    return await asyncio.to_thread(ask)
+
+
+@pytest.mark.requirement("mcp:one-document")
+@VERSIONS
+def test_what_is_answered_soon_is_one_document_and_what_lasts_a_stream_that_shows_life(
+    version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario(home: Home) -> None:
-        endpoint = McpEndpoint(home.services)
-        home.services.engine.on_commit(endpoint.on_commit)
-        run_id = (await home.spawn("hang"))["runId"]
-        await home.until_phase(run_id, "running")
-        run = home.services.queries.open_run(run_id)
-        assert run is not None
-        assert not endpoint.is_due
+        wire = Wire(home, tasks=False)
+        await wire.call("sessions_spawn", task="x", agentId="hang")
+        kind, [line] = await kind_and_lines(wire, version, 0)
+        assert kind == "application/json"
+        assert "result" in json.loads(line)
 
-        other = replace(run, resolved=replace(run.resolved, runtime="claude-code"))
-        endpoint.expect([replace(other, phase=Phase.QUEUED)])
-        assert not endpoint.is_due
-        endpoint.on_commit(Batch(runs={other.id: other}))
-        assert endpoint.is_due
-        await endpoint.stop()
+        monkeypatch.setattr(mcp_endpoint, "PING_S", 0.02)
+        kind, lines = await kind_and_lines(wire, version, 0.2)
+        assert kind == "text/event-stream"
+        assert lines[:2] == [": ping", ""]
+        assert lines[-3] == "event: message"
+        assert "result" in json.loads(lines[-2].removeprefix("data: "))
 
     play(tmp_path, scenario)
+
+
+async def asked(app: Starlette, body: bytes) -> int:
+    """Ask the application itself, and return the HTTP status."""
+    headers = {"content-type": "application/json", "accept": "*/*", "x-subagents-cwd": "/"}
+    scope: Scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/mcp",
+        "raw_path": b"/mcp",
+        "state": {},
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+    }
+    left = [body]
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        if not left:
+            await asyncio.Event().wait()
+        return {"type": "http.request", "body": left.pop(), "more_body": False}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    await app(scope, receive, send)
+    assert b'"result"' in sent[1]["body"], sent
+    return int(sent[0]["status"])
+
+
+async def cost_of(app: Starlette, body: bytes) -> tuple[int, int]:
+    """How many calls of Python functions and how many tasks one request takes."""
+    loop = asyncio.get_running_loop()
+    calls = tasks = 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    def made(loop: asyncio.AbstractEventLoop, coro: Any, **more: Any) -> "asyncio.Task[Any]":
+        nonlocal tasks
+        tasks += 1
+        return asyncio.Task(coro, loop=loop, **more)
+
+    assert await asked(app, body) == 200  # with what is imported or made but once
+    loop.set_task_factory(made)
+    sys.setprofile(count)
+    try:
+        await asked(app, body)
+    finally:
+        sys.setprofile(None)
+        loop.set_task_factory(None)
+    return calls, tasks
+
+
+CALLS_OF_A_PING_MAX = 118
+"""Of Python functions, from the application on."""
+TASKS_OF_A_CALL_MAX = 2
+"""One works, and one notices when the client leaves."""
+
+
+@pytest.mark.requirement("mcp:cost")
+def test_a_ping_takes_few_calls_and_no_task_and_a_call_of_a_tool_two(tmp_path: Path) -> None:
+    """The bounds may only shrink."""
+
+    async def scenario() -> None:
+        services = build(tmp_path)
+        app = create_app(services)
+        await services.engine.start()
+        try:
+            ping: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+            call = {**ping, "method": "tools/call", "params": {"name": "sessions_list"}}
+            calls, tasks = await cost_of(app, json.dumps(ping).encode())
+            assert tasks == 0
+            assert calls <= CALLS_OF_A_PING_MAX
+            _, tasks = await cost_of(app, json.dumps(call).encode())
+            assert tasks <= TASKS_OF_A_CALL_MAX
+        finally:
+            await app.state.mcp.stop()
+            await services.engine.stop()
+
+    asyncio.run(scenario())

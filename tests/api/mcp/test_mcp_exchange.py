@@ -22,7 +22,6 @@ from tests.api.mcp.mcp_clients import (
 from tests.api.tools import tool_callers
 from tests.api.tools.tool_callers import ToolCaller
 
-from subagents.api.mcp.mcp_calls import _unless_stopping
 from subagents.api.mcp.mcp_exchange import Exchange
 from subagents.api.tools.tool import Call
 from subagents.api.tools.tool_registry import call_tool
@@ -184,7 +183,7 @@ async def took_s(desk: ToolCaller) -> float:
 
 async def answered(exchange: Exchange, call: Call) -> None:
     """One ``tools/call``, as the MCP endpoint serves it."""
-    answer = await _unless_stopping(exchange, call_tool("sessions_wait", call))
+    answer = await call_tool("sessions_wait", call)
     exchange.hand_over(answer.offered)
 
 
@@ -208,7 +207,7 @@ def test_whenever_a_call_is_cancelled_again_and_again_what_it_was_offered_is_fre
 
             calling = asyncio.create_task(answered(exchange, call))
             await asyncio.sleep(rng.uniform(0, longest_s))
-            # As the protocol's package does: cancelled anew at every await until it is over.
+            # As task groups do: cancelled anew at every await until it is over.
             while not calling.done():
                 calling.cancel()
                 await asyncio.sleep(0)

@@ -23,8 +23,6 @@ ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 def test_a_spawn_is_a_task_for_who_declares_it_and_a_receipt_for_the_others(
     tmp_path: Path,
 ) -> None:
-    """The package hands a result of a foreign type through as it is, on this wire."""
-
     async def scenario(home: Home) -> None:
         arguments = {"task": "work", "agentId": "hang", "label": "w"}
         task = await Wire(home).call("sessions_spawn", **arguments)

@@ -7,6 +7,7 @@ from tests.api.home_daemon import Document, Home, play, segment
 
 from subagents.client.client import AsyncClient
 from subagents.domain.run.values import RunId
+from subagents.engine.runs import queries
 from subagents.errors import UsageError
 
 
@@ -135,6 +136,39 @@ def test_a_persons_tree_has_the_runs_of_every_session_and_an_agents_its_own(tmp_
         assert [root["label"] for root in forest["roots"]] == ["web", "mine"]
         theirs = await home.ok("GET", "/v1/tree?requester=agent:main:web")
         assert [root["label"] for root in theirs["roots"]] == ["web"]
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:list:bounded")
+def test_what_nobody_would_page_through_is_not_counted_and_the_answer_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queries, "COUNTED_MAX", 3)
+
+    async def scenario(home: Home) -> None:
+        runs = [(await home.spawn(label=f"n{n}"))["runId"] for n in range(10)]
+        await home.wait(*runs)
+        for run_id in runs[:5]:
+            await home.until_phase(run_id, "completed")
+            await home.services.engine.archive(RunId(run_id))
+
+        async def counts(query: str) -> tuple[object, ...]:
+            page = await home.ok("GET", f"/v1/runs?{query}")
+            names = ("total", "totalIsBound", "hidden", "hiddenIsBound")
+            return tuple(page.get(name) for name in names)
+
+        assert await counts("limit=2") == (3, True, 3, True)
+        assert await counts("limit=4") == (4, True, 3, True), "up to the end of the page"
+        assert await counts("limit=5") == (5, False, 3, True)
+        assert await counts("limit=3&offset=3") == (5, False, 3, True)
+        assert await counts("limit=3&offset=9") == (5, False, 3, True), "behind the last one"
+        assert await counts("limit=2&label=n0&archived=1") == (1, False, 0, False)
+        forest = await home.ok("GET", "/v1/tree?archived=1")
+        assert (len(forest["roots"]), forest["leftOut"], forest["leftOutIsBound"]) == (10, 0, False)
+        monkeypatch.setattr(queries, "ROOTS_MAX", 2)
+        forest = await home.ok("GET", "/v1/tree")
+        assert (forest["leftOut"], forest["leftOutIsBound"]) == (1, True)
 
     play(tmp_path, scenario)
 

@@ -21,6 +21,8 @@ from subagents.api.server.daemon import run_daemon, serve_until_stopped
 from subagents.errors import AlreadyRunning
 
 PROGRAM = Path(__file__).parents[1] / "home_daemon.py"
+IDLE_WAKEUPS_MAX = 2
+"""In two seconds. It may only become smaller."""
 
 
 def start(home: Path) -> "subprocess.Popen[bytes]":
@@ -238,6 +240,32 @@ def test_the_service_manager_is_told_when_the_daemon_serves(
                 return await asyncio.to_thread(manager.recv, 100)
 
         assert asyncio.run(scenario()) == b"READY=1"
+
+
+def wakeups(pid: int) -> int:
+    """How often its threads were woken so far."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    lines = (line for task in tasks for line in (task / "status").read_text().splitlines())
+    return sum(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt"))
+
+
+@pytest.mark.requirement("daemon:idle")
+def test_a_daemon_with_nothing_to_do_sleeps(tmp_path: Path) -> None:
+    """Counted over two seconds; more than once, since it still loads what it needs later."""
+    process = start(tmp_path)
+    try:
+        counts = []
+        for _ in range(8):
+            before = wakeups(process.pid)
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(2)
+            counts.append(wakeups(process.pid) - before)
+            if counts[-1] <= IDLE_WAKEUPS_MAX:
+                break
+        assert min(counts) <= IDLE_WAKEUPS_MAX, counts
+    finally:
+        process.terminate()
+        assert process.wait(DEADLINE_S) == 0
 
 
 @pytest.mark.requirement("daemon:socket-again")

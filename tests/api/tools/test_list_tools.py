@@ -11,6 +11,7 @@ from tests.api.tools.tool_callers import ToolCaller, play
 
 from subagents.api.tools import list_tools as look_tools
 from subagents.domain.run.run import Progress
+from subagents.engine.runs import queries
 
 ROW = {
     *("sessionKey", "runId", "label", "agentId", "runStatus", "pendingRequestCount"),
@@ -25,6 +26,27 @@ NODE = {
 
 def labels(document: Any) -> list[str]:
     return [each["label"] for each in document["sessions"]]
+
+
+@pytest.mark.requirement("tools:list")
+def test_a_list_that_was_not_counted_to_its_end_says_so_and_has_a_next_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queries, "COUNTED_MAX", 2)
+    monkeypatch.setattr(queries, "ROOTS_MAX", 1)
+
+    async def scenario(desk: ToolCaller) -> None:
+        for number in range(4):
+            await desk.spawn("quick", label=f"n{number}")
+        page = await desk.ok("sessions_list", limit=1)
+        last = await desk.ok("sessions_list", limit=1, offset=3)
+        tree = await desk.ok("sessions_tree")
+
+        assert (page["total"], page["totalIsBound"], page["nextOffset"]) == (2, True, 1)
+        assert (last["total"], last.get("totalIsBound"), last["nextOffset"]) == (4, None, None)
+        assert (tree["olderRoots"], tree["olderRootsIsBound"]) == (1, True)
+
+    play(tmp_path, scenario)
 
 
 @pytest.mark.requirement("tools:list")

@@ -10,8 +10,8 @@ from tests.api.home_daemon import Document, Home, serving, until
 from subagents.api.tools import worker_tools as worker
 from subagents.api.tools.tool import Audience
 from subagents.api.tools.worker_tools import WORKER_TOOLS
-from subagents.api.wire.wire_struct import milliseconds_of
 from subagents.domain.run.values import RequestId
+from subagents.text import milliseconds_of
 
 Scenario = Callable[[Home, str], Awaitable[None]]
 

@@ -10,12 +10,10 @@ from subagents.api.wire.usage_answers import BudgetState
 from subagents.api.wire.wire_struct import document_of
 from subagents.cli.show import render
 from subagents.domain.run import events as e
+from subagents.domain.run.linked_runs import Child, Committed, Spent
 from subagents.domain.run.run import (
     BudgetStop,
-    Child,
-    Committed,
     Run,
-    Spent,
     Usage,
 )
 from subagents.domain.run.signals import UsageSeen

@@ -4,9 +4,9 @@ import pytest
 
 from subagents.api.wire.message_answers import Inbox
 from subagents.api.wire.run_answers import RunDetail, RunPage, RunStatus
-from subagents.api.wire.wire_struct import iso_or_none, milliseconds_of, read
+from subagents.api.wire.wire_struct import iso_or_none, read
 from subagents.errors import DaemonUnreachable
-from subagents.text import iso
+from subagents.text import iso, milliseconds_of
 
 
 @pytest.mark.requirement("wire:times")

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.cli.cli_home import Home, gate, temporary_home
+from tests.cli.cli_home import Home, gate, temporary_home, until
 from tests.cli.terminal import terminal
 
 from subagents.cli.runs.live_output import LiveOutput
+from subagents.client.client import Client, Document, Query
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +37,43 @@ def test_a_result_with_a_line_of_stderr_behind_it_is_not_printed_again(shared: H
         (shared.work / "after").touch()
         assert screen.code() == 0
     assert (screen.lines.count("said"), screen.lines.count("noise")) == (1, 1)
+
+
+@pytest.mark.requirement("cli:live-output")
+def test_listening_holds_the_line_and_ends_with_all_that_was_said(
+    shared: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in shared.env().items():
+        monkeypatch.setenv(name, value)
+    run = shared.spawn(f"echo early; {gate('go-on')}; echo late")
+    asked: list[Query] = []
+    get = Client.get
+
+    def counted(
+        self: Client, path: str, query: Query | None = None, *, timeout_s: float | None = None
+    ) -> Document:
+        asked.append(query or {})
+        return get(self, path, query, timeout_s=timeout_s)
+
+    monkeypatch.setattr(Client, "get", counted)
+    spoken = LiveOutput(run)
+    with spoken.listening():
+        heard: list[str] = []
+
+        def has_spoken() -> bool:
+            heard.extend(line.text for line in spoken.new())
+            return bool(heard)
+
+        until(has_spoken, "it speaks")
+        before = len(asked)
+        shared.ok("list")  # meanwhile nothing is said, and nothing asked
+        assert len(asked) <= before + 1
+        (shared.work / "go-on").touch()
+        shared.ok("wait", run)
+    heard += [line.text for line in spoken.new()]
+    assert heard == ["early", "late"]
+    assert all(query["waitSeconds"] for query in asked[:-1])
+    assert spoken.ended_with("early\nlate\n")
 
 
 class Said(LiveOutput):

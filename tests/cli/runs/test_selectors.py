@@ -17,6 +17,7 @@ class Listed(Client):
         self._ids = list(ids)
         self._before_page = before_page
         self._pages = 0
+        self.daemon_version = None
 
     def get(  # type: ignore[override]  # only what a list asks for
         self, _path: str, query: Mapping[str, object]

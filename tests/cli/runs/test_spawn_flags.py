@@ -11,9 +11,9 @@ from subagents.cli.parser import application
 from subagents.cli.runs.spawn_flags import (
     SpawnFlags,
     read_schema,
-    task_text,
     to_spec,
 )
+from subagents.cli.runs.spawn_values import task_text
 from subagents.domain.run.access import AccessLevel
 from subagents.domain.run.spec import (
     Artifact,

@@ -3,6 +3,8 @@
 import pytest
 from tests.cli.cli_home import Home, gate, until
 
+from subagents.api.wire.run_answers import RunPage, RunRow
+from subagents.cli.show import run_list
 from subagents.client.client import Client
 from subagents.config.paths import Paths
 
@@ -51,6 +53,27 @@ def test_every_look_is_one_json_document_and_also_plain_text(seen: Home, line: s
     plain = shared.ok(*line.split())
     assert plain.out or "Nothing needs you" in plain.err
     assert "\x1b" not in plain.out + plain.err
+
+
+@pytest.mark.requirement("cli:look:hidden")
+def test_a_list_too_long_to_count_says_that_there_is_more(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rows = [RunRow(run_id=f"r-{n}") for n in range(50)]
+    for page in (
+        RunPage(runs=rows, total=1_000, total_is_bound=True, hidden=1_000, hidden_is_bound=True),
+        RunPage(runs=rows, total=72, offset=20, hidden=1),
+        RunPage(runs=rows, total=70, offset=20),
+    ):
+        run_list._say_more(page)
+        run_list.say_hidden(page)
+
+    assert capsys.readouterr().err.splitlines() == [
+        "50 of more than 1,000: --offset, --limit",
+        "more than 1000 archived runs not shown: --archived",
+        "2 more: --offset, --limit",
+        "1 archived run not shown: --archived",
+    ]
 
 
 @pytest.mark.requirement("cli:look:hidden")

@@ -10,13 +10,12 @@ from tests.domain.budget_lives import TOKENS, a_life, child_spends, use
 from subagents.domain.run.effects import (
     TellSpent,
 )
+from subagents.domain.run.linked_runs import Committed, Spent
 from subagents.domain.run.outcome import (
     Outcome,
     Status,
 )
 from subagents.domain.run.run import (
-    Committed,
-    Spent,
     Usage,
 )
 from subagents.domain.run.spec import Budget, RunSpec

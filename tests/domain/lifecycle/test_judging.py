@@ -13,6 +13,7 @@ from subagents.domain.run.events import (
     ChildSpawned,
     VerificationFinished,
 )
+from subagents.domain.run.linked_runs import Child
 from subagents.domain.run.outcome import (
     OK,
     CheckType,
@@ -22,7 +23,7 @@ from subagents.domain.run.outcome import (
     Verdict,
     VerificationState,
 )
-from subagents.domain.run.run import BudgetStop, Child, MessageKind, Phase
+from subagents.domain.run.run import BudgetStop, MessageKind, Phase
 from subagents.domain.run.spec import Judge, OnFailure, RunSpec
 from subagents.domain.run.values import RunId, replace
 

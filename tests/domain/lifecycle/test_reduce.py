@@ -1,5 +1,7 @@
 """The life of one run, step by step: what each event leads to, and what it asks for."""
 
+from typing import get_args
+
 import pytest
 from tests.builders import (
     ALL_ABILITIES,
@@ -12,7 +14,7 @@ from tests.builders import (
     in_phase,
 )
 
-from subagents.domain.lifecycle.reduce import reduce
+from subagents.domain.lifecycle.reduce import REACTIONS, reduce
 from subagents.domain.rules.admission import queue_order
 from subagents.domain.rules.deadlines import next_due_ms
 from subagents.domain.rules.evidence import SETTLE_MS
@@ -40,8 +42,10 @@ from subagents.domain.run.events import (
     ChildReturned,
     ChildTold,
     DependencySettled,
+    Event,
     LeaseExpired,
     Prioritized,
+    Spawned,
     SteerSettled,
     TimerFired,
     VerificationFinished,
@@ -1013,3 +1017,8 @@ def test_nobody_acts_on_the_silence_of_a_worker_whose_sub_agents_are_at_work() -
     life = Life.begin(resolved=a_resolved(abilities=ALL_ABILITIES, alerts=rules)).start().child()
     life.apply(Alerted(at_ms=life.at_ms, alert=SILENCE))
     assert life.of(StopAttempt) == []
+
+
+@pytest.mark.requirement("reducer:every-event")
+def test_every_event_but_the_first_has_its_reaction() -> None:
+    assert set(REACTIONS) == set(get_args(Event)) - {Spawned}

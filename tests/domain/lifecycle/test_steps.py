@@ -5,7 +5,6 @@ from tests.builders import NOW_MS, Life, an_attempt, in_phase
 
 from subagents.domain.lifecycle import steps
 from subagents.domain.run.effects import MarkTold, OutdateAlerts, Transition
-from subagents.domain.run.outcome import OK
 from subagents.domain.run.run import Phase, Steer
 from subagents.domain.run.values import replace
 
@@ -27,16 +26,6 @@ def test_only_the_newest_attempt_is_replaced() -> None:
     run = replace(Life.begin().run, attempts=(first, second))
 
     assert steps.with_attempt(run, an_attempt(2, "c")).attempts == (first, an_attempt(2, "c"))
-
-
-@pytest.mark.requirement("children:told-once")
-def test_telling_a_run_of_its_children_marks_them_and_leaves_the_run_as_it_was() -> None:
-    run = Life.begin().start().child(1).child(2).child_ends(OK, "one", 1).run
-
-    told = steps.notified_children(run)
-
-    assert [(each.told, each.result) for each in told] == [(True, "one"), (True, None)]
-    assert [each.told for each in run.children] == [False, False]
 
 
 @pytest.mark.requirement("steer:next-turn")

@@ -11,6 +11,7 @@ from tests.planted import KEY_LINES, SECRETS, SHOWN, found_in, private_key
 from subagents.domain.redaction.redact import Redactor
 from subagents.domain.redaction.redact_events import (
     BY_WORKERS,
+    has_text,
     redact_event,
     redact_output,
     redact_value,
@@ -151,6 +152,16 @@ def test_words_of_workers_and_programs_are_clean_in_every_event(event: Event) ->
     assert found_in(text) == []
     assert "green horse" not in text
     assert redact_event(clean, OWN) == clean
+    assert has_text(event) or clean == event
+
+
+@pytest.mark.requirement("redact:events")
+def test_an_event_that_says_nothing_in_words_is_not_searched_for_secrets() -> None:
+    ended = Exited(key="r-1#1:exit", exit=Exit(code=0), drained=True)
+    spent = UsageSeen(key="r-1#1:2", usage=Usage(tokens_in=1))
+
+    for signal in (ended, spent):
+        assert not has_text(SignalReceived(at_ms=1, attempt=1, signal=signal))
 
 
 EXACT = {

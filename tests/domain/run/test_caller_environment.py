@@ -6,8 +6,8 @@ from subagents.domain.run.caller_environment import (
     CallerEnvironment,
     over_daemons,
     require_usable,
-    shell_variables,
 )
+from subagents.domain.run.shell_variables import shell_variables
 from subagents.errors import UsageError
 
 SHELL = {

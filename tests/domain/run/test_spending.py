@@ -8,10 +8,7 @@ from tests.domain.budget_lives import a_life, child_spends, use
 
 from subagents.domain.run import spending
 from subagents.domain.run.events import ChildSpent
-from subagents.domain.run.run import (
-    Committed,
-    Spent,
-)
+from subagents.domain.run.linked_runs import Committed, Spent
 from subagents.domain.run.values import RunId
 from subagents.domain.text.announcement import stats_line
 

@@ -16,6 +16,7 @@ from tests.builders import (
 )
 
 from subagents.domain.run.events import ParentNotified
+from subagents.domain.run.linked_runs import Child
 from subagents.domain.run.outcome import (
     OK,
     Outcome,
@@ -24,7 +25,6 @@ from subagents.domain.run.outcome import (
     Verdict,
 )
 from subagents.domain.run.run import (
-    Child,
     Conclusion,
     MessageKind,
     Priority,

@@ -3,6 +3,7 @@
 import pytest
 from tests.builders import NOW_MS, Life, a_contract, a_dependency, a_resolved
 
+from subagents.domain.run.linked_runs import Dependency
 from subagents.domain.run.outcome import (
     OK,
     Outcome,
@@ -13,7 +14,6 @@ from subagents.domain.run.outcome import (
 from subagents.domain.run.run import (
     Confidence,
     Control,
-    Dependency,
     Report,
     ReportedArtifact,
     Steer,

@@ -82,7 +82,7 @@ def test_no_judge_is_paid_for_work_that_fails_a_cheap_check(tmp_path: Path) -> N
 
         assert run.outcome is not None
         assert run.outcome.reason is Reason.VERIFICATION_FAILED
-        assert run.children == ()
+        assert not run.children
 
     in_world(tmp_path, scenario)
 
@@ -259,7 +259,7 @@ def test_a_judge_for_which_nothing_is_left_is_not_started(tmp_path: Path) -> Non
 
         run = await world.until(run_id)
 
-        assert run.children == ()
+        assert not run.children
         assert run.outcome is not None
         assert "the judge could not decide: the budget of run" in str(run.outcome.error)
 

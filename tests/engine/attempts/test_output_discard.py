@@ -34,10 +34,19 @@ CHATTY: tuple[dict[str, object], ...] = (
 HEARD = len(CHATTY) - 2
 """Its steps up to the last one that says anything."""
 
+TWICE: tuple[dict[str, object], ...] = (
+    {"attempt": 1},
+    *CHATTY,
+    {"exit": 1},
+    {"attempt": 2},
+    {"result": "done"},
+)
+
 
 class Told(NamedTuple):
     """One call of ``discard`` and what was durable then."""
 
+    attempt: int
     cursor: int
     positions: dict[str, int]
     ended: bool
@@ -68,6 +77,7 @@ class LettingRuntime(WatchedRuntime):
         checkpoint = TranscriptFiles(self.world.directory / "transcripts").resume(ref.run_id)
         self.told.append(
             Told(
+                attempt=ref.number,
                 cursor=cursor,
                 positions=dict(positions),
                 ended=ended,
@@ -86,6 +96,7 @@ class LettingRuntime(WatchedRuntime):
 async def _begin(world: World) -> LettingRuntime:
     agents = dict(world.settings.agents)
     agents["chatty"] = Agent(runtime="scripted", script=CHATTY)
+    agents["twice"] = Agent(runtime="scripted", script=TWICE)
     world.settings = replace(settings_of(), agents=agents)
     runtime = LettingRuntime(world.clock, world)
     await world.crash()
@@ -97,7 +108,7 @@ async def _begin(world: World) -> LettingRuntime:
 def test_output_is_let_go_when_the_end_is_durable_and_not_before(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         runtime = await _begin(world)
-        run_id = await world.spawn("chatty")
+        run_id = await world.spawn("twice", retry_count=1, retry_delay=60_000)
         await world.until(run_id, Phase.RUNNING)
         await world.clock.advance(30)
         world.hold_commits()
@@ -122,11 +133,29 @@ def test_what_could_not_be_let_go_harms_no_run_and_is_let_go_when_it_is_cleaned_
     async def scenario(world: World) -> None:
         runtime = await _begin(world)
         runtime.refusals = 2
-        run_id = await world.spawn("chatty")
+        run_id = await world.spawn("twice", retry_count=1, retry_delay=60_000)
         run = await world.until(run_id, Phase.COMPLETED)
 
-        assert run.attempt.evidence.result == "said all"
-        assert [told.ended for told in runtime.told] == [True, True]
+        assert run.attempt.evidence.result == "done"
+        assert [(told.attempt, told.ended) for told in runtime.told] == [
+            (1, True),
+            (1, True),
+            (2, True),
+        ]
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("output:let-go-once")
+def test_output_of_a_run_that_ends_with_its_worker_is_let_go_once(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        runtime = await _begin(world)
+        run_id = await world.spawn("chatty")
+        await world.until(run_id, Phase.COMPLETED)
+
+        (told,) = runtime.told
+        assert told.has_end
+        assert told.kept == {"1/steps": HEARD}
 
     in_world(tmp_path, scenario)
 
@@ -166,7 +195,7 @@ def test_a_worker_that_talks_much_has_its_output_let_go_while_it_works(
             assert not told.ended
             assert told.positions["steps"] <= told.kept["1/steps"]
             assert 0 < told.cursor <= told.leased
-        assert runtime.told[-1].positions == {"steps": 13}
+        assert HEARD - 5 < runtime.told[-1].positions["steps"] <= HEARD
         again = len(runtime.told)
         await world.clock.advance(20)
         assert len(runtime.told) == again  # nothing new, nothing to say

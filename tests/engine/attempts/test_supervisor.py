@@ -1,5 +1,6 @@
 """Live attempts are watched, adopted after a restart, and lost when nobody can watch them."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
@@ -156,5 +157,37 @@ def test_a_quiet_worker_keeps_its_lease_for_hours(tmp_path: Path) -> None:
         await world.clock.result(world.engine.cancel(run_id, by="me"))
         await world.until(run_id)
         assert world.store.load_leases() == []
+
+    in_world(tmp_path, scenario)
+
+
+class ClosedRuntime(WatchedRuntime):
+    """Remembers which task closed each of its watches."""
+
+    closed_by: list[str]
+
+    async def watch(
+        self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int]
+    ) -> AsyncIterator[tuple[Signal | OutputBatch, int]]:
+        try:
+            async for found in super().watch(ref, cursor=cursor, positions=positions):
+                yield found
+        finally:
+            task = asyncio.current_task()
+            self.closed_by.append(task.get_name() if task is not None else "")
+
+
+@pytest.mark.requirement("supervisor:watch-closed")
+def test_a_watch_is_closed_by_who_watched_and_not_left_to_the_collector(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        await world.crash()
+        runtime = ClosedRuntime(world.clock)
+        runtime.closed_by = []
+        await world.boot(runtime)
+
+        run_id = await world.spawn("quick")
+        await world.until(run_id, Phase.COMPLETED)
+
+        assert runtime.closed_by == [f"watch {run_id}#1"]
 
     in_world(tmp_path, scenario)

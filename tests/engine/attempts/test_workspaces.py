@@ -20,8 +20,10 @@ from subagents.domain.run.run import Attempt, AttemptSession, AttemptTimes, Phas
 from subagents.domain.run.signals import Signal
 from subagents.domain.run.spec import Artifact, Contract, Isolation
 from subagents.domain.run.values import RunId, SessionKey, replace
+from subagents.domain.run.worker_output import LineType
 from subagents.domain.run.workspace import Remains
 from subagents.domain.text.announcement import announcement_text
+from subagents.domain.transcript.transcript_query import LogQuery
 from subagents.engine.attempts.workspaces import begins_afresh
 from subagents.errors import UsageError
 from subagents.runtimes.git.git_worktrees import GitWorktrees
@@ -96,6 +98,20 @@ def test_a_run_with_a_result_has_no_last_words_besides(tmp_path: Path) -> None:
         run = await world.until(run_id)
         assert (run.result, run.remains.words) == ("half of it", None)
         assert "Last words" not in announcement_text(run)
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("salvage:last-words:silent")
+def test_of_a_worker_that_said_nothing_nothing_is_written_and_its_log_still_reads(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        run = await world.until(await spawn(world, {"exit": 1}))
+        assert run.remains.words is None
+        assert not (tmp_path / "transcripts").exists()
+        page = await world.engine.read_log(run, LogQuery(limit=10))
+        assert [line.type for line in page.lines][:1] == [LineType.USER]
 
     in_world(tmp_path, scenario)
 

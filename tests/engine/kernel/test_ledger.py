@@ -1,26 +1,35 @@
 """Nothing is observable before its commit, and memory holds what is open."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.call_counts import counting_calls
 from tests.engine.world import ME, FakeCourier, T, World, in_world
 
+from subagents.domain.run.events import CancelRequested
+from subagents.domain.run.linked_runs import Child, Children
 from subagents.domain.run.outcome import OK
 from subagents.domain.run.run import (
+    Lineage,
     Phase,
     Run,
 )
+from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import (
     RunId,
     announcement_id,
+    replace,
 )
+from subagents.engine.kernel import cascade
+from subagents.engine.kernel.ledger import GROUP_EVENTS
 from subagents.errors import (
     NotFound,
     StoreUnavailable,
 )
-from subagents.ports import RunFilter
+from subagents.ports import Batch, RunFilter
 from subagents.testing.store_suite import a_run, over, spawned
 
 
@@ -81,7 +90,7 @@ def test_what_arrives_during_a_commit_shares_the_next_one(tmp_path: Path) -> Non
         world.let_commits_go()
         await world.clock.result(asyncio.gather(*spawns))
 
-        assert world.store.count(RunFilter()) == 40
+        assert world.store.count(RunFilter(), most=10_000) == 40
         assert world.store.commits - before <= 5
 
     in_world(tmp_path, scenario)
@@ -152,6 +161,41 @@ def test_runs_that_are_over_leave_memory(tmp_path: Path) -> None:
     in_world(tmp_path, scenario, max_spawn_depth=2)
 
 
+@pytest.mark.requirement("children:linear")
+def test_a_family_is_looked_through_once_however_many_of_it_end_one_by_one(
+    tmp_path: Path,
+) -> None:
+    """All but the last are over: each was a look at all those before it."""
+
+    async def scenario(world: World, number: int) -> float:
+        ids = [await world.spawn("hang") for _ in range(number)]
+        runs = [replace(await world.run(each), phase=Phase.COMPLETED) for each in ids]
+        children = Children(Child(run_id=each, label="c") for each in ids)
+        lineage = Lineage(depth=2, requester_run=RunId("r-parent"))
+        below = [replace(run, lineage=lineage) for run in runs]
+        parent = replace(runs[0], id=RunId("r-parent"), children=children)
+        ledger = world.parts.ledger
+        ledger.live |= {run.id: run for run in (*below[:-1], parent)}
+        ledger.published |= {run.id: run for run in (*below[:-1], parent)}
+        with counting_calls() as counted:
+            for run in below[:-1]:
+                ledger.evict(run)
+        assert parent.id in ledger.live
+        ledger.live[ids[-1]] = ledger.published[ids[-1]] = below[-1]
+        ledger.evict(below[-1])
+        assert ledger.live == {}
+        return counted.calls / number
+
+    each = []
+    for number in (10, 40):
+        directory = tmp_path / str(number)
+        directory.mkdir()
+        each.append(in_world(directory, partial(scenario, number=number), max_concurrent=100))
+
+    few, many = each
+    assert many <= few * 1.2
+
+
 @pytest.mark.requirement("sweep:prune-in-use")
 def test_who_reads_a_run_while_it_is_deleted_does_not_get_it(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
@@ -189,3 +233,70 @@ def test_a_run_that_was_not_deleted_after_all_can_be_loaded_again(tmp_path: Path
             assert ids == [], "it is in use"
 
     in_world(tmp_path, scenario)
+
+
+async def committed_groups(world: World, spawning: Callable[[], Awaitable[object]]) -> list[Batch]:
+    """What each commit wrote, until that many spawns in one round of the loop are durable."""
+    groups: list[Batch] = []
+    write = world.store.commit
+
+    def commit(batch: Batch) -> None:
+        groups.append(batch)
+        write(batch)
+
+    world.store.commit = commit  # type: ignore[method-assign]  # looks on
+    await world.clock.result(asyncio.ensure_future(spawning()))
+    return groups
+
+
+@pytest.mark.requirement("commit:groups")
+def test_a_burst_is_written_in_groups_while_the_rest_of_it_is_reduced(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        groups = await committed_groups(
+            world, lambda: asyncio.gather(*(world.try_spawn("slow") for _ in range(900)))
+        )
+
+        sizes = [len(group.journal) for group in groups if group.created]
+        assert sum(sizes) >= 900
+        assert max(sizes) < 900
+        assert sizes[0] in range(GROUP_EVENTS, GROUP_EVENTS + 10)
+
+    in_world(tmp_path, scenario, max_children_per_agent=1_000)
+
+
+@pytest.mark.requirement("commit:groups")
+def test_a_batch_of_runs_is_one_commit_however_large_it_is(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        specs = [RunSpec(task="x", agent_id="slow") for _ in range(700)]
+        groups = await committed_groups(
+            world, lambda: asyncio.gather(world.batch(*specs), world.batch(*specs))
+        )
+
+        sizes = [len(group.created) for group in groups if group.created]
+        assert sum(sizes) == 1_400
+        assert all(size % 700 == 0 for size in sizes)
+
+    in_world(tmp_path, scenario, max_children_per_agent=2_000)
+
+
+@pytest.mark.requirement("commit:all-or-nothing")
+def test_an_event_whose_follow_ups_break_is_never_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(*_: object) -> None:
+        raise RuntimeError("broken")
+
+    async def scenario(world: World) -> None:
+        await world.spawn("slow")
+        waiting = await world.spawn("slow")
+        known = world.store.run(waiting)
+        monkeypatch.setattr(cascade, "follow", breaks)
+        cancelled = CancelRequested(at_ms=world.clock.now_ms(), by="me", reason="enough")
+
+        with pytest.raises(RuntimeError, match="broken"):
+            world.parts.ledger.apply_now(waiting, cancelled)
+        await world.clock.advance(10)
+
+        assert world.store.run(waiting) == known
+
+    in_world(tmp_path, scenario, max_concurrent=1)

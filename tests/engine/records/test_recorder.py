@@ -12,7 +12,7 @@ from tests.engine.world import ME, WatchedRuntime, World, in_world
 from subagents.domain.run.events import Alerted
 from subagents.domain.run.run import MessageKind, Phase, Run
 from subagents.domain.run.signals import Signal
-from subagents.domain.run.spec import Abilities
+from subagents.domain.run.spec import Abilities, RunSpec
 from subagents.domain.run.values import RunId, replace
 from subagents.domain.run.worker_output import (
     ApiError,
@@ -22,6 +22,7 @@ from subagents.domain.run.worker_output import (
     ToolUse,
 )
 from subagents.domain.transcript.transcript_query import Line, LogQuery
+from subagents.engine.records.recorder import Recorder
 from subagents.engine.records.writer import Page, TranscriptWriter
 from subagents.errors import StoreUnavailable
 from subagents.ports import AttemptRef
@@ -321,6 +322,32 @@ def test_silence_is_told_once_and_again_after_something_was_said(tmp_path: Path)
         assert len(await alerts(world, run_id)) == 1
 
     in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("daemon:idle")
+def test_a_thousand_quiet_runs_are_looked_at_only_when_one_of_them_is_due(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[RunId] = []
+
+    async def scenario(world: World) -> None:
+        specs = [RunSpec(task="wait", agent_id="hang")] * 1_000
+        run_ids = await world.clock.result(world.batch(*specs))
+        for run_id in run_ids:
+            await world.until(run_id, Phase.RUNNING)
+        due_ms = Recorder._due_ms
+
+        def counted(self: Recorder, run: Run) -> int | None:
+            looked.append(run.id)
+            return due_ms(self, run)
+
+        monkeypatch.setattr(Recorder, "_due_ms", counted)
+        await world.clock.advance(290)
+        assert looked == []
+        await world.clock.advance(20)
+        assert set(looked) == set(run_ids)
+
+    in_world(tmp_path, scenario, max_concurrent=1_000, max_children_per_agent=1_000)
 
 
 @pytest.mark.requirement("alerts:to-a-run")

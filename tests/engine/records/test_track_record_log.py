@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from tests.engine.world import ME, World, in_world
 
-from subagents.domain.run.run import Phase
+from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.spec import Artifact, Contract, OnFailure
 from subagents.domain.track_record.track_record import (
     DAY_MS,
@@ -21,6 +21,7 @@ from subagents.domain.track_record.track_record import (
 )
 from subagents.engine.records import track_record_log as module
 from subagents.engine.records.track_record_log import RETRY_S
+from subagents.store.sqlite.sqlite_store import SqliteStore
 from subagents.store.track_record_files import PerformanceFiles
 
 CONTRACT = Contract(artifacts=(Artifact(path="out.txt"),))
@@ -154,6 +155,74 @@ def test_what_only_the_store_knows_is_written_at_the_next_start_by_pages(
         await world.restart()
         await world.clock.idle()
         assert sorted(lines(world), key=key) == sorted(kept, key=key)
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("performance:mark")
+def test_a_start_reads_no_run_whose_record_a_sweep_or_a_stop_has_seen_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    real = SqliteStore.touched
+
+    def touched(
+        self: SqliteStore, *, after: int, ended_since_ms: int, limit: int
+    ) -> tuple[int, Sequence[Run]]:
+        found = real(self, after=after, ended_since_ms=ended_since_ms, limit=limit)
+        read.append(len(found[1]))
+        return found
+
+    monkeypatch.setattr(SqliteStore, "touched", touched)
+
+    async def scenario(world: World) -> None:
+        async def reads_at_a_start() -> int:
+            read.clear()
+            await world.restart()
+            await world.clock.idle()
+            return sum(read)
+
+        for _ in range(3):
+            await over(world, await world.spawn("quick"))
+        assert await reads_at_a_start() == 3, "no sweep has been"
+        assert await reads_at_a_start() == 0, "that start has moved the mark"
+        late = await world.spawn("quick")
+        await over(world, late)
+        await world.engine.sweep()
+        assert await reads_at_a_start() == 0
+        await over(world, await world.spawn("quick"))
+        await world.parts.track_records.settle()  # as at a stop
+        assert await reads_at_a_start() == 0
+        assert len(ends(world)) == len({end[0] for end in ends(world)}) == 5
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("performance:mark")
+def test_the_mark_stays_behind_what_could_not_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, is_full = PerformanceFiles.append, True
+
+    def full(self: PerformanceFiles, records: Sequence[AttemptRecord]) -> None:
+        if is_full and records:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(self, records)
+
+    async def scenario(world: World) -> None:
+        nonlocal is_full
+        await over(world, await world.spawn("quick"))
+        await world.engine.sweep()
+        monkeypatch.setattr(PerformanceFiles, "append", full)
+        run_id = await world.spawn("quick")
+        await over(world, run_id)
+        await world.engine.sweep()
+        await world.crash()
+        is_full = False
+        await world.boot()
+        await world.clock.idle()
+
+        assert [end[0] for end in ends(world)].count(run_id) == 1
 
     in_world(tmp_path, scenario)
 

@@ -74,7 +74,7 @@ def test_the_tree_shows_every_descendant_with_its_verification(tmp_path: Path) -
 
         assert [node.run.id for node in tree.children] == children
         assert tree.children[0].run.verification.state is None
-        (root,) = await world.engine.queries.roots(RunFilter(requester=ME))
+        ((root,), _) = await world.engine.queries.roots(RunFilter(requester=ME))
         assert root.run.id == parent
 
     in_world(tmp_path, scenario, max_spawn_depth=2)

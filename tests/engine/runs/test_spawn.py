@@ -58,7 +58,7 @@ async def with_variables(world: World, spec: RunSpec) -> RunId:
 
 
 def stored(world: World) -> int:
-    return world.store.count(RunFilter(archived=True))
+    return world.store.count(RunFilter(archived=True), most=10_000)
 
 
 @pytest.mark.requirement("spawn:accepted", "spawn:spawn-flow")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.runtimes.attempt_harness import Harness, until
+from tests.runtimes.attempt_harness import Harness, until, until_async
 
 from subagents.domain.run.access import Access, AccessLevel, Keeper
 from subagents.domain.run.run import Exit
@@ -156,7 +156,8 @@ def test_a_killed_worker_has_its_exit_on_record_and_its_cgroup_is_gone(harness: 
         await runtime.start(harness.launch("sh", "-c", "trap '' TERM; while :; do sleep 1; done"))
         group = harness.directory().cgroup()
         assert group is not None
-        assert len(cgroups.pids(group)) >= 2
+        # Its shim, itself with its trap set, and its sleep.
+        await until_async("it works", lambda: len(cgroups.pids(group)) >= 3)
         # What a worker makes of its own cgroup is no reason to leave it behind.
         (Path(group) / "own").mkdir()
         reading = asyncio.create_task(harness.read(runtime))

@@ -62,8 +62,9 @@ def test_the_columns_that_are_looked_for_say_what_the_run_says(phase: Phase) -> 
         "session": run.session.first_key,
         "over": phase in OVER,
     }
-    assert rows.updated(run)[:3] == (run.seq, phase.value, phase in OVER)
-    assert rows.updated(run)[-1] == run.id
+    assert rows.updated(run)[:2] == (run.seq, phase.value)
+    assert rows.ended_run(run)[4] == (phase in OVER)
+    assert {each(run)[-1] for each in (rows.updated, rows.ended_run)} == {run.id}
 
 
 @pytest.mark.requirement("store:rows")

@@ -185,7 +185,7 @@ def test_a_database_that_could_not_shrink_can_after_its_next_start(tmp_path: Pat
 
     with closing(a_store(path)) as store:
         store.open("two")
-        assert store.count(RunFilter()) == 2_000
+        assert store.count(RunFilter(), most=10_000) == 2_000
         store.prune([a_run(n).id for n in range(2_000)])
         assert store.shrink()
 
@@ -291,7 +291,7 @@ def test_a_full_disk_refuses_commits_whole_until_there_is_room(small_disk: Path)
         assert "free disk space" in refused.value.hint
         assert stored, "nothing fitted"
         assert store.run(stored[-1]) is not None
-        assert store.count(RunFilter()) == len(stored)
+        assert store.count(RunFilter(), most=10_000) == len(stored)
         subprocess.run(["mount", "-o", "remount,size=16m", str(small_disk)], check=True)
         store.probe()
         store.commit(spawned(a_run(999)))
@@ -355,7 +355,7 @@ def test_a_run_with_a_row_that_changed_is_set_aside_and_the_others_are_as_before
         assert [run.id for run in store.runs(RunFilter(archived=True))] == [
             run.id for run in reversed(others)
         ]
-        assert store.count(RunFilter()) == 4
+        assert store.count(RunFilter(), most=10_000) == 4
         assert {each.run_id for each in store.load_outbox()} == {run.id for run in others}
         assert {each.run_id for each in store.load_leases()} == {run.id for run in others}
         assert {each.name for each in store.set_aside()} == {runs[2].id}

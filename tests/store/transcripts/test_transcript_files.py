@@ -475,5 +475,37 @@ def test_what_was_appended_is_synced_with_its_directories(
     assert str(files(tmp_path / "transcripts")[-1]) in synced
 
     synced.clear()
+    TranscriptFiles(folder).sync(RUN)
+    assert {str(tmp_path), str(folder), str(folder / RUN)} <= set(synced), "of a daemon before it"
+
+    synced.clear()
     log.forget(RUN)
     assert synced == [str(tmp_path / "transcripts")], "or it would come back with the power"
+
+
+@pytest.mark.requirement("transcript:synced:once")
+def test_a_directory_is_synced_only_for_names_that_it_did_not_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = TranscriptFiles(tmp_path / "transcripts")
+    synced: list[str] = []
+
+    def fsync(file: int) -> None:
+        found = Path(f"/proc/self/fd/{file}").readlink()
+        synced.append(str(found.relative_to(tmp_path)))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    counts = []
+    for run, seq in ((RunId("r-1"), 1), (RunId("r-2"), 1), (RunId("r-1"), 2)):
+        log.append(run, lines(seq, seq), checkpoint(seq), bytes_max=MB)
+        log.sync(run)
+        counts.append(len(synced))
+        synced.clear()
+
+    assert counts == [4, 3, 1], "file, its directory, theirs, the state's"
+
+    for number in range(10):
+        log.append(RunId(f"r-many-{number}"), lines(1, 1), checkpoint(1), bytes_max=MB)
+    for number in range(10):
+        log.sync(RunId(f"r-many-{number}"))
+    assert synced.count("transcripts") == 1, "one for all of them"

@@ -22,7 +22,7 @@ PROTOCOLS: Final = ("1.0", "0.3")
 TEXT: Final = "text/plain"
 
 
-def card(agent_id: str, agent: Agent, *, url: str, version: str) -> Mapping[str, Any]:
+def card(agent_id: str, agent: Agent, *, url: str, version: str, pushes: bool) -> Mapping[str, Any]:
     """The card's JSON document.
 
     Args:
@@ -30,13 +30,14 @@ def card(agent_id: str, agent: Agent, *, url: str, version: str) -> Mapping[str,
         agent: Its configuration.
         url: Where it is called.
         version: Ours.
+        pushes: Whether the user lets states be pushed anywhere.
     """
     words = agent.description or f'Does tasks as the agent "{agent_id}" of subagents.'
     found = AgentCard(
         name=agent_id,
         description=words,
         version=version,
-        capabilities=AgentCapabilities(streaming=True, push_notifications=False),
+        capabilities=AgentCapabilities(streaming=True, push_notifications=pushes),
         default_input_modes=[TEXT, "application/json"],
         default_output_modes=[TEXT],
         supported_interfaces=[

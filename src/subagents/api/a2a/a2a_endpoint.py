@@ -21,8 +21,10 @@ from subagents.errors import NotFound
 
 CARD_PATH: Final = "/.well-known/agent-card.json"
 PACKAGE: Final = "a2a"
+TASKS: Final = "subagents.api.a2a.a2a_tasks"
+"""Of ours, and needs the package."""
 _HANDLER: Final = "subagents.api.a2a.a2a_handler"
-_CARD: Final = "subagents.api.a2a.a2a_card"
+_CARDS: Final = "subagents.api.a2a.a2a_card"
 
 
 class Dispatcher(Protocol):
@@ -46,13 +48,28 @@ async def call(request: Request) -> Response:
 
 async def card(request: Request) -> Response:
     """GET /a2a/{agent}/.well-known/agent-card.json: what the agent is, and how it is called."""
+    return _card(request, path_part(request, "agent"))
+
+
+async def first_card(request: Request) -> Response:
+    """GET /.well-known/agent-card.json: the first agent's, where clients look that know a host."""
+    offered = services_of(request).config_known().settings.a2a.agents
+    if not offered:
+        raise _not_offered("agent")
+    return _card(request, offered[0])
+
+
+def _card(request: Request, agent_id: str) -> Response:
     services = services_of(request)
-    agent_id = path_part(request, "agent")
     agent = _offered(services, agent_id)
     Caller.of(request)
     url = f"{str(request.base_url).rstrip('/')}{A2A_PATH}/{agent_id}"
-    document: dict[str, object] = extras.loaded(_CARD, extra=PACKAGE).card(
-        agent_id, agent, url=url, version=services.info.version
+    document: dict[str, object] = extras.loaded(_CARDS, extra=PACKAGE).card(
+        agent_id,
+        agent,
+        url=url,
+        version=services.info.version,
+        pushes=services.pushes is not None,
     )
     return JSONResponse(document)
 
@@ -65,11 +82,15 @@ def _offered(services: Services, agent_id: str) -> Agent:
     """
     settings = services.config_known().settings
     if agent_id not in settings.a2a.agents:
-        raise NotFound(
-            f"no agent {agent_id!r} is offered over A2A",
-            hint="name it in your own configuration: [a2a] agents = [...]",
-        )
+        raise _not_offered(f"agent {agent_id!r}")
     return settings.agent(agent_id)
+
+
+def _not_offered(what: str) -> NotFound:
+    return NotFound(
+        f"no {what} is offered over A2A",
+        hint="name it in your own configuration: [a2a] agents = [...]",
+    )
 
 
 def _dispatcher() -> Dispatcher:
@@ -98,4 +119,5 @@ def _again(body: bytes, receive: Receive) -> Receive:
 ROUTES: Final = (
     Route(A2A_PATH + "/{agent}", call, methods=["POST"]),
     Route(A2A_PATH + "/{agent}" + CARD_PATH, card, methods=["GET"]),
+    Route(CARD_PATH, first_card, methods=["GET"]),
 )

@@ -19,18 +19,21 @@ from subagents.api.calls.call import path_part, require_own
 from subagents.api.calls.services import Services, services_of
 from subagents.api.wire.requests import RespondBody
 from subagents.domain.run.outcome import Status
-from subagents.domain.run.run import Phase, Run
+from subagents.domain.run.run import SETTLED, Phase, Run
 from subagents.domain.run.spec import RunSpec
-from subagents.domain.run.values import RunId
+from subagents.domain.run.values import RunId, replace
 from subagents.domain.transcript.feed_entry import NAMES
 from subagents.engine.runs.feed import Follower, Scope
 from subagents.errors import Conflict, Forbidden, NotFound, SubagentsError, UsageError
-from subagents.ports import RunFilter
+from subagents.ports import Pushes, PushTarget, RunFilter
 
 RESULT_BYTES_MAX: Final = 4 * 1024 * 1024
 """Of a result in an artifact; the end of a longer one is left out."""
 PAGE: Final = 50
 PAGE_MAX: Final = 100
+OPEN_MAX: Final = 10_000
+"""Of one session's open tasks, so many are looked at for a list by state."""
+LIVE: Final = tuple(each for each in Phase if each not in SETTLED)
 LOOK_S: Final = 15.0
 """How long a wait for news lasts before it looks whether the daemon is stopping."""
 KEY: Final = "a2a:"
@@ -80,7 +83,7 @@ class RunHandler(RequestHandler):
             run = await _take(exchange, params)
             if not params.configuration.return_immediately:
                 run = await _rest(exchange.services, run, _STOPS)
-            return await _task(exchange, run)
+            return await _task(exchange, run, _history(params.configuration))
 
     async def on_message_send_stream(
         self, params: wire.SendMessageRequest, context: ServerCallContext
@@ -109,7 +112,8 @@ class RunHandler(RequestHandler):
     ) -> wire.Task:
         with _translated(context):
             exchange = _exchange(context)
-            return await _task(exchange, await _run(exchange, params.id))
+            history = _history(params)
+            return await _task(exchange, await _run(exchange, params.id), history)
 
     async def on_list_tasks(
         self, params: wire.ListTasksRequest, context: ServerCallContext
@@ -130,13 +134,49 @@ class RunHandler(RequestHandler):
             await exchange.services.engine.cancel(run.id, by=by, reason="CancelTask")
             return await _task(exchange, await _rest(exchange.services, run, frozenset(_ENDED)))
 
-    async def _without_push(self, *_: object, **__: object) -> NoReturn:
-        raise a2a_errors.PushNotificationNotSupportedError
+    async def on_create_task_push_notification_config(
+        self, params: wire.TaskPushNotificationConfig, context: ServerCallContext
+    ) -> wire.TaskPushNotificationConfig:
+        with _translated(context):
+            exchange = _exchange(context)
+            target = _target(_pushes(exchange), params)
+            run = await _run(exchange, params.task_id)
+            if run.is_settled:
+                raise a2a_errors.UnsupportedOperationError(
+                    f"task {run.id} has ended: GetTask tells its result"
+                )
+            return await _push(exchange, run, target)
 
-    on_create_task_push_notification_config = _without_push
-    on_get_task_push_notification_config = _without_push
-    on_list_task_push_notification_configs = _without_push
-    on_delete_task_push_notification_config = _without_push
+    async def on_get_task_push_notification_config(
+        self, params: wire.GetTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> wire.TaskPushNotificationConfig:
+        with _translated(context):
+            exchange = _exchange(context)
+            pushes = _pushes(exchange)
+            run = await _run(exchange, params.task_id)
+            for target in pushes.of(run.id):
+                if target.id == params.id:
+                    return _config(run.id, target)
+            raise a2a_errors.TaskNotFoundError(f"nothing {params.id[:100]!r} is pushed of {run.id}")
+
+    async def on_list_task_push_notification_configs(
+        self, params: wire.ListTaskPushNotificationConfigsRequest, context: ServerCallContext
+    ) -> wire.ListTaskPushNotificationConfigsResponse:
+        with _translated(context):
+            exchange = _exchange(context)
+            pushes = _pushes(exchange)
+            run = await _run(exchange, params.task_id)
+            found = [_config(run.id, each) for each in pushes.of(run.id)]
+            return wire.ListTaskPushNotificationConfigsResponse(configs=found)
+
+    async def on_delete_task_push_notification_config(
+        self, params: wire.DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> None:
+        with _translated(context):
+            exchange = _exchange(context)
+            pushes = _pushes(exchange)
+            run = await _run(exchange, params.task_id)
+            await exchange.services.off_loop(lambda: pushes.remove(run.id, params.id))
 
     async def on_get_extended_agent_card(self, *_: object, **__: object) -> NoReturn:
         raise a2a_errors.ExtendedAgentCardNotConfiguredError
@@ -147,15 +187,22 @@ class RunHandler(RequestHandler):
 
 async def _take(exchange: _Exchange, params: wire.SendMessageRequest) -> Run:
     """The run that a message begins, answers or steers."""
+    _history(params.configuration)
+    target = None
     if params.configuration.HasField("task_push_notification_config"):
-        raise a2a_errors.PushNotificationNotSupportedError
+        # Before anything begins: a client that waits for a push would wait for ever.
+        target = _target(_pushes(exchange), params.configuration.task_push_notification_config)
     message = params.message
     text = a2a_tasks.text_of(message)
     if message.task_id:
         run = await _run(exchange, message.task_id)
         await _go_on(exchange, run, text)
-        return await exchange.services.queries.run(run.id)
-    return await _begin(exchange, message, text)
+        run = await exchange.services.queries.run(run.id)
+    else:
+        run = await _begin(exchange, message, text)
+    if target is not None:
+        await _push(exchange, run, target)
+    return run
 
 
 async def _begin(exchange: _Exchange, message: wire.Message, text: str) -> Run:
@@ -199,6 +246,60 @@ async def _go_on(exchange: _Exchange, run: Run, text: str) -> None:
     )
 
 
+# -- pushing --------------------------------------------------------------------------------------
+
+
+def _pushes(exchange: _Exchange) -> Pushes:
+    """Where addresses are kept.
+
+    Raises:
+        PushNotificationNotSupportedError: The user lets nothing be pushed.
+    """
+    if exchange.services.pushes is None:
+        raise a2a_errors.PushNotificationNotSupportedError
+    return exchange.services.pushes
+
+
+def _target(pushes: Pushes, config: wire.TaskPushNotificationConfig) -> PushTarget:
+    """What a client wants pushed.
+
+    Raises:
+        UsageError: Nothing may be sent to its address.
+    """
+    if not pushes.allows(config.url):
+        raise UsageError(
+            f"nothing is pushed to {config.url[:200]!r}",
+            hint="who runs this daemon may allow it in its configuration: [a2a] push_urls",
+            details={"field": "url"},
+        )
+    auth = config.authentication
+    authorization = f"{auth.scheme} {auth.credentials}" if auth.credentials else ""
+    if any(each in f"{config.token}{authorization}" for each in "\r\n"):
+        raise UsageError("the token is no header's text", details={"field": "token"})
+    return PushTarget(id=config.id, url=config.url, token=config.token, authorization=authorization)
+
+
+async def _push(
+    exchange: _Exchange, run: Run, target: PushTarget
+) -> wire.TaskPushNotificationConfig:
+    """From the state on that this call's answer has: what comes after it is pushed."""
+    told, _ = a2a_tasks.pushed(run)
+    kept = replace(target, id=target.id or str(run.id), told="" if run.is_settled else told)
+    pushes = _pushes(exchange)
+    await exchange.services.off_loop(lambda: pushes.put(run.id, kept))
+    return _config(run.id, kept)
+
+
+def _config(run_id: RunId, target: PushTarget) -> wire.TaskPushNotificationConfig:
+    found = wire.TaskPushNotificationConfig(
+        task_id=run_id, id=target.id, url=target.url, token=target.token
+    )
+    scheme, _, credentials = target.authorization.partition(" ")
+    if scheme:
+        found.authentication.scheme, found.authentication.credentials = scheme, credentials
+    return found
+
+
 # -- looking --------------------------------------------------------------------------------------
 
 
@@ -218,8 +319,23 @@ async def _run(exchange: _Exchange, task_id: str) -> Run:
     return run
 
 
-async def _task(exchange: _Exchange, run: Run) -> wire.Task:
-    return a2a_tasks.task_of(run, await _result(exchange.services, run))
+async def _task(exchange: _Exchange, run: Run, history: int | None = None) -> wire.Task:
+    return a2a_tasks.task_of(run, await _result(exchange.services, run), history=history)
+
+
+def _history(
+    params: wire.SendMessageConfiguration | wire.GetTaskRequest | wire.ListTasksRequest,
+) -> int | None:
+    """How many messages of a task are asked for; None = all.
+
+    Raises:
+        UsageError: Fewer than none.
+    """
+    if not params.HasField("history_length"):
+        return None
+    if params.history_length < 0:
+        raise UsageError("historyLength must be 0 or more", details={"field": "historyLength"})
+    return params.history_length
 
 
 async def _result(services: Services, run: Run) -> str | None:
@@ -235,29 +351,41 @@ async def _listed(exchange: _Exchange, params: wire.ListTasksRequest) -> wire.Li
         offset = int(params.page_token or 0)
     except ValueError as error:
         raise UsageError("pageToken is none of ours") from error
-    size = min(params.page_size or PAGE, PAGE_MAX)
-    session = exchange.services.queries.inbox_of(exchange.caller.session)
+    size = params.page_size if params.HasField("page_size") else PAGE
+    if not 1 <= size <= PAGE_MAX:
+        raise UsageError(f"pageSize must be 1 to {PAGE_MAX}", details={"field": "pageSize"})
+    history = _history(params)
     where = RunFilter(
-        requester=session,
+        requester=exchange.services.queries.inbox_of(exchange.caller.session),
         agent_id=exchange.agent_id,
         tags=(f"{a2a_tasks.CONTEXT_TAG}{params.context_id}",) if params.context_id else (),
         outcomes=_ENDED.get(params.status),
-        phases=_PHASES.get(params.status),
         active_since_ms=params.status_timestamp_after.ToMilliseconds() or None,
         limit=size,
         offset=max(offset, 0),
     )
-    runs = await exchange.services.queries.runs(where)
-    total = await exchange.services.queries.count(where)
-    more = offset + len(runs)
+    queries = exchange.services.queries
+    if not params.status or params.status in _ENDED:
+        page = await queries.page(where)
+        # The protocol has no "at least so many": a long list's size is where counting ended.
+        runs, total, more = page.runs, page.total.number, page.has_more
+    else:
+        # Whether it works or waits for words is no column: the open ones are looked at.
+        live = replace(where, phases=LIVE, limit=OPEN_MAX, offset=0)
+        open_ones = await queries.runs(live)
+        fitting = tuple(each for each in open_ones if a2a_tasks.state_of(each) == params.status)
+        runs = fitting[where.offset : where.offset + size]
+        total, more = len(fitting), len(fitting) > where.offset + size
     found = wire.ListTasksResponse(
-        page_size=size, total_size=total, next_page_token=str(more) if more < total else ""
+        page_size=size,
+        total_size=total,
+        next_page_token=str(where.offset + len(runs)) if more else "",
     )
     for run in runs:
         if params.include_artifacts:
-            found.tasks.append(await _task(exchange, run))
+            found.tasks.append(await _task(exchange, run, history))
         else:
-            found.tasks.append(a2a_tasks.task_of(run, None))
+            found.tasks.append(a2a_tasks.task_of(run, None, history=history))
     return found
 
 
@@ -327,13 +455,3 @@ def _translated(context: ServerCallContext) -> Iterator[None]:
                 raise a2a_errors.UnsupportedOperationError(words) from error
             case _:
                 raise a2a_errors.InternalError(words) from error
-
-
-_PHASES: Final = {
-    wire.TaskState.TASK_STATE_SUBMITTED: (Phase.WAITING, Phase.QUEUED),
-    wire.TaskState.TASK_STATE_WORKING: tuple(
-        each
-        for each in Phase
-        if each not in {Phase.WAITING, Phase.QUEUED, Phase.COMPLETED, Phase.COMPLETED_GIVEUP}
-    ),
-}

@@ -10,6 +10,7 @@ from a2a.types.a2a_pb2 import (
     Message,
     Part,
     Role,
+    StreamResponse,
     Task,
     TaskArtifactUpdateEvent,
     TaskState,
@@ -45,9 +46,17 @@ def state_of(run: Run) -> TaskState:
     return TaskState.TASK_STATE_WORKING
 
 
-def task_of(run: Run, result: str | None) -> Task:
-    """The task as it stands; ``result`` becomes its one artifact."""
+def task_of(run: Run, result: str | None, *, history: int | None = None) -> Task:
+    """The task as it stands.
+
+    Args:
+        run: It is this one.
+        result: Becomes its one artifact.
+        history: So many of its newest messages; None = all.
+    """
     task = Task(id=run.id, context_id=context_of(run), status=status_of(run))
+    messages = history_of(run)
+    task.history.extend(messages if history is None else messages[len(messages) - history :])
     if result:
         task.artifacts.append(_artifact(result))
     task.metadata.update(_metadata(run))
@@ -87,6 +96,35 @@ def status_of(run: Run) -> TaskStatus:
             )
         )
     return status
+
+
+def pushed(run: Run) -> tuple[str, bytes]:
+    """The state's name, which tells two states of a task apart, and the notification of it."""
+    status = status_of(run)
+    # A second question is news, further words about the work are not.
+    asked = question_of(run)
+    name = TaskState.Name(status.state) if asked is None else asked.id
+    return name, MessageToJson(StreamResponse(status_update=status_update(run))).encode()
+
+
+def history_of(run: Run) -> list[Message]:
+    """What the client asked for, then each question and its answer, the oldest first."""
+    said = [(Role.ROLE_USER, f"{run.id}:task", run.spec.task)]
+    for asked in run.questions.requests:
+        said.append((Role.ROLE_AGENT, asked.id, asked.question))
+        if asked.answer is not None:
+            words = asked.answer.text or asked.answer.decision.value
+            said.append((Role.ROLE_USER, f"{asked.id}:answer", words))
+    return [
+        Message(
+            message_id=name,
+            task_id=run.id,
+            context_id=context_of(run),
+            role=role,
+            parts=[Part(text=text)],
+        )
+        for role, name, text in said
+    ]
 
 
 def context_of(run: Run) -> str:

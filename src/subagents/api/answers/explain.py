@@ -142,7 +142,7 @@ def _running(run: Run, now_ms: int) -> str:
     text = f"{_attempt(run)} is working"
     if run.attempt.times.deadline_ms is not None:
         text += f", for at most {_left(run.attempt.times.deadline_ms, now_ms)} more"
-    if run.active_children:
+    if run.children.active:
         text += f"; {_children(run)}"
     return text
 
@@ -188,7 +188,7 @@ def _asks(request: Request, now_ms: int) -> str:
 
 
 def _ending(run: Run) -> str:
-    if run.active_children:
+    if run.children.active:
         reason = DeferReason.DESCENDANTS_ACTIVE
         return f"its own work is done; it waits for {_children(run)} [{reason}]"
     if run.control.cancel is not None:
@@ -347,7 +347,7 @@ def _entered(before: Run, run: Run, at_ms: int) -> list[str]:
     match run.phase:
         case Phase.QUEUED:
             return [f'queued in lane "{run.resolved.lane}"']
-        case Phase.ENDING if run.active_children:
+        case Phase.ENDING if run.children.active:
             return [f"its own work is done; waits for {_children(run)}"]
         case Phase.VERIFYING:
             return [f"verifying ({_contract(run)})"]

@@ -1,5 +1,7 @@
 """Answers about messages, questions and progress, built from domain values."""
 
+import shlex
+
 from subagents.api.wire import message_answers as wire
 from subagents.api.wire.wire_struct import iso_or_none
 from subagents.api.wire.words import as_word
@@ -86,7 +88,8 @@ def _answer_commands(run: Run, request_id: str) -> list[str]:
     if asked is None or asked.priority is not None:
         return [f"{answer} TEXT"]
     # A "no" in words is an answer, with which a shell that asked goes on.
-    return [f"{answer} TEXT", f"{answer} --decision deny"]
+    options = [shlex.quote(each) for each in asked.options] or ["TEXT"]
+    return [*(f"{answer} {each}" for each in options), f"{answer} --decision deny"]
 
 
 def need(value: Need) -> wire.AttentionItem:

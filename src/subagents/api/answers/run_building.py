@@ -21,16 +21,15 @@ from subagents.domain.rules.path_patterns import pattern_of
 from subagents.domain.run import outcome as domain
 from subagents.domain.run import spending, workspace
 from subagents.domain.run.access import Access, in_words
+from subagents.domain.run.linked_runs import LinkedRun, Spent
 from subagents.domain.run.outcome import Verdict
 from subagents.domain.run.run import (
     Attempt,
     Delivery,
     DeliveryTry,
-    LinkedRun,
     Phase,
     Report,
     Run,
-    Spent,
     Usage,
 )
 from subagents.domain.run.spec import Resolved, RunSpec

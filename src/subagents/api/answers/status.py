@@ -54,7 +54,7 @@ async def status(services: Services, run: Run) -> RunStatus:
         context_percent=watch.context_percent,
         context_tokens=watch.context_tokens,
         pending_requests=[_pending(each) for each in run.pending_requests],
-        children_active=len(run.active_children),
+        children_active=run.children.active,
         children_total=len(run.children),
         requester_run=run.lineage.requester_run,
         deadline=iso_or_none(run.attempts[-1].times.deadline_ms)

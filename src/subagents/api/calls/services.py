@@ -25,7 +25,7 @@ from subagents.engine.records.counters import Histogram
 from subagents.engine.runs.queries import Queries
 from subagents.engine.runs.sessions import Sent
 from subagents.errors import ConfigError
-from subagents.ports import Exporter, OffLoop, Origin
+from subagents.ports import Exporter, OffLoop, Origin, Pushes
 
 LAGS_S: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
 DAY_MS: Final = 24 * 3_600_000
@@ -77,7 +77,9 @@ class Services:
     exporter: Exporter | None = None
     """Sends spans to a receiver; None = nothing is sent."""
     notifiers: Sequence[Exporter] = ()
-    """One for each channel by which a person hears of runs."""
+    """What tells people and programs outside of runs, besides spans."""
+    pushes: Pushes | None = None
+    """The addresses to which states of tasks are pushed; None = nothing is pushed."""
     loop_lag_s: Histogram = field(default_factory=lambda: Histogram(LAGS_S))
     """How late the loop came back to what was due; for ``/metrics``, as the next one."""
     failures: Counter[str] = field(default_factory=Counter)

@@ -1,1 +1,1 @@
-"""The daemon's MCP endpoint, at ``/mcp``; only ``mcp_endpoint`` loads without ``mcp``."""
+"""The daemon's MCP endpoint, at ``/mcp``."""

@@ -1,11 +1,8 @@
 """One request of the MCP endpoint: who makes it, and which messages its answer hands over."""
 
 import logging
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final
-
-from starlette.requests import Request
 
 from subagents.api.answers.waking import Waker
 from subagents.api.calls.auth import Caller
@@ -14,9 +11,6 @@ from subagents.domain.run.values import MessageId
 from subagents.errors import StoreUnavailable
 
 log = logging.getLogger(__name__)
-
-_KEY: Final = "subagents.exchange"
-"""In the ASGI scope, which is all that the protocol's package hands through to a handler."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -60,18 +54,3 @@ class Exchange:
         """Whatever was offered was not read: the next who asks may have it."""
         self.services.engine.release(self.offered, reader=self.caller.reader)
         self.offered.clear()
-
-    def attach(self, scope: MutableMapping[str, Any]) -> None:
-        scope[_KEY] = self
-
-    @classmethod
-    def of(cls, request: Request | None) -> "Exchange":
-        """The exchange of the HTTP request that a handler was called for.
-
-        Raises:
-            LookupError: The request did not come by ``mcp_endpoint``: a mistake of ours.
-        """
-        if request is None or _KEY not in request.scope:
-            raise LookupError("an MCP request came past the endpoint")
-        found: Exchange = request.scope[_KEY]
-        return found

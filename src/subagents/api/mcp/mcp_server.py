@@ -1,154 +1,103 @@
-"""The daemon's tools as an MCP server, on the protocol package's low-level server.
+"""An MCP server apart from its methods: which there are in which era, and the form of an answer."""
 
-One server answers for everybody: who calls is in the ``Exchange`` of the HTTP request. Importing
-this module loads the package; ``mcp_endpoint`` does so at the first request.
-"""
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from enum import Flag, auto
+from typing import Final, TypeAlias
 
-from collections.abc import Mapping
-from typing import Any, Final
+import msgspec
 
-import mcp_types as types
-from mcp.server.context import CallNext, HandlerResult
-from mcp.server.lowlevel import Server
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.shared.exceptions import MCPError
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-
-from subagents.api.calls.services import Services
-from subagents.api.mcp import mcp_instructions
-from subagents.api.mcp.codex_sandbox import CAPABILITY as SANDBOX_STATE
-from subagents.api.mcp.mcp_calls import (
-    Context,
-    answer_of,
-    meta_of,
-    offered_meta,
-    tool_result,
-)
 from subagents.api.mcp.mcp_exchange import Exchange
-from subagents.api.mcp.run_tasks import RunTasks
-from subagents.api.mcp.task_extension import EXTENSION, serve_tasks
-from subagents.api.tools.tool import Tool
-from subagents.api.tools.tool_registry import TOOLS, visible
-from subagents.api.tools.tool_schemas import OUTPUTS
-from subagents.version import __version__
+from subagents.api.mcp.mcp_message import (
+    INTERNAL_ERROR,
+    METHOD_NOT_FOUND,
+    SERVER_META,
+    Document,
+    Message,
+    RpcError,
+)
 
-PAGE_TOOLS: Final = 50
-"""Tools in one answer of ``tools/list``; more than there are."""
-_INTRODUCES: Final = frozenset({"initialize", "server/discover"})
-_TITLES: Final[Mapping[str, str]] = {
-    "sessions_spawn": "Start a sub-agent",
-    "sessions_wait": "Wait for sub-agents",
-    "sessions_list": "List sub-agents",
-    "sessions_tree": "Tree of sub-agents",
-    "sessions_history": "What a sub-agent said",
-    "sessions_send": "Message a sub-agent",
-    "subagents": "Look after sub-agents",
-    "agents_list": "Agents to delegate to",
-    "respond_orchestrator_request": "Answer a sub-agent",
-    "report_completion": "Report completion",
-    "report_progress": "Report progress",
-    "notify_parent": "Notify the requester",
-    "request_orchestrator": "Ask the requester",
-}
+log = logging.getLogger(__name__)
+
+JSON: Final = msgspec.json.Encoder()
 
 
-def session_manager(services: Services, *, body_bytes_max: int) -> StreamableHTTPSessionManager:
-    """What serves MCP requests over HTTP, one by one; its ``run`` must be entered first."""
-    return StreamableHTTPSessionManager(
-        create_server(services), stateless=True, max_request_body_size=body_bytes_max
-    )
+class Era(Flag):
+    """See ``mcp_message``."""
+
+    LEGACY = auto()
+    MODERN = auto()
+    BOTH = LEGACY | MODERN
 
 
-def create_server(services: Services) -> Server[Any]:
-    """The server with all tools and with runs as tasks; nothing runs yet."""
-    server: Server[Any] = Server(
-        "subagents",
-        version=__version__,
-        title="subagents",
-        on_list_tools=_list_tools,
-        on_call_tool=_call_tool,
-        get_tool_input_schema=lambda name: dict(TOOLS[name].schema) if name in TOOLS else None,
-    )
-    server.middleware.append(_introduce)
-    serve_tasks(server, RunTasks(services))
-    return server
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpRequest:
+    """One request, and what is around it."""
+
+    message: Message
+    exchange: Exchange
+    tell: Callable[[str], Awaitable[None]]
+    """Say how it is doing; nothing is said to a client that did not ask for it."""
 
 
-async def _introduce(ctx: Context, call_next: CallNext) -> HandlerResult:
-    """Tell each caller what it can do here: the agents it may use are not everybody's."""
-    result = await call_next(ctx)
-    if ctx.method not in _INTRODUCES or not isinstance(result, dict):
-        return result
-    exchange = Exchange.of(ctx.request)
-    capabilities = result.get("capabilities")
-    if isinstance(capabilities, dict):
-        # Codex tells those that declare it what its own sandbox allows.
-        known = capabilities.get("experimental") or {}
-        capabilities = {**capabilities, "experimental": {**known, SANDBOX_STATE: {}}}
-        result = {**result, "capabilities": capabilities}
-    answer = {
-        **result,
-        "instructions": await mcp_instructions.text(exchange.services, exchange.caller),
-    }
-    if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS or ctx.method == "initialize":
-        # Tasks exist on the current era only; an older client must not look for them.
-        answer["capabilities"] = _without_tasks(answer.get("capabilities"))
-    return answer
+Handler: TypeAlias = Callable[[McpRequest], Awaitable[Document]]
+"""Gives the result; raises ``RpcError``."""
 
 
-def _without_tasks(capabilities: object) -> dict[str, object]:
-    found = dict(capabilities) if isinstance(capabilities, dict) else {}
-    extensions = found.pop("extensions", None) or {}
-    left = {name: value for name, value in extensions.items() if name != EXTENSION}
-    return {**found, "extensions": left} if left else found
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method:
+    """One method of the protocol."""
+
+    handler: Handler
+    eras: Era
+    lasts: bool = False
+    """It may take a while: its client is watched meanwhile, and it ends when that leaves."""
 
 
-# -- tools --------------------------------------------------------------------------------------
+class McpServer:
+    """Answers requests; knows nothing of what carries them."""
+
+    def __init__(self, identity: Mapping[str, str], methods: Mapping[str, Method]) -> None:
+        """
+        Args:
+            identity: ``name``, ``version`` and perhaps ``title``.
+            methods: What it can do, by name.
+        """
+        self._stamp = {SERVER_META: msgspec.Raw(JSON.encode(identity))}
+        self._methods = methods
+
+    def lasts(self, message: Message) -> bool:
+        """Whether the answer may take a while."""
+        method = self._methods.get(message.method)
+        return method is not None and method.lasts
+
+    async def answer(self, request: McpRequest) -> tuple[int, bytes]:
+        """The HTTP status and the message that answers a request."""
+        message = request.message
+        try:
+            result = await self._result(request)
+        except RpcError as error:
+            return message.status_of(error), error_message(message.id, error)
+        except Exception:
+            # A mistake of ours: its text is for our log, not for a model.
+            log.exception("%s failed", message.method)
+            broken = RpcError(INTERNAL_ERROR, "Internal server error")
+            return 200, error_message(message.id, broken)
+        if message.is_modern:
+            meta = {**(result.get("_meta") or {}), **self._stamp}
+            result = {"resultType": "complete", **result, "_meta": meta}
+        return 200, JSON.encode({"jsonrpc": "2.0", "id": message.id, "result": result})
+
+    async def _result(self, request: McpRequest) -> Document:
+        message = request.message
+        method = self._methods.get(message.method)
+        era = Era.MODERN if message.is_modern else Era.LEGACY
+        if method is None or era not in method.eras:
+            raise RpcError(METHOD_NOT_FOUND, "Method not found", message.method)
+        return await method.handler(request)
 
 
-async def _list_tools(
-    ctx: Context, params: types.PaginatedRequestParams | None
-) -> types.ListToolsResult:
-    exchange = Exchange.of(ctx.request)
-    tools = visible(exchange.services, exchange.caller)
-    first = _offset(params.cursor if params is not None else None)
-    after = first + PAGE_TOOLS
-    return types.ListToolsResult(
-        tools=[described(tool) for tool in tools[first:after]],
-        next_cursor=str(after) if after < len(tools) else None,
-    )
-
-
-def _offset(cursor: str | None) -> int:
-    if cursor is None:
-        return 0
-    if not cursor.isascii() or not cursor.isdecimal() or len(cursor) > 6:
-        raise MCPError(code=types.INVALID_PARAMS, message="unknown cursor; list without one")
-    return int(cursor)
-
-
-def described(tool: Tool) -> types.Tool:
-    """A tool as clients are shown it."""
-    return types.Tool(
-        name=tool.name,
-        title=_TITLES.get(tool.name),
-        description=tool.description,
-        input_schema=dict(tool.schema),
-        output_schema=dict(OUTPUTS[tool.name]),
-        annotations=types.ToolAnnotations(
-            read_only_hint=tool.read_only,
-            destructive_hint=tool.destructive,
-            idempotent_hint=tool.idempotent or tool.read_only,
-            open_world_hint=False,
-        ),
-        # Clients that hide tools behind a search show these: there are few, and they are small.
-        _meta={"anthropic/alwaysLoad": True},
-    )
-
-
-async def _call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-    exchange = Exchange.of(ctx.request)
-    arguments = params.arguments or {}
-    answer = await answer_of(ctx, params.name, arguments, meta=meta_of(params))
-    exchange.hand_over(answer.offered)
-    return tool_result(answer, meta=offered_meta(exchange, answer))
+def error_message(id_: str | int | None, error: RpcError) -> bytes:
+    """An answer that says what went wrong."""
+    return JSON.encode({"jsonrpc": "2.0", "id": id_, "error": error.to_wire()})

@@ -10,26 +10,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-import mcp_types as types
-from mcp.server.context import HandlerResult
-from mcp.shared.exceptions import MCPError
-
 from subagents.api.answers import run_questions
 from subagents.api.calls.auth import note_refusal
 from subagents.api.calls.call import require_own
 from subagents.api.calls.services import Services
 from subagents.api.mcp.mcp_calls import (
-    Context,
+    ToolParams,
     answer_of,
-    meta_of,
+    handed_over,
     offered_meta,
     tool_result,
 )
 from subagents.api.mcp.mcp_exchange import Exchange
+from subagents.api.mcp.mcp_message import INVALID_PARAMS, Document, RpcError
+from subagents.api.mcp.mcp_server import McpRequest
 from subagents.api.mcp.task_extension import Task, TaskStatus, asks_people
 from subagents.api.tools.tool import Answer
 from subagents.api.wire.requests import RespondBody
-from subagents.api.wire.wire_struct import Document
 from subagents.config.settings import Retention
 from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import Request, Run
@@ -88,59 +85,54 @@ class RunTasks:
     def needs_task(self, _tool: str) -> bool:
         return False
 
-    async def begin(
-        self, ctx: Context, params: types.CallToolRequestParams
-    ) -> Task | HandlerResult:
-        arguments = params.arguments or {}
-        if params.name == SPAWN:
-            return await self._spawn(ctx, arguments, meta_of(params))
-        if params.name == WAIT:
-            return await self._wait(ctx, arguments)
+    async def begin(self, request: McpRequest, asked: ToolParams) -> Task | Document | None:
+        if asked.name == SPAWN:
+            return await self._spawn(request, asked.arguments or {})
+        if asked.name == WAIT:
+            return await self._wait(request, asked.arguments or {})
         return None
 
-    async def look(self, ctx: Context, task_id: str) -> Task:
+    async def look(self, request: McpRequest, task_id: str) -> Task:
         named = parse(task_id)
-        runs = await self._runs(ctx, task_id, named)
+        runs = await self._runs(request, task_id, named)
         task = self._standing(task_id, named, runs)
         if task.status is TaskStatus.CANCELLED:
-            await self._told_of_cancel(ctx, named, runs)
+            await self._told_of_cancel(request, named, runs)
             return task
         if task.status is TaskStatus.COMPLETED:
-            return await self._finished(ctx, task, named)
-        asked = {} if named.is_wait or not asks_people(ctx) else self._questions(runs)
+            return await self._finished(request, task, named)
+        asked = {} if named.is_wait or not asks_people(request.message) else self._questions(runs)
         self._comes_back(task, named, asked)
         if asked:
             return replace(task, status=TaskStatus.INPUT_REQUIRED, input_requests=asked)
         return task
 
-    async def update(self, ctx: Context, task_id: str, responses: Mapping[str, Any]) -> None:
-        runs = await self._runs(ctx, task_id, parse(task_id))
-        pending = {str(request.id) for run in runs for request in run.pending_requests}
+    async def update(self, request: McpRequest, task_id: str, responses: Mapping[str, Any]) -> None:
+        runs = await self._runs(request, task_id, parse(task_id))
+        pending = {str(each.id) for run in runs for each in run.pending_requests}
         for request_id, response in responses.items():
             if request_id in pending:
-                await self._respond(ctx, request_id, response)
+                await self._respond(request, request_id, response)
 
-    async def cancel(self, ctx: Context, task_id: str) -> None:
+    async def cancel(self, request: McpRequest, task_id: str) -> None:
         named = parse(task_id)
-        runs = await self._runs(ctx, task_id, named)
+        runs = await self._runs(request, task_id, named)
         if named.is_wait:
             _remember(self._cancelled_waits, task_id)
             return
-        caller = Exchange.of(ctx.request).caller
+        caller = request.exchange.caller
         for run in runs:
             if not run.is_settled:
                 await self._services.engine.cancel(run.id, by=caller.session, reason="tasks/cancel")
 
     # -- beginning -------------------------------------------------------------------------
 
-    async def _spawn(
-        self, ctx: Context, arguments: Mapping[str, Any], meta: Mapping[str, object] | None
-    ) -> Task | HandlerResult:
-        exchange = Exchange.of(ctx.request)
-        answer = await answer_of(ctx, SPAWN, arguments, is_task=True, meta=meta)
+    async def _spawn(self, request: McpRequest, arguments: Mapping[str, Any]) -> Task | Document:
+        exchange = request.exchange
+        answer = await answer_of(request, SPAWN, arguments, is_task=True)
         receipts = [] if answer.is_error else _receipts(answer)
         if not 1 <= len(receipts) <= RUNS_MAX:
-            return _answered(exchange, answer)
+            return handed_over(exchange, answer)
         exchange.services.engine.release(answer.offered, reader=exchange.caller.reader)
         named = _Named(run_ids=_ids(receipts))
         task_id = spell(named)
@@ -156,19 +148,21 @@ class RunTasks:
             message=cut(f"{task.message}{wake}{warnings}", MESSAGE_CHARS_MAX),
         )
 
-    async def _wait(self, ctx: Context, arguments: Mapping[str, Any]) -> Task | HandlerResult:
+    async def _wait(
+        self, request: McpRequest, arguments: Mapping[str, Any]
+    ) -> Task | Document | None:
         """A look now, and a task only when there is something left to wait for."""
         timeout_s = arguments.get("timeoutSeconds")
         if timeout_s is not None and not _is_timeout(timeout_s):
             return None
-        exchange = Exchange.of(ctx.request)
-        answer = await answer_of(ctx, WAIT, {**arguments, "timeoutSeconds": 0})
+        exchange = request.exchange
+        answer = await answer_of(request, WAIT, {**arguments, "timeoutSeconds": 0})
         found = answer.structured
         completed, pending = _ids(found.get("completed")), _ids(found.get("pending"))
         until = arguments.get("until") or "any"
         is_enough = not pending if until == "all" else bool(completed)
         if answer.is_error or is_enough or found.get("errors") or not pending:
-            return _answered(exchange, answer)
+            return handed_over(exchange, answer)
         exchange.services.engine.release(answer.offered, reader=exchange.caller.reader)
         if len(completed) + len(pending) > RUNS_MAX:
             return None
@@ -181,7 +175,7 @@ class RunTasks:
             deadline_ms=0 if timeout_s is None else now_ms + round(timeout_s * 1000),
         )
         task_id = spell(named)
-        task = self._standing(task_id, named, await self._runs(ctx, task_id, named))
+        task = self._standing(task_id, named, await self._runs(request, task_id, named))
         self._comes_back(task, named)
         return task
 
@@ -192,19 +186,24 @@ class RunTasks:
 
     # -- looking ---------------------------------------------------------------------------
 
-    async def _runs(self, ctx: Context, task_id: str, named: _Named) -> list[Run]:
+    async def _runs(self, request: McpRequest, task_id: str, named: _Named) -> list[Run]:
         """The runs of a task, when all of them are the caller's to see.
 
         Raises:
             NotFound: One of them is not, or there is none such.
         """
-        exchange = Exchange.of(ctx.request)
+        exchange = request.exchange
         try:
             runs = [await self._services.queries.run(run_id) for run_id in named.run_ids]
             for run in runs:
                 await require_own(self._services, run, exchange.caller)
         except Forbidden as error:
-            note_refusal(self._services, exchange.caller, f"{ctx.method} {task_id}", error.message)
+            note_refusal(
+                self._services,
+                exchange.caller,
+                f"{request.message.method} {task_id}",
+                error.message,
+            )
             raise _unknown(task_id) from error
         except NotFound as error:
             raise _unknown(task_id) from error
@@ -239,22 +238,24 @@ class RunTasks:
             return TaskStatus.CANCELLED
         return TaskStatus.COMPLETED
 
-    async def _finished(self, ctx: Context, task: Task, named: _Named) -> Task:
+    async def _finished(self, request: McpRequest, task: Task, named: _Named) -> Task:
         """With what ``sessions_wait`` says of these runs now; new results are handed over."""
-        exchange = Exchange.of(ctx.request)
+        exchange = request.exchange
         asked = {"runIds": list(named.run_ids), "until": named.until, "timeoutSeconds": 0}
-        answer = await answer_of(ctx, WAIT, asked)
+        answer = await answer_of(request, WAIT, asked)
         exchange.hand_over(answer.offered)
         return replace(task, result=tool_result(answer), meta=offered_meta(exchange, answer))
 
-    async def _told_of_cancel(self, ctx: Context, named: _Named, runs: Sequence[Run]) -> None:
+    async def _told_of_cancel(
+        self, request: McpRequest, named: _Named, runs: Sequence[Run]
+    ) -> None:
         """Who cancelled a run and reads that it is over need not find it in its inbox, too."""
-        exchange = Exchange.of(ctx.request)
+        exchange = request.exchange
         by = {run.control.cancel.by if run.control.cancel is not None else None for run in runs}
         if named.is_wait or by != {exchange.caller.session}:
             return
         asked = {"runIds": list(named.run_ids), "timeoutSeconds": 0}
-        exchange.hand_over((await answer_of(ctx, WAIT, asked)).offered)
+        exchange.hand_over((await answer_of(request, WAIT, asked)).offered)
 
     def _ttl_ms(self) -> int:
         try:
@@ -274,7 +275,7 @@ class RunTasks:
             if request.id not in self._declined
         }
 
-    async def _respond(self, ctx: Context, request_id: str, response: object) -> None:
+    async def _respond(self, request: McpRequest, request_id: str, response: object) -> None:
         given = response if isinstance(response, dict) else {}
         if given.get("action") != "accept":
             _remember(self._declined, request_id)
@@ -282,18 +283,17 @@ class RunTasks:
         content = given.get("content")
         text = content.get("answer") if isinstance(content, dict) else None
         if not isinstance(text, str) or not text.strip():
-            raise MCPError(
-                code=types.INVALID_PARAMS,
-                message=f'inputResponses["{request_id}"].content.answer must be a text',
+            raise RpcError(
+                INVALID_PARAMS, f'inputResponses["{request_id}"].content.answer must be a text'
             )
-        exchange = Exchange.of(ctx.request)
+        exchange = request.exchange
         if await self._approved(exchange, request_id, text):
             return
         arguments = {"requestId": request_id, "response": text}
-        answer = await answer_of(ctx, "respond_orchestrator_request", arguments)
+        answer = await answer_of(request, "respond_orchestrator_request", arguments)
         exchange.services.engine.release(answer.offered, reader=exchange.caller.reader)
         if answer.is_error:
-            raise MCPError(code=types.INVALID_PARAMS, message=answer.text)
+            raise RpcError(INVALID_PARAMS, answer.text)
 
     async def _approved(self, exchange: Exchange, request_id: str, text: str) -> bool:
         """Take a person's decision about more access; False = the question is another one.
@@ -356,11 +356,6 @@ def _unknown(task_id: str) -> NotFound:
 
 
 # -- small parts --------------------------------------------------------------------------------
-
-
-def _answered(exchange: Exchange, answer: Answer) -> types.CallToolResult:
-    exchange.hand_over(answer.offered)
-    return tool_result(answer, meta=offered_meta(exchange, answer))
 
 
 def _receipts(answer: Answer) -> list[Document]:

@@ -45,11 +45,14 @@ async def list_plans(request: Request) -> Response:
     )
     if not caller.is_operator:
         where = replace(where, requester=services.queries.inbox_of(caller.session))
-    firsts = await services.queries.runs(where)
-    total = await services.queries.count(where)
-    plans = [await services.engine.plans.plan(run.id) for run in firsts]
+    found = await services.queries.page(where)
+    plans = [await services.engine.plans.plan(run.id) for run in found.runs]
     return answer(
-        PlanPage(plans=[_standing(each, _rows(services, each)) for each in plans], total=total)
+        PlanPage(
+            plans=[_standing(each, _rows(services, each)) for each in plans],
+            total=found.total.number,
+            total_is_bound=found.total.is_bound,
+        )
     )
 
 

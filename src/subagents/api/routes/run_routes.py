@@ -83,21 +83,23 @@ async def list_runs(request: Request) -> Response:
         where = replace(where, below=(await find_run(services, query["tree"], caller)).id)
     elif not caller.is_operator:
         where = replace(where, requester=services.queries.inbox_of(caller.session))
-    runs, total = await services.queries.runs(where), await services.queries.count(where)
-    hidden = await services.queries.hidden(where, total)
+    found = await services.queries.page(where)
     now_ms = services.now_ms()
-    rows = [run_building.row(run, now_ms, lane=services.lane_of(run)) for run in runs]
+    rows = [run_building.row(run, now_ms, lane=services.lane_of(run)) for run in found.runs]
     aside = [each.name for each in await services.queries.set_aside()]
-    window = {"limit": where.limit, "offset": where.offset}
-    found = RunPage(
-        runs=rows,
-        total=total,
-        hidden=hidden,
-        set_aside=aside,
-        scheduled=next_times(services.engine.schedules) if caller.is_operator else [],
-        **window,
+    return answer(
+        RunPage(
+            runs=rows,
+            total=found.total.number,
+            total_is_bound=found.total.is_bound,
+            hidden=found.hidden.number,
+            hidden_is_bound=found.hidden.is_bound,
+            limit=where.limit,
+            offset=where.offset,
+            set_aside=aside,
+            scheduled=next_times(services.engine.schedules) if caller.is_operator else [],
+        )
     )
-    return answer(found)
 
 
 async def show(request: Request) -> Response:
@@ -158,13 +160,17 @@ async def roots(request: Request) -> Response:
     if not caller.is_operator:
         where = replace(where, requester=services.queries.inbox_of(caller.session))
     where = replace(where, top=where.requester is None)
-    found = await services.queries.roots(where)
-    total = await services.queries.count(where)
-    hidden = await services.queries.hidden(where, total)
+    trees, found = await services.queries.roots(where)
     now_ms = services.now_ms()
-    trees = [run_building.tree(each, now_ms) for each in found]
-    left_out = max(total - len(trees), 0)
-    return answer(RunForest(roots=trees, left_out=left_out, hidden=hidden))
+    return answer(
+        RunForest(
+            roots=[run_building.tree(each, now_ms) for each in trees],
+            left_out=max(found.total.number - len(trees), 0),
+            left_out_is_bound=found.total.is_bound,
+            hidden=found.hidden.number,
+            hidden_is_bound=found.hidden.is_bound,
+        )
+    )
 
 
 async def timeline(request: Request) -> Response:

@@ -73,7 +73,8 @@ def create_app(services: Services) -> Starlette:
     }
     mcp = McpEndpoint(services)
     app = Starlette(
-        routes=[*(route for part in PARTS for route in part.ROUTES), Route("/mcp", mcp)],
+        # They are tried in turn, and agents call more often than anybody else.
+        routes=[Route("/mcp", mcp), *(route for part in PARTS for route in part.ROUTES)],
         exception_handlers=handlers,
         middleware=[Middleware(RawPaths)],
     )

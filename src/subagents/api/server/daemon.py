@@ -29,7 +29,7 @@ from subagents.api.mcp.mcp_endpoint import McpEndpoint
 from subagents.api.server import service_notices
 from subagents.api.server.app import create_app
 from subagents.api.server.daemon_log import writing_log
-from subagents.api.server.metrics import watching_loop
+from subagents.api.server.loop_lag import LoopLag
 from subagents.api.server.tcp import TcpGuard, bound, operator_token
 from subagents.api.server.tcp_protocol import BoundedProtocol
 from subagents.api.server.watched_protocol import WatchedProtocol
@@ -47,7 +47,7 @@ STOP_S: Final = 5
 KEEP_ALIVE_S: Final = 5
 HOLDER_BYTES: Final = 32
 """Of the lock's file, which names the holder."""
-LOOK_S: Final = 1.0
+LOOK_S: Final = 5.0
 """So often the socket files are looked for: one ``lstat`` each."""
 ANSWER_S: Final = 1.0
 """How long somebody on a socket that is in the way has to accept."""
@@ -116,7 +116,7 @@ async def _start_and_serve(
             operator_token(paths.state_dir)
         await services.engine.start()
         try:
-            async with exporting(services), watching_loop(services.loop_lag_s):
+            async with exporting(services):
                 await _serve_all(services, paths, settings, tcp, when_ready)
         finally:
             await services.engine.stop()
@@ -138,26 +138,22 @@ async def _serve_all(
     ):
         app = create_app(services)
         mcp: McpEndpoint = app.state.mcp
-        servers = [(unix, _config(app, SameUserProtocol, services.info))]
+        lag = LoopLag(app, services.loop_lag_s)
+        later.callback(lag.stop)
+        servers = [(unix, _config(lag, SameUserProtocol, services.info))]
         log.info("listening on %s", paths.socket)
         if tcp is not None:
-            guarded = TcpGuard(app, services, settings, operator_token(paths.state_dir))
+            guarded = TcpGuard(lag, services, settings, operator_token(paths.state_dir))
             servers.append((tcp, _config(guarded, BoundedProtocol, services.info)))
             log.info("listening on %s", settings.http_url)
 
-        def is_ready() -> None:
-            when_ready()
-            mcp.expect(services.queries.open_runs)
-            services.engine.on_commit(mcp.on_commit)
-            if tcp is not None:
-                mcp.start_soon()  # clients without a bridge, some of which wait but 5 s
-
+        services.engine.on_commit(lag.on_commit)
         supervisors = SupervisorServer(services)
         try:
             await supervisors.open(watched)
             async with bound_again(paths, paths.supervisor_socket, supervisors.open, later):
                 again = partial(bound_again, paths, paths.socket, stack=later)
-                await _serve(services, servers, is_ready, again)
+                await _serve(services, servers, when_ready, again)
         finally:
             await supervisors.close()
             await mcp.stop()
@@ -220,7 +216,9 @@ async def _serve(
         if not closed:
             when_ready()
 
-    servers = [(_Server(config, opened), listener) for listener, config in listeners]
+    servers = [
+        (_Server(config, opened, services.stopping), listener) for listener, config in listeners
+    ]
     serving = [
         asyncio.create_task(server.serve(sockets=[listener]), name="serve")
         for server, listener in servers
@@ -231,8 +229,6 @@ async def _serve(
             await asyncio.wait({*serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         services.stopping.set()
-        for server, _ in servers:
-            server.should_exit = True
         await asyncio.gather(*serving, stopping)
 
 
@@ -241,11 +237,16 @@ async def _until(event: asyncio.Event) -> None:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn without its signal handlers, which are ours or those of the embedding program."""
+    """uvicorn without its signal handlers, which are ours or those of the embedding program, and
+    without its ten looks a second whether it is told to stop.
+    """
 
-    def __init__(self, config: uvicorn.Config, when_ready: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, when_ready: Callable[[], None], stopping: asyncio.Event
+    ) -> None:
         super().__init__(config)
         self._when_ready = when_ready
+        self._stopping = stopping
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -254,6 +255,11 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._when_ready()
+
+    async def main_loop(self) -> None:
+        # What a tick does besides: our headers are the same all the time, since none is a date.
+        await self.on_tick(0)
+        await self._stopping.wait()
 
     async def listen_at(self, listener: socket.socket) -> None:
         """Accept connections there instead of where nobody finds us any more; calls go on."""
@@ -371,13 +377,14 @@ async def bound_again(
         listen_at: Gets the new listener, each time.
         stack: Closes the listeners and removes the file, when nobody uses them any more.
     """
-    own = _identity(path)
+    own, loop = _identity(path), asyncio.get_running_loop()
 
     async def look() -> None:
         nonlocal own
         last_problem: str | None = None
         while True:
-            await asyncio.sleep(LOOK_S)
+            # At common times: all looks wake the loop together.
+            await asyncio.sleep(LOOK_S - loop.time() % LOOK_S)
             if _identity(path) == own:
                 continue
             try:

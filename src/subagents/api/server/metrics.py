@@ -7,12 +7,10 @@ performance records, not here. Labels are bounded: agents beyond ``counters.AGEN
 Every metric stands in one place, ``FAMILIES``, with its meaning; docs/operations.md has the table.
 """
 
-import asyncio
-import contextlib
 import importlib
 import platform
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from starlette.requests import Request
@@ -29,8 +27,6 @@ from subagents.engine.records.counters import Histogram
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
-LAG_EVERY_S: Final = 0.5
-"""Between two looks how late the loop is."""
 PREFIX: Final = "subagents_"
 
 Labels = tuple[str, ...]
@@ -270,25 +266,6 @@ def _buckets(found: Histogram) -> list[tuple[str, float]]:
         total += count
         buckets.append(("+Inf" if bound == float("inf") else repr(float(bound)), float(total)))
     return buckets
-
-
-@contextlib.asynccontextmanager
-async def watching_loop(into: Histogram) -> AsyncIterator[None]:
-    """Measure how late the running loop is, for the length of the block."""
-
-    async def watch() -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            due_s = loop.time() + LAG_EVERY_S
-            await asyncio.sleep(LAG_EVERY_S)
-            into.observe(max(loop.time() - due_s, 0.0))
-
-    watching = asyncio.create_task(watch(), name="loop lag")
-    try:
-        yield
-    finally:
-        watching.cancel()
-        await asyncio.gather(watching, return_exceptions=True)
 
 
 ROUTES: Final = (Route("/metrics", metrics, methods=["GET"]),)

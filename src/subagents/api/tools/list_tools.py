@@ -13,7 +13,7 @@ from subagents.api.wire.decoding import one_of
 from subagents.api.wire.wire_struct import Document
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.spec import Mode
-from subagents.engine.runs.queries import TREE_NODES_MAX, RunTree
+from subagents.engine.runs.queries import TREE_NODES_MAX, Count, RunTree
 from subagents.ports import RunFilter
 from subagents.text import counted, shortened
 
@@ -75,25 +75,32 @@ async def list_sessions(call: Call) -> Answer:
 
 async def listed(services: Services, where: RunFilter) -> Answer:
     """A page of runs, and how many there are besides."""
-    found, total = await services.queries.runs(where), await services.queries.count(where)
-    hidden = await services.queries.hidden(where, total)
-    now_ms = services.now_ms()
-    rows = [row(run, now_ms) for run in found]
+    found = await services.queries.page(where)
+    now_ms, total = services.now_ms(), found.total.number
+    rows = [row(run, now_ms) for run in found.runs]
     after = where.offset + len(rows)
     structured: Document = {
         "sessions": rows,
         "total": total,
-        "nextOffset": after if after < total else None,
+        "nextOffset": after if found.has_more else None,
     }
-    lines = [tool_wording.line(run) for run in found]
-    if after < total:
+    lines = [tool_wording.line(run) for run in found.runs]
+    if found.total.is_bound:
+        structured["totalIsBound"] = True
+        lines.append(f"more than {total - after} more: offset={after}")
+    elif found.has_more:
         lines.append(f"{total - after} more: offset={after}")
     if not lines:
         none = f"No runs from offset {where.offset} on ({total})."
         lines.append("No runs." if total == 0 else none)
-    if hidden:
-        structured["archived"] = hidden
-        lines.append(f"{counted(hidden, 'archived run')} not listed: sessions_history by id")
+    if found.hidden.number:
+        structured["archived"] = found.hidden.number
+        more = ""
+        if found.hidden.is_bound:
+            structured["archivedIsBound"] = True
+            more = "more than "
+        hidden = counted(found.hidden.number, "archived run")
+        lines.append(f"{more}{hidden} not listed: sessions_history by id")
     return Answer(text=tool_wording.joined(lines), structured=structured)
 
 
@@ -121,21 +128,25 @@ async def tree(call: Call) -> Answer:
     services = call.services
     if asked.root is None:
         where = RunFilter(requester=services.queries.inbox_of(call.caller.session))
-        roots = await services.queries.roots(where)
-        older = max(await services.queries.count(where) - len(roots), 0)
+        roots, found = await services.queries.roots(where)
+        older = Count(max(found.total.number - len(roots), 0), is_bound=found.total.is_bound)
     else:
         run = await find_run(services, asked.root, call.caller)
-        roots, older = (await services.queries.tree(run.id, most=TREE_NODES_MAX),), 0
+        roots, older = (await services.queries.tree(run.id, most=TREE_NODES_MAX),), Count(0)
     drawing = Drawing(services.now_ms(), asked.depth)
-    nodes = [found for each in roots if (found := drawing.node(each, 0)) is not None]
+    nodes = [node for each in roots if (node := drawing.node(each, 0)) is not None]
     structured: Document = {"roots": nodes}
     lines = drawing.lines
     if drawing.hidden:
         structured["hidden"] = drawing.hidden
         lines.append(f"{drawing.hidden} more runs: give root or a smaller depth")
-    if older:
-        structured["olderRoots"] = older
-        lines.append(f"{older} older runs of yours: sessions_list")
+    if older.number:
+        structured["olderRoots"] = older.number
+        more = ""
+        if older.is_bound:
+            structured["olderRootsIsBound"] = True
+            more = "more than "
+        lines.append(f"{more}{older.number} older runs of yours: sessions_list")
     return Answer(text=tool_wording.joined(lines or ["No runs."]), structured=structured)
 
 

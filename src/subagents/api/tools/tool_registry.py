@@ -54,7 +54,8 @@ async def call_tool(name: str, call: Call) -> Answer:
         near = nearest(name, TOOLS)
         guess = f': did you mean "{near}"?' if near else ""
         raise NotFound(f'no tool "{name[:100]}"{guess}', hint=f"known: {', '.join(TOOLS)}")
-    call = replace(call, caller=replace(call.caller, is_operator=False))
+    if call.caller.is_operator:
+        call = replace(call, caller=replace(call.caller, is_operator=False))
     try:
         call = replace(call, arguments=without_nulls(call.arguments))
         _require_visible(tool, call)

@@ -80,6 +80,7 @@ _KINDS: Final = {
 OBJECT: Final[Schema] = {"type": "object"}
 TEXT: Final[Schema] = {"type": "string"}
 COUNT: Final[Schema] = {"type": "integer"}
+FLAG: Final[Schema] = {"type": "boolean"}
 
 
 def schema(struct: type[msgspec.Struct]) -> Schema:
@@ -186,13 +187,19 @@ OUTPUTS: Final[Mapping[str, Schema]] = {
         }
     ),
     "sessions_list": _answer(
-        {"sessions": _list(_fields(RunRow, list_tools.ROW)), "total": COUNT, "nextOffset": {}}
+        {
+            "sessions": _list(_fields(RunRow, list_tools.ROW)),
+            "total": COUNT,
+            "totalIsBound": FLAG,
+            "nextOffset": {},
+        }
     ),
     "sessions_tree": _answer(
         {
             "roots": _list(_fields(RunNode, (*list_tools.NODE, "children"))),
             "hidden": COUNT,
             "olderRoots": COUNT,
+            "olderRootsIsBound": FLAG,
         }
     ),
     "sessions_history": _answer(

@@ -21,6 +21,7 @@ from subagents.api.wire.words import (
     StopCause,
     VerificationState,
     VerificationStatus,
+    state_word,
 )
 
 
@@ -208,9 +209,8 @@ class RunState(Standing, frozen=True, kw_only=True, omit_defaults=True):
 
 def state_of(outcome: Outcome | None, phase: str, pending_requests: int) -> str:
     """What a run is in one word: its outcome once there is one, else its phase."""
-    if outcome is not None:
-        return "failed" if outcome.reason == "verification_failed" else outcome.status
-    return "blocked" if pending_requests else phase
+    status, reason = (None, None) if outcome is None else (outcome.status, outcome.reason)
+    return state_word(status, reason, phase, pending_requests)
 
 
 class RunHead(Standing, frozen=True, kw_only=True):
@@ -293,13 +293,17 @@ class RunPage(WireStruct, frozen=True, kw_only=True):
     runs: list[RunRow] = []
     """At most `limit`."""
     total: int | None = None
-    """So many there are."""
+    """So many fit. Counting ends at 1,000, or at the end of the page: see `totalIsBound`."""
+    total_is_bound: bool = False
+    """More than `total` fit."""
     limit: int | None = None
     """As asked for."""
     offset: int = 0
     """So many newer ones were left out."""
     hidden: int = 0
-    """So many more fit that are archived: `archived=1` shows them."""
+    """So many more fit that are archived: `archived=1` shows them. At most 1,000 are counted."""
+    hidden_is_bound: bool = False
+    """More than `hidden` are archived."""
     set_aside: list[str] = []
     """Runs, messages and events that are damaged and left out; `doctor` says why."""
     scheduled: list[NextTime] = []
@@ -608,9 +612,13 @@ class RunForest(WireStruct, frozen=True, kw_only=True):
     roots: list[RunNode] = []
     """The newest 50 that fit and that no other run spawned, oldest first."""
     left_out: int = 0
-    """So many older ones there are."""
+    """So many older ones there are. With the roots at most 1,000 are counted."""
+    left_out_is_bound: bool = False
+    """There are more than `leftOut`."""
     hidden: int = 0
-    """So many more are archived: `archived=1` shows them."""
+    """So many more are archived: `archived=1` shows them. At most 1,000 are counted."""
+    hidden_is_bound: bool = False
+    """More than `hidden` are archived."""
 
 
 class StoredResult(Standing, frozen=True, kw_only=True):
@@ -777,7 +785,9 @@ class PlanPage(WireStruct, frozen=True, kw_only=True):
     plans: list[PlanStanding] = []
     """At most `limit`."""
     total: int = 0
-    """So many there are."""
+    """So many fit. Counting ends at 1,000, or at the end of the page: see `totalIsBound`."""
+    total_is_bound: bool = False
+    """More than `total` fit."""
 
 
 class SentMessage(Receipt, frozen=True, kw_only=True):

@@ -14,7 +14,6 @@ The literal below a field is its description: readers of the code see it, and ``
 into the OpenAPI document.
 """
 
-from datetime import datetime
 from typing import Annotated, TypeAlias, TypeVar
 
 import msgspec
@@ -85,11 +84,3 @@ def document_of(found: msgspec.Struct) -> Document:
 def iso_or_none(at_ms: int | None) -> str | None:
     """Milliseconds since the epoch as a point in time, of what may not have happened."""
     return None if at_ms is None else iso(at_ms)
-
-
-def milliseconds_of(text: str | None) -> int | None:
-    """A point in time of the wire as milliseconds since the epoch; None = it is not known."""
-    try:
-        return None if text is None else round(datetime.fromisoformat(text).timestamp() * 1000)
-    except ValueError:
-        return None

@@ -10,6 +10,21 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 UNSAID: Final[Any] = ""
 """The word that an older daemon does not say."""
 
+
+def state_word(status: str | None, reason: str | None, phase: str, pending_requests: int) -> str:
+    """What a run is in one word: its outcome once there is one, else its phase.
+
+    Args:
+        status: Of its outcome; None = it has none.
+        reason: Of its outcome.
+        phase: Its phase.
+        pending_requests: Open questions of its worker.
+    """
+    if status is not None:
+        return "failed" if reason == "verification_failed" else status
+    return "blocked" if pending_requests else phase
+
+
 if TYPE_CHECKING:
     OutcomeStatus: TypeAlias = Literal["ok", "partial", "error", "timeout", "cancelled", "lost"]
     OutcomeReason: TypeAlias = Literal[
@@ -63,7 +78,7 @@ if TYPE_CHECKING:
     TimeDecision: TypeAlias = Literal["started", "skipped", "missed", "refused"]
     Confidence: TypeAlias = Literal["high", "medium", "low"]
     StopCause: TypeAlias = Literal[
-        "cancel", "deadline", "budget", "parent", "interrupt", "provider"
+        "cancel", "deadline", "budget", "parent", "interrupt", "provider", "stuck"
     ]
     AccessLevel: TypeAlias = Literal["read", "write", "full"]
     Keeper: TypeAlias = Literal["program", "bubblewrap", "tools"]

@@ -18,7 +18,7 @@ from cyclopts import Parameter
 from subagents.api.wire.event_answers import Timeline, TimelineEvent, Why
 from subagents.api.wire.message_answers import Attention, AttentionItem, Inbox
 from subagents.api.wire.run_answers import PlanReceipt, RunNode, RunResult, WaitResult
-from subagents.api.wire.wire_struct import milliseconds_of, read
+from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.demo.demo_checks import Demonstrated, Finding, findings
 from subagents.cli.demo.demo_fleet import (
@@ -43,7 +43,7 @@ from subagents.errors import (
     SubagentsError,
     Unavailable,
 )
-from subagents.text import one_line, parse_duration
+from subagents.text import milliseconds_of, one_line, parse_duration
 
 DEADLINE_S: Final = 60.0
 """Of the whole fleet; it needs about two seconds."""

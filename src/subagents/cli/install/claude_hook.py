@@ -32,7 +32,7 @@ from cyclopts import Parameter
 
 from subagents.api.wire.message_answers import Inbox, Message
 from subagents.api.wire.run_answers import RunPage, RunRow
-from subagents.api.wire.wire_struct import milliseconds_of, read
+from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, paths
 from subagents.client.client import Client, Document, Query
@@ -47,7 +47,7 @@ from subagents.errors import (
     SubagentsError,
     Unavailable,
 )
-from subagents.text import harmless, one_line, parse_duration
+from subagents.text import harmless, milliseconds_of, one_line, parse_duration
 from subagents.unread import is_heard, is_read_within
 
 EXIT_NEWS: Final = 2

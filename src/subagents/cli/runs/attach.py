@@ -23,7 +23,7 @@ from subagents.cli.connection import POLL_S, connect
 from subagents.cli.flags import JsonLines, Run
 from subagents.cli.runs.selectors import path_of
 from subagents.cli.runs.session_commands import sent_text
-from subagents.cli.show import log_command as log
+from subagents.cli.show import log_lines as log
 from subagents.client.client import Client, Document, Query, persistently
 from subagents.errors import (
     EXIT_OK,

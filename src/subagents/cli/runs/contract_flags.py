@@ -8,10 +8,7 @@ parser sees the rest, and come back as one document. Pure: reads no file.
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
-from msgspec import inspect
-
-from subagents.domain.run.parameter import Parameter, parameters
-from subagents.domain.run.spec import Artifact
+from subagents.cli.flag_table import CHECKS
 from subagents.errors import UsageError
 
 END_OF_OPTIONS: Final = "--"
@@ -42,7 +39,6 @@ _NAMED: Final = {
     "fresh": EXISTING,
 }
 _IMPLIES: Final = {"minItems": "json", "requiredKeys": "json", "minTests": "junit"}
-FLAGS: Final = {flag_of(each.name): each for each in parameters(Artifact)}
 
 
 def extract(argv: Sequence[str]) -> tuple[list[str], list[Check]]:
@@ -71,7 +67,7 @@ def extract(argv: Sequence[str]) -> tuple[list[str], list[Check]]:
         if flag == VERIFY:
             path = value if has_value else _next_value(flag, arguments)
             checks.append({"path": path, **all_of_them})
-        elif flag not in FLAGS:
+        elif flag not in CHECKS:
             rest.append(argument)
         elif flag == EXISTING and not checks and not has_value:
             all_of_them["fresh"] = False
@@ -81,10 +77,10 @@ def extract(argv: Sequence[str]) -> tuple[list[str], list[Check]]:
                 hint=f"write: {VERIFY} out.json {flag} …",
                 details={"field": flag},
             )
-        elif isinstance(FLAGS[flag].type, inspect.BoolType):
+        elif CHECKS[flag][1] == "set":
             if has_value:
                 raise UsageError(f"{flag} takes no value", details={"field": flag})
-            checks[-1][FLAGS[flag].name] = flag != EXISTING
+            checks[-1][CHECKS[flag][0]] = flag != EXISTING
         else:
             _modify(checks[-1], flag, value if has_value else _next_value(flag, arguments))
     return rest, checks
@@ -98,24 +94,24 @@ def _next_value(flag: str, arguments: Iterator[str]) -> str:
 
 
 def _modify(check: Check, flag: str, value: str) -> None:
-    parameter = FLAGS[flag]
-    if parameter.name in check:
+    name, kind = CHECKS[flag]
+    if name in check:
         raise UsageError(
             f"{flag} stands twice after {VERIFY} {check['path']}", details={"field": flag}
         )
-    check[parameter.name] = _parsed(parameter, flag, value)
-    if parameter.name in _IMPLIES:
-        check[_IMPLIES[parameter.name]] = True
+    check[name] = _parsed(kind, flag, value)
+    if name in _IMPLIES:
+        check[_IMPLIES[name]] = True
 
 
-def _parsed(parameter: Parameter, flag: str, value: str) -> object:
-    if isinstance(parameter.type, inspect.IntType):
+def _parsed(kind: str, flag: str, value: str) -> object:
+    if kind == "int":
         if not (value.isascii() and value.isdigit() and len(value) <= DIGITS_MAX):
             raise UsageError(
                 f"{flag} must be a whole number, 0 or more, not {value!r}", details={"field": flag}
             )
         return int(value)
-    if parameter.is_list:
+    if kind == "texts":
         keys = [key.strip() for key in value.split(",")]
         if not all(keys):
             raise UsageError(

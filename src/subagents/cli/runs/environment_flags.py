@@ -8,8 +8,9 @@ from typing import Annotated, Final
 import cyclopts
 
 from subagents.cli.runs.spawn_flags import GROUPS
-from subagents.domain.run.caller_environment import BYTES_MAX, CallerEnvironment, shell_variables
+from subagents.domain.run.caller_environment import BYTES_MAX, CallerEnvironment
 from subagents.domain.run.parameter import PLACEMENT
+from subagents.domain.run.shell_variables import shell_variables
 from subagents.errors import UsageError
 
 ENV: Final = "--env"

@@ -6,6 +6,7 @@ derived does not stand here: that a flag can be repeated, its default, the words
 
 from typing import Final
 
+from subagents.cli.flag_table import CHECKS
 from subagents.cli.runs import contract_flags
 
 HELP: Final = {
@@ -17,7 +18,7 @@ HELP: Final = {
     "tags": "A word to find it by.",
     "idempotencyKey": "Spawning again with the same key within 24 h returns the same run.",
     "path": f"A file the work must leave behind, relative to --cwd. Repeatable; the flags down to "
-    f"{tuple(contract_flags.FLAGS)[-1]} apply to the {contract_flags.VERIFY} before them.",
+    f"{tuple(CHECKS)[-1]} apply to the {contract_flags.VERIFY} before them.",
     "json": "The file must be valid JSON.",
     "minItems": "Fewest items in its top-level array; implies --verify-json.",
     "requiredKeys": "Keys that each of its items must have; implies --verify-json.",

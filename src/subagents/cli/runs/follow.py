@@ -9,16 +9,12 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import Final, Protocol, Self
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Final, Protocol, Self
 
-from subagents.api.wire.log_answers import LogLine
-from subagents.api.wire.message_answers import WorkerRequest
-from subagents.api.wire.run_answers import RunDetail, RunNode, WaitResult
-from subagents.api.wire.wire_struct import read
 from subagents.cli import long_results, output
 from subagents.cli.connection import POLL_S, connect
-from subagents.cli.runs.live_output import LiveOutput, answer_in_place, can_ask
+from subagents.cli.reading import read
 from subagents.cli.show import render
 from subagents.client.client import Client, Document, persistently, segment
 from subagents.errors import (
@@ -31,6 +27,12 @@ from subagents.errors import (
 )
 from subagents.text import one_line
 from subagents.unread import is_heard, is_read_within
+
+if TYPE_CHECKING:
+    from subagents.api.wire.log_answers import LogLine
+    from subagents.api.wire.message_answers import WorkerRequest
+    from subagents.api.wire.run_answers import RunDetail, RunNode, WaitResult
+    from subagents.cli.runs.live_output import LiveOutput
 
 FRAME_S: Final = 0.25
 """Four frames a second: more cannot be read."""
@@ -58,6 +60,9 @@ class Waiting(threading.Thread):
         self._completed: dict[str, object] = {}
         self._offered: dict[str, None] = {}
         self.document: Document = {}
+        """Of all polls together."""
+        self.result: WaitResult
+        """The same to read; there once it is through without an error."""
         self.error: BaseException | None = None
 
     def run(self) -> None:
@@ -74,7 +79,7 @@ class Waiting(threading.Thread):
         wait_s = POLL_S if remaining is None else min(POLL_S, remaining)
         body = {"runIds": self._run_ids, "until": self._until, "timeoutSeconds": wait_s}
         answer = persistently(lambda: client.post("/v1/wait", body, timeout_s=wait_s))
-        waited = read(answer, WaitResult)
+        waited: WaitResult = read(client, answer, "run_answers:WaitResult")
         listed = answer.get("completed")
         for each in listed if isinstance(listed, list) else []:
             self._completed[str(each["runId"])] = each
@@ -84,6 +89,7 @@ class Waiting(threading.Thread):
             "pending": answer.get("pending", []),
             "errors": answer.get("errors", []),
         }
+        self.result = read(client, self.document, "run_answers:WaitResult")
         is_done = not waited.pending or (self._until == "any" and bool(self._completed))
         return not is_done and (self._due is None or time.monotonic() < self._due)
 
@@ -96,9 +102,9 @@ class Waiting(threading.Thread):
 class Screen(Protocol):
     """Where the trees are drawn."""
 
-    def show(self, trees: Sequence[RunNode]) -> None: ...
+    def show(self, trees: "Sequence[RunNode]") -> None: ...
 
-    def say(self, lines: Sequence[LogLine]) -> None:
+    def say(self, lines: "Sequence[LogLine]") -> None:
         """What a worker said, above the trees."""
         ...
 
@@ -112,10 +118,10 @@ class Screen(Protocol):
 
 
 class _Nowhere:
-    def show(self, trees: Sequence[RunNode]) -> None:
+    def show(self, trees: "Sequence[RunNode]") -> None:
         pass
 
-    def say(self, lines: Sequence[LogLine]) -> None:
+    def say(self, lines: "Sequence[LogLine]") -> None:
         pass
 
     def aside(self) -> AbstractContextManager[object]:
@@ -135,7 +141,7 @@ class Follower:
     """
 
     def __init__(
-        self, run_ids: Sequence[str], *, is_live: bool, spoken: LiveOutput | None = None
+        self, run_ids: Sequence[str], *, is_live: bool, spoken: "LiveOutput | None" = None
     ) -> None:
         self._run_ids = list(run_ids)[:WATCHED_MAX]
         self._is_live = is_live
@@ -146,12 +152,14 @@ class Follower:
         """Until ``waiting`` is through; Ctrl-C leaves with the screen as it was."""
         waiting.start()
         pause_s = FRAME_S if self._is_live else QUIET_POLL_S
+        listening = nullcontext() if self._spoken is None else self._spoken.listening()
         with connect() as client, self._screen() as screen:
-            # Short at first on a terminal, which shall show something soon.
-            waiting.join(FIRST_FRAME_S if self._is_live else pause_s)
-            while waiting.is_alive():
-                self._look(client, screen)
-                waiting.join(pause_s)
+            with listening:
+                # Short at first on a terminal, which shall show something soon.
+                waiting.join(FIRST_FRAME_S if self._is_live else pause_s)
+                while waiting.is_alive():
+                    self._look(client, screen)
+                    waiting.join(pause_s)
             if self._is_live:
                 trees = self._look(client, screen)
                 if len(self._run_ids) == 1 and not any(tree.children for tree in trees):
@@ -166,18 +174,17 @@ class Follower:
 
         return LiveTrees()
 
-    def _look(self, client: Client, screen: Screen) -> list[RunNode]:
+    def _look(self, client: Client, screen: Screen) -> "list[RunNode]":
         trees: list[RunNode] = []
         for run_id in self._run_ids:
             try:
                 path = f"/v1/runs/{segment(run_id)}/tree"
-                trees.append(read(client.get(path), RunNode))
+                trees.append(read(client, client.get(path), "run_answers:RunNode"))
             except SubagentsError:
                 # The wait itself reports an unknown run or a daemon that stays away.
                 continue
         if self._spoken is not None:
-            with suppress(SubagentsError):
-                screen.say(self._spoken.new(client))
+            screen.say(self._spoken.new())
         screen.show(trees)
         for node in (each for tree in trees for each in _all(tree)):
             if node.pending_request_count:
@@ -189,6 +196,8 @@ class Follower:
             if request.request_id in self._asked:
                 continue
             self._asked.add(request.request_id)
+            from subagents.cli.runs.live_output import answer_in_place, can_ask  # noqa: PLC0415
+
             if request.priority is None and self._is_live and can_ask():
 
                 def is_open(request_id: str = request.request_id) -> bool:
@@ -203,16 +212,17 @@ class Follower:
                 output.note(f"  answer with: subagents answer {request.request_id} TEXT")
 
 
-def _open_questions(client: Client, run_id: str) -> list[tuple[str, WorkerRequest]]:
+def _open_questions(client: Client, run_id: str) -> "list[tuple[str, WorkerRequest]]":
     """Each with the label of its run; none while the daemon is away."""
     try:
-        run = read(client.get(f"/v1/runs/{segment(run_id)}"), RunDetail)
+        answer = client.get(f"/v1/runs/{segment(run_id)}")
+        run: RunDetail = read(client, answer, "run_answers:RunDetail")
     except SubagentsError:
         return []
     return [(run.label, each) for each in run.requests if each.status == "pending"]
 
 
-def _say_question(label: str, request: WorkerRequest) -> None:
+def _say_question(label: str, request: "WorkerRequest") -> None:
     output.note(f"? {label} asks: {one_line(request.question, chars_max=400)}")
     if request.context:
         output.note(f"  context: {one_line(request.context, chars_max=400)}")
@@ -222,7 +232,7 @@ def _say_question(label: str, request: WorkerRequest) -> None:
         output.note(f"  if nobody answers: {one_line(request.default_answer, chars_max=200)}")
 
 
-def _all(node: RunNode) -> list[RunNode]:
+def _all(node: "RunNode") -> "list[RunNode]":
     return [node, *(each for child in node.children for each in _all(child))]
 
 
@@ -238,7 +248,7 @@ def wait_for(
     timeout_s: float | None,
     is_live: bool,
     starts: bool = False,
-    spoken: LiveOutput | None = None,
+    spoken: "LiveOutput | None" = None,
 ) -> Waiting:
     """Wait and follow; returns with the answer, whatever the runs came to.
 
@@ -318,14 +328,16 @@ def settle(read_ids: Sequence[str], returned_ids: Sequence[str]) -> None:
             persistently(lambda: client.post("/v1/inbox/ack", body), for_s=5.0)
 
 
-def exit_code(waited: WaitResult) -> int:
+def exit_code(waited: "WaitResult", *, is_any: bool = False) -> int:
     """Of unknown runs first, then of what is pending, then of the worst outcome.
 
-    With ``any`` nothing counts as pending once a run has ended; the caller passes it so.
+    Args:
+        waited: How they ended.
+        is_any: Nothing counts as pending once a run has ended.
     """
     if waited.errors:
         return EXIT_NOT_FOUND
-    if waited.pending:
+    if waited.pending and not (is_any and waited.completed):
         return EXIT_PENDING
     outcomes = [item.outcome for item in waited.completed if item.outcome.status != "ok"]
     if not outcomes:
@@ -336,7 +348,7 @@ def exit_code(waited: WaitResult) -> int:
 
 
 def print_ends(
-    waited: WaitResult, *, started: float | None = None, spoken: LiveOutput | None = None
+    waited: "WaitResult", *, started: float | None = None, spoken: "LiveOutput | None" = None
 ) -> bool:
     """The results on stdout, the one-line summaries on stderr; several get headings on stdout.
 

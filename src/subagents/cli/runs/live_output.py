@@ -3,17 +3,23 @@
 import os
 import select
 import sys
-from collections.abc import Callable
-from typing import Final
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Final, cast
 
-from subagents.api.wire.log_answers import LogLine, LogPage
-from subagents.api.wire.message_answers import WorkerRequest
-from subagents.api.wire.wire_struct import read
 from subagents.cli import output
+from subagents.cli.connection import POLL_S, connect
+from subagents.cli.reading import Answer, read
 from subagents.cli.runs.selectors import path_of
 from subagents.client.client import Client, Query, segment
 from subagents.errors import SubagentsError
 from subagents.text import chosen
+
+if TYPE_CHECKING:
+    from subagents.api.wire.log_answers import LogLine, LogPage
+    from subagents.api.wire.message_answers import WorkerRequest
 
 PAGE_LINES: Final = 500
 """Of one look; what a worker wrote beyond them in a quarter of a second nobody can read."""
@@ -22,11 +28,16 @@ SPOKEN: Final = frozenset({"text", "thinking", "tool", "error"})
 KEPT_CHARS: Final = 1024 * 1024
 OTHERS_MAX: Final = 10
 """With more lines than these beside it, a result has left the screen, or is not seen in them."""
+PAUSE_S: Final = 0.25
+"""Between two pages: more than four in a second cannot be read."""
+JOIN_S: Final = 0.05
 LOOK_S: Final = 0.5
 
 
 class LiveOutput:
     """The lines of a run's transcript from now on, each once.
+
+    A thread holds the line for them: a worker that says nothing costs nothing.
 
     Args:
         run_id: The run.
@@ -37,25 +48,55 @@ class LiveOutput:
         self._where = f"subagents log {run_id}"
         self._next_seq = 0
         self._kept = ""
+        self._heard: SimpleQueue[LogLine] = SimpleQueue()
+        self._is_over = threading.Event()
 
-    def new(self, client: Client) -> list[LogLine]:
-        """The newest lines since the last look; one says how many before them were passed over.
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Listen meanwhile; what was said until the end can be had after it."""
+        with connect() as client:
+            thread = threading.Thread(target=self._listen, args=(client,), name="log", daemon=True)
+            thread.start()
+            try:
+                yield
+            finally:
+                self._is_over.set()
+                while thread.is_alive():
+                    client.close()  # it may just be about to connect
+                    thread.join(JOIN_S)
+        with connect() as client, suppress(SubagentsError):
+            self._take_page(client, wait_s=0)
 
-        Raises:
-            SubagentsError: As the daemon refuses, or is not there.
-        """
-        query: Query = {"afterSeq": self._next_seq, "tail": PAGE_LINES}
-        page = read(client.get(self._path, query), LogPage)
+    def new(self) -> "list[LogLine]":
+        """The newest lines since the last call; one says how many before them were passed over."""
+        found = []
+        with suppress(Empty):
+            while True:
+                found.append(self._heard.get_nowait())
+        return found
+
+    def _listen(self, client: Client) -> None:
+        while not self._is_over.is_set():
+            # A daemon that is away comes back, and the wait itself reports one that does not.
+            with suppress(SubagentsError):
+                self._take_page(client, wait_s=int(POLL_S))
+            self._is_over.wait(PAUSE_S)
+
+    def _take_page(self, client: Client, *, wait_s: int) -> None:
+        query: Query = {"afterSeq": self._next_seq, "tail": PAGE_LINES, "waitSeconds": wait_s}
+        answer = client.get(self._path, query, timeout_s=wait_s)
+        page: LogPage = read(client, answer, "log_answers:LogPage")
         self._next_seq = page.next_seq
         passed_over = page.total_lines - page.returned_lines
-        lines = [line for line in page.lines if line.type in SPOKEN]
+        lines: list[LogLine] = [line for line in page.lines if line.type in SPOKEN]
         if passed_over:
             self._kept = ""
             text = f"… {passed_over:,} lines more: {self._where}"
-            lines = [LogLine(type="system", text=text), *lines]
+            lines = [cast("LogLine", Answer({"type": "system", "text": text})), *lines]
         texts = [f"{line.text}\n" for line in page.lines if line.type == "text"]
         self._kept = (self._kept + "".join(texts))[-KEPT_CHARS:]
-        return lines
+        for line in lines:
+            self._heard.put(line)
 
     def ended_with(self, result: str) -> bool:
         """Whether this result stands on the screen already, as the worker's last words.
@@ -83,7 +124,7 @@ def can_ask() -> bool:
         return True
 
 
-def answer_in_place(client: Client, request: WorkerRequest, is_open: Callable[[], bool]) -> None:
+def answer_in_place(client: Client, request: "WorkerRequest", is_open: Callable[[], bool]) -> None:
     """Ask the person for the answer and send it; an empty line leaves it open.
 
     Returns as well when the question was answered elsewhere, withdrawn, or its run has ended.

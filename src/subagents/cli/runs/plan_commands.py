@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
+from msgspec import to_builtins
 
 from subagents.api.wire.run_answers import (
     PlanDetail,
@@ -15,18 +16,18 @@ from subagents.api.wire.run_answers import (
     PlanStanding,
     RunRow,
 )
-from subagents.api.wire.wire_struct import milliseconds_of, read
+from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect, session
 from subagents.cli.flags import Json, Yes
 from subagents.cli.runs import follow, selectors
 from subagents.cli.runs.environment_flags import Env, EnvFile, environment
-from subagents.cli.runs.run_commands import say_accepted, submit, wait_and_print
+from subagents.cli.runs.submission import say_accepted, submit, wait_and_print
 from subagents.cli.show import render
 from subagents.client.client import Document, segment
 from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.errors import EXIT_INTERRUPTED, EXIT_OK, UsageError
-from subagents.text import duration
+from subagents.text import duration, milliseconds_of
 
 if TYPE_CHECKING:
     from subagents.cli.runs.plan_file import Plan as Planned
@@ -101,7 +102,10 @@ def start(
     with connect(starts=True) as client:
         specs = planned.specs
         answer = submit(
-            client, "/v1/plans", lambda to: {"specs": [*map(to, specs)], **rest}, brought
+            client,
+            "/v1/plans",
+            lambda to: {"specs": [*map(to, specs)], **rest},
+            to_builtins(brought),
         )
     return _follow(answer, started, detach=detach, json=json)
 
@@ -216,7 +220,9 @@ def list_(
         styles={1: 1},
         cut=(3, 2),
     )
-    if page.total > len(page.plans):
+    if page.total_is_bound:
+        output.note(f"{len(page.plans)} of more than {page.total:,}: --limit")
+    elif page.total > len(page.plans):
         output.note(f"{page.total - len(page.plans)} more: --limit")
     return EXIT_OK
 

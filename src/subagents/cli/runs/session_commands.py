@@ -10,9 +10,9 @@ from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect
 from subagents.cli.flags import Json, Run
-from subagents.cli.runs.run_commands import wait_and_print
 from subagents.cli.runs.selectors import path_of
-from subagents.cli.runs.spawn_flags import task_text
+from subagents.cli.runs.spawn_values import task_text
+from subagents.cli.runs.submission import wait_and_print
 from subagents.errors import EXIT_OK
 from subagents.text import one_line
 

@@ -4,8 +4,6 @@ A parameter's flag is ``--`` and its name, without the unit at its end. Here sta
 command line differs: shorter names, placeholders, and the parameters that have no flag.
 """
 
-import shlex
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,15 +13,13 @@ import cyclopts
 import msgspec
 from msgspec import inspect
 
-from subagents.cli.connection import caller_cwd
-from subagents.cli.output import note
-from subagents.cli.runs import contract_flags
+from subagents.cli.runs import contract_flags, spawn_values
 from subagents.cli.runs.flag_help import HELP
 from subagents.domain.rules.parameter_checks import check_spec
 from subagents.domain.run.parameter import SECTIONS, Parameter, leaves, parameters
-from subagents.domain.run.spec import TASK_BYTES_MAX, Contract, RunSpec
+from subagents.domain.run.spec import Contract, RunSpec
 from subagents.errors import UsageError
-from subagents.text import duration, parse_duration
+from subagents.text import duration
 
 SCHEMA_BYTES_MAX: Final = 256 * 1024
 CONTRACT_OPTION: Final = "--contract-flags"
@@ -202,16 +198,12 @@ def to_spec(words: Sequence[str], given: SpawnFlags) -> RunSpec:
     Raises:
         UsageError: Names the flag and what is allowed; nothing was sent.
     """
-    values: dict[str, Any] = {"task": task_text(words)}
+    values: dict[str, Any] = {"task": spawn_values.task_text(words)}
     for flag in FLAGS:
         value = getattr(given, flag.attribute)
         if value is None or value == () or flag.parameter.name.startswith(ARTIFACTS):
             continue
-        table = values
-        *tables, last = flag.parameter.name.split(".")
-        for name in tables:
-            table = table.setdefault(name, {})
-        table[last] = _value(flag, value)
+        spawn_values.put(values, flag.parameter.name, _value(flag, value))
     _add_contract(values, given)
     if "onDependencyFailure" in values and "dependsOn" not in values:
         raise UsageError(
@@ -232,11 +224,9 @@ def _value(flag: Flag, value: Any) -> object:
     parameter = flag.parameter
     if flag.opposite and parameter.choices:
         return parameter.choices[0 if value else 1]
-    if parameter.unit == "seconds":
-        return parse_duration(value, field=flag.names[0]) / 1000
-    if parameter.unit == "milliseconds":
-        return parse_duration(value, field=flag.names[0])
-    return absolute(value) if parameter.form == "path" else value
+    return spawn_values.value_of(
+        value, unit=parameter.unit, form=parameter.form, flag=flag.names[0]
+    )
 
 
 def _add_contract(values: dict[str, Any], given: SpawnFlags) -> None:
@@ -274,58 +264,6 @@ def _check_judge(judge: dict[str, Any] | None) -> None:
         hint="--judge AGENT --judge-criteria TEXT",
         details={"field": flag},
     )
-
-
-def task_text(words: Sequence[str]) -> str:
-    """One word as it is, ``-`` = stdin, several as one shell command line.
-
-    Raises:
-        UsageError: Empty, a NUL byte, not UTF-8 or over 256 KiB.
-    """
-    if not words:
-        raise UsageError(
-            "the task is missing",
-            hint="subagents run 'wc -l README.md', or `-` to read it from stdin",
-            details={"field": "task"},
-        )
-    if list(words) == ["-"]:
-        text = _stdin_text()
-    else:
-        text = words[0] if len(words) == 1 else shlex.join(words)
-    problem = None
-    if not text.strip():
-        problem = "must not be empty"
-    elif "\0" in text:
-        problem = "must not contain a NUL byte"
-    elif len(text.encode()) > TASK_BYTES_MAX:
-        problem = f"must be at most {TASK_BYTES_MAX} bytes, not {len(text.encode())}"
-    if problem:
-        raise UsageError(f"task {problem}", details={"field": "task"})
-    return text
-
-
-def _stdin_text() -> str:
-    if sys.stdin.isatty():
-        note("Reading the task from the terminal; end it with Ctrl-D.")
-    content = sys.stdin.buffer.read(TASK_BYTES_MAX + 1)
-    if len(content) > TASK_BYTES_MAX:
-        raise UsageError(
-            f"task must be at most {TASK_BYTES_MAX} bytes",
-            hint="put the text into a file and name it in the task",
-            details={"field": "task"},
-        )
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        raise UsageError(
-            f"task must be valid UTF-8 (byte {error.start} of stdin is not)",
-            details={"field": "task"},
-        ) from error
-
-
-def absolute(directory: str) -> str:
-    """A directory as the caller means it."""
-    return str(Path(caller_cwd(), Path(directory).expanduser()))
 
 
 def read_schema(name: str) -> dict[str, object] | bool:

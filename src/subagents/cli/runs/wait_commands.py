@@ -1,22 +1,11 @@
 """``wait`` and ``inbox``: take what came in; it counts as read only once it is printed."""
 
-import sys
-import time
-from collections.abc import Callable, Sequence
 from typing import Annotated
 
-import msgspec
 from cyclopts import Parameter
 
-from subagents.api.wire.message_answers import Inbox, Message
-from subagents.api.wire.run_answers import WaitResult
-from subagents.api.wire.wire_struct import milliseconds_of, read
-from subagents.cli import long_results, output
-from subagents.cli.connection import connect, is_worker
 from subagents.cli.flags import Json, SomeRuns
-from subagents.cli.runs import follow, selectors
-from subagents.errors import EXIT_INTERRUPTED, EXIT_OK
-from subagents.text import duration, parse_duration
+from subagents.cli.runs import receiving
 
 
 def wait(
@@ -40,28 +29,7 @@ def wait(
 
         subagents wait --any --json
     """
-    timeout_s = None if timeout is None else parse_duration(timeout, field="--timeout") / 1000
-    with connect(starts=True) as client:
-        named = selectors.expand(client, runs)
-    is_live = follow.can_draw() and not json and bool(named) and timeout_s != 0
-    try:
-        waiting = follow.wait_for(
-            named, until="any" if any_ else "all", timeout_s=timeout_s, is_live=is_live, starts=True
-        )
-    except KeyboardInterrupt:
-        output.note("\nStopped waiting; the runs continue.")
-        return EXIT_INTERRUPTED
-    waited = read(waiting.document, WaitResult)
-    if json:
-        is_whole = long_results.print_document(waiting.document)
-    else:
-        is_whole = follow.print_ends(waited)
-        if not (waited.completed or waited.pending or waited.errors):
-            output.note("Nothing to wait for.")
-    follow.acknowledge(waiting.offered)
-    if any_ and waited.completed:
-        waited = msgspec.structs.replace(waited, pending=[])
-    return long_results.exit_code(follow.exit_code(waited), is_whole=is_whole)
+    return receiving.wait(runs, is_any=any_, timeout=timeout, json=json)
 
 
 def inbox(
@@ -85,56 +53,4 @@ def inbox(
 
         subagents inbox --all --full
     """
-    with connect() as client:
-        if all_:
-            answer = client.get("/v1/inbox", {"all": 1, "limit": limit})
-        else:
-            answer = client.post("/v1/inbox", {"limit": limit})
-    messages = read(answer, Inbox).messages
-    with follow.HandOver([] if all_ else [message.id for message in messages]) as handing_over:
-        if json:
-            output.document(answer)
-            sys.stdout.flush()
-        elif not messages:
-            output.note("No new messages.")
-        elif full or is_worker():
-            for message in messages:
-                _print_message(message)
-                handing_over.printed()
-        else:
-            _print_lines(messages, handing_over.printed, with_read=all_)
-    return EXIT_OK
-
-
-def _print_lines(
-    messages: Sequence[Message], printed: Callable[[], None], *, with_read: bool
-) -> None:
-    now_ms = time.time() * 1000
-    rows = []
-    for message in messages:
-        sent_ms = milliseconds_of(message.sent_at)
-        age = "-" if sent_ms is None else duration(round(now_ms - sent_ms)).split()[0]
-        what = message.status or message.kind
-        number = "-" if message.number is None else str(message.number)
-        said = message.headline or message.text
-        seen = [("-" if message.consumed_at is None else "yes")] if with_read else []
-        rows.append([number, what, message.run_id, message.label, age, *seen, said])
-    headers = ["#", "what", "run", "label", "age", *(["read"] if with_read else []), "text"]
-    output.table(headers, rows, styles={1: 1}, cut=(len(headers) - 1, 3), printed=printed)
-    for message in messages:
-        if message.kind == "question" and message.consumed_at is None:
-            output.note(f"answer #{message.number} with: subagents answer {message.id} TEXT")
-    output.note("whole texts: subagents inbox --all --full")
-
-
-def _print_message(message: Message) -> None:
-    age = ""
-    sent_ms = milliseconds_of(message.sent_at)
-    if sent_ms is not None:
-        age = f"  {duration(round(time.time() * 1000 - sent_ms))} ago"
-    mark = "  (read)" if message.consumed_at is not None else ""
-    number = "" if message.number is None else f"#{message.number} "
-    said = "".join(f"\n  {line}" for line in message.text.rstrip("\n").splitlines())
-    # In one piece: a reader takes the whole of it or leaves it unread.
-    text = f"  {message.run_id}{age}{mark}{said}\n"
-    output.styled_line(text, f"{number}{message.kind}", message.kind)
+    return receiving.inbox(everything=all_, full=full, limit=limit, json=json)

@@ -15,18 +15,18 @@ from subagents.api.wire.schedule_answers import (
     ScheduleRow,
     ScheduleStart,
 )
-from subagents.api.wire.wire_struct import milliseconds_of, read
+from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, config_environment, connect
 from subagents.cli.flags import Json, Yes
 from subagents.cli.runs.environment_flags import Env, EnvFile, environment
-from subagents.cli.runs.run_commands import DEFAULT_AGENT
 from subagents.cli.runs.spawn_flags import SpawnFlags, to_spec
+from subagents.cli.runs.submission import DEFAULT_AGENT
 from subagents.cli.setup.service_commands import unit_file
 from subagents.cli.show import render
 from subagents.client.client import Document, segment
 from subagents.errors import EXIT_OK, UsageError
-from subagents.text import duration
+from subagents.text import duration, milliseconds_of
 
 LOCALTIME: Final = Path("/etc/localtime")
 ZONES: Final = "zoneinfo/"

@@ -15,13 +15,13 @@ from subagents.api.wire.agent_answers import (
     TrackRecord,
     TrackRecords,
 )
-from subagents.api.wire.wire_struct import milliseconds_of, read
+from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, connect
 from subagents.cli.flags import Json
 from subagents.client.client import Client, Document
 from subagents.errors import EXIT_OK, NotFound
-from subagents.text import duration, money, one_line
+from subagents.text import duration, milliseconds_of, money, one_line
 
 REASONS_CHARS_MAX: Final = 400
 REASONS_SHOWN_MAX: Final = 3

@@ -157,10 +157,11 @@ def _print(found: Examined) -> None:
     for check in found.checks:
         sign = {OK: "✔", WARN: "!", FAIL: "✖"}[check.status]
         first, *rest = check.detail.splitlines() or [""]
-        output.styled_line(f" {check.name:<{width}}{first}", sign, check.status)
+        output.hanging(f" {check.name:<{width}}", first, mark=sign, word=check.status)
         for text in rest:
-            output.line(f"{'':{width + 2}}{text}")
+            output.hanging(f"{'':{width + 2}}", text)
         if check.fix and check.status != OK:
+            # Whole, so that a command can be copied.
             output.line(f"{'':{width + 2}}→ {check.fix}")
     if endpoint := _endpoint(found.diagnostics):
         output.line(f"Spans of ended runs are sent to {endpoint}; nothing else is sent.")

@@ -7,14 +7,13 @@ from typing import Annotated, Final, cast
 
 from cyclopts import Parameter
 
-from subagents.api.wire.wire_struct import milliseconds_of
 from subagents.cli import output
 from subagents.cli.connection import POLL_S, connect
 from subagents.cli.flags import JsonLines
 from subagents.cli.runs.selectors import path_of
 from subagents.client.client import Client, Document, persistently
 from subagents.errors import EXIT_OK, UsageError
-from subagents.text import one_line
+from subagents.text import milliseconds_of, one_line
 
 NEWEST: Final = 100
 """How far back it looks when nothing was said."""

@@ -6,21 +6,23 @@ The only module of these commands that needs Rich.
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final, Literal, Self
+from typing import TYPE_CHECKING, Final, Literal, Self
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from subagents.api.wire.log_answers import LogLine
-from subagents.api.wire.run_answers import RunNode
 from subagents.cli.output import GAP, STYLES, cells_wide, fitted, is_coloured
 from subagents.cli.show import render
-from subagents.cli.show.log_command import SIGNS
-from subagents.cli.show.log_command import STYLES as LINE_STYLES
+from subagents.cli.show.log_lines import SIGNS
+from subagents.cli.show.log_lines import STYLES as LINE_STYLES
 from subagents.cli.show.watch_frame import HEADERS, STALE_MS, Frame
 from subagents.text import cut_start, harmless, one_line
+
+if TYPE_CHECKING:
+    from subagents.api.wire.log_answers import LogLine
+    from subagents.api.wire.run_answers import RunNode
 
 FRAMES_PER_SECOND: Final = 5
 LINES_SPARE: Final = 2
@@ -60,7 +62,7 @@ class LiveTrees(_Redrawn):
     def __init__(self) -> None:
         super().__init__(stderr=True, by_itself=True)
 
-    def show(self, trees: Sequence[RunNode]) -> None:
+    def show(self, trees: "Sequence[RunNode]") -> None:
         """Draw the trees instead of those before; more lines than fit are counted, not drawn."""
         if not trees:
             return
@@ -71,7 +73,7 @@ class LiveTrees(_Redrawn):
             shown.append(Text(f"… {len(lines) - room} more: subagents tree", style="dim"))
         self._live.update(Group(*shown))
 
-    def say(self, lines: Sequence[LogLine]) -> None:
+    def say(self, lines: "Sequence[LogLine]") -> None:
         """What a worker said, above the trees, which stay where they are."""
         for line in lines:
             sign = "" if line.type == "text" else f"{SIGNS.get(line.type, '?')} "

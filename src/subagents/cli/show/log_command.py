@@ -1,17 +1,17 @@
 """``log``: what a run's worker said and did, and ``--summary`` of it."""
 
 import sys
-import time
 from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from subagents.api.wire.log_answers import LogLine, LogPage, LogSummary
+from subagents.api.wire.log_answers import LogPage, LogSummary
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import POLL_S, connect
 from subagents.cli.flags import Run
 from subagents.cli.runs.selectors import path_of
+from subagents.cli.show.log_lines import print_line
 from subagents.client.client import Client, Document, Query, persistently
 from subagents.errors import EXIT_OK, UsageError
 from subagents.text import harmless
@@ -20,15 +20,6 @@ FOLLOW_LINES: Final = 1_000
 """Of one page while following."""
 SUMMARY_S: Final = 60.0
 """A summarizer's answer takes longer than a look."""
-SIGNS: Final = {
-    "text": " ",
-    "thinking": "~",
-    "tool": "+",
-    "error": "!",
-    "system": "-",
-    "user": ">",
-}
-STYLES: Final = {"thinking": "dim", "error": "red", "system": "dim", "user": "cyan"}
 
 
 def log(
@@ -146,30 +137,6 @@ def _print_page(answer: Document, *, json: bool, is_first: bool = False) -> LogP
     for line in page.lines:
         print_line(line)
     return page
-
-
-def print_line(line: LogLine) -> None:
-    """See ``shown``."""
-    sys.stdout.writelines(f"{each}\n" for each in shown(line))
-
-
-def shown(line: LogLine) -> list[str]:
-    """Time, sign and text; further lines of the text stand below its beginning."""
-    at = _clock(line.ts)
-    sign = SIGNS.get(line.type, "?")
-    # Also into a pipe: a worker's text must not move the cursor of whoever reads it in the end.
-    first, *rest = harmless(line.text).splitlines() or [""]
-    style = STYLES.get(line.type, "")
-    indent = " " * (len(at) + 3)
-    lines = [f"{at} {sign} {output.styled(first, style)}".rstrip()]
-    return lines + [f"{indent}{output.styled(each, style)}".rstrip() for each in rest]
-
-
-def _clock(ts: int) -> str:
-    """``14:05:09`` today, else with its date."""
-    moment = time.localtime(ts / 1000)
-    is_today = time.localtime()[:3] == moment[:3]
-    return time.strftime("%H:%M:%S" if is_today else "%m-%d %H:%M:%S", moment)
 
 
 def _say_what_is_missing(page: LogPage, asked: Query) -> None:

@@ -1,25 +1,25 @@
 """How runs read on a terminal: one line each, as a tree, and at their end. Pure text."""
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from subagents.api.wire.message_answers import Progress
-from subagents.api.wire.run_answers import (
-    Outcome,
-    RunDetail,
-    RunNode,
-    RunResult,
-    RunRow,
-    StoredResult,
-    Verification,
-    Workspace,
-)
-from subagents.api.wire.usage_answers import TreeUsage, Usage
-from subagents.api.wire.wire_struct import milliseconds_of
 from subagents.cli import output
 from subagents.cli.output import CELL_CHARS_MAX, cells_wide
-from subagents.domain.run.outcome import failure_text
-from subagents.text import compact, cost_bound, counted, duration, one_line
+from subagents.text import compact, cost_bound, counted, duration, milliseconds_of, one_line
+
+if TYPE_CHECKING:
+    from subagents.api.wire.message_answers import Progress
+    from subagents.api.wire.run_answers import (
+        Outcome,
+        RunDetail,
+        RunNode,
+        RunResult,
+        RunRow,
+        StoredResult,
+        Verification,
+        Workspace,
+    )
+    from subagents.api.wire.usage_answers import Usage
 
 ICONS: Final = {
     "ok": "✔",
@@ -71,11 +71,11 @@ class _Branch(NamedTuple):
     """A run of a tree where it stands, or so many of its children for which there was no room."""
 
     indent: str
-    node: RunNode
+    node: "RunNode"
     left_out: int = 0
 
 
-def tree_rows(roots: Sequence[RunNode], columns: int | None = None) -> list[TreeRow]:
+def tree_rows(roots: "Sequence[RunNode]", columns: int | None = None) -> list[TreeRow]:
     """A row for each run: its label's head, its id, and what it does, below each other.
 
     Args:
@@ -107,7 +107,7 @@ def tree_rows(roots: Sequence[RunNode], columns: int | None = None) -> list[Tree
     return rows
 
 
-def _below(node: RunNode, indent: str) -> list[_Branch]:
+def _below(node: "RunNode", indent: str) -> list[_Branch]:
     found: list[_Branch] = []
     more = node.children_left_out
     for index, child in enumerate(node.children):
@@ -120,7 +120,7 @@ def _below(node: RunNode, indent: str) -> list[_Branch]:
     return found
 
 
-def node_text(node: RunNode) -> str:
+def node_text(node: "RunNode") -> str:
     """``command  running  12s  40% counting lines``."""
     parts = [node.agent_id, word(node.shown_state)]
     if node.elapsed_ms is not None and node.shown_state not in {"waiting", "queued"}:
@@ -138,7 +138,7 @@ def node_text(node: RunNode) -> str:
     return "  ".join(parts)
 
 
-def spending_parts(node: RunNode) -> list[str]:
+def spending_parts(node: "RunNode") -> list[str]:
     """What it used with everything below it, as far as that is known, and of its budget."""
     parts = []
     used = node.subtree_usage or node.usage
@@ -149,7 +149,7 @@ def spending_parts(node: RunNode) -> list[str]:
     return parts
 
 
-def elapsed(row: RunRow, now_ms: float) -> str:
+def elapsed(row: "RunRow", now_ms: float) -> str:
     """How long it has been at work, or was."""
     started_ms = milliseconds_of(row.started_at)
     if started_ms is None:
@@ -157,7 +157,7 @@ def elapsed(row: RunRow, now_ms: float) -> str:
     return duration(round((milliseconds_of(row.ended_at) or now_ms) - started_ms))
 
 
-def now_text(row: RunRow) -> str:
+def now_text(row: "RunRow") -> str:
     """What it does, or why it does not."""
     if row.outcome is not None:
         vacuous = VACUOUS if row.vacuous and row.outcome.is_ok else ""
@@ -169,23 +169,23 @@ def now_text(row: RunRow) -> str:
     return row.blocked_reason or row.why or ""
 
 
-def progress_text(progress: Progress) -> str:
+def progress_text(progress: "Progress") -> str:
     share = progress.percent_complete
     percent = "" if share is None else f"{share:g}% "
     return f"{percent}{one_line(progress.phase, CELL_CHARS_MAX)}"
 
 
-def outcome_text(outcome: Outcome) -> str:
+def outcome_text(outcome: "Outcome") -> str:
     """``ok``, or the status with its reason: ``error (exit_code)``."""
     return f"{outcome.status} ({outcome.reason})" if outcome.reason else outcome.status
 
 
-def item_state(item: RunResult) -> str:
+def item_state(item: "RunResult") -> str:
     failed = item.outcome.reason == "verification_failed"
     return "failed" if failed else item.outcome.status
 
 
-def summary(item: RunResult, *, elapsed_ms: int | None = None) -> str:
+def summary(item: "RunResult", *, elapsed_ms: int | None = None) -> str:
     """The end of a run in one line, without the icon."""
     name = one_line(item.label, chars_max=60) or item.run_id
     parts = [f"{name}: {outcome_text(item.outcome)}"]
@@ -199,7 +199,7 @@ def summary(item: RunResult, *, elapsed_ms: int | None = None) -> str:
     return " · ".join(parts)
 
 
-def checks_text(verification: Verification) -> str:
+def checks_text(verification: "Verification") -> str:
     passed = sum(check.passed for check in verification.checks)
     if verification.status == "skipped":
         return "not verified"
@@ -208,10 +208,12 @@ def checks_text(verification: Verification) -> str:
     return f"verified {passed}/{len(verification.checks)}"
 
 
-def failed_checks(verification: Verification | None) -> list[str]:
+def failed_checks(verification: "Verification | None") -> list[str]:
     """One line for each check that did not pass."""
     if verification is None:
         return []
+    from subagents.domain.run.outcome import failure_text  # noqa: PLC0415  only where one failed
+
     return [
         one_line(failure_text(check.target, check.reason), chars_max=400)
         for check in verification.checks
@@ -219,7 +221,7 @@ def failed_checks(verification: Verification | None) -> list[str]:
     ]
 
 
-def usage_text(usage: Usage) -> str:
+def usage_text(usage: "Usage") -> str:
     """Tokens and cost, as far as they are known; of several runs how many, and who did not say."""
     parts: list[str] = []
     if usage.tokens_in is not None or usage.tokens_out is not None:
@@ -228,14 +230,15 @@ def usage_text(usage: Usage) -> str:
     if usage.cost_usd is not None:
         parts.append(cost_bound(usage.cost_usd, unknown_runs=usage.cost_unknown_runs))
     text = ", ".join(parts)
-    if not text or not isinstance(usage, TreeUsage):
+    runs = getattr(usage, "runs", None)  # of a tree's
+    if not text or runs is None:
         return text
     unknown = usage.cost_unknown_runs if usage.cost_usd is not None else 0
     missing = f", {counted(unknown, 'run')} not reported" if unknown else ""
-    return f"{text} in {usage.runs} runs{missing}"
+    return f"{text} in {runs} runs{missing}"
 
 
-def error_lines(outcome: Outcome, verification: Verification | None) -> list[str]:
+def error_lines(outcome: "Outcome", verification: "Verification | None") -> list[str]:
     """Why a run is not ok: the failed checks, else the first lines of its error."""
     found = failed_checks(verification)
     if found or not outcome.error:
@@ -243,7 +246,7 @@ def error_lines(outcome: Outcome, verification: Verification | None) -> list[str
     return [text for text in outcome.error.strip().splitlines()[:10] if text.strip()]
 
 
-def leftover_fields(run: StoredResult | RunDetail) -> list[tuple[str, str]]:
+def leftover_fields(run: "StoredResult | RunDetail") -> list[tuple[str, str]]:
     """What a run leaves besides its result, by name: files, its worktree and what changed there."""
     found: list[tuple[str, str]] = []
     if run.workspace is not None:
@@ -254,7 +257,7 @@ def leftover_fields(run: StoredResult | RunDetail) -> list[tuple[str, str]]:
     return found
 
 
-def say_leftovers(run: StoredResult, *, has_result: bool) -> None:
+def say_leftovers(run: "StoredResult", *, has_result: bool) -> None:
     """On stderr, behind the one line of its end."""
     for name, text in leftover_fields(run):
         output.note(f"  {name + ': ' if name else ''}{one_line(text, chars_max=400)}")
@@ -264,13 +267,13 @@ def say_leftovers(run: StoredResult, *, has_result: bool) -> None:
             output.note(f"    {one_line(line, chars_max=400)}")
 
 
-def _where(found: Workspace) -> str:
+def _where(found: "Workspace") -> str:
     if found.kept is False:
         return f"removed, nothing was changed (it was {found.path})"
     return f"{found.path}  branch {found.branch}"
 
 
-def _changed(found: Workspace) -> list[str]:
+def _changed(found: "Workspace") -> list[str]:
     changes = found.changes
     if changes is None or found.kept is False:
         return []

@@ -10,14 +10,14 @@ import msgspec
 from cyclopts import Parameter
 
 from subagents.api.wire.run_answers import RunRow
-from subagents.api.wire.wire_struct import Document, milliseconds_of
+from subagents.api.wire.wire_struct import Document
 from subagents.cli import output
 from subagents.cli.connection import connect
 from subagents.cli.flags import Json
 from subagents.cli.runs import selectors
 from subagents.cli.show.search_flags import EVERYTHING, Archived, Search
 from subagents.errors import EXIT_OK
-from subagents.text import compact, cost_bound, duration
+from subagents.text import compact, cost_bound, duration, milliseconds_of
 
 By = Literal["day", "agent", "model", "tag", "directory", "session", "outcome", "plan"]
 Format = Literal["csv", "json", "jsonl"]

@@ -5,12 +5,9 @@ from typing import Annotated, Final
 
 from cyclopts import Group, Parameter
 
-from subagents.cli.connection import session, session_of
-from subagents.cli.runs import selectors
-from subagents.errors import UsageError
+from subagents.cli.show.search_query import search_query
 
 SEARCH: Final = Group("Search", sort_key=1)
-BOTH: Final = "name runs or search for them, not both"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,22 +78,7 @@ class SearchFlags:
         Raises:
             UsageError: ``--mine`` with ``--session``, an unknown phase, or no name of a session.
         """
-        if self.mine and self.session is not None:
-            raise UsageError("--mine and --session exclude each other")
-        wanted = session() if self.mine else self.session and session_of(self.session)
-        found = {
-            "directory": None if self.directory is None else selectors.directory(self.directory),
-            "requester": wanted,
-            "agentId": self.agent,
-            "label": self.label,
-            "tag": ",".join(self.tag),
-            "phase": self.phase and selectors.phases(self.phase),
-            "outcome": self.outcome,
-            "since": self.since,
-            "until": self.until,
-            "text": self.text,
-        }
-        return {name: value for name, value in found.items() if value}
+        return search_query(**vars(self))
 
 
 Search = Annotated[SearchFlags, Parameter(name="*")]

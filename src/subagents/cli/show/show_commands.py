@@ -14,27 +14,25 @@ from subagents.api.wire.run_answers import (
     RunForest,
     RunLink,
     RunNode,
-    RunPage,
-    RunRow,
     StoredResult,
 )
-from subagents.api.wire.wire_struct import milliseconds_of, read
+from subagents.api.wire.wire_struct import read
 from subagents.cli import long_results, output
-from subagents.cli.connection import connect, warn_of_set_aside
+from subagents.cli.connection import connect
 from subagents.cli.flags import Json, Run
 from subagents.cli.runs import selectors
 from subagents.cli.runs.selectors import path_of
-from subagents.cli.show import render
-from subagents.cli.show.search_flags import BOTH, EVERYTHING, Archived, Search
-from subagents.client.client import Client, Document
+from subagents.cli.show import render, run_list
+from subagents.cli.show.search_flags import EVERYTHING, Archived, Search
+from subagents.cli.show.search_query import BOTH
+from subagents.client.client import Document
 from subagents.domain.run.access import Access, in_words
 from subagents.domain.run.outcome import DeliveryOutcome, failure_text
 from subagents.domain.text.event_words import delivery_text
 from subagents.errors import EXIT_OK, UsageError
-from subagents.text import counted, duration, harmless, one_line
+from subagents.text import duration, harmless, milliseconds_of, one_line
 
 EVENTS_PAGE: Final = 500
-NO_RUNS: Final = "No runs. Start one: subagents run 'echo hello'"
 OVERSHOOT: Final = {
     "none": " (no request starts that could cross it)",
     "one_request": " (can be overspent by one request)",
@@ -71,66 +69,7 @@ def list_(
         subagents list tree:nightly --json
     """
     wanted = search.query() | ({} if selector is None else selectors.query_of(selector))
-    window = {"archived": 1 if archived else None, "limit": limit, "offset": offset or None}
-    with connect() as client:
-        answer = client.get("/v1/runs", {**wanted, **window})
-        found = read(answer, RunPage)
-        is_empty = not json and not found.runs and not found.hidden
-        nothing = NO_RUNS if is_empty else ""
-        if is_empty and (wanted or offset):
-            nothing = _nothing(client, "No run fits: subagents list")
-    if json:
-        output.document(answer)
-        return EXIT_OK
-    warn_of_set_aside(answer)
-    if nothing:
-        output.note(nothing)
-    if found.runs:
-        now_ms = time.time() * 1000
-        output.table(
-            ["run", "state", "label", "agent", "time", "age", "now"],
-            [_cells(row, now_ms) for row in found.runs],
-            styles={1: 1},
-            cut=(2, 6),
-        )
-    if found.total is not None and found.total > len(found.runs) + offset:
-        output.note(f"{found.total - len(found.runs) - offset} more: --offset, --limit")
-    _say_hidden(found.hidden)
-    _say_scheduled(found)
-    return EXIT_OK
-
-
-def _say_scheduled(found: RunPage) -> None:
-    now_ms = time.time() * 1000
-    due = [(each.name, milliseconds_of(each.next_at)) for each in found.scheduled]
-    parts = [
-        f"{name} in {duration(max(round(at_ms - now_ms), 0)).split()[0]}"
-        for name, at_ms in due
-        if at_ms is not None
-    ]
-    if parts:
-        output.note(f"scheduled: {', '.join(parts)} (subagents schedule list)")
-
-
-def _say_hidden(count: int) -> None:
-    if count:
-        output.note(f"{counted(count, 'archived run')} not shown: --archived")
-
-
-def _nothing(client: Client, elsewhere: str) -> str:
-    """What to say where no run is shown and none is hidden: there may be others."""
-    everything = read(client.get("/v1/runs", {"archived": 1, "limit": 1}), RunPage)
-    return elsewhere if everything.total else NO_RUNS
-
-
-def _cells(row: RunRow, now_ms: float) -> list[str]:
-    took, now, born_ms = (
-        render.elapsed(row, now_ms),
-        render.now_text(row),
-        milliseconds_of(row.created_at),
-    )
-    age = duration(round(now_ms - born_ms)).split()[0] if born_ms is not None else "-"
-    return [row.run_id, row.shown_state, row.label, row.agent_id, took, age, now]
+    return run_list.show_list(wanted, archived=archived, limit=limit, offset=offset, json=json)
 
 
 def tree(
@@ -167,13 +106,18 @@ def tree(
             forest = RunForest(roots=[read(answer, RunNode)])
         roots = forest.roots
         if not json and not roots and not forest.hidden:
-            output.note(_nothing(client, "No tree fits: subagents tree, or: subagents list"))
+            output.note(
+                run_list.nothing(client, "No tree fits: subagents tree, or: subagents list")
+            )
     if json:
         output.document(answer)
         return EXIT_OK
-    _say_hidden(forest.hidden)
+    run_list.say_hidden(forest)
     if forest.left_out:
-        output.note(f"{forest.left_out:,} older runs are not shown: --since, --until, or list")
+        more = "more than " if forest.left_out_is_bound else ""
+        output.note(
+            f"{more}{forest.left_out:,} older runs are not shown: --since, --until, or list"
+        )
     columns = output.columns()
     for each in render.tree_rows(roots, columns):
         icon = output.styled(render.icon(each.state), each.state)
@@ -405,7 +349,7 @@ def why(run: Run, /, *, json: Json = False) -> int:
         output.document(answer)
         return EXIT_OK
     found = read(answer, Why)
-    output.line(f"{found.run_id} is {found.phase}: {found.why}")
+    output.hanging("", f"{found.run_id} is {found.phase}: {found.why}")
     start_ms = milliseconds_of(found.steps[0].occurred_at) if found.steps else None
     for step in found.steps:
         at = _offset(step.occurred_at, start_ms)
@@ -451,7 +395,8 @@ def attention(*, json: Json = False) -> int:
         since_ms = milliseconds_of(item.since_at)
         age = "" if since_ms is None else f", {duration(round(now_ms - since_ms))} ago"
         text = one_line(item.text, chars_max=200)
-        output.styled_line(f"  {item.label} ({item.run_id}{age}): {text}", item.kind, item.kind)
+        said = f"{item.label} ({item.run_id}{age}): {text}"
+        output.hanging("  ", said, mark=item.kind, word=item.kind)
         for command in item.commands:
             output.line(f"    → {command}")
     return EXIT_OK

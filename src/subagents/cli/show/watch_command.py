@@ -13,16 +13,17 @@ from typing import Annotated, Final, Protocol
 from cyclopts import Parameter
 
 from subagents.api.wire.run_answers import RunPage, RunRow, RunStatus
-from subagents.api.wire.wire_struct import milliseconds_of, read
+from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect
 from subagents.cli.flags import JsonLines, SomeRuns
 from subagents.cli.runs import selectors
-from subagents.cli.show.search_flags import BOTH, EVERYTHING, Search
+from subagents.cli.show.search_flags import EVERYTHING, Search
+from subagents.cli.show.search_query import BOTH
 from subagents.cli.show.watch_frame import HEADERS, Frame, place
 from subagents.client.client import Client, Document, Query, persistently, segment
 from subagents.errors import EXIT_OK, NotFound, UsageError
-from subagents.text import iso, one_line, parse_duration
+from subagents.text import iso, milliseconds_of, one_line, parse_duration
 
 INTERVAL_MS_MIN: Final = 200
 LINES_SPARE: Final = 4

@@ -1,12 +1,13 @@
 """One moment of ``watch``: which runs are shown in which order, and what each row says. Pure."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from subagents.api.wire.run_answers import RunRow, RunStatus
-from subagents.api.wire.wire_struct import milliseconds_of
 from subagents.cli.show import render
-from subagents.text import compact, cost_bound, cut_start, duration, one_line
+from subagents.text import compact, cost_bound, cut_start, duration, milliseconds_of, one_line
+
+if TYPE_CHECKING:
+    from subagents.api.wire.run_answers import RunRow, RunStatus
 
 NAME_CHARS_MAX: Final = 80
 HEADERS: Final = ("", "run", "agent", "state", "time", "tokens", "cost", "children", "seen", "now")
@@ -20,7 +21,7 @@ STALE_MS: Final = 5 * 60_000
 class Frame:
     """What is known of the runs at one moment, in the order in which they are shown."""
 
-    def __init__(self, found: Sequence[RunStatus], folded: Sequence[RunRow]) -> None:
+    def __init__(self, found: "Sequence[RunStatus]", folded: "Sequence[RunRow]") -> None:
         self.shown = sorted(found, key=place)
         self.folded = folded
         self._labels = {each.run_id: each for each in found}
@@ -59,7 +60,7 @@ class Frame:
             if index == last or any(row[index] not in {"", "-"} for row in rows)
         ]
 
-    def cells(self, row: RunStatus, now_ms: float) -> list[str]:
+    def cells(self, row: "RunStatus", now_ms: float) -> list[str]:
         """One row of the table, under ``HEADERS``."""
         tokens = None
         if row.tokens_in is not None or row.tokens_out is not None:
@@ -81,11 +82,11 @@ class Frame:
             now_of(row),
         ]
 
-    def is_below(self, row: RunStatus) -> bool:
+    def is_below(self, row: "RunStatus") -> bool:
         """Whether its name begins with that of a run that spawned it."""
         return row.requester_run in self._labels
 
-    def name(self, row: RunStatus) -> str:
+    def name(self, row: "RunStatus") -> str:
         """Its label behind those of the runs that spawned it, as far as they are shown."""
         names = [row.label or row.run_id]
         above = self._labels.get(row.requester_run or "")
@@ -96,14 +97,14 @@ class Frame:
         return cut_start(whole, NAME_CHARS_MAX)
 
 
-def _cost(row: RunStatus) -> str:
+def _cost(row: "RunStatus") -> str:
     if row.cost_usd is None:
         return "-"
     unknown = 0 if row.usage is None else row.usage.cost_unknown_runs
     return cost_bound(row.cost_usd, unknown_runs=unknown)
 
 
-def group_of(row: RunRow) -> int:
+def group_of(row: "RunRow") -> int:
     """0 needs somebody, 1 failed, 2 at work, 3 waits for something, 4 done."""
     if row.outcome is not None:
         return 1 if row.outcome.status in FAILURES else 4
@@ -112,12 +113,12 @@ def group_of(row: RunRow) -> int:
     return 2 if row.shown_state in WORKING else 3
 
 
-def place(row: RunRow) -> tuple[int, int, str]:
+def place(row: "RunRow") -> tuple[int, int, str]:
     """By group, then as they were spawned: rows do not jump while nothing happens to them."""
     return (group_of(row), milliseconds_of(row.created_at) or 0, row.run_id)
 
 
-def now_of(row: RunStatus) -> str:
+def now_of(row: "RunStatus") -> str:
     """What it does now: a question first, then its progress and what it was last seen at."""
     text = render.now_text(row)
     if row.outcome is not None or row.pending_request_count or row.shown_state not in WORKING:

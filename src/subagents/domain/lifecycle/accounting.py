@@ -17,7 +17,7 @@ from subagents.domain.run.effects import (
     Transition,
 )
 from subagents.domain.run.events import ChildSpent, Event, RequestHeld, TimerFired
-from subagents.domain.run.run import Attempt, BudgetStop, Hold, Run, Usage
+from subagents.domain.run.run import SETTLED, Attempt, BudgetStop, Hold, Run, Usage
 from subagents.domain.run.values import replace
 
 Stop: TypeAlias = Callable[[Run, BudgetStop, int], Transition]
@@ -25,15 +25,10 @@ Stop: TypeAlias = Callable[[Run, BudgetStop, int], Transition]
 
 
 def child_spent(run: Run, event: ChildSpent) -> Transition:
-    if all(child.run_id != event.child for child in run.active_children):
+    children = run.children.reported(event.child, event.spent, event.committed)
+    if children is run.children:
         return Transition(run, stale=True)
-    children = tuple(
-        replace(child, spent=event.spent, committed=event.committed)
-        if child.run_id == event.child
-        else child
-        for child in run.children
-    )
-    return Transition(replace(run, children=children), stale=children == run.children)
+    return Transition(replace(run, children=children))
 
 
 def request_held(run: Run, event: RequestHeld) -> Transition:
@@ -57,30 +52,32 @@ def request_held(run: Run, event: RequestHeld) -> Transition:
 def settle_up(before: Run, step: Transition, event: Event, *, stop: Stop) -> Transition:
     """What an event changed of the subtree's spending has its consequences in the same commit."""
     run = step.run
-    is_timed = isinstance(event, TimerFired) and budgets.is_timed(run)
-    is_same = run.children is before.children and run.is_settled == before.is_settled
+    is_settled = run.phase in SETTLED
+    if is_settled and run.lineage.requester_run is None:
+        return step  # nobody above it counts, and nothing of it is left to be stopped
+    is_timed = type(event) is TimerFired and budgets.is_timed(run)
+    is_same = run.children.sums is before.children.sums and is_settled == (before.phase in SETTLED)
     if is_same and not is_timed and _used_alike(before, run):
         return step
-    known = spending.account(before)
-    if not run.is_settled and (is_timed or spending.account(run) != known):
+    known, found = spending.account(before), spending.account(run)
+    if not is_settled and (is_timed or found != known):
         step = _check_budget(before, step, event.at_ms, stop)
-    return step if spending.account(step.run) == known else report_spending(step)
+        found = found if step.run is run else spending.account(step.run)
+    return step if found == known else _told(step, found)
 
 
 def _used_alike(before: Run, run: Run) -> bool:
     """Most events leave what was used alone: seen without summing it up."""
-    known = len(before.attempts)
     if run.attempts is before.attempts:
         return True
-    pairs = zip(before.attempts, run.attempts, strict=False)
-    return all(_counts_alike(a, b) for a, b in pairs) and all(
-        new.usage is None for new in run.attempts[known:]
-    )
+    for known, now in zip(before.attempts, run.attempts, strict=False):
+        if known is not now and not _counts_alike(known, now):
+            return False
+    new = run.attempts[len(before.attempts) :]
+    return not new or all(each.usage is None for each in new)
 
 
 def _counts_alike(before: Attempt, now: Attempt) -> bool:
-    if before is now:
-        return True
     has_ended = before.outcome is None and now.outcome is not None
     matters = has_ended and (now.hold is not None or spending.is_cost_missing(now))
     return before.usage is now.usage and before.hold is now.hold and not matters
@@ -88,10 +85,13 @@ def _counts_alike(before: Attempt, now: Attempt) -> bool:
 
 def report_spending(step: Transition) -> Transition:
     """Before all other follow-ups: one of those may settle the run above, which must know first."""
+    return _told(step, spending.account(step.run))
+
+
+def _told(step: Transition, found: spending.Account) -> Transition:
     if step.run.lineage.requester_run is None:
         return step
-    account = spending.account(step.run)
-    report = TellSpent(spent=account.spent, committed=account.committed)
+    report = TellSpent(spent=found.spent, committed=found.committed)
     return step._replace(followups=(report, *step.followups))
 
 
@@ -102,7 +102,7 @@ def _check_budget(before: Run, step: Transition, at_ms: int, stop: Stop) -> Tran
     run, followups = assessed.run, step.followups
     if assessed.alerts:
         followups += (Raise(alerts=assessed.alerts),)
-    if assessed.stop_below is not None and run.active_children:
+    if assessed.stop_below is not None and run.children.active:
         followups += (StopChildren(stop=assessed.stop_below),)
     step = step._replace(run=run, followups=followups, stale=False)
     if assessed.stop is None:

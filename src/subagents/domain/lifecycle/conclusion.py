@@ -46,8 +46,10 @@ def settle(run: Run, outcome: Outcome, at_ms: int) -> Transition:
     if run.approval is not None:
         # Nobody needs to allow any more what has ended.
         run, resolved = open_questions.close(run, at_ms)
-    run = replace(
-        enter(_released(run), P.ANNOUNCING, at_ms),
+    run = enter(
+        _released(run),
+        P.ANNOUNCING,
+        at_ms,
         conclusion=Conclusion(
             outcome=outcome,
             ended_at_ms=at_ms,
@@ -62,27 +64,27 @@ def settle(run: Run, outcome: Outcome, at_ms: int) -> Transition:
     # It ended because its parent did, or is for its parent's contract: nobody waits for the row.
     quiet = outcome.reason is Reason.PARENT_ENDED or run.lineage.judges is not None
     message = announcement.announcement(run, consumed=quiet)
-    followups: tuple[FollowUp, ...] = (
-        TellDependants(outcome=outcome, result=announcement.result_for_others(run)),
-    )
+    result = announcement.result_for_others(run)
+    followups: tuple[FollowUp, ...] = (TellDependants(outcome=outcome, result=result),)
     if resolved:
         followups += (ResolveMessages(messages=resolved),)
     if run.lineage.requester_run is not None:
-        result = announcement.result_for_others(run)
         followups += (TellParent(outcome=outcome, result=result),)
-    if answered := tuple(
-        announcement.answer_id(request)
-        for request in run.questions.requests
-        if request.priority is not None
-        and request.answer is not None
-        and request.answer.decision is not Decision.CANCELLED
+    if run.questions.requests and (
+        answered := tuple(
+            announcement.answer_id(request)
+            for request in run.questions.requests
+            if request.priority is not None
+            and request.answer is not None
+            and request.answer.decision is not Decision.CANCELLED
+        )
     ):
         # Its worker reads them no more, and they are news to nobody else.
         followups += (ResolveMessages(messages=answered),)
     if run.children:
         # Its agent reads no more: results that it never read are handed over with this one, and
         # what else is in its session's inbox moves to the run's own requester.
-        ended = tuple(c.run_id for c in run.children if not c.told and c.outcome is not None)
+        ended = tuple(c.run_id for c in run.children.untold if c.outcome is not None)
         if ended and outcome.status is not Status.CANCELLED:
             followups += (ConsumeChildren(children=ended),)
         followups += (MoveInbox(source=run.session.first_key),)
@@ -100,7 +102,7 @@ def record_lost(run: Run, outcome: Outcome, at_ms: int) -> Transition:
         return Transition(run)
     run, resolved = open_questions.close(run, at_ms)
     followups: tuple[FollowUp, ...] = (ResolveMessages(messages=resolved),) if resolved else ()
-    if run.active_children:
+    if run.children.active:
         followups += (CancelChildren(by=run.id, reason="the record of its parent was lost"),)
     effects: tuple[Effect, ...] = ()
     if run.attempts and run.attempt.outcome is None:
@@ -138,7 +140,7 @@ def announce_again(run: Run, at_ms: int, *, inbox: SessionKey | None = None) -> 
         return Transition(run, stale=True)
     if run.phase is P.COMPLETED_GIVEUP:
         delivery = replace(delivery, first_failure_ms=None, failures=0)
-    run = replace(enter(run, P.ANNOUNCING, at_ms), delivery=replace(delivery, due_ms=None))
+    run = enter(run, P.ANNOUNCING, at_ms, delivery=replace(delivery, due_ms=None))
     effect = Announce(delivery_id=announcement_id(run.id), number=delivery.tries_total + 1)
     return Transition(run, effects=(effect,))
 
@@ -157,8 +159,8 @@ def delivery_settled(run: Run, event: DeliverySettled) -> Transition:
         case Done():
             return clean_up(run, event.at_ms)
         case TryAgain(due_ms=due_ms):
-            run = replace(run, delivery=replace(delivery, due_ms=due_ms))
-            return Transition(enter(run, P.ANNOUNCE_DEFERRED, event.at_ms))
+            deferred = replace(delivery, due_ms=due_ms)
+            return Transition(enter(run, P.ANNOUNCE_DEFERRED, event.at_ms, delivery=deferred))
         case GiveUp():
             return Transition(enter(run, P.COMPLETED_GIVEUP, event.at_ms))
 

@@ -3,7 +3,6 @@
 from subagents.domain.run.effects import FollowUp, Transition
 from subagents.domain.run.run import (
     Attempt,
-    Child,
     Phase,
     Run,
     Steer,
@@ -11,9 +10,10 @@ from subagents.domain.run.run import (
 from subagents.domain.run.values import replace
 
 
-def enter(run: Run, phase: Phase, at_ms: int) -> Run:
-    """The run in ``phase`` since now."""
-    return replace(run, phase=phase, times=replace(run.times, phase_since_ms=at_ms))
+def enter(run: Run, phase: Phase, at_ms: int, **changes: object) -> Run:
+    """The run in ``phase`` since now, and with these changes."""
+    times = replace(run.times, phase_since_ms=at_ms)
+    return replace(run, phase=phase, times=times, **changes)
 
 
 def with_attempt(run: Run, attempt: Attempt) -> Run:
@@ -26,11 +26,6 @@ def steered(run: Run, steers: tuple[Steer, ...]) -> Run:
     if steers == run.control.steers:
         return run
     return replace(run, control=replace(run.control, steers=steers))
-
-
-def notified_children(run: Run) -> tuple[Child, ...]:
-    """Its children, as those whose results reached it."""
-    return tuple(replace(child, told=True) for child in run.children)
 
 
 def join(step: Transition, followups: tuple[FollowUp, ...]) -> Transition:

@@ -62,13 +62,8 @@ def returned(run: Run, event: ChildReturned) -> Transition:
     attempt = run.attempt
     place = (event.attempt, event.turn)
     is_open = attempt.outcome is None and place == (attempt.number, attempt.turn.number)
-    children = tuple(
-        replace(child, returned_in=place)
-        if is_open and child.run_id == event.child and child.outcome and not child.told
-        else child
-        for child in run.children
-    )
-    if children == run.children:
+    children = run.children.returned(event.child, place) if is_open else run.children
+    if children is run.children:
         return Transition(run, stale=True)
     return Transition(replace(run, children=children))
 
@@ -83,10 +78,5 @@ def took(run: Run) -> tuple[Run, tuple[RunId, ...]]:
     if attempt.outcome is None or attempt.outcome.reason not in BY_ITSELF:
         return run, ()
     place = (attempt.number, attempt.turn.number)
-    taken = tuple(c.run_id for c in run.children if not c.told and c.returned_in == place)
-    if not taken:
-        return run, ()
-    children = tuple(
-        replace(child, told=True) if child.run_id in taken else child for child in run.children
-    )
-    return replace(run, children=children), taken
+    taken = tuple(child.run_id for child in run.children.untold if child.returned_in == place)
+    return (replace(run, children=run.children.told(taken)), taken) if taken else (run, ())

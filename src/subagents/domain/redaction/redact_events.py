@@ -11,7 +11,7 @@ here. Only what names something, and is compared elsewhere, must be listed to be
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from functools import cache
-from typing import Final, TypeVar
+from typing import Final, TypeVar, get_args
 
 import msgspec
 
@@ -59,7 +59,8 @@ _EXACT: Final = frozenset(
 
 def secrets_of(run: Run) -> tuple[str, ...]:
     """See ``own_secrets``: those that are configured, not those of the daemon's environment."""
-    return own_secrets(run.resolved.options)
+    options = run.resolved.options
+    return own_secrets(options) if "env" in options else ()
 
 
 def redact_event(event: Event, own: Sequence[str] = ()) -> Event:
@@ -103,9 +104,32 @@ def _redacted_struct(value: msgspec.Struct, own: Sequence[str]) -> msgspec.Struc
     return replace(value, **changes) if changes else value
 
 
+def has_text(value: object) -> bool:
+    """Whether ``redact_value`` has anything to look at: most signals say nothing in words."""
+    if not isinstance(value, msgspec.Struct):
+        return bool(value)
+    for name in _fields(type(value)):
+        inside = getattr(value, name)
+        if inside and (type(inside) is str or has_text(inside)):
+            return True
+    return False
+
+
 @cache
 def _fields(kind: type[msgspec.Struct]) -> tuple[str, ...]:
-    return tuple(name for name in kind.__struct_fields__ if name not in _EXACT)
+    """Those that can hold a text to be redacted, by their types."""
+    fields = msgspec.structs.fields(kind)
+    return tuple(f.name for f in fields if f.name not in _EXACT and _may_hold_text(f.type))
+
+
+def _may_hold_text(kind: object) -> bool:
+    if not isinstance(kind, type):
+        # A union or a collection; what is no type at all may be anything.
+        inside = get_args(kind)
+        return not inside or any(_may_hold_text(each) for each in inside)
+    if issubclass(kind, msgspec.Struct):
+        return bool(_fields(kind))
+    return kind not in _WITHOUT_TEXT and not issubclass(kind, Enum)
 
 
 def _redacted(values: Sequence[object], own: Sequence[str]) -> list[object]:

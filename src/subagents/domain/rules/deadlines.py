@@ -3,7 +3,7 @@
 Timers and the sweep ask here; after a restart the same deadlines are found in the stored runs.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Final
 
 from subagents.domain.alerts import allowance
@@ -11,12 +11,14 @@ from subagents.domain.rules import provider_limits
 from subagents.domain.rules.budgets import budgets
 from subagents.domain.rules.evidence import settle_due_ms
 from subagents.domain.run.events import TimerCause, TimerFired
-from subagents.domain.run.run import Attempt, Phase, Run
+from subagents.domain.run.run import SETTLED, Attempt, Phase, Run
 
 WAIT_BEFORE_RULES_2_MS: Final = 1_800_000
 """Longest wait for dependencies of runs that were spawned when there was such a default."""
 
 P = Phase
+UNTIMED: Final = SETTLED - {P.ANNOUNCE_DEFERRED} | {P.VERIFYING}
+"""Phases that no deadline ends."""
 _IMPORTANCE: Final = {cause: number for number, cause in enumerate(TimerCause)}
 
 
@@ -30,7 +32,7 @@ def longest_wait_ms(run: Run) -> int | None:
 
 def next_due_ms(run: Run) -> int | None:
     """When time itself will next change this run: its earliest stored deadline, or None."""
-    return min((at_ms for at_ms, _ in _deadlines(run) if at_ms is not None), default=None)
+    return min([at_ms for at_ms, _ in _deadlines(run) if at_ms is not None], default=None)
 
 
 def timer_event(run: Run, now_ms: int) -> TimerFired | None:
@@ -41,40 +43,53 @@ def timer_event(run: Run, now_ms: int) -> TimerFired | None:
     return TimerFired(at_ms=now_ms, cause=min(passed, key=_IMPORTANCE.__getitem__))
 
 
-def _deadlines(run: Run) -> Iterator[tuple[int | None, TimerCause]]:
+def _deadlines(run: Run) -> Sequence[tuple[int | None, TimerCause]]:
     """All stored deadlines that count in the run's phase; a time of None is none."""
     match run.phase:
         case P.WAITING:
-            yield run.waiting.deadline_ms, TimerCause.DEPENDENCY_TIMEOUT
-            for request in run.pending_requests:
-                yield request.deadline_ms, TimerCause.QUESTION_TIMEOUT
+            waits = (run.waiting.deadline_ms, TimerCause.DEPENDENCY_TIMEOUT)
+            return [waits, *_of_questions(run)]
         case P.QUEUED | P.RETRY_WAIT:
-            yield provider_limits.deadline_ms(run), TimerCause.PROVIDER_WAIT
-            yield budgets.due_ms(run), TimerCause.BUDGET
+            found = [
+                (provider_limits.deadline_ms(run), TimerCause.PROVIDER_WAIT),
+                (budgets.due_ms(run), TimerCause.BUDGET),
+            ]
             if run.phase is P.RETRY_WAIT and not run.control.paused:
-                yield run.retry.due_ms, TimerCause.RETRY_DUE
+                found.append((run.retry.due_ms, TimerCause.RETRY_DUE))
+            return found
         case P.SPAWNING | P.RUNNING:
-            yield from _of_live_attempt(run)
+            return _of_live_attempt(run)
         case P.ENDING:
-            yield budgets.due_ms(run), TimerCause.BUDGET
+            found = [(budgets.due_ms(run), TimerCause.BUDGET)]
             if run.attempt.outcome is None:
-                yield settle_due_ms(run.attempt.evidence), TimerCause.SETTLE
+                found.append((settle_due_ms(run.attempt.evidence), TimerCause.SETTLE))
+            return found
         case P.ANNOUNCE_DEFERRED:
-            yield run.delivery.due_ms if run.delivery else None, TimerCause.DELIVERY_DUE
+            due = run.delivery.due_ms if run.delivery else None
+            return [(due, TimerCause.DELIVERY_DUE)]
         case _:
-            return
+            return ()
 
 
-def _of_live_attempt(run: Run) -> Iterator[tuple[int | None, TimerCause]]:
-    attempt = run.attempt
-    for request in run.pending_requests:
-        yield request.deadline_ms, TimerCause.QUESTION_TIMEOUT
-    yield settle_due_ms(attempt.evidence), TimerCause.SETTLE
-    yield allowance.digest_due_ms(run), TimerCause.DIGEST
-    yield budgets.due_ms(run), TimerCause.BUDGET
+def _of_questions(run: Run) -> list[tuple[int | None, TimerCause]]:
+    asked = run.questions.requests
+    return [(r.deadline_ms, TimerCause.QUESTION_TIMEOUT) for r in asked if r.answer is None]
+
+
+def _of_live_attempt(run: Run) -> list[tuple[int | None, TimerCause]]:
+    attempt = run.attempts[-1]
+    found = _of_questions(run) if run.questions.requests else []
+    found += [
+        (settle_due_ms(attempt.evidence), TimerCause.SETTLE),
+        (allowance.digest_due_ms(run), TimerCause.DIGEST),
+        (budgets.due_ms(run), TimerCause.BUDGET),
+    ]
     if attempt.evidence.stop is None and run.control.frozen_since_ms is None:
-        yield attempt.times.deadline_ms, TimerCause.DEADLINE
-        yield warn_at_ms(run, attempt), TimerCause.DEADLINE_WARNING
+        found += [
+            (attempt.times.deadline_ms, TimerCause.DEADLINE),
+            (warn_at_ms(run, attempt), TimerCause.DEADLINE_WARNING),
+        ]
+    return found
 
 
 def warn_at_ms(run: Run, attempt: Attempt) -> int | None:

@@ -14,9 +14,9 @@ can be refused ten times in as many seconds, and that says nothing of the minute
 
 from typing import Final
 
+from subagents.domain.run.linked_runs import Child
 from subagents.domain.run.outcome import Outcome, Reason, Status
 from subagents.domain.run.run import (
-    Child,
     Limited,
     Run,
     Steer,

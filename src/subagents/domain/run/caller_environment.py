@@ -9,15 +9,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from subagents.domain.run.secret_reference import referenced
+from subagents.domain.run.shell_variables import is_of_shell
 from subagents.domain.run.values import Value
 from subagents.errors import UsageError
-
-SHELL_VARIABLES: Final = (
-    "PATH", "VIRTUAL_ENV", "LANG", "LANGUAGE", "LC_*", "TERM", "COLORTERM", "NO_COLOR",
-    "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
-    "http_proxy", "https_proxy", "all_proxy", "no_proxy", "SSH_AUTH_SOCK",
-)  # fmt: skip
-"""Which programs are found, which language and terminal they speak, and how they reach others."""
 
 OURS: Final = "SUBAGENTS_"
 VARIABLES_MAX: Final = 1_000
@@ -62,26 +56,6 @@ class CallerEnvironment(Value, frozen=True):
         return None
 
 
-def is_of_shell(name: str) -> bool:
-    """Whether it is one of ``SHELL_VARIABLES``."""
-    return any(
-        name.startswith(each[:-1]) if each.endswith("*") else name == each
-        for each in SHELL_VARIABLES
-    )
-
-
-def shell_variables(environ: Mapping[str, str]) -> dict[str, str]:
-    """``SHELL_VARIABLES`` as they are where a person calls; none in a worker of ours.
-
-    A worker has none to bring: it is an agent, and what it spawns has what the daemon gives.
-    """
-    if environ.get("SUBAGENTS_RUN_ID"):
-        return {}
-    found = {name: value for name, value in environ.items() if is_of_shell(name)}
-    # What is not text cannot be sent; such a value of a PATH is nobody's.
-    return {name: value for name, value in found.items() if _is_text(value)}
-
-
 def over_daemons(
     environment: CallerEnvironment, daemon: Mapping[str, str], configured: Mapping[str, object]
 ) -> dict[str, str | None]:
@@ -112,11 +86,3 @@ def require_usable(environment: CallerEnvironment) -> None:
     problem = environment.problem()
     if problem is not None:
         raise UsageError(f"environment: {problem}", details={"field": "environment"})
-
-
-def _is_text(value: str) -> bool:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

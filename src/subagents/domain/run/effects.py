@@ -12,13 +12,12 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from subagents.domain.run.alert import Alert
+from subagents.domain.run.linked_runs import Committed, Spent
 from subagents.domain.run.outcome import Outcome, Verification
 from subagents.domain.run.run import (
     BudgetStop,
-    Committed,
     Message,
     Run,
-    Spent,
 )
 from subagents.domain.run.values import (
     MessageId,

@@ -11,18 +11,15 @@ import msgspec
 
 from subagents.domain.run.alert import Alert
 from subagents.domain.run.baseline import Baseline
+from subagents.domain.run.linked_runs import Child, Committed, Dependency, Spent
 from subagents.domain.run.outcome import Check, DeliveryPath, Outcome, Verification
 from subagents.domain.run.run import (
     Answer,
     BudgetStop,
-    Child,
-    Committed,
     Continues,
     DeliveryTry,
-    Dependency,
     Priority,
     Request,
-    Spent,
     Usage,
 )
 from subagents.domain.run.signals import Signal

@@ -18,7 +18,9 @@ from msgspec import Meta, inspect
 NAME_CHARS_MAX: Final = 255
 """Of a model, tool, tag, lane or agent name."""
 LIST_ITEMS_MAX: Final = 1000
-"""Of dependencies, tools, tags and retry patterns."""
+"""Of tools, tags and retry patterns."""
+DEPENDENCIES_MAX: Final = 10_000
+"""Of runs that one waits for; more than a batch has, since they may be of several."""
 
 
 TASK: Final = "Task"
@@ -114,9 +116,9 @@ def name(description: str, section: str = "", *, chars_max: int = NAME_CHARS_MAX
     return about(description, section, minLength=1, maxLength=chars_max)
 
 
-def names(description: str, section: str = "") -> Meta:
-    """Declare a list of names."""
-    return about(description, section, maxItems=LIST_ITEMS_MAX)
+def names(description: str, section: str = "", *, items_max: int = LIST_ITEMS_MAX) -> Meta:
+    """Declare a list of at most ``items_max`` names."""
+    return about(description, section, maxItems=items_max)
 
 
 def words(allowed: Iterable[str], description: str = "") -> Meta:

@@ -4,6 +4,7 @@ from enum import StrEnum
 from typing import Annotated, Final, TypeAlias
 
 from subagents.domain.run.baseline import Baseline
+from subagents.domain.run.linked_runs import Child, Children, Dependencies
 from subagents.domain.run.outcome import (
     Check,
     DeliveryOutcome,
@@ -66,29 +67,6 @@ class Usage(Value, frozen=True):
     tokens_in: int | None = None
     tokens_out: int | None = None
     cost_usd: float | None = None
-
-
-class Spent(Value, frozen=True):
-    """What a run and everything below it used so far; None = nobody reported it, never 0."""
-
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    cost_usd: float | None = None
-    runs: int = 1
-    """The run itself and every run below it, also those that are over."""
-    cost_unknown_runs: int = 0
-    """Of them, those with an ended attempt whose cost nobody reported: ``cost_usd`` lacks it."""
-
-
-class Committed(Value, frozen=True):
-    """The most a run and everything below it may still come to, as far as it was promised.
-
-    Never less than ``Spent``: what was used, and what active runs below have reserved for them.
-    """
-
-    tokens: int = 0
-    cost_usd: float = 0
-    runs: int = 1
 
 
 class Reserve(Value, frozen=True):
@@ -345,33 +323,6 @@ class Attempt(Value, frozen=True):
     """SHA-256 (hex) of every token issued for it; more than one after a crash or a new turn."""
 
 
-class LinkedRun(Value, frozen=True):
-    """Another run, as far as this one must know it; ``outcome`` is None until it is settled."""
-
-    run_id: RunId
-    label: str
-    outcome: Outcome | None = None
-    result: str | None = None
-
-
-class Dependency(LinkedRun, frozen=True):
-    """A run this one waits for."""
-
-
-class Child(LinkedRun, frozen=True):
-    """A run this one spawned."""
-
-    told: bool = False
-    """Its result reached this run's agent or result text."""
-    returned_in: tuple[int, int] | None = None
-    """The attempt and turn whose worker was handed the result, and has not acknowledged it."""
-    spent: Spent = Spent()
-    """By it and everything below it, as it told last."""
-    committed: Committed = Committed()
-    judges: int | None = None
-    """The attempt of this run that it judges; None = this run's agent spawned it."""
-
-
 class Decision(StrEnum):
     ANSWER = "answer"
     APPROVE = "approve"
@@ -527,7 +478,7 @@ class RunTimes(Value, frozen=True):
 class Waiting(Value, frozen=True):
     """What a run waits for before its first attempt."""
 
-    dependencies: tuple[Dependency, ...] = ()
+    dependencies: Dependencies = Dependencies()
     deadline_ms: int | None = None
     """None once nothing is awaited any more."""
     fell_back: RunId | None = None
@@ -660,7 +611,7 @@ class Conclusion(Value, frozen=True):
     @property
     def is_cut(self) -> bool:
         """``result`` is only the end of it."""
-        return self.bytes_total > self.bytes_here
+        return self.result_bytes > 0 and self.result_bytes > self.bytes_here
 
 
 RULES: Final = 2
@@ -690,7 +641,7 @@ class Run(Value, frozen=True):
     attempts: tuple[Attempt, ...] = ()
     retry: Retry = Retry()
     session: RunSession = RunSession()
-    children: tuple[Child, ...] = ()
+    children: Children = Children()
     questions: Questions = Questions()
     control: Control = Control()
     progress: ProgressLog = ProgressLog()
@@ -761,14 +712,15 @@ class Run(Value, frozen=True):
 
     @property
     def active_children(self) -> tuple[Child, ...]:
+        """Those that are not settled; whether there are any is ``children.active``."""
+        if not self.children.active:
+            return ()
         return tuple(child for child in self.children if child.outcome is None)
 
     @property
     def waits_for_runs(self) -> bool:
         """Whether it cannot begin before another run has ended."""
-        return self.phase is Phase.WAITING and any(
-            dependency.outcome is None for dependency in self.waiting.dependencies
-        )
+        return self.phase is Phase.WAITING and self.waiting.dependencies.active > 0
 
     @property
     def pending_requests(self) -> tuple[Request, ...]:

@@ -14,6 +14,7 @@ from subagents.domain.run.alert import AlertRules
 from subagents.domain.run.parameter import (
     CONTRACT,
     DEPENDENCIES,
+    DEPENDENCIES_MAX,
     LIMITS,
     PLACEMENT,
     RETRY,
@@ -272,7 +273,8 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
         None
     )
     depends_on: Annotated[
-        tuple[str, ...], names("Runs (id or label) to start after", DEPENDENCIES)
+        tuple[str, ...],
+        names("Runs (id or label) to start after", DEPENDENCIES, items_max=DEPENDENCIES_MAX),
     ] = ()
     include_dependency_result: Annotated[
         bool, about("Put their results before the task", DEPENDENCIES)

@@ -7,15 +7,17 @@ sums of one run are those of its whole subtree, without looking at any other run
 from collections.abc import Iterable
 from typing import Final, NamedTuple, TypeVar
 
+from subagents.domain.run.linked_runs import Committed, Spent
 from subagents.domain.run.run import (
     Attempt,
-    Committed,
     Run,
-    Spent,
     Usage,
 )
 
 N = TypeVar("N", int, float)
+
+
+NO_USAGE: Final = Usage()
 
 
 class Account(NamedTuple):
@@ -28,6 +30,8 @@ class Account(NamedTuple):
 def total_usage(run: Run) -> Usage:
     """The sum over the attempts; a field nobody reported stays None, which means unknown."""
     known = [attempt.usage for attempt in run.attempts if attempt.usage is not None]
+    if len(known) <= 1:
+        return known[0] if known else NO_USAGE
     return Usage(
         tokens_in=_total(usage.tokens_in for usage in known),
         tokens_out=_total(usage.tokens_out for usage in known),
@@ -70,24 +74,24 @@ def is_cost_missing(attempt: Attempt) -> bool:
 def spent(run: Run) -> Spent:
     """What the run and everything below it used so far."""
     own = total_usage(run)
-    below = [child.spent for child in run.children]
+    below = run.children.spent
     return Spent(
-        tokens_in=_total([own.tokens_in, *(each.tokens_in for each in below)]),
-        tokens_out=_total([own.tokens_out, *(each.tokens_out for each in below)]),
-        cost_usd=_total([own.cost_usd, *(each.cost_usd for each in below)]),
-        runs=1 + sum(each.runs for each in below),
-        cost_unknown_runs=is_cost_unknown(run) + sum(each.cost_unknown_runs for each in below),
+        tokens_in=_plus(own.tokens_in, below.tokens_in),
+        tokens_out=_plus(own.tokens_out, below.tokens_out),
+        cost_usd=_plus(own.cost_usd, below.cost_usd),
+        runs=1 + below.runs,
+        cost_unknown_runs=is_cost_unknown(run) + below.cost_unknown_runs,
     )
 
 
 def promised(run: Run) -> Committed:
     """What is gone of the run's budget: its own use and hold, and what its children may come to."""
     own, holds = total_usage(run), held(run)
-    below = [child.committed for child in run.children]
+    below = run.children.committed
     return Committed(
-        tokens=(tokens(own) or 0) + holds.tokens + sum(each.tokens for each in below),
-        cost_usd=(own.cost_usd or 0) + holds.cost_usd + sum(each.cost_usd for each in below),
-        runs=1 + sum(each.runs for each in below),
+        tokens=(tokens(own) or 0) + holds.tokens + below.tokens,
+        cost_usd=(own.cost_usd or 0) + holds.cost_usd + below.cost_usd,
+        runs=1 + below.runs,
     )
 
 
@@ -113,6 +117,12 @@ def tokens(used: Usage | Spent) -> int | None:
     if used.tokens_in is None and used.tokens_out is None:
         return None
     return (used.tokens_in or 0) + (used.tokens_out or 0)
+
+
+def _plus(one: N | None, other: N | None) -> N | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one + other
 
 
 def _total(values: Iterable[N | None]) -> N | None:

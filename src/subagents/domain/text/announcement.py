@@ -8,10 +8,10 @@ from typing import Final
 
 from subagents.domain.run import spending, workspace
 from subagents.domain.run.events import ParentNotified
+from subagents.domain.run.linked_runs import Child
 from subagents.domain.run.outcome import Outcome, Reason, SkipReason, Status
 from subagents.domain.run.run import (
     Answer,
-    Child,
     Decision,
     Message,
     MessageKind,

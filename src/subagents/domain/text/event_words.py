@@ -11,6 +11,7 @@ from typing import Final, TypeVar, assert_never
 
 from subagents.domain.run import effects, events, signals, spending
 from subagents.domain.run.access import in_words
+from subagents.domain.run.linked_runs import Spent
 from subagents.domain.run.outcome import (
     DeferReason,
     Deferred,
@@ -25,7 +26,7 @@ from subagents.domain.run.outcome import (
     Verification,
     failures_text,
 )
-from subagents.domain.run.run import Decision, Exit, Run, Spent
+from subagents.domain.run.run import Decision, Exit, Run
 from subagents.domain.run.values import RunId
 from subagents.domain.run.worker_output import LineType
 from subagents.domain.run.workspace import Remains, summary
@@ -566,8 +567,8 @@ def _verification(verification: Verification, run: Run, texts: Texts) -> str:
 
 
 def _who(child_id: RunId, run: Run) -> str:
-    is_judge = any(each.judges is not None for each in run.children if each.run_id == child_id)
-    return "judge" if is_judge else "sub-agent"
+    child = run.children.get(child_id)
+    return "judge" if child is not None and child.judges is not None else "sub-agent"
 
 
 def _spent(used: Spent) -> str:

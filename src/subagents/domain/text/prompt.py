@@ -5,8 +5,9 @@ from typing import Final
 import msgspec
 
 from subagents.domain.run.access import in_words
+from subagents.domain.run.linked_runs import Dependency
 from subagents.domain.run.outcome import Outcome, Status
-from subagents.domain.run.run import Dependency, Run
+from subagents.domain.run.run import Run
 from subagents.domain.run.spec import Artifact, Budget, Contract, RunSpec
 from subagents.domain.text.report_text import FORM
 from subagents.text import counted, duration

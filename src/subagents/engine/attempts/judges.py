@@ -8,7 +8,8 @@ child does.
 from subagents.domain.lifecycle import judging
 from subagents.domain.rules.budgets import reservations
 from subagents.domain.run.events import ChildSpawned, Spawned, VerificationFinished
-from subagents.domain.run.run import RULES, Child, Phase, Run
+from subagents.domain.run.linked_runs import Child
+from subagents.domain.run.run import RULES, Phase, Run
 from subagents.domain.run.spec import Budget, Resolved, RunSpec
 from subagents.domain.run.values import SessionKey, replace
 from subagents.domain.text import judge_task

@@ -178,23 +178,21 @@ class SharedSpending:
         return NOTHING if run is None else shared_caps.used_by(run)
 
     def _pages(self, where: RunFilter) -> Iterable[Run]:
-        offset = 0
+        last: RunId | None = None
         while found := self._store.runs(
             RunFilter(
                 requester=where.requester,
                 archived=True,
                 ended_after_ms=where.ended_after_ms,
+                older_than=last,
                 limit=PAGE,
-                offset=offset,
             )
         ):
             yield from found
-            offset += len(found)
+            last = found[-1].id
 
     def record(self, before: Run | None, run: Run, at_ms: int) -> None:
-        """Take over one change of one run; most change nothing here."""
-        if before is not None and before.attempts is run.attempts:
-            return
+        """Take over one change of a run's attempts; most change nothing here."""
         if not self._configured and run.resolved.plan is None:
             return
         if run.resolved.plan is not None and run.resolved.plan.id not in self._plans:
@@ -275,6 +273,8 @@ class SharedSpending:
         Raises:
             Forbidden: Guardrail ``budget``: which cap, what is used of it, and until when.
         """
+        if not self._configured and resolved.plan is None:
+            return
         self._turn_day(self._clock.now_ms())
         for cap in self._caps_of(spec, resolved):
             if cap.key not in self._spent:

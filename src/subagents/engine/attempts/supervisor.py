@@ -5,9 +5,10 @@ attempt is really being watched: a watcher that stays broken lets the lease run 
 attempt is lost instead of running for ever unseen.
 """
 
+import asyncio
 import contextlib
 import logging
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -30,8 +31,9 @@ from subagents.engine.attempts.launch import ref_of
 from subagents.engine.attempts.provider_gate import ProviderGates
 from subagents.engine.attempts.shared_spending import SharedSpending
 from subagents.engine.attempts.workspaces import Workspaces
+from subagents.engine.kernel.due_heap import DueHeap
 from subagents.engine.kernel.kernel import Kernel
-from subagents.engine.kernel.tasks import Tasks
+from subagents.engine.kernel.tasks import Tasks, wait_at_most
 from subagents.engine.messages.reports import Reports
 from subagents.engine.records.recorder import Recorder
 from subagents.engine.records.results import Results
@@ -47,13 +49,16 @@ from subagents.ports import (
 
 log = logging.getLogger(__name__)
 
-COALESCE_S: Final = 1.0
+COALESCE_MS: Final = 1_000
 """Of progress, usage and results only the newest within so long becomes an event: a worker that
 prints a million progress lines costs a million reads, not a million commits."""
 
 DISCARD_AFTER: Final = 8 * 1024 * 1024
 """So much output may lie around that is kept elsewhere, in the runtime's own measure (bytes, of
 those that write files); then its runtime may discard it."""
+
+WATCHED: Final = frozenset({Phase.RUNNING, Phase.ENDING})
+"""Where an attempt without an outcome has a worker to be watched."""
 
 WATCH_AGAIN_S: Final = 1.0
 WATCH_WELL_MS: Final = 5_000
@@ -68,7 +73,6 @@ class _Watched:
     turns: int
     cursor: int
     held: dict[str, Signal] = field(default_factory=dict)
-    flush_at_ms: int = 0
     begun_ms: int = 0
     """When the runtime was last asked to watch."""
     settled_cursor: int = 0
@@ -118,6 +122,9 @@ class Supervisor:
         self._is_stopped = False
         self._watched: dict[RunId, _Watched] = {}
         self._cursors: dict[AttemptId, int] = {}
+        self._flushes: DueHeap[RunId] = DueHeap()
+        """When what is held back of an attempt becomes events."""
+        self._flushes_changed = asyncio.Event()
         self._tasks = Tasks()
 
     @property
@@ -151,34 +158,37 @@ class Supervisor:
 
     def on_commit(self, batch: Batch) -> None:
         for run in batch.runs.values():
-            # A first turn of a first attempt: no transcript can be on the disk.
-            is_new = len(run.attempts) == 1 and run.attempt.turn.number == 1
-            self._look_at(run, is_new=is_new)
+            if run.phase in WATCHED:
+                # A first turn of a first attempt: no transcript can be on the disk.
+                is_new = len(run.attempts) == 1 and run.attempts[0].turn.number == 1
+                self._look_at(run, is_new=is_new)
 
     def _look_at(self, run: Run, *, is_new: bool) -> int | None:
         """Watch the run's attempt if it needs it and nobody does; from where, else None."""
         if self._is_stopped:
             return None  # commits go on while the engine ends
-        if run.phase not in {Phase.RUNNING, Phase.ENDING} or run.attempt.outcome is not None:
+        if run.phase not in WATCHED:
+            return None
+        attempt = run.attempts[-1]
+        turns = attempt.turn.number
+        if attempt.outcome is not None:
             return None
         watched = self._watched.get(run.id)
-        if watched is not None and (watched.attempt, watched.turns) >= (
-            run.attempt.number,
-            run.attempt.turn.number,
-        ):
+        if watched is not None and (watched.attempt, watched.turns) >= (attempt.number, turns):
             return None
-        if run.attempt.evidence.exit is not None or self._has_ended_since(run):
+        if attempt.evidence.exit is not None or self._has_ended_since(run):
             return None
-        cursor = self._cursors.pop(run.attempt_id, 0) if run.attempt.turn.number == 1 else 0
+        name = run.attempt_id
+        cursor = self._cursors.pop(name, 0) if turns == 1 else 0
         watched = _Watched(
-            attempt=run.attempt.number,
-            turns=run.attempt.turn.number,
+            attempt=attempt.number,
+            turns=turns,
             cursor=cursor,
             settled_cursor=cursor,
             is_new=is_new,
         )
         self._watched[run.id] = watched
-        self._tasks.start(self._watch(run, watched), f"watch {run.attempt_id}")
+        self._tasks.start(self._watch(run, watched), f"watch {name}")
         return cursor
 
     def _has_ended_since(self, run: Run) -> bool:
@@ -186,7 +196,7 @@ class Supervisor:
         live = self._ledger.live.get(run.id)
         if live is None or not live.attempts:
             return live is None
-        now, then = live.attempt, run.attempt
+        now, then = live.attempts[-1], run.attempts[-1]
         is_same = (now.number, now.turn.number) == (then.number, then.turn.number)
         return not is_same or now.outcome is not None or now.evidence.exit is not None
 
@@ -195,6 +205,7 @@ class Supervisor:
         self._is_stopped = True
         await self._tasks.stop()
         self._watched.clear()
+        self._flushes.clear()
 
     async def _watch(self, run: Run, watched: _Watched) -> None:
         try:
@@ -220,32 +231,14 @@ class Supervisor:
         try:
             positions = await self._recorder.positions(run, is_new=watched.is_new)
             watched.is_new = False
-            async for seen, cursor in runtime.watch(
-                ref_of(run), cursor=watched.cursor, positions=positions
-            ):
-                if isinstance(seen, TERMINAL):
-                    # Before its cursor is taken: what waits here is no event yet, and whoever
-                    # takes over meanwhile has to see this signal again.
-                    await self._recorder.written(run)
-                    self._flush(run, watched)
-                    await self._look_at_remains(run, seen)
-                elif isinstance(seen, LongResult | ResultSeen):
-                    # Before it, too: when this fails, the result has to be read again.
-                    seen = await self._results.kept(run, seen)  # noqa: PLW2901
-                # A signal that comes again has the cursor it had before.
-                cursor = max(cursor, watched.cursor)  # noqa: PLW2901
-                watched.cursor = cursor
-                if isinstance(seen, OutputBatch):
-                    self._provider_gates.see_output(run, seen)
-                    await self._recorder.record(run, seen)
-                    watched.positions.update(seen.positions)
-                    if not watched.held:
-                        watched.settled_cursor = cursor
-                elif isinstance(seen, TERMINAL):
-                    self._end(run, watched, seen)
+            watching = runtime.watch(ref_of(run), cursor=watched.cursor, positions=positions)
+            try:
+                if await self._follow(run, watched, watching):
                     return True
-                else:
-                    self._hold(run, watched, seen)
+            finally:
+                # Else it is closed some time later, by a task that is made for it.
+                if isinstance(watching, AsyncGenerator):
+                    await watching.aclose()
         except Exception:
             if self._ledger.failure is not None:
                 raise
@@ -259,11 +252,49 @@ class Supervisor:
             return False
         return True
 
+    async def _follow(
+        self,
+        run: Run,
+        watched: _Watched,
+        watching: AsyncIterator[tuple[Signal | OutputBatch | LongResult, int]],
+    ) -> bool:
+        """Take over what the runtime sees; True = the end of the attempt was in it."""
+        async for seen, cursor in watching:
+            if isinstance(seen, TERMINAL):
+                # Before its cursor is taken: what waits here is no event yet, and whoever
+                # takes over meanwhile has to see this signal again.
+                await self._recorder.written(run)
+                self._flush(run, watched)
+                await self._look_at_remains(run, seen)
+            elif isinstance(seen, LongResult | ResultSeen):
+                # Before it, too: when this fails, the result has to be read again.
+                seen = await self._results.kept(run, seen)  # noqa: PLW2901
+            # A signal that comes again has the cursor it had before.
+            cursor = max(cursor, watched.cursor)  # noqa: PLW2901
+            watched.cursor = cursor
+            if isinstance(seen, OutputBatch):
+                self._provider_gates.see_output(run, seen)
+                await self._recorder.record(run, seen)
+                watched.positions.update(seen.positions)
+                if not watched.held:
+                    watched.settled_cursor = cursor
+                self._discard_if_much(run, watched)
+            elif isinstance(seen, TERMINAL):
+                self._end(run, watched, seen)
+                self._ledger.seal()
+                return True
+            else:
+                self._hold(run, watched, seen)
+        return False
+
     def _end(self, run: Run, watched: _Watched, seen: Signal) -> None:
         self._flush(run, watched)
         self._apply(run, seen)
-        # One that ends with us keeps no files that could go; a later turn needs them still.
-        if run.resolved.abilities.survives_daemon and not self._has_gone_on(run):
+        # One that ends with us keeps no files that could go; a later turn needs them still; and
+        # when the run is settled with it, the cleanup takes all files at once.
+        live = self._ledger.live.get(run.id, run)
+        is_last = live.is_settled and live.attempt.evidence.exit is not None
+        if run.resolved.abilities.survives_daemon and not is_last and not self._has_gone_on(run):
             discarding = self._discard(
                 run, watched.settled_cursor, dict(watched.positions), ended=True
             )
@@ -276,13 +307,13 @@ class Supervisor:
             self._apply(run, RemainsSeen(key=f"{run.attempt_id}:remains", remains=remains))
 
     def _hold(self, run: Run, watched: _Watched, signal: Signal) -> None:
-        now = self._clock.steady_ms()
         if not watched.held:
-            watched.flush_at_ms = now + int(COALESCE_S * 1000)
+            due = self._clock.steady_ms() + COALESCE_MS
+            if self._flushes.put(run.id, due):
+                self._flushes_changed.set()
         watched.held.pop(type(signal).__name__, None)
         watched.held[type(signal).__name__] = signal
-        is_spent = isinstance(signal, UsageSeen) and self._is_spent(run, signal)
-        if is_spent or now >= watched.flush_at_ms:
+        if isinstance(signal, UsageSeen) and self._is_spent(run, signal):
             self._flush(run, watched)
 
     def _is_spent(self, run: Run, seen: UsageSeen) -> bool:
@@ -303,6 +334,8 @@ class Supervisor:
 
     def _flush(self, run: Run, watched: _Watched) -> None:
         held, watched.held = watched.held, {}
+        if held:
+            self._flushes.drop(run.id)
         for signal in held.values():
             self._apply(run, signal)
         watched.settled_cursor = watched.cursor
@@ -314,13 +347,10 @@ class Supervisor:
         if watched is not None and run is not None:
             self._flush(run, watched)
 
-    def flush_due(self) -> None:
-        """Signals held back long enough become events; asked regularly by the lease keeper."""
-        now = self._clock.steady_ms()
-        for run_id, watched in tuple(self._watched.items()):
-            run = self._ledger.published.get(run_id)
-            if run is not None and watched.held and now >= watched.flush_at_ms:
-                self._flush(run, watched)
+    def _flush_due(self) -> None:
+        """Signals held back long enough become events."""
+        for run_id in self._flushes.take(self._clock.steady_ms()):
+            self.flush(run_id)
 
     async def _discard(
         self, run: Run, cursor: int, positions: Mapping[str, int], *, ended: bool
@@ -373,23 +403,24 @@ class Supervisor:
             await runtime.forget(ref_of(run, attempt.number))
         await self._recorder.forget(run.id)
 
-    def _discard_due(self) -> None:
+    def _discard_if_much(self, run: Run, watched: _Watched) -> None:
         """Where much was read since: renew the lease with its cursor, then discard it."""
-        for run_id, watched in tuple(self._watched.items()):
-            run = self._ledger.live.get(run_id)
-            if run is None or run.phase is not Phase.RUNNING or self._unseen_ms(run, watched):
-                continue
-            # The cursor of a further turn is kept by nobody: it is read from its beginning.
-            if watched.turns == 1 and watched.place - watched.discarded >= DISCARD_AFTER:
-                watched.discarded = watched.place
-                self._ledger.renew_lease(run, watched.settled_cursor)
-                discarding = self._discard(
-                    run, watched.settled_cursor, dict(watched.positions), ended=False
-                )
-                self._tasks.start(discarding, f"discard output of {run.attempt_id}")
+        # The cursor of a further turn is kept by nobody: it is read from its beginning.
+        if watched.turns > 1 or watched.place - watched.discarded < DISCARD_AFTER:
+            return
+        live = self._ledger.live.get(run.id)
+        if live is None or live.phase is not Phase.RUNNING:
+            return
+        watched.discarded = watched.place
+        self._ledger.renew_lease(live, watched.settled_cursor)
+        discarding = self._discard(
+            live, watched.settled_cursor, dict(watched.positions), ended=False
+        )
+        self._tasks.start(discarding, f"discard output of {live.attempt_id}")
 
     def _apply(self, run: Run, signal: Signal) -> None:
-        if run.id not in self._ledger.live or self._has_gone_on(run):
+        live = self._ledger.live.get(run.id)
+        if live is None or (live.attempts is not run.attempts and _is_behind(run, live)):
             # When its lease ran out before its end was seen, that is not the end of the next turn.
             return
         self._provider_gates.see(run, signal)
@@ -397,7 +428,8 @@ class Supervisor:
             signal = self._paced(run.id, signal)
         event = SignalReceived(at_ms=self._clock.now_ms(), attempt=len(run.attempts), signal=signal)
         # A follow-up turn ends with signals of its own under the keys of the turn before.
-        turn = "" if run.attempt.turn.number == 1 else f"/turn{run.attempt.turn.number}"
+        number = run.attempts[-1].turn.number
+        turn = "" if number == 1 else f"/turn{number}"
         self._ledger.apply_now(run.id, event, key=f"{signal.key}{turn}")
 
     def _is_live(self, run: Run) -> bool:
@@ -409,26 +441,22 @@ class Supervisor:
         )
 
     def _has_gone_on(self, run: Run) -> bool:
-        """Whether the attempt is in a later turn than that of ``run``."""
         live = self._ledger.live.get(run.id)
-        return (
-            live is not None
-            and len(live.attempts) == len(run.attempts)
-            and live.attempt.turn.number > run.attempt.turn.number
-        )
+        return live is not None and _is_behind(run, live)
 
     # -- leases ----------------------------------------------------------------------------
 
     async def _keep_leases(self) -> None:
-        """Renew at a third of the lease's time, until cancelled."""
-        beat_s = min(self._lease_ms / 3000, COALESCE_S)
-        renewed_ms = self._clock.steady_ms()
+        """Renew at a third of the lease's time, and flush what is due, until cancelled."""
+        renew_at_ms = self._clock.steady_ms() + self._lease_ms // 3
         while True:
-            await self._clock.sleep(beat_s)
-            self.flush_due()
-            self._discard_due()
-            if self._clock.steady_ms() - renewed_ms >= self._lease_ms // 3:
-                renewed_ms = self._clock.steady_ms()
+            due = (renew_at_ms, self._flushes.next_ms or renew_at_ms)
+            wait_ms = max(min(due) - self._clock.steady_ms(), 1)
+            await wait_at_most(self._clock, wait_ms / 1000, self._flushes_changed)
+            self._flushes_changed.clear()
+            self._flush_due()
+            if self._clock.steady_ms() >= renew_at_ms:
+                renew_at_ms = self._clock.steady_ms() + self._lease_ms // 3
                 self.renew()
 
     def renew(self) -> None:
@@ -469,3 +497,11 @@ class Supervisor:
             watched.broken_since_ms = None
             return 0
         return now - watched.broken_since_ms + 1
+
+
+def _is_behind(run: Run, live: Run) -> bool:
+    """Whether the attempt is in a later turn by now than it is in ``run``."""
+    return (
+        len(live.attempts) == len(run.attempts)
+        and live.attempts[-1].turn.number > run.attempts[-1].turn.number
+    )

@@ -122,11 +122,15 @@ class Workspaces:
         if not run.attempts:
             return None
         attempt = run.attempt
+        is_bad = _ended_badly(attempt, seen)
+        has_said = bool((attempt.evidence.result or "").strip())
+        if has_said and not is_bad and run.resolved.worktree is None:
+            return None
         try:
             async with asyncio.timeout(LOOK_S_MAX):
                 found = Remains(
-                    words=await self._words(run, attempt),
-                    files=await self._files(run) if _ended_badly(attempt, seen) else (),
+                    words=None if has_said else await self._words(run, attempt),
+                    files=await self._files(run) if is_bad else (),
                     changes=await self._changes(run),
                 )
         except StoreUnavailable as error:
@@ -138,8 +142,8 @@ class Workspaces:
         return None if found == Remains() else found
 
     async def _words(self, run: Run, attempt: Attempt) -> str | None:
-        """The end of what it said, when it gave no result."""
-        if (attempt.evidence.result or "").strip():
+        """The end of what it said; asked when it gave no result."""
+        if self._recorder.is_silent(run):
             return None
         query = LogQuery(limit=LAST_LINES, types=(LineType.TEXT,), attempt=attempt.number)
         page = await self._recorder.read(run, query)

@@ -107,14 +107,17 @@ def follow(  # noqa: C901, PLR0912 - one branch per follow-up
 
 def _notify_dependants(
     ledger: Changes, source: Run, followup: TellDependants, at_ms: int
-) -> Iterator[tuple[Run, FollowUp]]:
+) -> Iterable[tuple[Run, FollowUp]]:
+    dependants = ledger.lanes.take_dependants(source.id)
+    if not dependants:
+        return ()
     event = DependencySettled(
         at_ms=at_ms, run_id=source.id, outcome=followup.outcome, result=followup.result
     )
-    for dependant in ledger.lanes.take_dependants(source.id):
-        # One that was cancelled, or failed with another dependency, may be gone.
-        if dependant in ledger.live:
-            yield from ledger.step(dependant, event)
+    # One that was cancelled, or failed with another dependency, may be gone.
+    return [
+        caused for each in dependants if each in ledger.live for caused in ledger.step(each, event)
+    ]
 
 
 def _notify_parent(

@@ -31,29 +31,46 @@ class Lanes:
         )
         self._waiting: dict[RunId, tuple[tuple[int, int, str], LaneKey]] = {}
         self._slots: dict[RunId, int] = {}
-        self._touched: set[LaneKey] = set()
+        self.touched: set[LaneKey] = set()
+        """Lanes in which ``grants`` may have something to give since it was asked last."""
         self._parked: list[tuple[LaneKey, tuple[tuple[int, int, str], RunId]]] = []
         """Runs that were passed over; asked again after ``unpark``."""
 
     def put(self, before: Run | None, after: Run) -> None:
         """Take over one change of one run."""
-        if before is None or before.phase is not after.phase or before.waiting is not after.waiting:
-            self._place_requester(after)
         if before is None:
             for dependency in after.waiting.dependencies:
                 if dependency.outcome is None:
                     self._dependants[dependency.run_id].append(after.id)
             self._session[after.session.first_key] = after.id
-        if before is None or len(before.attempts) != len(after.attempts):
+        if before is None or (
+            before.attempts is not after.attempts and len(before.attempts) != len(after.attempts)
+        ):
             self._session[after.session_key] = after.id
-        self._place_lane(before, after)
+        # Most events leave these parts of a run as they are: the same objects.
+        if (
+            before is None
+            or (before.phase in SETTLED) is not (after.phase in SETTLED)
+            or before.phase is Phase.WAITING
+            or after.phase is Phase.WAITING
+        ):
+            self._place_requester(after)
+        if (
+            before is None
+            or before.phase is not after.phase
+            or before.control is not after.control
+            or before.times is not after.times
+        ):
+            self._place_lane(before, after)
 
     def drop(self, run: Run) -> None:
         """The run left memory."""
         for index in (self._active, self._waits_for_runs):
-            index[run.requester].discard(run.id)
-            if not index[run.requester]:
-                del index[run.requester]
+            of_requester = index.get(run.requester)
+            if of_requester is not None:
+                of_requester.discard(run.id)
+                if not of_requester:
+                    del index[run.requester]
         self._dependants.pop(run.id, None)
         for key in {run.session.first_key, *(a.session.key for a in run.attempts)}:
             self._session.pop(key, None)
@@ -63,10 +80,10 @@ class Lanes:
             self._active[run.requester].discard(run.id)
         else:
             self._active[run.requester].add(run.id)
-        if run.waits_for_runs:
+        if run.phase is Phase.WAITING and run.waits_for_runs:
             self._waits_for_runs[run.requester].add(run.id)
-        else:
-            self._waits_for_runs[run.requester].discard(run.id)
+        elif (waiting := self._waits_for_runs.get(run.requester)) is not None:
+            waiting.discard(run.id)
 
     def _place_lane(self, before: Run | None, after: Run) -> None:
         lane = lane_key(after)
@@ -76,20 +93,20 @@ class Lanes:
             self._held[lane].add(after.id)
         elif held and not holds:
             self._held[lane].discard(after.id)
-            self._touched.add(lane)
+            self.touched.add(lane)
         waits = after.phase is Phase.QUEUED and not after.control.paused
         if waits and after.id not in self._waiting:
             order = queue_order(after)
             self._waiting[after.id] = (order, lane)
             self._slots[after.id] = after.resolved.lane_slots
             heapq.heappush(self._queued[lane], (order, after.id))
-            self._touched.add(lane)
+            self.touched.add(lane)
         elif waits and self._waiting[after.id][0] != queue_order(after):
             # The entry with the old order stays in the heap: ``grants`` skips it.
             order = queue_order(after)
             self._waiting[after.id] = (order, lane)
             heapq.heappush(self._queued[lane], (order, after.id))
-            self._touched.add(lane)
+            self.touched.add(lane)
         elif not waits and after.id in self._waiting:
             # Its entry stays in the heap, where it is expensive to find: ``grants`` skips it.
             del self._waiting[after.id]
@@ -127,7 +144,7 @@ class Lanes:
         parked, self._parked = self._parked, []
         for lane, entry in parked:
             heapq.heappush(self._queued[lane], entry)
-            self._touched.add(lane)
+            self.touched.add(lane)
         return bool(parked)
 
     def grants(self, may_start: Callable[[RunId], bool]) -> Iterator[RunId]:
@@ -137,8 +154,8 @@ class Lanes:
         lane without overriding each other. The head of the queue is never overtaken, but when
         ``may_start`` says no: then it is passed over until ``unpark``.
         """
-        while self._touched:
-            lane = self._touched.pop()
+        while self.touched:
+            lane = self.touched.pop()
             queue = self._queued[lane]
             while queue:
                 order, run_id = queue[0]

@@ -19,9 +19,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from typing import Final
 
 from subagents.domain.lifecycle.reduce import reduce
-from subagents.domain.redaction.redact_events import BY_WORKERS, redact_event, secrets_of
+from subagents.domain.redaction.redact_events import BY_WORKERS, has_text, redact_event, secrets_of
 from subagents.domain.run.effects import FollowUp, Transition
 from subagents.domain.run.events import AnnouncementConsumed, CleanedUp, Event, SlotGranted
 from subagents.domain.run.outcome import DeliveryPath
@@ -30,6 +32,7 @@ from subagents.domain.run.values import RunId, SessionKey
 from subagents.domain.schedules.schedule import Schedule, ScheduleId
 from subagents.engine.kernel import addresses, cascade
 from subagents.engine.kernel.lanes import Lanes
+from subagents.engine.kernel.waiters import Waiters
 from subagents.engine.kernel.worker_tokens import Issued
 from subagents.errors import NotFound, StoreUnavailable, SubagentsError
 from subagents.ports import (
@@ -45,6 +48,9 @@ from subagents.ports import (
 )
 
 log = logging.getLogger(__name__)
+
+GROUP_EVENTS: Final = 500
+"""So many events are worth a commit of their own while the loop has more to do."""
 
 CommitListener = Callable[[Batch], None]
 FailureListener = Callable[[StoreUnavailable], None]
@@ -78,7 +84,7 @@ class Ledger:
         self.may_start: Callable[[Run], bool] = lambda _run: True
         """Whether a run may have a slot now; asked again after ``Lanes.unpark``."""
         self.recorded: Callable[[Run | None, Run, int], None] = lambda *_: None
-        """Called with a run before and after each change in memory, and when that was."""
+        """Called with a run before and after each change of its attempts in memory, and when."""
         self.commit_s = 0.0
         """How long the newest commit took."""
         self.loads = 0  # grows when memory was thrown away: who acted on it before must not go on
@@ -94,14 +100,24 @@ class Ledger:
         self.aside: dict[str, str] = {}
         """Runs that were not loaded because what is stored of them is damaged, and why."""
         self.lanes = Lanes()
+        self._kept_by: dict[RunId, int] = {}
+        """Runs that are over, and the place of the child that is not: it keeps both in memory."""
         self.tokens = Issued()
         self._keys: dict[RunId, set[str]] = {}
         self.batch = Batch()
         self._writing = Batch()
         """What is being committed; memory is ahead of the disk by this and by ``_batch``."""
-        self._committed: asyncio.Future[None] | None = None
-        self._has_work = asyncio.Event()
-        self._in_flight: asyncio.Future[None] | None = None
+        self._has_work = False
+        """Something is to be committed, in ``batch``."""
+        self._committed: Waiters | None = None
+        """Who waits for the commit of ``batch``."""
+        self._in_flight: Waiters | None = None
+        """Who waits for the commit that is being made; None = none is."""
+        self._write: asyncio.Future[None] | None = None
+        """The commit that is being made; ``run`` waits for it."""
+        self._begun_s = 0.0
+        self._resting: asyncio.Future[None] | None = None
+        """What the task that commits waits for while nothing is to be committed."""
         self._failure: StoreUnavailable | None = None
 
     def on_commit(self, *listeners: CommitListener) -> None:
@@ -209,20 +225,22 @@ class Ledger:
 
         ``performed`` is the effect that ``event`` answers: it leaves the outbox in that commit.
         """
-        self._require_usable()
         if performed is not None:
             self.mark_performed(performed)
+        elif self._failure is not None:
+            raise self._failure
         run = self.live.get(run_id)
         # The same signal or answer comes again after every crash and retry: its key makes the
         # repetition harmless, so that those who send it need not know whether it arrived.
         if key is not None and key in self._keys.get(run_id, ()):
             return self._known(run_id)
-        if run is not None and type(event) in BY_WORKERS:
+        if run is not None and type(event) in BY_WORKERS and has_text(event):
             event = redact_event(event, self.secrets_of(run))
         step = reduce(run, event)
         try:
             self._record(step, event, key=key, is_new=run is None)
-            self._settle_followups(((step.run, f) for f in step.followups), event.at_ms)
+            if step.followups or self.lanes.touched:
+                self._settle_followups([(step.run, each) for each in step.followups], event.at_ms)
         except Exception as error:
             # Half of what belongs together is in memory: only the disk can be trusted now.
             log.exception("%s of run %s broke", type(event).__name__, step.run.id)
@@ -248,25 +266,28 @@ class Ledger:
         while pending:
             source, followup = pending.popleft()
             pending.extend(cascade.follow(self, source, followup, at_ms))
-        self._fill_lanes(at_ms)
+        if self.lanes.touched:
+            self._fill_lanes(at_ms)
 
     def mark_performed(self, entry: OutboxEntry) -> None:
         """The effect is done and needs no event (any more)."""
-        self._require_usable()
+        if self._failure is not None:
+            raise self._failure
         self.batch.performed.append((entry.run_id, entry.seq, entry.index))
-        self._has_work.set()
+        if not self._has_work:
+            self._note_work()
 
     def consume_message(self, message_id: str, reader: str) -> None:
         """Record that a message other than an announcement was taken over."""
         self._require_usable()
         self.batch.consumed.append((message_id, self._clock.now_ms(), reader))
-        self._has_work.set()
+        self._note_work()
 
     def move_inbox(self, source: SessionKey, target: SessionKey) -> None:
         """Unread messages change hands in the next commit."""
         self._require_usable()
         self.batch.moved.append((source, target))
-        self._has_work.set()
+        self._note_work()
 
     def remember(self, key: RememberedKey) -> None:
         """Store an idempotency key with the run it made."""
@@ -277,13 +298,13 @@ class Ledger:
         """A schedule is as it is now, or gone, with the next commit."""
         self._require_usable()
         self.batch.schedules[schedule_id] = schedule
-        self._has_work.set()
+        self._note_work()
 
     def renew_lease(self, run: Run, cursor: int) -> None:
         """Extend this node's right to act for the run's attempt."""
         if self._failure is None:
             self.batch.leases[run.id] = self._lease(run, cursor)
-            self._has_work.set()
+            self._note_work()
 
     def _lease(self, run: Run, cursor: int) -> Lease:
         return Lease(
@@ -307,28 +328,43 @@ class Ledger:
 
     def _record(self, step: Transition, event: Event, *, key: str | None, is_new: bool) -> None:
         run, batch = step.run, self.batch
-        before = None if is_new else self.live[run.id]
-        self.live[run.id] = run
+        run_id = run.id
+        before = None if is_new else self.live[run_id]
+        self.live[run_id] = run
         # However many events of a run are in one batch, its row is written once, as it is last.
-        batch.runs[run.id] = run
+        batch.runs[run_id] = run
         if is_new:
-            batch.created.add(run.id)
+            batch.created.add(run_id)
         batch.journal.append(
-            JournalEntry(run_id=run.id, seq=run.seq, at_ms=event.at_ms, event=event, key=key)
+            JournalEntry(run_id=run_id, seq=run.seq, at_ms=event.at_ms, event=event, key=key)
         )
         if type(event) is CleanedUp and event.erased:
-            batch.erased.add(run.id)
+            batch.erased.add(run_id)
         if key is not None:
-            self._keys.setdefault(run.id, set()).add(key)
-        for number, effect in enumerate(step.effects):
-            batch.outbox.append(
-                OutboxEntry(run_id=run.id, seq=run.seq, index=number, effect=effect)
-            )
-        batch.messages += (addresses.addressed(self.live, run, each) for each in step.messages)
-        self._track_lease(before, run)
+            if run_id in self._keys:
+                self._keys[run_id].add(key)
+            else:
+                self._keys[run_id] = {key}
+        # What did not change is not looked at: most of this is done for every event of every run.
+        if step.effects:
+            batch.outbox += [
+                OutboxEntry(run_id=run_id, seq=run.seq, index=number, effect=effect)
+                for number, effect in enumerate(step.effects)
+            ]
+        if step.messages:
+            batch.messages += [addresses.addressed(self.live, run, each) for each in step.messages]
+        if before is None or before.phase is not run.phase:
+            self._track_lease(before, run)
         self.lanes.put(before, run)
-        self.recorded(before, run, event.at_ms)
-        self._has_work.set()
+        if before is None or before.attempts is not run.attempts:
+            self.recorded(before, run, event.at_ms)
+        if not self._has_work:
+            self._note_work()
+
+    def _note_work(self) -> None:
+        self._has_work = True
+        if self._resting is not None and not self._resting.done():
+            self._resting.set_result(None)
 
     def _track_lease(self, before: Run | None, run: Run) -> None:
         held = before is not None and before.phase in HOLDS_SLOT
@@ -396,28 +432,29 @@ class Ledger:
         Raises:
             StoreUnavailable: It is not, and never will be.
         """
-        self._require_usable()
-        if not self._has_work.is_set() and self._in_flight is None:
-            return
-        # Shielded: many callers share these futures, and one that gives up must not cancel them.
-        if not self._has_work.is_set() and self._in_flight is not None:
-            await asyncio.shield(self._in_flight)
-            return
-        if self._committed is None:
-            self._committed = asyncio.get_running_loop().create_future()
-        await asyncio.shield(self._committed)
+        if self._failure is not None:
+            raise self._failure
+        if self._has_work:
+            waiting = self._committed = self._committed or Waiters()
+            self.seal()
+            await waiting.join()
+        elif self._in_flight is not None:
+            await self._in_flight.join()
 
     async def run(self) -> None:
         """Write batches until cancelled or until one fails."""
         while self._failure is None:
-            await self._has_work.wait()
-            batch, done = self._swap()
-            self._in_flight = done
-            begun_s = time.perf_counter()
+            if not self._has_work and self._write is None:
+                self._resting = asyncio.get_running_loop().create_future()
+                await self._resting
+                self._resting = None
+                if self._failure is not None:
+                    return  # what is in memory is half of what belongs together
+            write = self._write or self._begin()
             try:
-                await self._off_loop(lambda batch=batch: self._store.commit(batch))  # type: ignore[misc]  # the default binds this batch
-                self.commit_s = time.perf_counter() - begun_s
-                self._publish(batch)
+                await write
+                self.commit_s = time.perf_counter() - self._begun_s
+                self._publish(self._writing)
             except StoreUnavailable as error:
                 self._fail(error)
                 return
@@ -426,19 +463,33 @@ class Ledger:
                 log.exception("a commit could not be made")
                 self._fail(StoreUnavailable(f"a commit could not be made: {error!r}"))
                 return
-            self._in_flight = None
-            if not done.done():
-                done.set_result(None)
+            waiters, self._in_flight, self._write = self._in_flight, None, None
+            if waiters is not None:
+                waiters.wake()
 
-    def _swap(self) -> tuple[Batch, asyncio.Future[None]]:
+    def seal(self) -> None:
+        """All that belongs together was applied: begin to write it, if it is much.
+
+        Else that begins when the loop comes round. In a burst it does so after all of the burst,
+        and loop and disk would take turns. Call it between groups of events, never within one.
+        """
+        if self._write is None and len(self.batch.journal) >= GROUP_EVENTS:
+            self._begin()
+
+    def _begin(self) -> "asyncio.Future[None]":
+        batch, self._in_flight = self._swap()
+        self._begun_s = time.perf_counter()
+        self._write = asyncio.ensure_future(self._off_loop(partial(self._store.commit, batch)))
+        return self._write
+
+    def _swap(self) -> tuple[Batch, Waiters]:
         # What is applied while this batch is written goes into the next one, and its callers
-        # wait for that one: a future belongs to exactly one batch.
+        # wait for that one: they belong to exactly one batch.
         batch, self.batch = self.batch, Batch()
         self._writing = batch
-        done = self._committed or asyncio.get_running_loop().create_future()
-        self._committed = None
-        self._has_work.clear()
-        return batch, done
+        waiters, self._committed = self._committed or Waiters(), None
+        self._has_work = False
+        return batch, waiters
 
     def _publish(self, batch: Batch) -> None:
         # Readers before listeners, callers last: whoever is woken finds what woke it.
@@ -446,7 +497,8 @@ class Ledger:
         for listener in self._on_commit:
             listener(batch)
         for run in batch.runs.values():
-            self.evict(run)
+            if run.phase in OVER:
+                self.evict(run)
 
     def evict(self, run: Run) -> None:
         """Runs that are over leave memory, a parent and its children together."""
@@ -456,13 +508,17 @@ class Ledger:
         if parent is not None:
             self.evict(parent)
             return
-        family = [run]
-        for child in run.children:
-            member = self.live.get(child.run_id)
-            if member is not None:
-                family.append(member)
-        # One that is ahead of the disk would be loaded again as it was before.
-        if any(m.phase not in OVER or self.published.get(m.id) is not m for m in family):
+        # Looked through once, not at the end of each: on from the child that was not over then.
+        at = self._kept_by.pop(run.id, 0)
+        while at < len(run.children) and self._may_leave(run.children[at].run_id):
+            at += 1
+        if at < len(run.children):
+            self._kept_by[run.id] = at
+            return
+        found = (self.live.get(child.run_id) for child in run.children)
+        family = [run, *(member for member in found if member is not None)]
+        # One that was looked at before may have been taken up again since.
+        if not all(self._may_leave(member.id) for member in family):
             return
         self._evictions += 1
         for member in family:
@@ -477,14 +533,19 @@ class Ledger:
                 if grandchild is not None:
                     self.evict(grandchild)
 
+    def _may_leave(self, run_id: RunId) -> bool:
+        """Whether the run is over, or not in memory at all, and on the disk as it is here."""
+        run = self.live.get(run_id)
+        # One that is ahead of the disk would be loaded again as it was before.
+        return run is None or (run.phase in OVER and self.published.get(run_id) is run)
+
     def _fail(self, error: StoreUnavailable) -> None:
         if self._failure is not None:
             return
         self._failure = error
-        for future in (self._in_flight, self._committed):
-            if future is not None and not future.done():
-                future.set_exception(error)
-                future.exception()  # nobody may be waiting
+        for waiters in (self._in_flight, self._committed):
+            if waiters is not None:
+                waiters.wake(error)
         self._in_flight = None
         for listener in self._on_failure:
             listener(error)

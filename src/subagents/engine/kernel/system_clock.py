@@ -32,7 +32,7 @@ class SystemClock:
 
     def now_ms(self) -> int:
         """See ``ports.Clock.now_ms``."""
-        return self._ahead_ms + self.steady_ms()
+        return self._ahead_ms + time.monotonic_ns() // 1_000_000
 
     def steady_ms(self) -> int:
         """See ``ports.EngineClock.steady_ms``."""
@@ -57,7 +57,7 @@ class RandomIds:
     def run_id(self) -> RunId:
         """See ``ports.Ids.run_id``."""
         number = secrets.randbits(5 * ID_CHARS)
-        chars = (_BASE32[(number >> 5 * place) & 31] for place in range(ID_CHARS))
+        chars = [_BASE32[(number >> 5 * place) & 31] for place in range(ID_CHARS)]
         return RunId(f"r-{''.join(chars)}")
 
     def session_uuid(self) -> str:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from subagents.domain.run.events import ChildReturned
 from subagents.domain.run.outcome import DeliveryPath
-from subagents.domain.run.run import Message, MessageKind, Phase, Request, Run
+from subagents.domain.run.run import SETTLED, Message, MessageKind, Phase, Request, Run
 from subagents.domain.run.values import (
     MessageId,
     RunId,
@@ -94,16 +94,18 @@ class Mailbox:
             self.leases.reopen(message_id)
         if not self._waiters:
             return
+        changed: dict[str, None] = {}
         for run in batch.runs.values():
-            for name in (run.id, run.requester):
-                for waiter in self._waiters.get(name, ()):
-                    waiter.set()
+            changed[run.id] = changed[run.requester] = None
             if run.questions.requests:
                 # What it asks goes to the nearest ancestor at work: that one's waiters look, too.
                 for above in addresses.ancestors(self._ledger.live, run):
-                    for name in (above.id, above.requester):
-                        for waiter in self._waiters.get(name, ()):
-                            waiter.set()
+                    changed[above.id] = changed[above.requester] = None
+        woken = self._waiters.keys() & changed.keys()
+        for name in changed if woken else ():
+            if name in woken:
+                for waiter in self._waiters[name]:
+                    waiter.set()
 
     def failed(self) -> None:
         """The ledger failed: what was to be consumed is unread again, and every waiter finds out.
@@ -187,7 +189,7 @@ class Mailbox:
             if run is None:
                 missing.append(run_id)
             else:
-                (completed if run.is_settled else pending).append(run)
+                (completed if run.phase in SETTLED else pending).append(run)
         return WaitResult(
             completed=tuple(completed), pending=tuple(pending), missing=tuple(missing)
         )
@@ -383,12 +385,12 @@ class Mailbox:
         run = None if run_id is None else self._ledger.live.get(run_id)
         if run is None or run.phase not in {Phase.RUNNING, Phase.ENDING}:
             return
-        wanted = {each.removesuffix(ANNOUNCE_SUFFIX) for each in message_ids}
+        wanted = dict.fromkeys(each.removesuffix(ANNOUNCE_SUFFIX) for each in message_ids)
         place = (run.attempt.number, run.attempt.turn.number)
         new = [
             child.run_id
-            for child in run.children
-            if child.run_id in wanted and not child.told and child.returned_in != place
+            for child in map(run.children.get, wanted)
+            if child is not None and not child.told and child.returned_in != place
         ]
         for child_id in new:
             event = ChildReturned(
@@ -411,10 +413,12 @@ class Mailbox:
         consumed, loads = 0, self._ledger.loads
         for message_id in dict.fromkeys(message_ids):
             if message_id.endswith(ANNOUNCE_SUFFIX):
-                run = await self._ledger.load_run(RunId(message_id.removesuffix(ANNOUNCE_SUFFIX)))
+                run_id = RunId(message_id.removesuffix(ANNOUNCE_SUFFIX))
+                run = self._ledger.live.get(run_id) or await self._ledger.load_run(run_id)
                 if not run.is_settled:
                     raise NotFound(f"message {message_id} does not exist")
                 if self._ledger.consume(run, reader=reader, path=DeliveryPath.PULLED):
+                    self._ledger.seal()
                     consumed += 1
                 else:
                     self._ledger.evict(run)

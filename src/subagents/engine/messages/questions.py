@@ -43,8 +43,8 @@ class Questions:
 
     def on_commit(self, batch: Batch) -> None:
         """Let everybody look again whose run changed."""
-        for run_id in batch.runs:
-            for waiter in self._waiters.get(run_id, ()):
+        for run_id in self._waiters.keys() & batch.runs.keys():
+            for waiter in self._waiters[run_id]:
                 waiter.set()
 
     def wake_all(self) -> None:

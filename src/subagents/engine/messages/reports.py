@@ -137,11 +137,12 @@ class Reports:
     def on_commit(self, batch: Batch) -> None:
         """Write the updates of streams that are durable now; those of tool calls are in there."""
         for entry in batch.journal:
-            match entry.event:
-                case SignalReceived(signal=ProgressSeen(key=key, progress=progress)):
-                    if key and progress.number:
-                        kept = replace(progress, updated_at_ms=entry.at_ms)
-                        self._tasks.start(self._keep(entry.run_id, kept), "progress")
+            if type(entry.event) is not SignalReceived:
+                continue
+            match entry.event.signal:
+                case ProgressSeen(key=key, progress=progress) if key and progress.number:
+                    kept = replace(progress, updated_at_ms=entry.at_ms)
+                    self._tasks.start(self._keep(entry.run_id, kept), "progress")
 
     async def _keep(self, run_id: RunId, progress: Progress) -> None:
         try:

@@ -23,7 +23,7 @@ from subagents.domain.run.outcome import (
     Skipped,
     Status,
 )
-from subagents.domain.run.run import Phase, Run, Usage
+from subagents.domain.run.run import SETTLED, Phase, Run, Usage
 from subagents.domain.run.values import RunId
 from subagents.engine.kernel.ledger import Ledger
 from subagents.errors import StoreUnavailable
@@ -36,6 +36,8 @@ OTHER: Final = "other"
 WAITS_S: Final = (0.01, 0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600)
 RUNS_S: Final = (0.1, 1, 5, 15, 60, 300, 900, 1800, 3600, 4 * 3600, 12 * 3600)
 COMMITS_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5)
+COUNTED: Final = frozenset({Spawned, SlotGranted, Alerted, VerificationFinished, DeliverySettled})
+"""Events that something is counted of, besides that there was one."""
 BATCHES: Final = (1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 5000)
 
 
@@ -105,18 +107,19 @@ class Counters:
         self.commit_events.observe(len(batch.journal))
         for entry in batch.journal:
             run = batch.runs.get(entry.run_id)
-            if run is not None:
+            if run is None:
+                continue
+            if run.conclusion is not None and run.conclusion.seq == entry.seq:
+                self._ended(run)
+            if type(entry.event) in COUNTED:
                 self._count(entry, run)
         for run in batch.runs.values():
             if run.phase is Phase.QUEUED:
                 self._queued[run.id] = run.times.phase_since_ms
-            elif run.is_settled:
-                self._queued.pop(run.id, None)
+            elif run.id in self._queued and run.phase in SETTLED:
+                del self._queued[run.id]
 
     def _count(self, entry: JournalEntry, run: Run) -> None:
-        end = run.conclusion
-        if end is not None and entry.seq == end.seq:
-            self._ended(run)
         match entry.event:
             case Spawned():
                 self.spawned[self.agent(run.resolved.agent_id)] += 1
@@ -129,8 +132,6 @@ class Counters:
                 self.verdicts[str(verification.verdict)] += 1
             case DeliverySettled(record=record):
                 self.deliveries[_delivery(record.outcome)] += 1
-            case _:
-                pass
 
     def _ended(self, run: Run) -> None:
         agent = self.agent(run.resolved.agent_id)

@@ -26,6 +26,7 @@ from subagents.domain.run.spec import Cleanup
 from subagents.domain.run.values import RunId, replace
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.domain.transcript.transcript_query import Checkpoint, LogPage, LogQuery
+from subagents.engine.kernel.due_heap import DueHeap
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import wait_at_most
 from subagents.engine.records.writer import Page, Pieces, TranscriptWriter
@@ -41,8 +42,8 @@ GATHER_S: Final = 0.1
 """What all runs say within so long is written together."""
 PENDING_MAX: Final = 4_000
 """Pieces of one run that wait to be written; who says more waits until they are."""
-LOOK_S: Final = 1.0
-"""How often the clock is read for silence and for batches that are due."""
+LOOK_MS: Final = 1_000
+"""Between two looks at a run of which one look did not get rid of what is due."""
 
 
 @dataclass(slots=True)
@@ -52,6 +53,8 @@ class _Open:
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
     is_read: bool = False
     """The checkpoint is what the log says, or newer."""
+    is_silent: bool = False
+    """Nothing of what its workers said can be in the log or on its way there."""
     pieces: list[Pieces] = field(default_factory=list)
     is_deleted: bool = False
     """Its transcript was deleted while somebody waited to write on."""
@@ -96,12 +99,24 @@ class Recorder:
         """Somebody waits for it to be written: output is not gathered any longer."""
         self._listeners: dict[RunId, set[asyncio.Event]] = {}
         self._is_paused = False
+        self._due: DueHeap[RunId] = DueHeap()
+        """When the detectors may have something to say about a run, or earlier."""
+        self._due_changed = asyncio.Event()
 
     def on_commit(self, batch: Batch) -> None:
         """Runs that left memory leave this one, too."""
-        for run in batch.runs.values():
-            self._notify(run.id)
-            self._close(run.id)
+        for run_id in self._listeners.keys() & batch.runs.keys():
+            self._notify(run_id)
+        # In the order of the batch: that of a set of names differs from process to process.
+        for run_id, run in batch.runs.items():
+            if run.phase in OVER and run_id in self._open:
+                self._close(run_id)
+            is_expected = run_id in self._due.due_ms
+            if run.phase is Phase.RUNNING:
+                if not is_expected:
+                    self._expect(run)
+            elif is_expected:
+                self._due.drop(run_id)
 
     def _close(self, run_id: RunId) -> None:
         opened, run = self._open.get(run_id), self._ledger.live.get(run_id)
@@ -124,6 +139,9 @@ class Recorder:
         self._waiting.clear()
         self._of_before = set(self._ledger.published)
         self._is_paused = False
+        self._due.clear()
+        for run in self._ledger.published.values():
+            self._expect(run)
 
     # -- writing ---------------------------------------------------------------------------
 
@@ -134,7 +152,7 @@ class Recorder:
         """
         opened = self._of(run.id)
         if is_new and not opened.is_read:
-            opened.is_read = True
+            opened.is_read = opened.is_silent = True
             return {}
         found = (await self._write_one(run)).positions
         prefix = f"{len(run.attempts)}/"
@@ -149,6 +167,7 @@ class Recorder:
         if self._is_deleted(run):
             return
         opened = self._of(run.id)
+        opened.is_silent = False
         seq = self._ledger.live.get(run.id, run).seq
         opened.pieces.append(Pieces(len(run.attempts), self._clock.now_ms(), seq, output))
         opened.pending += len(output.items)
@@ -238,6 +257,11 @@ class Recorder:
 
     # -- reading ---------------------------------------------------------------------------
 
+    def is_silent(self, run: Run) -> bool:
+        """Whether it is known, without a look at the log, that its workers said nothing so far."""
+        opened = self._open.get(run.id)
+        return opened is not None and opened.is_silent
+
     async def read(self, run: Run, query: LogQuery) -> LogPage:
         """The run's lines that are wanted, everything known so far included.
 
@@ -284,36 +308,61 @@ class Recorder:
     # -- time ------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Look for silence until cancelled."""
+        """Look for silence, and for batches that are due, until cancelled."""
         while True:
-            await self._clock.sleep(LOOK_S)
-            due = [
-                run
-                for run in tuple(self._ledger.published.values())
-                if run.phase is Phase.RUNNING
-                and run.control.frozen_since_ms is None
-                and self._is_due(run)
-            ]
-            for run in due:
-                try:
-                    await self._write_one(run, looks=True)
-                except StoreUnavailable as error:
-                    if self._ledger.failure is not None:
-                        return
-                    log.warning("the silence of %s is checked later: %s", run.id, error)
-                except Exception:
-                    log.exception("checking the silence of %s failed", run.id)
+            self._due_changed.clear()
+            for run_id in tuple(self._due.take(self._clock.now_ms())):
+                run = self._ledger.published.get(run_id)
+                if run is not None and not await self._look(run):
+                    return
+            next_ms = self._due.next_ms
+            if next_ms is None:
+                await self._due_changed.wait()
+            else:
+                wait_ms = max(next_ms - self._clock.now_ms(), 1)
+                await wait_at_most(self._clock, wait_ms / 1000, self._due_changed)
 
-    def _is_due(self, run: Run) -> bool:
+    async def _look(self, run: Run) -> bool:
+        """Show the run to the detectors if it is due; False = memory is thrown away."""
+        due, now = self._due_ms(run), self._clock.now_ms()
+        if due is not None and due <= now:
+            try:
+                await self._write_one(run, looks=True)
+            except StoreUnavailable as error:
+                if self._ledger.failure is not None:
+                    return False
+                log.warning("the silence of %s is checked later: %s", run.id, error)
+            except Exception:
+                log.exception("checking the silence of %s failed", run.id)
+            run = self._ledger.published.get(run.id, run)
+            due, now = self._due_ms(run), self._clock.now_ms() + LOOK_MS
+        if due is not None:
+            self._due.put(run.id, max(due, now))
+        return True
+
+    def _expect(self, run: Run) -> None:
+        """Look at the run when it is due, unless that is done anyway.
+
+        What a worker says puts off its silence: that is found out when the time comes, and not
+        counted for everything it says.
+        """
+        due, known = self._due_ms(run), self._due.due_ms.get(run.id)
+        if due is not None and (known is None or due < known) and self._due.put(run.id, due):
+            self._due_changed.set()
+
+    def _due_ms(self, run: Run) -> int | None:
+        """When the detectors have something to say if nothing happens; None = they have not."""
+        if run.phase is not Phase.RUNNING or run.control.frozen_since_ms is not None:
+            return None
         opened, rules = self._open.get(run.id), run.resolved.alerts
         if opened is not None and opened.checkpoint.watch.last_at_ms is not None:
-            due = detectors.next_due_ms(opened.checkpoint.watch, rules)
-        else:
-            due = (run.attempt.times.started_at_ms or run.times.phase_since_ms) + rules.stuck_ms
-        return due is not None and self._clock.now_ms() >= due
+            return detectors.next_due_ms(opened.checkpoint.watch, rules)
+        return (run.attempt.times.started_at_ms or run.times.phase_since_ms) + rules.stuck_ms
 
     def clock_stepped(self, by_ms: int) -> None:
         """Silence is counted without the time that did not pass."""
+        self._due.shift(by_ms)
+        self._due_changed.set()
         for opened in self._open.values():
             watch = opened.checkpoint.watch
             if watch.last_at_ms is not None:
@@ -407,6 +456,7 @@ class Recorder:
             for run_id, (opened, page) in taken.items():
                 if page.is_done:
                     _take_over(opened, page)
+                    self._expect(page.run)
                 else:
                     self._put_back(opened, page)
                 self._notify(run_id)

@@ -4,10 +4,13 @@ Beside the ledger: a record decides nothing, and one that cannot be written neve
 run. Every commit is searched for attempts that became final by it; their records are small and
 made at once, a task of its own writes them, in order, off the loop. What a crash or a full disk
 kept from being written is made again from the store: at the start, and once the log can be
-written again. The log itself keeps each attempt once (``ports.PerformanceLog``).
+written again. For that the log has a mark: what the journal says up to there is in it, so only what
+was journaled since is looked at. Each sweep moves it on, and so does a stop. The log itself keeps
+each attempt once (``ports.PerformanceLog``).
 """
 
 import asyncio
+import contextlib
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
-from subagents.domain.run.run import SETTLED, Run
+from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId, replace
 from subagents.domain.track_record.track_record import (
     DAY_MS,
@@ -35,12 +38,7 @@ from subagents.domain.track_record.track_record import (
 )
 from subagents.engine.kernel.kernel import Kernel
 from subagents.errors import SubagentsError
-from subagents.ports import (
-    Batch,
-    PerformanceLog,
-    RunFilter,
-    readable,
-)
+from subagents.ports import Batch, PerformanceLog, readable
 
 log = logging.getLogger(__name__)
 
@@ -50,10 +48,10 @@ DUE_MAX: Final = 20_000
 """Records that wait in memory while the log cannot be written; the store has the others."""
 RETRY_S: Final = 30.0
 """Between two tries to write what could not be written."""
-PAGE: Final = 500
-"""Runs read at once when the log is brought up to date."""
+PAGE: Final = 2_000
+"""Events looked at together when the log is brought up to date; a run has eight or more."""
 MARGIN_DAYS: Final = 1
-"""So long before its newest day the log is brought up to date: clocks jump."""
+"""So long before its newest day a log without a mark is brought up to date: clocks jump."""
 
 
 class _Due(NamedTuple):
@@ -86,9 +84,12 @@ class TrackRecords:
         self._seen: dict[RunId, int] = {}
         """How many attempts of a run were taken."""
         self._due: list[_Due] = []
-        self._missing_since_ms: int | None = 0
-        """Attempts of runs that ended since then may be in the store alone; None = there are none.
-        0 = since a little before the newest day of the log."""
+        self._missed = 1
+        """How often attempts may have come to be in the store alone, behind the mark."""
+        self._made_good = 0
+        """Up to which of those times that was put right."""
+        self._marked: int | None = None
+        """How far the mark is, as far as this process moved it."""
         self._has_work = asyncio.Event()
         self._writing = asyncio.Lock()
         self._is_failing = False
@@ -100,13 +101,16 @@ class TrackRecords:
     def on_commit(self, batch: Batch) -> None:
         """Take the records of attempts that are final now."""
         for run in batch.runs.values():
-            self._take(run)
+            has_ended = bool(run.attempts) and run.attempts[0].outcome is not None
+            # Each is taken once, and its run changes some times more.
+            if has_ended and self._seen.get(run.id) != len(run.attempts):
+                self._take(run)
 
     def reset(self) -> None:
         """The ledger was loaded: what was committed before may not have been taken."""
-        self._seen.clear()
-        for run in self._ledger.published.values():
-            self._take(run)
+        # Behind the mark the store is asked for them.
+        self._seen = {run.id: ended_attempts(run) for run in self._ledger.published.values()}
+        self._missed += 1
         self._has_work.set()
 
     async def run(self) -> None:
@@ -141,12 +145,28 @@ class TrackRecords:
     @property
     def is_current(self) -> bool:
         """Whether the log has all that ended so far."""
-        return not self._due and self._missing_since_ms is None and not self._writing.locked()
+        return not self._due and not self._is_behind and not self._writing.locked()
+
+    @property
+    def _is_behind(self) -> bool:
+        return self._made_good < self._missed
 
     async def tidy(self) -> None:
-        """Drop what is older than the retention; part of the sweep."""
+        """Drop what is older than the retention, and move the mark on; part of the sweep."""
         self._seen = {run_id: n for run_id, n in self._seen.items() if run_id in self._ledger.live}
         await self._try(lambda: self._records.forget(self._oldest_day))
+        await self.settle()
+
+    async def settle(self) -> None:
+        """Write what waits and move the mark behind it, if nothing is missing."""
+        number: int | None = None
+        with contextlib.suppress(SubagentsError):
+            newest = await self._off_loop(self._store.newest_number)
+            # What has a number is on the disk; once this returns it was taken, too.
+            await self._ledger.committed()
+            number = newest
+        if await self.flush() and number is not None and not self._is_behind:
+            await self._try(partial(self._mark, number))
 
     @property
     def _oldest_day(self) -> int:
@@ -163,33 +183,16 @@ class TrackRecords:
         if len(self._due) < DUE_MAX:
             self._seen[run.id] = ended
             self._due += _records_of(run, after=seen)
-        elif run.is_settled:
-            # Others are taken with a later commit: the store is asked for those that ended, by the
-            # time of their end, which need not be after that of their start: clocks jump.
-            self._seen[run.id] = ended
-            since_ms = run.ended_at_ms or 0
-            known_ms = self._missing_since_ms
-            self._missing_since_ms = since_ms if known_ms is None else min(since_ms, known_ms)
+        else:
+            self._missed += 1
         self._has_work.set()
 
     async def _catch_up(self) -> bool:
         """Write what only the store knows; False = not all of it."""
-        missing_ms = self._missing_since_ms
-        if missing_ms is None:
-            return True
-        self._missing_since_ms = None
-        page, offset = None, 0
-        try:
-            since_ms = missing_ms or await self._try(self._behind_ms)
-            while since_ms is not None and page != 0:
-                page = await self._try(partial(self._page, since_ms, offset))
-                if page is None:
-                    break
-                offset += page
-        finally:
-            if page != 0:
-                self._missing_since_ms = missing_ms
-        return page == 0
+        missed = self._missed
+        if self._is_behind and await self._try(self._follow) is not None:
+            self._made_good = missed
+        return not self._is_behind
 
     async def _try(self, work: Callable[[], T]) -> T | None:
         """Do it off the loop; None = it failed, which is said once until records are kept again."""
@@ -203,18 +206,24 @@ class TrackRecords:
 
     # -- off the loop ----------------------------------------------------------------------
 
-    def _page(self, since_ms: int, offset: int) -> int:
-        """Write what the store knows of some of the runs that ended since then; their number."""
-        where = RunFilter(
-            phases=tuple(SETTLED),
-            archived=True,
-            ended_after_ms=since_ms,
-            limit=PAGE,
-            offset=offset,
-        )
-        runs = self._store.runs(where)
-        self._keep([due for run in runs for due in _records_of(run, after=0)])
-        return len(runs)
+    def _follow(self) -> int:
+        """Write what the store knows of all runs with an event behind the mark; the new mark."""
+        marked, since_ms = self._records.mark(), 0
+        if marked is None or marked > self._store.newest_number():
+            # A log of before there were marks, or of another database.
+            marked, since_ms = 0, self._behind_ms()
+        while True:
+            number, runs = self._store.touched(after=marked, ended_since_ms=since_ms, limit=PAGE)
+            if number == marked:
+                return self._mark(number)
+            self._keep([due for run in runs for due in _records_of(run, after=0)])
+            marked = number
+
+    def _mark(self, number: int) -> int:
+        if number != self._marked:
+            self._records.keep_mark(number)
+        self._marked = number
+        return number
 
     def _behind_ms(self) -> int:
         sizes, today = self._records.sizes(), self._today

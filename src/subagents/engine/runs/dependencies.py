@@ -5,7 +5,8 @@ from graphlib import CycleError, TopologicalSorter
 
 from subagents.domain.rules import admission
 from subagents.domain.run.events import Spawned
-from subagents.domain.run.run import Dependency, Run
+from subagents.domain.run.linked_runs import Dependency
+from subagents.domain.run.run import Run
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import RunId, SessionKey, Value
 from subagents.domain.text.announcement import result_for_others
@@ -43,6 +44,8 @@ class Dependencies:
             UsageError: A name fits no run of this requester, a label is used twice, or the batch
                 waits for itself in a circle.
         """
+        if len(drafts) == 1 and not drafts[0].labels:
+            return {}
         named = [draft for draft in drafts if draft.spawned.spec.label]
         here = {draft.spawned.resolved.label: draft.spawned.run_id for draft in named}
         if len(here) != len(named):
@@ -53,12 +56,16 @@ class Dependencies:
         async def is_own(run: Run) -> bool:
             return run.requester == requester
 
+        names = dict.fromkeys(name for draft in drafts for name in draft.labels)
+        above = self._ancestors(requester) if names else {}
         found: dict[str, Dependency] = {}
-        for name in dict.fromkeys(name for draft in drafts for name in draft.labels):
+        for name in names:
             if name in here:
                 found[name] = Dependency(run_id=here[name], label=name)
                 continue
-            self._refuse_own_ancestor(name, requester, drafts)
+            if name in above:
+                own = next(each.spawned.resolved.label for each in drafts if name in each.labels)
+                raise admission.circular((own, *above[name], own))
             try:
                 run_id = await self._queries.resolve(name, requester, may_see=is_own)
                 run = await self._queries.run(run_id)
@@ -70,37 +77,38 @@ class Dependencies:
         dependencies_first(drafts, found)
         return found
 
-    def _refuse_own_ancestor(
-        self, name: str, requester: SessionKey, drafts: Sequence[Draft]
-    ) -> None:
-        """An ancestor is no run of its descendant's, and "not found" would not say what is wrong.
+    def _ancestors(self, requester: SessionKey) -> dict[str, tuple[str, ...]]:
+        """Every name of the run that spawns and of those above it, with the labels down to it.
 
-        Raises:
-            UsageError: The name is that of the run that spawns, or of one above it, which ends
-                only after what it spawns.
+        They end only after what they spawn, so none can be waited for. An ancestor is no run of its
+        descendant's, either, but "not found" would not say what is wrong.
         """
-        own = next(each.spawned.resolved.label for each in drafts if name in each.labels)
+        found: dict[str, tuple[str, ...]] = {}
         run_id = self._queries.run_of(requester)
-        path: list[str] = []
+        path: tuple[str, ...] = ()
         while run_id is not None and (run := self._ledger.live.get(run_id)) is not None:
-            path.append(run.resolved.label)
-            if name in {run.id, run.session_key, run.resolved.label}:
-                raise admission.circular((own, *reversed(path), own))
+            path = (run.resolved.label, *path)
+            for name in (run.id, run.session_key, run.resolved.label):
+                found.setdefault(name, path)
             run_id = run.lineage.requester_run
+        return found
 
     async def look_again(self, drafts: Sequence[Draft], found: dict[str, Dependency]) -> None:
         """Complete what ended, and left memory, while the caller was looking other things up."""
         while gone := self._gone(drafts, found):
-            found[gone] = _dependency(await self._queries.run(found[gone].run_id))
+            for name in gone:
+                found[name] = _dependency(await self._queries.run(found[name].run_id))
 
-    def _gone(self, drafts: Sequence[Draft], found: Mapping[str, Dependency]) -> str | None:
-        """The name of a dependency that is neither open nor known to have ended."""
+    def _gone(self, drafts: Sequence[Draft], found: Mapping[str, Dependency]) -> list[str]:
+        """The names of dependencies that are neither open nor known to have ended."""
         here = {draft.spawned.run_id for draft in drafts}
-        for name, dependency in found.items():
-            is_known = dependency.outcome is not None or dependency.run_id in here
-            if not is_known and dependency.run_id not in self._ledger.live:
-                return name
-        return None
+        return [
+            name
+            for name, each in found.items()
+            if each.outcome is None
+            and each.run_id not in here
+            and each.run_id not in self._ledger.live
+        ]
 
     def newest(self, dependency: Dependency) -> Dependency:
         """The dependency as it is at this instant: it may have ended since it was looked up."""
@@ -152,7 +160,7 @@ def dependencies_first(drafts: Sequence[Draft], found: Mapping[str, Dependency])
     Raises:
         UsageError: ``Circular dependency: a → b → a``.
     """
-    if not any(draft.labels for draft in drafts):
+    if not found:
         return list(drafts)
     by_id = {draft.spawned.run_id: draft for draft in drafts}
     awaited = {

@@ -3,7 +3,7 @@
 import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from subagents.domain.rules.admission import pending_requests
 from subagents.domain.run.run import (
@@ -49,7 +49,42 @@ PREFIX_CHARS_MIN: Final = 3
 SAME_LABEL_MAX: Final = 200
 """Newest runs of one label among which the one that may be seen is searched."""
 
+COUNTED_MAX: Final = 1_000
+"""Nobody looks at more runs than this one by one, and a count visits each."""
+
 MaySee = Callable[[Run], Awaitable[bool]]
+
+
+class Count(NamedTuple):
+    """How many there are."""
+
+    number: int
+    is_bound: bool = False
+    """There are more: counting ended there."""
+
+
+class RunsFound(NamedTuple):
+    """A page of a list of runs."""
+
+    runs: tuple[Run, ...]
+    total: Count
+    """Without the window; at most ``COUNTED_MAX``, or up to the end of the window, are counted."""
+    hidden: Count
+    """Archived ones that are left out; at most ``COUNTED_MAX`` are counted."""
+    end: int
+    """Where the next page begins."""
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there are older ones."""
+        return self.total.is_bound or self.total.number > self.end
+
+
+class Forest(NamedTuple):
+    """The trees of the newest runs of a list, oldest first, and that list."""
+
+    trees: tuple["RunTree", ...]
+    found: RunsFound
 
 
 class RunTree(Value, frozen=True):
@@ -62,7 +97,7 @@ class RunTree(Value, frozen=True):
 
 
 ESCALATIONS_LOOKED_AT: Final = 1_000
-"""So many of the newest messages, and runs of one requester."""
+"""So many of the newest blockers, and runs of one requester."""
 
 
 class AttentionItem(Value, frozen=True):
@@ -233,19 +268,25 @@ class Queries:
         """Newest first."""
         return tuple(await self._off_loop(lambda: self._store.runs(where)))
 
-    async def count(self, where: RunFilter) -> int:
-        return await self._off_loop(lambda: self._store.count(where))
+    async def page(self, where: RunFilter) -> RunsFound:
+        """The runs of the filter's window, newest first, and how many there are besides."""
+        return await self._off_loop(lambda: self._page(where))
 
-    async def hidden(self, where: RunFilter, total: int) -> int:
-        """How many more runs the filter would match if it left out no archived ones.
+    def _page(self, where: RunFilter) -> RunsFound:
+        found, end = self._store.runs(where), where.offset + where.limit
+        if len(found) < where.limit and (found or not where.offset):
+            total = Count(where.offset + len(found))
+        else:
+            total = self._counted(where, max(COUNTED_MAX, end))
+        hidden = Count(0)
+        if not where.archived:
+            others = replace(where, listed=False, archived=True)
+            hidden = self._counted(others, COUNTED_MAX)
+        return RunsFound(tuple(found), total, hidden, end)
 
-        Args:
-            where: The filter.
-            total: How many it matches.
-        """
-        if where.archived:
-            return 0
-        return max(await self.count(replace(where, archived=True)) - total, 0)
+    def _counted(self, where: RunFilter, most: int) -> Count:
+        number = self._store.count(where, most=most + 1)
+        return Count(min(number, most), is_bound=number > most)
 
     async def journal(
         self, run_id: RunId, *, after_seq: int = 0, limit: int = 500
@@ -294,14 +335,11 @@ class Queries:
         """What is stored but damaged, and left out everywhere."""
         return tuple(await self._off_loop(self._store.set_aside))
 
-    async def roots(self, where: RunFilter) -> tuple[RunTree, ...]:
-        """The trees of the newest ``ROOTS_MAX`` runs that the filter matches, oldest first.
-
-        ``count`` knows how many there are in all.
-        """
-        found = await self.runs(replace(where, limit=ROOTS_MAX))
-        trees = [await self.tree(run.id, most=TREE_NODES_MAX) for run in reversed(found)]
-        return tuple(trees)
+    async def roots(self, where: RunFilter) -> Forest:
+        """The trees of the newest ``ROOTS_MAX`` runs that the filter matches."""
+        found = await self.page(replace(where, limit=ROOTS_MAX))
+        trees = [await self.tree(run.id, most=TREE_NODES_MAX) for run in reversed(found.runs)]
+        return Forest(tuple(trees), found)
 
     async def inbox(
         self, session: SessionKey | None, *, unconsumed: bool = False, limit: int = 200
@@ -386,7 +424,10 @@ class Queries:
 
         Whether the message was read does not matter: reading mends nothing.
         """
-        rows = await self.inbox(session, unconsumed=False, limit=ESCALATIONS_LOOKED_AT)
+        rows = await self._off_loop(
+            lambda: self._store.blockers(session, limit=ESCALATIONS_LOOKED_AT)
+        )
+        repeated: dict[SessionKey, set[RunId | None]] = {}
         found = []
         for row in rows:
             if not row.message.id.endswith(ESCALATION_SUFFIX):
@@ -394,10 +435,14 @@ class Queries:
             run = await self.run(row.message.run_id)
             if run.verification.dismissed_at_ms is not None:
                 continue
-            others = RunFilter(requester=run.requester, archived=True, limit=ESCALATIONS_LOOKED_AT)
-            is_mended = run.session.continued_by is not None or any(
-                each.lineage.retry_from == run.id for each in await self.runs(others)
-            )
+            if run.requester not in repeated:
+                others = RunFilter(
+                    requester=run.requester, archived=True, limit=ESCALATIONS_LOOKED_AT
+                )
+                repeated[run.requester] = {
+                    each.lineage.retry_from for each in await self.runs(others)
+                }
+            is_mended = run.session.continued_by is not None or run.id in repeated[run.requester]
             if not is_mended:
                 found.append(replace(_unread(run, "blocker", row), is_escalation=True))
         return found

@@ -8,7 +8,7 @@ must not both win (children, idempotency) are taken and counted in one step with
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -20,10 +20,9 @@ from subagents.domain.rules.tool_kinds import intersection, offers
 from subagents.domain.run.access import Ceiling
 from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.events import ChildSpawned, Continued, Spawned
+from subagents.domain.run.linked_runs import Child, Dependency
 from subagents.domain.run.run import (
     RULES,
-    Child,
-    Dependency,
     Phase,
     Request,
     Run,
@@ -52,6 +51,7 @@ from subagents.domain.run.values import (
 from subagents.engine.attempts.shared_spending import SharedSpending
 from subagents.engine.attempts.workspaces import PlannedWorkspace, Workspaces
 from subagents.engine.kernel.kernel import Kernel
+from subagents.engine.kernel.waiters import Waiters
 from subagents.engine.runs import grants, session_chain
 from subagents.engine.runs.agent_choice import AgentChoice
 from subagents.engine.runs.dependencies import (
@@ -318,15 +318,7 @@ class Spawner:
                 environments=[environments[at] for at in left] if environments else (),
             )
 
-        digests = {
-            spec.idempotency_key: idempotency.digest_of(
-                spec, cwd=cwd, plan=None if plan is None else plan.budget
-            )
-            for spec in specs
-            if spec.idempotency_key is not None
-        }
-        if len(digests) != sum(spec.idempotency_key is not None for spec in specs):
-            raise UsageError("an idempotencyKey is used twice in this batch")
+        digests = _digests(specs, cwd, plan)
         if known := self.keys.of(digests, inbox):
             return await self._repeated(specs, known, spawn_others)
         before = [
@@ -337,7 +329,8 @@ class Spawner:
             )
             for spec in specs
         ]
-        if parent is None:
+        goes_on = any(before)  # a run is true
+        if parent is None and goes_on:
             inbox = session_chain.bound_requester(before) or inbox
         specs = [
             spec if run is None else continuation.inherited(spec, run)
@@ -380,13 +373,15 @@ class Spawner:
             return ()
         if is_trusted:
             drafts = await self._environments.keep(drafts, environments)
-        await self._dependencies.look_again(drafts, found)
+        if found:
+            await self._dependencies.look_again(drafts, found)
         if known := self.keys.of(digests, inbox):
             # The same key came in while this call was looking things up.
             await self._environments.drop(drafts)
             return await self._repeated(specs, known, spawn_others)
         try:
-            await session_chain.load_runs(self._ledger, before)
+            if goes_on:
+                await session_chain.load_runs(self._ledger, before)
             parent = self._parent(requester)
             waits = [self._dependencies.waits(draft, found) for draft in drafts]
             self._count(parent, inbox, settings, is_operator=is_operator, waits=waits)
@@ -415,7 +410,8 @@ class Spawner:
             raise UsageError("nothing to spawn")
         if number > BATCH_RUNS_MAX:
             raise UsageError(f"batch has {number} runs, at most {BATCH_RUNS_MAX}")
-        if not await self._probe.is_well("room", self._store.has_room):
+        is_well = self._probe.was_well("room")
+        if not (is_well or await self._probe.is_well("room", self._store.has_room)):
             raise StoreUnavailable(
                 "the disk of the database is almost full: no new runs are accepted",
                 hint="free disk space; runs that were accepted continue",
@@ -628,12 +624,14 @@ class Spawner:
                 hint="give cwd, or set agents.<id>.cwd",
                 details={"field": "cwd"},
             )
-        path = Path(cwd)
-        if not path.is_absolute():
+        directory = _plain(cwd)
+        if not directory.startswith("/"):
             raise UsageError(f'cwd must be absolute, not "{cwd}"')
-        if not await self._probe.is_well(f"directory {path}", path.is_dir):
+        name = f"directory {directory}"
+        is_well = self._probe.was_well(name)
+        if not (is_well or await self._probe.is_well(name, lambda: Path(directory).is_dir())):
             raise UsageError(f'cwd "{cwd}" is not a directory')
-        return str(path)
+        return directory
 
     async def _check_contract(
         self,
@@ -745,10 +743,12 @@ class Spawner:
         for draft in dependencies_first(drafts, found):
             spec, resolved = draft.spawned.spec, draft.spawned.resolved
             shared = reservations.left_for(above, spec, now_ms=now)
+            if shared is not None:
+                resolved = replace(resolved, shared_budget=shared)
             event = replace(
                 draft.spawned,
                 at_ms=now,
-                resolved=replace(resolved, shared_budget=shared),
+                resolved=resolved,
                 dependencies=tuple(self._dependencies.newest(found[n]) for n in draft.labels),
                 approval=_approval(draft, now),
             )
@@ -769,6 +769,8 @@ class Spawner:
             if spec.idempotency_key is not None:
                 key = spec.idempotency_key
                 self.keys.remember(requester, key, run.id, digest=digests[key])
+        if len(runs) == 1:
+            return runs
         order = {draft.spawned.run_id: number for number, draft in enumerate(drafts)}
         return sorted(runs, key=lambda run: order[run.id])
 
@@ -788,6 +790,20 @@ class Spawner:
                 )
             parent = self._ledger.live.get(upper) if upper is not None else None
         return found
+
+
+def _digests(specs: Sequence[RunSpec], cwd: str, plan: PlanAsked | None) -> dict[str, str]:
+    """Of what is asked for under each idempotency key.
+
+    Raises:
+        UsageError: One stands for two runs.
+    """
+    keyed = [(spec.idempotency_key, spec) for spec in specs if spec.idempotency_key is not None]
+    budget = None if plan is None else plan.budget
+    found = {key: idempotency.digest_of(spec, cwd=cwd, plan=budget) for key, spec in keyed}
+    if len(found) != len(keyed):
+        raise UsageError("an idempotencyKey is used twice in this batch")
+    return found
 
 
 def _approval(draft: Draft, now_ms: int) -> Request | None:
@@ -823,6 +839,8 @@ def _as_steps(
     scheduled: ScheduledTime | None,
 ) -> list[Draft]:
     """Each as the step of the plan that it is, or that the run was which it repeats."""
+    if plan is None and scheduled is None and not again:
+        return list(drafts)
     first = drafts[0].spawned.run_id
     found = []
     for at, draft in enumerate(drafts):
@@ -854,6 +872,8 @@ def _under_shared_caps(
                 details={"field": "budget"},
             )
         share = above.plan
+    if above is None and share is None and not again and all(d.previous is None for d in drafts):
+        return list(drafts)
     tags = () if parent is None or above is None else (*parent.spec.tags, *above.tags_above)
     found = []
     for at, draft in enumerate(drafts):
@@ -928,24 +948,38 @@ class CachedProbe:
     def __init__(self, off_loop: OffLoop, clock: EngineClock) -> None:
         self._off_loop = off_loop
         self._clock = clock
-        self._looking: dict[str, asyncio.Future[bool]] = {}
+        self._looking: dict[str, tuple[asyncio.Future[bool], Waiters]] = {}
         self._well_at_ms: dict[str, int] = {}
 
+    def was_well(self, name: str) -> bool:
+        """Whether the answer of a moment ago was good."""
+        at_ms = self._well_at_ms.get(name)
+        return at_ms is not None and 0 <= self._clock.steady_ms() - at_ms < PROBE_MS
+
     async def is_well(self, name: str, look: Callable[[], bool]) -> bool:
-        """The answer of ``look``, which blocks, or that of a moment ago when it was good."""
-        now = self._clock.steady_ms()
-        if 0 <= now - self._well_at_ms.get(name, -PROBE_MS) < PROBE_MS:
-            return True
-        looking = self._looking.get(name)
-        if looking is None:
-            looking = self._looking[name] = asyncio.ensure_future(self._off_loop(look))
-            looking.add_done_callback(lambda _: self._looking.pop(name, None))
-        is_well = await asyncio.shield(looking)
-        if is_well:
+        """The answer of ``look``, which blocks: one for all who ask while it looks."""
+        if name not in self._looking:
+            asked: asyncio.Future[bool] = asyncio.ensure_future(self._off_loop(look))
+            self._looking[name] = asked, Waiters()
+            began_ms = self._clock.steady_ms()
+            asked.add_done_callback(lambda _: self._looked(name, began_ms))
+        looking, waiters = self._looking[name]
+        await waiters.join()
+        return looking.result()
+
+    def _looked(self, name: str, began_ms: int) -> None:
+        looking, waiters = self._looking.pop(name)
+        if not looking.cancelled() and looking.exception() is None and looking.result():
             if len(self._well_at_ms) >= PROBES_MAX:
                 self._well_at_ms.clear()
-            self._well_at_ms[name] = now
-        return is_well
+            self._well_at_ms[name] = began_ms
+        waiters.wake()
+
+
+@lru_cache(maxsize=PROBES_MAX)
+def _plain(directory: str) -> str:
+    """Without doubled slashes and dots: one name for one place."""
+    return str(Path(directory))
 
 
 def label_from(spec: RunSpec, agent_id: str) -> str:

@@ -9,15 +9,15 @@ while the daemon lives: when the clock stepped, all that is due moves along befo
 """
 
 import asyncio
-import heapq
 import logging
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from subagents.domain.rules.deadlines import next_due_ms, timer_event
+from subagents.domain.rules.deadlines import UNTIMED, next_due_ms, timer_event
 from subagents.domain.run.events import ClockStepped, TimerCause, TimerFired
 from subagents.domain.run.run import HOLDS_SLOT, Run
 from subagents.domain.run.values import RunId, replace
+from subagents.engine.kernel.due_heap import DueHeap
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import wait_at_most
 from subagents.ports import Batch
@@ -37,7 +37,7 @@ class _Step(NamedTuple):
 
 
 class Timers:
-    """A heap of ``(due, run)`` over the committed runs.
+    """When each committed run is due.
 
     Args:
         kernel: Has the runs.
@@ -55,8 +55,7 @@ class Timers:
         self._ledger, self._clock = kernel.ledger, kernel.clock
         self._backs_off = backs_off
         self._on_step = on_step
-        self._heap: list[tuple[int, RunId]] = []
-        self._due: dict[RunId, int] = {}
+        self._due: DueHeap[RunId] = DueHeap()
         self._changed = asyncio.Event()
         self._untold: dict[str, _Step] = {}
         """Steps of the clock that may be on no disk yet, by the key of their events."""
@@ -65,18 +64,18 @@ class Timers:
         for entry in batch.journal if self._untold else ():
             self._untold.pop(entry.key or "", None)
         for run in batch.runs.values():
-            self.arm(run)
+            if run.phase in UNTIMED:
+                self._due.drop(run.id)
+            else:
+                self.arm(run)
 
     def arm(self, run: Run) -> None:
         """Take over the run's newest due time."""
         due = next_due_ms(run)
         if due is None:
-            self._due.pop(run.id, None)
-        elif self._due.get(run.id) != due:
-            self._due[run.id] = due
-            heapq.heappush(self._heap, (due, run.id))
-            if self._heap[0] == (due, run.id):
-                self._changed.set()
+            self._due.drop(run.id)
+        elif self._due.put(run.id, due):
+            self._changed.set()
 
     async def run(self) -> None:
         """Fire due timers until cancelled."""
@@ -84,9 +83,9 @@ class Timers:
             self.take_step()
             self.fire_due()
             self._changed.clear()
-            wait_ms = LOOK_MS_MAX
-            if self._heap:
-                wait_ms = min(max(self._heap[0][0] - self._clock.now_ms(), 1), LOOK_MS_MAX)
+            wait_ms, next_ms = LOOK_MS_MAX, self._due.next_ms
+            if next_ms is not None:
+                wait_ms = min(max(next_ms - self._clock.now_ms(), 1), LOOK_MS_MAX)
             await wait_at_most(self._clock, wait_ms / 1000, self._changed)
 
     def take_step(self) -> int:
@@ -127,11 +126,7 @@ class Timers:
     def fire_due(self) -> int:
         """Apply the passed deadlines of every due run; returns how many runs that were."""
         now, fired = self._clock.now_ms(), 0
-        while self._heap and self._heap[0][0] <= now:
-            due, run_id = heapq.heappop(self._heap)
-            if self._due.get(run_id) != due:
-                continue  # a newer due time replaced this one
-            del self._due[run_id]
+        for run_id in self._due.take(now):
             run = self._ledger.live.get(run_id)
             # A run that changed since is armed anew by its commit.
             fired += run is not None and self._fire(run, now)

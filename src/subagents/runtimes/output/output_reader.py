@@ -296,13 +296,17 @@ def _blocks(data: bytes) -> Iterator[bytes]:
 
 def _is_inside(path: str, offset: int) -> bool:
     """Whether the offset lies within a line: of one that is too long, the end is not waited for."""
+    if offset == 0:
+        return False
     with contextlib.suppress(OSError), open(path, "rb", buffering=0) as file:  # noqa: PTH123
-        return offset > 0 and os.pread(file.fileno(), 1, offset - 1) not in {b"", b"\n"}
+        return os.pread(file.fileno(), 1, offset - 1) not in {b"", b"\n"}
     return False
 
 
 def has_result(path: str, *, start: int, stop: int) -> bool:
     """Whether a ``result`` event stands between the two offsets. Blocking, in bounded memory."""
+    if start >= stop:
+        return False
     lines, found = Lines(start, is_inside=_is_inside(path, start)), False
     with contextlib.suppress(FileNotFoundError), open(path, "rb", buffering=0) as file:  # noqa: PTH123
         while not found and lines.fed < stop:

@@ -172,9 +172,9 @@ def kill(group: str, *, sparing: int | None) -> None:
         _write(f"{group}/cgroup.kill", "1")
 
 
-def remove(group: str) -> bool:
+def remove(group: str, *, tries: int = REMOVE_TRIES) -> bool:
     """Remove it with what the worker made below it; False = a process stays in it. Blocking."""
-    for again in range(REMOVE_TRIES):
+    for again in range(tries):
         try:
             os.rmdir(group)  # noqa: PTH106  # hot: once per attempt
         except FileNotFoundError:

@@ -1,8 +1,10 @@
 """The environment of workers: an allow list, what the agent's section sets, and what we add."""
 
 import os
+import re
 import shutil
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +23,8 @@ its program cannot log in without.
 """
 
 OURS: Final = "SUBAGENTS_"
+PATHS_MAX: Final = 256
+"""Of so many it is remembered what is on them: callers may bring their own."""
 TASK_VARIABLE_BYTES_MAX: Final = 100 * 1024
 RETRY_REASON_BYTES_MAX: Final = 4 * 1024
 ARGUMENT_BYTES_MAX: Final = 128 * 1024 - 1
@@ -29,11 +33,11 @@ ARGUMENT_BYTES_MAX: Final = 128 * 1024 - 1
 
 def passed_variables(daemon: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
     """The daemon's variables with these names, or prefixes ``NAME_*``; ours never."""
-    allowed = (*PASSED, *names)
+    is_passed = _pattern(tuple(names)).fullmatch
     return {
         name: value
         for name, value in daemon.items()
-        if not name.startswith(OURS) and any(_matches(name, pattern) for pattern in allowed)
+        if is_passed(name) and not name.startswith(OURS)
     }
 
 
@@ -78,6 +82,24 @@ def program(name: str, *, cwd: str, path: str, key: str) -> str:
     return str(Path(cwd, on_path))
 
 
+def is_on_path(name: str, path: str) -> bool:
+    """Whether a program is found on a PATH, for whoever would put its directory at the end of it.
+
+    Remembered, since a look takes a call for each directory. One that went is noticed; one that
+    came later is not, and need not be: there it is found before what stands at the end.
+    """
+    found = _on_path(name, path)
+    if found is None or os.access(found, os.X_OK):
+        return found is not None
+    _on_path.cache_clear()
+    return _on_path(name, path) is not None
+
+
+@lru_cache(maxsize=PATHS_MAX)
+def _on_path(name: str, path: str) -> str | None:
+    return shutil.which(name, path=path)
+
+
 def check_environment(env: Mapping[str, str]) -> None:
     """Refuse variables that no process can be given.
 
@@ -98,5 +120,9 @@ def as_bytes(text: str) -> bytes:
         return text.encode("utf-8", "replace")
 
 
-def _matches(name: str, pattern: str) -> bool:
-    return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
+@lru_cache(maxsize=256)
+def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
+    """Of the names that are let through, beside ``PASSED``."""
+    allowed = (*PASSED, *names)
+    texts = [re.escape(each.removesuffix("*")) + ".*" * each.endswith("*") for each in allowed]
+    return re.compile("|".join(texts), re.DOTALL)

@@ -15,6 +15,7 @@ import os
 import re
 import shutil
 import threading
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -72,10 +73,17 @@ SHIM: Final = Path(__file__).with_name("shim.sh")
 START_BOUND_S: Final = 5.0
 """So long a claimed attempt may take to show its worker; usually it takes 3 ms."""
 
+LOOKS_AT_START_S: Final = (0.003, 0.002, 0.003, 0.005, 0.008)
+"""After so long each; a thread is not kept any longer."""
+READ_AGAIN_S: Final = 0.02
+"""When the record of an exit takes longer than this, output is read meanwhile."""
+
 _STOPPED: Final = "stopped\n"
 """The claim of an attempt that was stopped before it started: it never will."""
 _NUMBER: Final = re.compile(r"[0-9]{1,9}")
 """As the shim writes it; a file that holds anything else says nothing."""
+_LAST: Final[Mapping[str, str]] = {"claim": "boot", "pid": "session", "feeder": "boot"}
+"""The first word of the last line of each file of records: with it the file is complete."""
 
 
 class AttemptDirectory:
@@ -85,20 +93,18 @@ class AttemptDirectory:
         if not run_id or "/" in run_id or run_id.startswith("."):
             raise UsageError(f"run id {run_id!r} cannot name a directory")
         # A further turn is a process of its own, and so has files of its own.
-        self.path = root / run_id / (str(number) if turn == 1 else f"{number}.{turn}")
+        self.path = Path(
+            f"{root}/{run_id}/{number}" if turn == 1 else f"{root}/{run_id}/{number}.{turn}"
+        )
         self.turn = turn
-
-    @property
-    def out(self) -> str:
-        return str(self.path / "out")
-
-    @property
-    def err(self) -> str:
-        return str(self.path / "err")
+        self.out = f"{self.path}/out"
+        self.err = f"{self.path}/err"
+        self._complete: dict[str, tuple[str, float]] = {}
+        """What the files say that never change again."""
 
     @property
     def is_claimed(self) -> bool:
-        return (self.path / "claim").exists()
+        return os.path.exists(f"{self.path}/claim")  # noqa: PTH110  # hot: beside a start
 
     @property
     def was_stopped(self) -> bool:
@@ -106,30 +112,24 @@ class AttemptDirectory:
 
     def shim(self) -> Identity | None:
         """Whoever may start the worker; None until it has written itself down."""
-        for name, last in (("claim", "boot"), ("pid", "session")):
-            text, at_s = self._text(name)
-            identity = _identity(_records(text, last=last), "shim", at_s)
-            if identity is not None:
-                return identity
-        return None
+        # Both say it; the later one first, which who asks has mostly read.
+        return self._identity("pid", "shim") or self._identity("claim", "shim")
 
     def worker(self) -> Identity | None:
         """The worker; None until it runs."""
-        text, at_s = self._text("pid")
-        return _identity(_records(text, last="session"), "worker", at_s)
+        return self._identity("pid", "worker")
 
     def cgroup(self) -> str | None:
         """The cgroup that its shim was started in; None = in none, or there was no shim."""
-        for name, last in (("claim", "boot"), ("pid", "session")):
-            path = _records(self._text(name)[0], last=last).get("cgroup")
+        for name in ("pid", "claim"):
+            path = _records(self._text(name)[0], last=_LAST[name]).get("cgroup")
             if path:
                 return " ".join(path)
         return None
 
     def feeder(self) -> Identity | None:
         """What hands ``in`` on to the worker; its end is the end of the worker's input."""
-        text, at_s = self._text("feeder")
-        return _identity(_records(text, last="boot"), "feeder", at_s)
+        return self._identity("feeder", "feeder")
 
     def exit(self) -> Exit | None:
         """How the worker ended; None while that is not recorded, or when it never ran."""
@@ -170,16 +170,15 @@ class AttemptDirectory:
         with the same is then left as it is: a shim that an earlier daemon started just before it
         was killed may be reading it, and would not see what is appended to another file.
         """
-        for path in (self.path.parent.parent, self.path.parent, self.path):
-            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_private(self.path)
         for name, content in files.items():
             if is_fed and _begins_with(self.path / name, content):
                 continue
             # Two starters may write the same at once, and a worker may read already.
-            draft = self.path / f".{name}.{os.getpid()}.{threading.get_ident()}"
-            draft.write_bytes(content)
-            draft.chmod(0o600)
-            draft.replace(self.path / name)
+            draft = f"{self.path}/.{name}.{os.getpid()}.{threading.get_ident()}"
+            with open(draft, "wb", opener=_private) as file:
+                file.write(content)
+            os.replace(draft, f"{self.path}/{name}")  # noqa: PTH105
         if is_fed:
             with contextlib.suppress(FileExistsError):
                 os.mkfifo(self.path / "stdin", 0o600)
@@ -200,9 +199,10 @@ class AttemptDirectory:
         kept |= {"claim"}
         with contextlib.suppress(FileNotFoundError):
             # Until nothing comes any more: its output may be discarded beside this.
-            while left := [each for each in self.path.iterdir() if each.name not in kept]:
+            while left := [each for each in os.listdir(self.path) if each not in kept]:  # noqa: PTH208
                 for each in left:
-                    each.unlink(missing_ok=True)
+                    with contextlib.suppress(FileNotFoundError):
+                        os.unlink(f"{self.path}/{each}")  # noqa: PTH108  # hot: once per file
 
     def delete(self) -> None:
         """Delete the directory, and the run's when this was its last attempt. Idempotent."""
@@ -222,13 +222,42 @@ class AttemptDirectory:
         text, _ = self._text("exit")
         return text.split() if text.endswith("\n") else []
 
+    def _identity(self, name: str, whose: str) -> Identity | None:
+        text, at_s = self._text(name)
+        return _identity(_records(text, last=_LAST[name]), whose, at_s)
+
     def _text(self, name: str) -> tuple[str, float]:
-        path = self.path / name
+        """What a file of the shim says, and when it was written; read until it is complete."""
+        found = self._complete.get(name)
+        if found is not None:
+            return found
         try:
-            with path.open(encoding="utf-8", errors="replace") as file:
-                return file.read(4096), os.fstat(file.fileno()).st_mtime
+            file = os.open(f"{self.path}/{name}", os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return "", 0.0
+        try:
+            text = os.read(file, 4096).decode(errors="replace")
+            found = text, os.fstat(file).st_mtime
+        finally:
+            os.close(file)
+        if _records(text, last=_LAST[name]) if name in _LAST else text.endswith("\n"):
+            self._complete[name] = found
+        return found
+
+
+def _make_private(directory: Path) -> None:
+    """Make it, with those above it that are missing."""
+    try:
+        directory.mkdir(mode=0o700)
+    except FileExistsError:
+        return
+    except FileNotFoundError:
+        _make_private(directory.parent)
+        _make_private(directory)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _begins_with(path: Path, content: bytes) -> bool:
@@ -323,9 +352,9 @@ class ProcessAttempts:
         self._census = Census(off_loop)
         self._poller = Poller()
         self._origins = Origins(str(self.root))
-        self._known: set[Marker] = set()
+        self._ended: dict[Marker, bool] = {}
         """Turns that we saw end, with all before them, and whose processes can be nowhere but in
-        their cgroups; without one they were alone, and none is left."""
+        their cgroups; True = and are not there: none is left."""
 
     def directory(self, ref: AttemptRef) -> AttemptDirectory:
         """Of the turn that ``ref`` names."""
@@ -334,7 +363,7 @@ class ProcessAttempts:
     def marker(self, attempt_id: AttemptId, turn: int = 1) -> Marker:
         """For the environment of a process, by which ``stop`` will find it."""
         marker = Marker(attempt_id, str(self.root), turn)
-        self._known.discard(marker)
+        self._ended.pop(marker, None)
         return marker
 
     def unkept_limits(self, limits: Iterable[str]) -> str | None:
@@ -356,12 +385,13 @@ class ProcessAttempts:
         """
         shim_pid = await self._off_loop(partial(self._launch, directory, command))
         await self._until_started(directory, shim_pid)
-        if not directory.is_claimed:
+        worker = directory.worker()
+        if worker is None and not directory.is_claimed:
             raise RuntimeUnavailable(
                 f"the attempt directory {directory.path} could not be claimed; is its disk full "
                 "or read-only? Nothing was started"
             )
-        worker, shim = directory.worker(), directory.shim()
+        shim = directory.shim()
         adopted = shim_pid is None or shim is None or shim.pid != shim_pid
         return StartedInfo(pid=None if worker is None else worker.pid, adopted=adopted)
 
@@ -387,6 +417,8 @@ class ProcessAttempts:
             (directory.shim, self._until_recorded),
             (directory.worker, partial(self._until_ended, pressure=pressure)),
         ):
+            if directory.exit() is not None:
+                break
             identity = identify()
             if identity is None or not alive(identity):
                 continue
@@ -394,31 +426,15 @@ class ProcessAttempts:
             async with contextlib.aclosing(follow(identity, directory, output)) as found:
                 async for each in found:
                     yield each
-            if directory.exit() is not None:
-                break
-        if not directory.discarded().is_all:
-            async with contextlib.aclosing(self._rest(directory, output)) as found:
-                async for each in found:
-                    yield each
-        signal, is_known = await self._off_loop(
-            partial(_terminal_signal, attempt_id, directory, seen_alive=seen_alive)
-        )
-        if is_known:
-            self._known.add(marker)
-        yield signal, output.position
-
-    async def _rest(
-        self, directory: AttemptDirectory, output: AttemptReader
-    ) -> AsyncGenerator[Seen, None]:
-        """What an ended worker wrote last; a child that it left behind may write for ever."""
-        written = await self._off_loop(directory.sizes)
-        more = True
-        while more:
-            found, more = await self._off_loop(partial(output.read, until=written))
-            for each in found:
+        # Its shim ends at this moment: who stops it later looks again, and here nobody waits.
+        left_in = partial(self._groups, tries=1)
+        rest = _Rest(attempt_id, directory, output, seen_alive=seen_alive, left_in=left_in)
+        while rest.signal is None:
+            for each in await self._off_loop(rest.read):
                 yield each
-        for each in await self._off_loop(output.finish):
-            yield each
+        if rest.is_gone is not None:
+            self._ended[marker] = rest.is_gone
+        yield rest.signal, output.position
 
     async def discard(
         self, directory: AttemptDirectory, *, cursor: int, positions: Mapping[str, int], ended: bool
@@ -448,8 +464,10 @@ class ProcessAttempts:
         One that was not started never will be: a start that comes late finds it claimed.
         """
         marker = Marker(attempt_id, str(self.root), directory.turn)
-        is_known = marker in self._known
-        self._known.discard(marker)
+        is_gone = self._ended.pop(marker, None)
+        if is_gone:
+            return
+        is_known = is_gone is not None
         groups = await self._off_loop(partial(self._groups, directory))
         if is_known and not groups:
             return
@@ -492,7 +510,9 @@ class ProcessAttempts:
             ),
         )
 
-    def _groups(self, directory: AttemptDirectory) -> list[str]:
+    def _groups(
+        self, directory: AttemptDirectory, *, tries: int = cgroups.REMOVE_TRIES
+    ) -> list[str]:
         """The cgroups of this turn and those before it in which there still is a process."""
         known = dict.fromkeys(
             group
@@ -500,7 +520,7 @@ class ProcessAttempts:
             for group in (each.cgroup(), self._cgroup(each))
             if group is not None
         )
-        return [group for group in known if not cgroups.remove(group)]
+        return [group for group in known if not cgroups.remove(group, tries=tries)]
 
     def _cgroup(self, directory: AttemptDirectory) -> str | None:
         run_id, number = directory.attempt
@@ -552,7 +572,7 @@ class ProcessAttempts:
         if directory.is_claimed:
             return None
         what = command()
-        unkept = self.unkept_limits(what.limits)
+        unkept = self.unkept_limits(what.limits) if what.limits else None
         if unkept is not None:
             raise UsageError(f"no limits can be kept here any more: {unkept}")
         try:
@@ -562,7 +582,7 @@ class ProcessAttempts:
                 # The shim, and what feeds a worker.
                 cgroups.make(group, what.limits, own_pids=2 if what.is_fed else 1)
                 env = {**env, cgroups.CGROUP_VARIABLE.encode(): os.fsencode(group)}
-            return LAUNCHER.start(
+            pid = LAUNCHER.start(
                 [SHELL.encode(), bytes(SHIM), bytes(directory.path), *what.argv],
                 env,
                 what.cwd,
@@ -575,6 +595,12 @@ class ProcessAttempts:
                     'hand the task over with `stdin = "task"`'
                 ) from error
             raise RuntimeUnavailable(f"cannot start a worker: {error}") from error
+        for pause_s in LOOKS_AT_START_S:
+            # Here, where a look costs a tenth of one on the loop.
+            time.sleep(pause_s)
+            if directory.worker() is not None:
+                break
+        return pid
 
     async def _until_started(self, directory: AttemptDirectory, shim_pid: int | None) -> None:
         """Wait, ``START_BOUND_S`` at most, until the worker runs or clearly never will."""
@@ -598,16 +624,21 @@ class ProcessAttempts:
         pressure: Backpressure,
     ) -> AsyncGenerator[Seen, None]:
         """Yield what is seen while the worker lives; some output may be left to read after it."""
-        news = asyncio.Event()
+        news, ended = asyncio.Event(), asyncio.Event()
+
+        def end() -> None:
+            ended.set()
+            news.set()
+
         # Followed before the first look: nothing can come between a look and the wait after it.
         with (
             self._poller.follow(directory.out, news, pressure.look),
             self._poller.follow(directory.err, news, pressure.look),
-            on_end(worker, news.set),
+            on_end(worker, end),
             contextlib.ExitStack() as held,
         ):
             held.callback(pressure.let_go)
-            while alive(worker):
+            while not ended.is_set():
                 # Reading on only when all of it was taken: who keeps it sets the pace.
                 found, more = await self._off_loop(output.read)
                 pressure.look()
@@ -625,6 +656,8 @@ class ProcessAttempts:
         while directory.exit() is None and alive(shim):
             await self._clock.sleep(pause_s)
             pause_s = min(pause_s * 1.5, 0.05)
+            if pause_s < READ_AGAIN_S:
+                continue
             # A full disk holds up the record, and so may a worker that takes long to start.
             found, _ = await self._off_loop(output.read)
             for each in found:
@@ -677,25 +710,68 @@ def _unread(directory: AttemptDirectory, output: AttemptReader) -> int:
     return max(written.out - read.out, 0) + max(written.err - read.err, 0)
 
 
-def _terminal_signal(
-    attempt_id: AttemptId, directory: AttemptDirectory, *, seen_alive: bool
-) -> tuple[Signal, bool]:
-    """How it ended, and whether it is known where all is that is left of it."""
-    exit_ = directory.exit()
-    if exit_ is None and not seen_alive:
-        return Vanished(key=f"{attempt_id}:vanished", error=_why_vanished(directory)), False
-    stderr, _ = tail(directory.err, STDERR_BYTES_MAX + MARGIN_BYTES)
-    group = directory.cgroup()
-    limit = None if group is None else cgroups.reached_limit(group)
-    exited = Exited(
-        key=f"{attempt_id}:exit",
-        exit=replace(exit_ or Exit(), limit=limit),
-        drained=True,
-        stderr_tail=clean(ending(stderr, STDERR_BYTES_MAX)) or None,
-    )
-    return exited, all(each.ended_alone for each in (directory, *directory.earlier())) or (
-        _is_contained(directory)
-    )
+class _Rest:
+    """What an ended worker wrote last, how it ended, and what is left of it.
+
+    Blocking, for one thread at a time. Mostly one ``read`` is all: each is a turn on a thread.
+
+    Args:
+        attempt_id: Begins the keys of signals.
+        directory: Of its turn.
+        output: Was read until now.
+        seen_alive: Its end was seen, whether or not it was recorded.
+        left_in: The cgroups of the turn and those before it in which there still is a process.
+    """
+
+    def __init__(
+        self,
+        attempt_id: AttemptId,
+        directory: AttemptDirectory,
+        output: AttemptReader,
+        *,
+        seen_alive: bool,
+        left_in: Callable[[AttemptDirectory], list[str]],
+    ) -> None:
+        self.signal: Signal | None = None
+        """How it ended; None until all was read."""
+        self.is_gone: bool | None = None
+        """Nothing is left of it; False = maybe in its cgroups; None = nobody knows where."""
+        self._attempt_id, self._directory, self._output = attempt_id, directory, output
+        self._seen_alive, self._left_in = seen_alive, left_in
+        self._written: Sizes | None = None
+
+    def read(self) -> list[Seen]:
+        """What comes next of its output; the last of it comes with ``signal``."""
+        found: list[Seen] = []
+        if not self._directory.discarded().is_all:
+            # A child that it left behind may write for ever.
+            self._written = self._written or self._directory.sizes()
+            found, more = self._output.read(until=self._written)
+            if more:
+                return found
+            found += self._output.finish()
+        self._end()
+        return found
+
+    def _end(self) -> None:
+        directory, exit_ = self._directory, self._directory.exit()
+        if exit_ is None and not self._seen_alive:
+            error = _why_vanished(directory)
+            self.signal = Vanished(key=f"{self._attempt_id}:vanished", error=error)
+            return
+        stderr, _ = tail(directory.err, STDERR_BYTES_MAX + MARGIN_BYTES)
+        group = directory.cgroup()
+        limit = None if group is None else cgroups.reached_limit(group)
+        self.signal = Exited(
+            key=f"{self._attempt_id}:exit",
+            exit=replace(exit_ or Exit(), limit=limit),
+            drained=True,
+            stderr_tail=clean(ending(stderr, STDERR_BYTES_MAX)) or None,
+        )
+        if all(each.ended_alone for each in (directory, *directory.earlier())):
+            self.is_gone = not self._left_in(directory)
+        elif _is_contained(directory):
+            self.is_gone = False
 
 
 def _is_contained(directory: AttemptDirectory) -> bool:

@@ -10,6 +10,7 @@ from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
+from subagents.domain.run import linked_runs
 from subagents.domain.run.effects import decode_effect, encode_effect
 from subagents.domain.run.events import decode_event, encode_event
 from subagents.domain.run.run import (
@@ -55,9 +56,9 @@ _BLANK_SPEC: Final = RunSpec(task="")
 _BLANK_RESOLVED: Final = Resolved(
     agent_id="", runtime="", mode=Mode.RUN, label="", cwd="", lane="", lane_slots=0
 )
-_encode: Final = msgspec.json.Encoder().encode
+_encode: Final = msgspec.json.Encoder(enc_hook=linked_runs.as_list).encode
 _pack: Final = msgspec.msgpack.Encoder().encode
-_runs: Final = msgspec.json.Decoder(Run)
+_runs: Final = msgspec.json.Decoder(Run, dec_hook=linked_runs.from_list)
 _origins: Final = msgspec.json.Decoder(Origin)
 _schedules: Final = msgspec.json.Decoder(Schedule)
 
@@ -156,7 +157,7 @@ def inserted(number: int, run: Run) -> Row:
     keeps_session, created = int(run.resolved.mode is Mode.SESSION), run.times.created_at_ms
     origin = origin_of(run)
     origin_sum = checksum(number, *names, keeps_session, created, origin)
-    seq, phase, is_over, ended, archived, state, state_sum, outcome, _ = updated(run)
+    seq, phase, state, state_sum, is_over, ended, outcome, archived, _ = archived_run(run)
     return (
         *(number, run.id, seq, phase, *names[1:], is_over, keeps_session, created, ended),
         *(archived, origin, state, origin_sum, state_sum, *_found_by(run), outcome, _plan_of(run)),
@@ -165,16 +166,30 @@ def inserted(number: int, run: Run) -> Row:
 
 def updated(run: Run) -> Row:
     """Parameters of ``update_run``."""
-    state = with_checksum(
-        run.id,
-        run.seq,
-        run.phase.value,
-        int(run.phase in OVER),
-        run.ended_at_ms,
-        run.times.archived_at_ms,
-        state_of(run),
-    )
-    return (*state[1:], _outcome_of(run), run.id)
+    return (*_state_columns(run), run.id)
+
+
+def ended_run(run: Run) -> Row:
+    """Parameters of ``end_run``."""
+    return (*_state_columns(run), *_end_columns(run), run.id)
+
+
+def archived_run(run: Run) -> Row:
+    """Parameters of ``archive_run``."""
+    return (*_state_columns(run), *_end_columns(run), run.times.archived_at_ms, run.id)
+
+
+def _state_columns(run: Run) -> Row:
+    """``seq`` to ``state_checksum``."""
+    seq, phase, is_over, ended = run.seq, run.phase.value, int(run.phase in OVER), run.ended_at_ms
+    state = state_of(run)
+    written = checksum(run.id, seq, phase, is_over, ended, run.times.archived_at_ms, state)
+    return seq, phase, state, written
+
+
+def _end_columns(run: Run) -> Row:
+    """``is_over`` to ``outcome``."""
+    return int(run.phase in OVER), run.ended_at_ms, _outcome_of(run)
 
 
 def origin_updated(number: int, run: Run) -> Row:

@@ -1,26 +1,32 @@
-"""``RunFilter`` as SQL: one list of conditions, for lists and counts alike.
+"""``RunFilter`` as SQL: which index leads to what is asked for, newest first.
 
-A condition that is not asked for is not in the statement: one that can be off by a parameter would
-keep SQLite from using an index.
+Each list walks one index, or several side by side that are merged as they are walked: an index says
+in its order of time what it is asked for, and apart from each other what is archived and what is
+not. So a page costs the rows that are in it, as long as what one index finds is what is asked for;
+further conditions are tried on what it finds. Which index that is is decided here and not by
+SQLite, which knows nothing of how often a value occurs.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Final, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from subagents.domain.run.run import Run
+from subagents.domain.run.outcome import Status
+from subagents.domain.run.run import OVER, Phase, Run
 from subagents.domain.run.values import Value
 from subagents.ports import RunFilter
 
 Parameters: TypeAlias = dict[str, object]
 
 CONDITIONS: Final[Mapping[str, str]] = {
-    "below": """run_id IN (
-        WITH RECURSIVE below(id) AS (
-          VALUES (:below)
-          UNION SELECT child.run_id FROM run AS child JOIN below ON child.requester_run = below.id
-        ) SELECT id FROM below)""",
+    "below": """number IN (
+        WITH RECURSIVE below(id, number) AS (
+          SELECT run_id, number FROM run WHERE run_id = :below
+          UNION
+          SELECT child.run_id, child.number
+          FROM below CROSS JOIN run AS child ON child.requester_run = below.id
+        ) SELECT number FROM below)""",
     "plan": "plan = :plan",
     "label": "label = :label",
     "requester_run": "requester_run = :requester_run",
@@ -33,6 +39,8 @@ CONDITIONS: Final[Mapping[str, str]] = {
     "keeps_session": "keeps_session = :keeps_session",
     "since_ms": "created_at_ms >= :since_ms",
     "until_ms": "created_at_ms < :until_ms",
+    "older_than": """(created_at_ms, number) <
+        (SELECT created_at_ms, number FROM run WHERE run_id = :older_than)""",
     "active_since_ms": "(ended_at_ms IS NULL OR ended_at_ms >= :active_since_ms)",
     "ended_after_ms": "ended_at_ms >= :ended_after_ms",
     "tags": """NOT EXISTS (
@@ -46,40 +54,123 @@ CONDITIONS: Final[Mapping[str, str]] = {
 """By the field of the filter, in the order in which they are tried."""
 MOVING: Final = ("phases", "outcomes", "active_since_ms", "ended_after_ms")
 """What these ask for is right in the rows of runs that are over only (``open_runs``)."""
-OPEN_ONES: Final = "is_over = 0 AND run_id IN (SELECT value FROM json_each(:open))"
-INDEXED: Final = ("below", "plan", "label", "requester_run", "requester")
-"""The first of these that is asked for leaves the fewest rows."""
+_OPEN_ONES: Final = "is_over = 0 AND run_id IN (SELECT value FROM json_each(:open))"
+ANYTHING: Final = "SELECT number, created_at_ms FROM run WHERE TRUE"
+"""What stands in ``select_runs`` and ``count_runs`` for the runs that are asked for."""
+_OFF: Final[Mapping[str, object]] = {"tags": (), "top": False, "plans": False}
+_SOUND: Final = """number NOT IN (
+        SELECT run.number FROM set_aside CROSS JOIN run ON run.run_id = set_aside.name)"""
+_LISTED, _ARCHIVED = 1, 0
 _encode: Final = msgspec.json.Encoder().encode
 
 
+class _Way(NamedTuple):
+    """A part of an index."""
+
+    source: str
+    part: str = "TRUE"
+    shelf: str = "(archived_at_ms IS NULL) = {shelf}"
+    """Tells listed runs from archived ones."""
+
+
+_CREATED: Final = _Way("run INDEXED BY run_created")
+_OPEN: Final = _Way("run INDEXED BY run_open", "is_over = 0")
+_GIVEN_UP: Final = _Way("run INDEXED BY run_given_up", f"phase = '{Phase.COMPLETED_GIVEUP}'")
+_FIELDS: Final[Mapping[str, _Way]] = {
+    "below": _Way("run NOT INDEXED", CONDITIONS["below"]),
+    "plan": _Way("run INDEXED BY run_plan", CONDITIONS["plan"]),
+    "requester_run": _Way("run INDEXED BY run_parent", CONDITIONS["requester_run"]),
+    "plans": _Way("run INDEXED BY run_plans", CONDITIONS["plans"]),
+    "phases": _CREATED,
+    "outcomes": _CREATED,
+    "tags": _Way(
+        "run_tag CROSS JOIN run USING (number, created_at_ms)",
+        "run_tag.tag = json_extract(:tags, '$[0]')",
+        shelf="run_tag.is_listed = {shelf} AND (archived_at_ms IS NULL) = {shelf}",
+    ),
+    "label": _Way("run INDEXED BY run_label", CONDITIONS["label"]),
+    "requester": _Way("run INDEXED BY run_requester", CONDITIONS["requester"]),
+    "directory": _Way("run INDEXED BY run_directory", "directory = place.name"),
+    "agent_id": _Way("run INDEXED BY run_agent", CONDITIONS["agent_id"]),
+}
+"""By the field of the filter: the first one that is asked for leaves the fewest runs."""
+_IN_PLACES: Final = """SELECT run.number, run.created_at_ms
+FROM (
+  WITH RECURSIVE found(name) AS (
+    SELECT min(directory) FROM run INDEXED BY run_directory
+    WHERE directory >= rtrim(:directory, '/') || '/' AND directory < rtrim(:directory, '/') || '0'
+    UNION ALL
+    SELECT (SELECT min(directory) FROM run INDEXED BY run_directory
+            WHERE directory > found.name AND directory < rtrim(:directory, '/') || '0')
+    FROM found WHERE name IS NOT NULL)
+  SELECT rtrim(:directory, '/') AS name UNION ALL SELECT name FROM found WHERE name IS NOT NULL
+) AS place CROSS JOIN run ON run.number IN (
+  {arm}
+  ORDER BY created_at_ms DESC, number DESC LIMIT :far)"""
+"""The newest of the directory and of each one below it in which there are runs."""
+
+
 def narrowed(
-    statement: str, where: RunFilter, open_runs: Callable[[], Iterable[Run]]
+    statement: str, where: RunFilter, open_runs: Callable[[], Iterable[Run]], *, far: int
 ) -> tuple[str, Parameters]:
-    """``statement`` with the conditions in the place of its TRUE, and the parameters these name.
+    """``statement`` about the runs that are asked for, and the parameters that it needs.
 
     Args:
-        statement: A query of ``run``.
-        where: Its limit and offset are not looked at.
+        statement: Has ``ANYTHING`` in it.
+        where: Which runs; not its window.
         open_runs: Gives all that are not over; called when the filter needs to know.
+        far: So many of the newest runs that fit are looked at, at most.
     """
-    off = {"tags": (), "top": False, "plans": False}
-    asked = [name for name in CONDITIONS if getattr(where, name) != off.get(name)]
-    best = next((name for name in INDEXED if name in asked), None)
-    conditions = [] if where.archived else ["archived_at_ms IS NULL"]
-    # A plus keeps SQLite from the index of a column.
-    conditions += [
-        f"+{CONDITIONS[name]}" if name in INDEXED and name != best else CONDITIONS[name]
-        for name in asked
-        if name not in MOVING
-    ]
-    values = {name: _value(getattr(where, name)) for name in asked}
+    asked = [name for name in CONDITIONS if getattr(where, name) != _OFF.get(name)]
+    values: Parameters = {name: _value(getattr(where, name)) for name in asked}
+    conditions = [CONDITIONS[name] for name in asked if name not in MOVING]
     if moving := [CONDITIONS[name] for name in asked if name in MOVING]:
-        values["open"] = _encode([run.id for run in open_runs() if _matches(run, where)]).decode()
-        conditions.append(f"({' AND '.join(['is_over = 1', *moving])} OR {OPEN_ONES})")
-    return statement.replace("TRUE", "\n  AND ".join(["TRUE", *conditions]), 1), values
+        values["open"] = _encode([run.id for run in open_runs() if _fits(run, where)]).decode()
+        conditions.append(f"({' AND '.join(['is_over = 1', *moving])} OR {_OPEN_ONES})")
+    shelves = [_LISTED] * where.listed + [_ARCHIVED] * where.archived
+    arms = [
+        _arm(way, shelf, [each for each in conditions if each != way.part])
+        for way in _ways(where, asked)
+        for shelf in shelves
+    ]
+    chosen = "\nUNION ALL\n".join(arms) or f"{ANYTHING} AND FALSE"
+    return statement.replace(ANYTHING, chosen), {**values, "far": far}
 
 
-def _matches(run: Run, where: RunFilter) -> bool:
+def _ways(where: RunFilter, asked: Sequence[str]) -> Iterator[_Way]:
+    """What leads to all runs that are asked for, and to none of them twice."""
+    best = next((name for name in _FIELDS if name in asked and _leads(where, name)), None)
+    if best == "phases":
+        phases = set(where.phases or ())
+        if phases - OVER:
+            yield _OPEN
+        if phases & OVER:
+            yield _GIVEN_UP
+    elif best == "outcomes":
+        yield _OPEN
+        for each in dict.fromkeys(where.outcomes or ()):
+            part = f"outcome <> '{Status.OK}' AND outcome = '{each}' AND is_over = 1"
+            yield _Way("run INDEXED BY run_outcome", part)
+    else:
+        yield _CREATED if best is None else _FIELDS[best]
+
+
+def _leads(where: RunFilter, name: str) -> bool:
+    """Whether the field leaves out what most runs are: they have ended, and well."""
+    if name == "phases":
+        return Phase.COMPLETED not in (where.phases or ())
+    return name != "outcomes" or Status.OK not in (where.outcomes or ())
+
+
+def _arm(way: _Way, shelf: int, conditions: Sequence[str]) -> str:
+    which = "\n  AND ".join([way.part, way.shelf.format(shelf=shelf), _SOUND, *conditions])
+    arm = ANYTHING.replace("run WHERE TRUE", f"{way.source}\nWHERE {which}")
+    if way is not _FIELDS["directory"]:
+        return arm
+    return _IN_PLACES.format(arm=arm.replace("number, created_at_ms", "number", 1))
+
+
+def _fits(run: Run, where: RunFilter) -> bool:
     """What the conditions of ``MOVING`` say, of the run as it is now."""
     ended_ms, since_ms, after_ms = run.ended_at_ms, where.active_since_ms, where.ended_after_ms
     status = None if run.outcome is None else run.outcome.status
@@ -103,6 +194,7 @@ class _Asked(Value, frozen=True):
     spec: _Spec = _Spec()
 
 
+_ESCAPED: Final = frozenset('"\\')
 _asked: Final = msgspec.json.Decoder(_Asked)
 
 
@@ -111,8 +203,15 @@ def mentions(label: object, origin: object, text: str) -> bool:
     text = text.casefold()
     if isinstance(label, str) and text in label.casefold():
         return True
+    if not isinstance(origin, bytes):
+        return False
+    # Of many rows few contain it. In ASCII, JSON writes all but these two and control characters
+    # as they are, and no other letter folds to one of them.
+    is_plain = text.isascii() and text.isprintable() and not _ESCAPED & set(text)
+    if is_plain and origin.isascii() and text.encode() not in origin.lower():
+        return False
     try:
-        asked = _asked.decode(origin if isinstance(origin, bytes) else b"")
+        asked = _asked.decode(origin)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return False  # a damaged row is found when it is read
     return text in asked.spec.task.casefold()

@@ -287,7 +287,7 @@ class _Salvage:
         run = found or checkpoint
         self._drop(tail[used:])
         self._runs[run.id] = run
-        self._do("update_run", *rows.updated(run))
+        self._do("archive_run", *rows.archived_run(run))
         is_end = self._ends is not None and self._ends.get(number, 0) == run.seq
         is_whole = used == len(tail) and not self._is_cut
         return run, is_whole and (is_end or "journal" in self._whole)

@@ -371,7 +371,7 @@ class SqliteStore:
         try:
             with self._writing:
                 with self._transaction() as connection:
-                    connection.executemany(self._sql["update_run"], map(rows.updated, behind))
+                    self._update_runs(connection, behind)
                 self._note_commit()
         except (sqlite3.Error, StoreUnavailable) as error:
             log.warning("%s runs are left to be folded at the next start: %s", len(behind), error)
@@ -454,14 +454,8 @@ class SqliteStore:
                 (run for run in batch.runs.values() if run.id in batch.created),
             ),
         )
-        many(
-            sql["update_run"],
-            (
-                rows.updated(run)
-                for run in batch.runs.values()
-                if run.id not in batch.created and self._open.is_due(run)
-            ),
-        )
+        changed = (run for run in batch.runs.values() if run.id not in batch.created)
+        self._update_runs(connection, [run for run in changed if self._open.is_due(run)])
         many(
             sql["insert_event"],
             map(rows.event_inserted, self._numbers(connection, "newest_number"), batch.journal),
@@ -506,6 +500,16 @@ class SqliteStore:
                 connection.execute(sql["remove_schedule"], (schedule_id,))
             else:
                 connection.execute(sql["put_schedule"], rows.schedule_put(schedule))
+
+    def _update_runs(self, connection: sqlite3.Connection, runs: Iterable[Run]) -> None:
+        changed = [*runs]
+        settled = [run for run in changed if run.is_settled]
+        listed = (run for run in settled if run.times.archived_at_ms is None)
+        shelved = (run for run in settled if run.times.archived_at_ms is not None)
+        many, sql = connection.executemany, self._sql
+        many(sql["update_run"], (rows.updated(run) for run in changed if not run.is_settled))
+        many(sql["end_run"], map(rows.ended_run, listed))
+        many(sql["archive_run"], map(rows.archived_run, shelved))
 
     def _erase(self, connection: sqlite3.Connection, batch: Batch) -> None:
         """Overwrite what the workers of these runs were told; see ``domain.lifecycle.erasure``."""
@@ -774,19 +778,18 @@ class SqliteStore:
 
     def runs(self, where: RunFilter) -> Sequence[Run]:
         """See ``ports.Store.runs``."""
-        statement, parameters = self._narrowed("select_runs", where)
+        statement, parameters = self._narrowed("select_runs", where, where.limit + where.offset)
         window = {"limit": where.limit, "offset": where.offset}
         return self._runs(statement, {**parameters, **window})
 
-    def count(self, where: RunFilter) -> int:
-        """How many runs the filter matches, without its window."""
-        statement, parameters = self._narrowed("count_runs", where)
+    def count(self, where: RunFilter, *, most: int) -> int:
+        """See ``ports.Store.count``."""
+        statement, parameters = self._narrowed("count_runs", where, most)
         with self._reader() as connection:
-            row = connection.execute(statement, parameters).fetchone()
-        return int(row[0])
+            return int(connection.execute(statement, parameters).fetchone()[0])
 
-    def _narrowed(self, name: str, where: RunFilter) -> tuple[str, dict[str, object]]:
-        return narrowed(self._sql[name], where, self._open_runs)
+    def _narrowed(self, name: str, where: RunFilter, far: int) -> tuple[str, dict[str, object]]:
+        return narrowed(self._sql[name], where, self._open_runs, far=far)
 
     def _open_runs(self) -> Sequence[Run]:
         return self._open.all() if self._open.is_complete else self.load_open()
@@ -807,6 +810,15 @@ class SqliteStore:
         """See ``ports.Store.feed``."""
         return self._read("select_feed", rows.EVENT, (after, limit))
 
+    def touched(self, *, after: int, ended_since_ms: int, limit: int) -> tuple[int, Sequence[Run]]:
+        """See ``ports.Store.touched``."""
+        events = self._all("select_touched", (after, limit))
+        if not events:
+            return after, ()
+        run_ids = dict.fromkeys(_shown(run_id) for _, run_id in events)
+        wanted = (msgspec.json.encode([*run_ids]).decode(), ended_since_ms)
+        return int(str(events[-1][0])), self._runs(self._sql["select_these"], wanted)
+
     def newest_number(self) -> int:
         """See ``ports.Store.newest_number``."""
         with self._reader() as connection:
@@ -821,6 +833,10 @@ class SqliteStore:
         if session is None:
             return self._read("select_all_unread", rows.MESSAGE, (limit,))
         return self._read("select_unread", rows.MESSAGE, (session, limit))
+
+    def blockers(self, session: SessionKey | None, limit: int) -> Sequence[InboxRow]:
+        """See ``ports.Store.blockers``."""
+        return self._read("select_blockers", rows.MESSAGE, (session, limit))[::-1]
 
     def unread(self, session: SessionKey, limit: int) -> Sequence[MessageId]:
         """See ``ports.Store.unread``."""

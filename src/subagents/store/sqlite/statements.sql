@@ -29,8 +29,17 @@ INSERT INTO run (number, run_id, seq, phase, label, agent_id, requester, request
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: update_run
-UPDATE run SET seq = ?, phase = ?, is_over = ?, ended_at_ms = ?, archived_at_ms = ?, state = ?,
-               state_checksum = ?, outcome = ?
+-- A column that is set is written anew in every index that has it, also when nothing changes.
+UPDATE run SET seq = ?, phase = ?, state = ?, state_checksum = ? WHERE run_id = ?;
+
+-- name: end_run
+UPDATE run SET seq = ?, phase = ?, state = ?, state_checksum = ?, is_over = ?, ended_at_ms = ?,
+               outcome = ?
+WHERE run_id = ?;
+
+-- name: archive_run
+UPDATE run SET seq = ?, phase = ?, state = ?, state_checksum = ?, is_over = ?, ended_at_ms = ?,
+               outcome = ?, archived_at_ms = ?
 WHERE run_id = ?;
 
 -- name: insert_event
@@ -130,9 +139,13 @@ WHERE schedule_id NOT IN (SELECT name FROM set_aside);
 -- name: load_open
 -- Ended children of an open run belong to it until it has told their results.
 SELECT * FROM run
-WHERE (is_over = 0 OR requester_run IN (SELECT run_id FROM run WHERE is_over = 0))
+WHERE number IN (
+    SELECT number FROM run WHERE is_over = 0
+    UNION ALL
+    SELECT child.number FROM run CROSS JOIN run AS child ON child.requester_run = run.run_id
+    WHERE run.is_over = 0)
   AND run_id NOT IN (SELECT name FROM set_aside)
-ORDER BY created_at_ms, rowid;
+ORDER BY created_at_ms, number;
 
 -- name: select_behind
 -- Open runs whose row is older than their journal.
@@ -150,7 +163,7 @@ WHERE run_id NOT IN (SELECT name FROM set_aside);
 
 -- name: load_open_keys
 SELECT journal.number, journal.run_id, journal.seq, at_ms, type, key, data, checksum
-FROM run JOIN journal ON journal.run = run.number
+FROM run CROSS JOIN journal ON journal.run = run.number
 WHERE run.is_over = 0 AND journal.key IS NOT NULL
   AND run.run_id NOT IN (SELECT name FROM set_aside);
 
@@ -169,17 +182,17 @@ DELETE FROM idempotency WHERE created_at_ms <= ?;
 SELECT * FROM run WHERE run_id = ? AND run_id NOT IN (SELECT name FROM set_aside);
 
 -- name: select_runs
--- run_query.py puts its conditions in the place of TRUE.
+-- run_query.py puts what is asked for in the place of the innermost SELECT.
 SELECT * FROM run
-WHERE TRUE
-  AND run_id NOT IN (SELECT name FROM set_aside)
-ORDER BY created_at_ms DESC, rowid DESC
-LIMIT :limit OFFSET :offset;
+WHERE number IN (
+  SELECT number FROM (
+    SELECT number, created_at_ms FROM run WHERE TRUE
+    ORDER BY created_at_ms DESC, number DESC LIMIT :limit OFFSET :offset))
+ORDER BY created_at_ms DESC, number DESC;
 
 -- name: count_runs
-SELECT count(*) FROM run
-WHERE TRUE
-  AND run_id NOT IN (SELECT name FROM set_aside);
+-- Up to a number: a count of all visits all.
+SELECT count(*) FROM (SELECT number, created_at_ms FROM run WHERE TRUE LIMIT :far);
 
 -- name: find_runs
 SELECT run_id FROM run WHERE run_id >= ?1 AND run_id < ?2 ORDER BY run_id LIMIT 10;
@@ -191,6 +204,16 @@ WHERE run = (SELECT number FROM run WHERE run_id = ?) AND seq > ? ORDER BY seq L
 -- name: select_feed
 SELECT number, run_id, seq, at_ms, type, key, data, checksum FROM journal
 WHERE number > ? ORDER BY number LIMIT ?;
+
+-- name: select_touched
+SELECT number, run_id FROM journal WHERE number > ?1 ORDER BY number LIMIT ?2;
+
+-- name: select_these
+-- The ids are a JSON list.
+SELECT * FROM run
+WHERE run_id IN (SELECT value FROM json_each(?1))
+  AND (ended_at_ms IS NULL OR ended_at_ms >= ?2)
+  AND run_id NOT IN (SELECT name FROM set_aside);
 
 -- name: select_inbox
 SELECT number, message_id, session_key, run_id, kind, created_at_ms, text, consumed_at_ms,
@@ -219,7 +242,7 @@ WHERE session_key = ?1 AND consumed_at_ms IS NULL
 ORDER BY number LIMIT ?2;
 
 -- name: count_unread
-SELECT count(*) FROM inbox
+SELECT count(*) FROM inbox INDEXED BY inbox_unread
 WHERE consumed_at_ms IS NULL
   AND message_id NOT IN (SELECT name FROM set_aside)
   AND run_id NOT IN (SELECT name FROM set_aside);
@@ -228,10 +251,23 @@ WHERE consumed_at_ms IS NULL
 SELECT number, message_id, session_key, run_id, kind, created_at_ms, text, consumed_at_ms,
        consumed_by, checksum, place_checksum, read_checksum
 FROM inbox
-WHERE consumed_at_ms IS NULL
+WHERE number IN (
+  SELECT number FROM inbox INDEXED BY inbox_unread
+  WHERE consumed_at_ms IS NULL
+    AND message_id NOT IN (SELECT name FROM set_aside)
+    AND run_id NOT IN (SELECT name FROM set_aside)
+  ORDER BY number LIMIT ?1)
+ORDER BY number;
+
+-- name: select_blockers
+-- Newest first.
+SELECT number, message_id, session_key, run_id, kind, created_at_ms, text, consumed_at_ms,
+       consumed_by, checksum, place_checksum, read_checksum
+FROM inbox INDEXED BY inbox_blocker
+WHERE kind = 'blocker' AND (?1 IS NULL OR session_key = ?1)
   AND message_id NOT IN (SELECT name FROM set_aside)
   AND run_id NOT IN (SELECT name FROM set_aside)
-ORDER BY number LIMIT ?1;
+ORDER BY number DESC LIMIT ?2;
 
 -- name: select_message
 SELECT number, message_id, session_key, run_id, kind, created_at_ms, text, consumed_at_ms,
@@ -243,7 +279,7 @@ WHERE message_id = ?
 
 -- name: select_archivable
 -- What nobody read stays in sight, and what was read late stays as long after that.
-SELECT run_id FROM run
+SELECT run_id FROM run INDEXED BY run_archive
 WHERE is_over = 1 AND archived_at_ms IS NULL AND keeps_session = 0 AND ended_at_ms < ?1
   AND run_id NOT IN (SELECT name FROM set_aside)
   AND NOT EXISTS (SELECT 1 FROM inbox
@@ -255,7 +291,7 @@ ORDER BY ended_at_ms LIMIT ?2;
 -- name: select_prunable
 -- A result nobody read is kept until it is read, and then until the retention is over; for news of
 -- how it came about nobody waits.
-SELECT run_id FROM run
+SELECT run_id FROM run INDEXED BY run_archived
 WHERE archived_at_ms IS NOT NULL AND ended_at_ms < ?1
   AND run_id NOT IN (SELECT run_id FROM set_aside)
   AND NOT EXISTS (SELECT 1 FROM inbox

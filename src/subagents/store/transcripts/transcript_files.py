@@ -9,6 +9,7 @@ outweigh the lines, their segment is written anew without them.
 """
 
 import contextlib
+import itertools
 import os
 import shutil
 import threading
@@ -56,6 +57,40 @@ class _Files:
     mark_bytes: int = 0
     """Of its last checkpoint."""
     unsynced: set[Path] = field(default_factory=set)
+    has_new_names: bool = False
+    """In its directory, which was not synced since."""
+    number: int = 0
+    """Of the directory itself among the new names beside it; 0 = not among them."""
+
+
+class _Names:
+    """A directory, synced once for all the names that were made in it before."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._lock = threading.Lock()
+        self._numbers = itertools.count(1)
+        self._made = 0
+        """Names with this number, or a lower one, are there."""
+        self._synced = 0
+
+    def made(self) -> int:
+        """Number one that is there now, and may not be on the disk."""
+        # Of two at once the lower number may win: then its directory is synced once too often.
+        self._made = number = next(self._numbers)
+        return number
+
+    def sync(self, number: int) -> None:
+        """Return when that one outlives a power cut.
+
+        Raises:
+            OSError: It may not.
+        """
+        with self._lock:
+            if self._synced < number:
+                made = self._made
+                _sync(self._directory)
+                self._synced = made
 
 
 class TranscriptFiles:
@@ -67,6 +102,10 @@ class TranscriptFiles:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
+        self._runs = _Names(directory)
+        self._state = _Names(directory.parent)
+        # A process before this one may have made it, and been killed.
+        self._number = self._state.made()
         self._known: OrderedDict[RunId, _Files] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -74,7 +113,7 @@ class TranscriptFiles:
 
     def resume(self, run_id: RunId) -> Checkpoint:
         """See ``ports.TranscriptLog.resume``; what a crash left of a batch is cut off."""
-        files = _load(self._place(run_id))
+        files = self._load(self._place(run_id))
         self._remember(run_id, files)
         return files.checkpoint
 
@@ -85,12 +124,12 @@ class TranscriptFiles:
         place = self._place(run_id)
         first = lines[0].seq if lines else None
         batch = _Batch(first, _encoded(lines), _encoder.encode(checkpoint) + b"\n")
-        files = self._recall(run_id) or _load(place)
+        files = self._recall(run_id) or self._load(place)
         try:
             self._keep(place, files, batch, bytes_max)
         except FileNotFoundError:
             # Somebody deleted them under us.
-            files = _load(place)
+            files = self._load(place)
             self._keep(place, files, batch, bytes_max)
         files.checkpoint = checkpoint
         _drop(files, bytes_max)
@@ -101,16 +140,21 @@ class TranscriptFiles:
         place = self._place(run_id)
         with self._lock:
             files = self._known.get(run_id)
-        unsynced = [each.path for each in segments.found_in(place)[-1:]]
-        if files is not None:
-            unsynced = [path for path in files.unsynced if path.exists()]
+        if files is None:
+            newest = segments.found_in(place)[-1:]
+            files = self._found(_Files(unsynced={each.path for each in newest}))
+        unsynced = [path for path in files.unsynced if path.exists()]
         if not unsynced:
             return
-        # The names of the files and of both folders, too: its worker's own copy goes next.
-        for path in (*unsynced, place, self._directory, self._directory.parent):
+        for path in unsynced:
             _sync(path)
-        if files is not None:
-            files.unsynced.difference_update(unsynced)
+        # The names of the files and of both folders, too: its worker's own copy goes next.
+        if files.has_new_names:
+            _sync(place)
+        self._runs.sync(files.number)
+        self._state.sync(self._number)
+        files.unsynced.difference_update(unsynced)
+        files.has_new_names = False
 
     def close(self, run_id: RunId) -> None:
         """See ``ports.TranscriptLog.close``."""
@@ -146,10 +190,14 @@ class TranscriptFiles:
 
     def _begin(self, place: Path, files: _Files, batch: "_Batch") -> None:
         try:
-            place.mkdir(mode=0o700, exist_ok=True)
+            is_new = _made(place)
         except FileNotFoundError:  # the first run of all
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            place.mkdir(mode=0o700, exist_ok=True)
+            self._number = self._state.made()
+            is_new = _made(place)
+        if is_new:
+            files.number = self._runs.made()
+        files.has_new_names = True
         first = files.checkpoint.seq + 1 if batch.first is None else batch.first
         path = segments.path_of(place, first)
         _create(path, batch.lines + batch.mark)
@@ -164,6 +212,38 @@ class TranscriptFiles:
         return transcript_search.read(self._place(run_id), query)
 
     # -- what is known ---------------------------------------------------------------------
+
+    def _load(self, place: Path) -> _Files:
+        """Look at the files of a run; what a crash left behind is cut off or deleted.
+
+        Raises:
+            OSError: They cannot be read or cut.
+        """
+        found = segments.found_in(place)
+        while found:
+            last = found.pop()
+            data = _sound(last.path.read_bytes())
+            if not data:
+                last.path.unlink()
+                continue
+            if len(data) < last.end:
+                os.truncate(last.path, len(data))
+            record = data[data.rfind(b"\n", 0, -1) + 1 : -1]
+            return self._found(
+                _Files(
+                    segments=[*found, last._replace(end=len(data))],
+                    checkpoint=_checkpoint_of(record),
+                    lines_bytes=len(segments.without_marks(data)),
+                    mark_bytes=len(record) + 1,
+                    unsynced={each.path for each in (*found, last)},
+                )
+            )
+        return self._found(_Files())
+
+    def _found(self, files: _Files) -> _Files:
+        """Whoever made them, and the directory that they are in, may not have synced the names."""
+        files.has_new_names, files.number = True, self._runs.made()
+        return files
 
     def _place(self, run_id: RunId) -> Path:
         if not run_id or "/" in run_id or run_id.startswith("."):
@@ -223,30 +303,17 @@ def _encoded_part(lines: Sequence[Line]) -> bytes:
 # -- files --------------------------------------------------------------------------------------
 
 
-def _load(place: Path) -> _Files:
-    """Look at the files of a run; what a crash left behind is cut off or deleted.
+def _made(directory: Path) -> bool:
+    """Make it; False = it was there already.
 
     Raises:
-        OSError: They cannot be read or cut.
+        OSError: It cannot be made.
     """
-    found = segments.found_in(place)
-    while found:
-        last = found.pop()
-        data = _sound(last.path.read_bytes())
-        if not data:
-            last.path.unlink()
-            continue
-        if len(data) < last.end:
-            os.truncate(last.path, len(data))
-        record = data[data.rfind(b"\n", 0, -1) + 1 : -1]
-        return _Files(
-            segments=[*found, last._replace(end=len(data))],
-            checkpoint=_checkpoint_of(record),
-            lines_bytes=len(segments.without_marks(data)),
-            mark_bytes=len(record) + 1,
-            unsynced={each.path for each in (*found, last)},
-        )
-    return _Files()
+    try:
+        directory.mkdir(mode=0o700)
+    except FileExistsError:
+        return False
+    return True
 
 
 def _sound(data: bytes) -> bytes:
@@ -318,6 +385,7 @@ def _replace(files: _Files, last: Segment, batch: _Batch) -> None:
     files.lines_bytes = len(lines) + len(batch.lines)
     files.mark_bytes = len(batch.mark)
     files.unsynced.add(last.path)
+    files.has_new_names = True
 
 
 def _drop(files: _Files, bytes_max: int) -> None:

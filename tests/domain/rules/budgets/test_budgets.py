@@ -21,6 +21,7 @@ from subagents.domain.run.effects import (
     StopChildren,
 )
 from subagents.domain.run.events import BudgetExhausted, ChildSpent, TimerFired
+from subagents.domain.run.linked_runs import Committed, Spent
 from subagents.domain.run.outcome import (
     OK,
     Outcome,
@@ -30,9 +31,7 @@ from subagents.domain.run.outcome import (
     VerificationState,
 )
 from subagents.domain.run.run import (
-    Committed,
     Phase,
-    Spent,
     StopCause,
 )
 from subagents.domain.run.spec import Budget, OnFailure, RunSpec

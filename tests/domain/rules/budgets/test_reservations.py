@@ -10,10 +10,9 @@ from tests.builders import (
 from tests.domain.budget_lives import ABOVE, TOKENS, a_life, use
 
 from subagents.domain.rules.budgets import reservations
+from subagents.domain.run.linked_runs import Child, Children, Committed
 from subagents.domain.run.run import (
     BudgetState,
-    Child,
-    Committed,
     Run,
 )
 from subagents.domain.run.spec import Abilities, Budget, RunSpec
@@ -25,7 +24,7 @@ from subagents.errors import Forbidden
 def holder(budget: Budget | None, *children: Committed) -> Run:
     """A running run with such a budget and so much promised below it."""
     run = a_life(budget).start().run
-    below = tuple(
+    below = Children(
         Child(run_id=RunId(f"r-c{n}"), label=f"c{n}", committed=each)
         for n, each in enumerate(children)
     )

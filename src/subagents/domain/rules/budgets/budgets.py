@@ -17,6 +17,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from subagents.domain.run import spending
 from subagents.domain.run.alert import Alert, AlertKind
+from subagents.domain.run.linked_runs import Spent
 from subagents.domain.run.outcome import Outcome, Reason, Status
 from subagents.domain.run.run import (
     BudgetStop,
@@ -24,7 +25,6 @@ from subagents.domain.run.run import (
     Phase,
     Reserve,
     Run,
-    Spent,
 )
 from subagents.domain.run.spec import Abilities, Budget
 from subagents.domain.run.values import Value, replace
@@ -272,11 +272,11 @@ def _reserve(budget: Budget, before: Run, run: Run, at_ms: int) -> Reserve:
 
 
 def _tokens_below(run: Run) -> int:
-    return sum(spending.tokens(child.spent) or 0 for child in run.children)
+    return spending.tokens(run.children.spent) or 0
 
 
 def _cost_below(run: Run) -> float:
-    return sum(child.spent.cost_usd or 0 for child in run.children)
+    return run.children.spent.cost_usd or 0
 
 
 def _is_over(budget: Budget, run: Run, at_ms: int) -> bool:

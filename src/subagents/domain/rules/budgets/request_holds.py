@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 
 from subagents.domain.rules.budgets import budgets
 from subagents.domain.run import spending
-from subagents.domain.run.run import Run, Spent, Usage
+from subagents.domain.run.linked_runs import Spent
+from subagents.domain.run.run import Run, Usage
 from subagents.domain.run.spec import Budget
 from subagents.domain.run.values import Value
 from subagents.text import compact, money

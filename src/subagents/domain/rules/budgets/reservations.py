@@ -12,7 +12,8 @@ from typing import Final, NamedTuple
 
 from subagents.domain.rules.budgets import budgets
 from subagents.domain.run import spending
-from subagents.domain.run.run import Committed, Run
+from subagents.domain.run.linked_runs import Committed
+from subagents.domain.run.run import Run
 from subagents.domain.run.spec import Abilities, Budget, RunSpec
 from subagents.errors import Forbidden
 from subagents.text import compact, duration, money

@@ -1,0 +1,158 @@
+"""The methods of our MCP server: who we are, the tools, and one call of a tool."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final
+
+import msgspec
+
+from subagents.api.calls.services import Services
+from subagents.api.mcp import mcp_instructions
+from subagents.api.mcp.codex_sandbox import CAPABILITY as SANDBOX_STATE
+from subagents.api.mcp.mcp_calls import ToolParams, answer_of, handed_over
+from subagents.api.mcp.mcp_message import INVALID_PARAMS, LEGACY, MODERN, Document, RpcError
+from subagents.api.mcp.mcp_server import JSON, Era, McpRequest, McpServer, Method
+from subagents.api.mcp.run_tasks import RunTasks
+from subagents.api.mcp.task_extension import EXTENSION, task_methods
+from subagents.api.tools.tool_registry import TOOLS, visible
+from subagents.api.tools.tool_schemas import OUTPUTS
+from subagents.version import __version__
+
+IDENTITY: Final = {"name": "subagents", "title": "subagents", "version": __version__}
+PAGE_TOOLS: Final = 50
+"""Tools in one answer of ``tools/list``; more than there are."""
+CURSOR_CHARS_MAX: Final = 6
+_NOT_KEPT: Final = {"cacheScope": "private", "ttlMs": 0}
+"""Of answers on the current era that a client could keep: they differ from caller to caller."""
+_CAPABILITIES: Final = {
+    "tools": {"listChanged": False},
+    # Codex tells those that declare it what its own sandbox allows.
+    "experimental": {SANDBOX_STATE: {}},
+}
+_TITLES: Final[Mapping[str, str]] = {
+    "sessions_spawn": "Start a sub-agent",
+    "sessions_wait": "Wait for sub-agents",
+    "sessions_list": "List sub-agents",
+    "sessions_tree": "Tree of sub-agents",
+    "sessions_history": "What a sub-agent said",
+    "sessions_send": "Message a sub-agent",
+    "subagents": "Look after sub-agents",
+    "agents_list": "Agents to delegate to",
+    "respond_orchestrator_request": "Answer a sub-agent",
+    "report_completion": "Report completion",
+    "report_progress": "Report progress",
+    "notify_parent": "Notify the requester",
+    "request_orchestrator": "Ask the requester",
+}
+
+
+def create_server(services: Services) -> McpServer:
+    """The server with all tools, and with runs as tasks."""
+    return McpServer(
+        IDENTITY,
+        {
+            "initialize": Method(handler=_initialize, eras=Era.LEGACY),
+            "ping": Method(handler=_ping, eras=Era.LEGACY),
+            "server/discover": Method(handler=_discover, eras=Era.MODERN),
+            "tools/list": Method(handler=_list_tools, eras=Era.BOTH),
+            **task_methods(RunTasks(services), _call_tool),
+        },
+    )
+
+
+# -- who we are ---------------------------------------------------------------------------------
+
+
+class _Client(msgspec.Struct):
+    name: str
+    version: str
+
+
+class _Hello(msgspec.Struct, rename="camel"):
+    protocol_version: str
+    capabilities: dict[str, Any]
+    client_info: _Client
+
+
+async def _initialize(request: McpRequest) -> Document:
+    wanted = request.message.decoded(_Hello).protocol_version
+    return {
+        "capabilities": _CAPABILITIES,
+        "protocolVersion": wanted if wanted in LEGACY else LEGACY[-1],
+        "serverInfo": IDENTITY,
+        "instructions": await _instructions(request),
+    }
+
+
+async def _discover(request: McpRequest) -> Document:
+    return {
+        **_NOT_KEPT,
+        "capabilities": {"extensions": {EXTENSION: {}}, **_CAPABILITIES},
+        "supportedVersions": MODERN,
+        "instructions": await _instructions(request),
+    }
+
+
+async def _instructions(request: McpRequest) -> str:
+    """Each caller is told what it can do here: the agents it may use are not everybody's."""
+    return await mcp_instructions.text(request.exchange.services, request.exchange.caller)
+
+
+async def _ping(_request: McpRequest) -> Document:
+    return {}
+
+
+# -- tools --------------------------------------------------------------------------------------
+
+
+class _Page(msgspec.Struct):
+    cursor: str | None = None
+
+
+async def _list_tools(request: McpRequest) -> Document:
+    tools = visible(request.exchange.services, request.exchange.caller)
+    first = _offset(request.message.decoded(_Page).cursor)
+    after = first + PAGE_TOOLS
+    found: Document = {"tools": [described(tool.name) for tool in tools[first:after]]}
+    if after < len(tools):
+        found["nextCursor"] = str(after)
+    return {**_NOT_KEPT, **found} if request.message.is_modern else found
+
+
+def _offset(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not cursor.isascii() or not cursor.isdecimal() or len(cursor) > CURSOR_CHARS_MAX:
+        raise RpcError(INVALID_PARAMS, "unknown cursor; list without one")
+    return int(cursor)
+
+
+@cache
+def described(name: str) -> msgspec.Raw:
+    """A tool as clients are shown it; JSON."""
+    tool = TOOLS[name]
+    return msgspec.Raw(
+        JSON.encode(
+            {
+                # Clients that hide tools behind a search show these: there are few, and small.
+                "_meta": {"anthropic/alwaysLoad": True},
+                "annotations": {
+                    "destructiveHint": tool.destructive,
+                    "idempotentHint": tool.idempotent or tool.read_only,
+                    "openWorldHint": False,
+                    "readOnlyHint": tool.read_only,
+                },
+                "description": tool.description,
+                "inputSchema": tool.schema,
+                "name": tool.name,
+                "outputSchema": OUTPUTS[tool.name],
+                "title": _TITLES[tool.name],
+            }
+        )
+    )
+
+
+async def _call_tool(request: McpRequest) -> Document:
+    asked = request.message.decoded(ToolParams)
+    answer = await answer_of(request, asked.name, asked.arguments or {})
+    return handed_over(request.exchange, answer)

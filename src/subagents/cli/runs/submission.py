@@ -1,0 +1,166 @@
+"""Hands runs over to the daemon, and waits for them where that is asked for."""
+
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from subagents.cli import output
+from subagents.cli.connection import connect, place, warn_of_version
+from subagents.cli.reading import read
+from subagents.client.client import Client, Document
+from subagents.errors import EXIT_INTERRUPTED, EXIT_OK, UsageError
+from subagents.text import one_line
+
+if TYPE_CHECKING:
+    from subagents.api.wire.run_answers import SpawnReceipt
+
+DEFAULT_AGENT: Final = "command"
+NEW_FIELDS: Final = ("defaultAgent", "environment")
+Spec = Any
+"""A ``RunSpec``, or a document of one."""
+Named = Callable[[Spec], Spec]
+Environment = Mapping[str, object]
+
+
+def run(spec: Spec, brought: Environment, *, json: bool) -> int:
+    """Start a run, wait for it to end and print its result."""
+    from subagents.cli.runs import follow  # noqa: PLC0415  who does not wait needs none of it
+
+    started = time.monotonic()
+    with connect(starts=True) as client:
+        receipt = _spawn(client, spec, brought)
+    accepted: SpawnReceipt = read(client, receipt, "run_answers:SpawnReceipt")
+    # The live tree shows the run; a log of plain lines needs its id before the end.
+    say_accepted([accepted], is_brief=follow.can_draw())
+    return wait_and_print([accepted.run_id], started=started, json=json)
+
+
+def spawn(spec: Spec, brought: Environment, *, json: bool) -> int:
+    """Start a run and print its id."""
+    with connect(starts=True) as client:
+        receipt = _spawn(client, spec, brought)
+        if json:
+            output.document(client.received)
+            return EXIT_OK
+        accepted: SpawnReceipt = read(client, receipt, "run_answers:SpawnReceipt")
+    output.line(accepted.run_id)
+    sys.stdout.flush()
+    say_accepted([accepted], is_brief=False)
+    output.note(f"  to wait for it: subagents wait {accepted.run_id}")
+    return EXIT_OK
+
+
+def _spawn(client: Client, spec: Spec, brought: Environment) -> Document:
+    return submit(client, "/v1/runs", lambda named: {"spec": named(spec)}, brought)
+
+
+def submit(
+    client: Client, path: str, body: Callable[[Named], Document], brought: Environment
+) -> Document:
+    """Hand specs over; one without an agent goes to the configured default, else ``command``.
+
+    Args:
+        client: Of the daemon.
+        path: Of the call.
+        body: Makes what is sent, with each spec as the function that it is given has it.
+        brought: A ``CallerEnvironment`` as a document; empty = nothing.
+    """
+    asked = {**body(_as_it_is), **place()}
+    variables = {"environment": brought} if brought else {}
+    try:
+        answer = client.post(
+            path, {**asked, **variables, "defaultAgent": DEFAULT_AGENT}, timeout_s=30
+        )
+    except UsageError as error:
+        if error.details.get("field") not in NEW_FIELDS or brought.get("given"):
+            raise
+        # A daemon of 0.1.0, which does not know these fields, runs until somebody restarts it.
+        try:
+            answer = client.post(path, asked, timeout_s=30)
+        except UsageError as refusal:
+            if "agentId is missing" not in refusal.message:
+                raise
+            answer = client.post(path, {**asked, **body(_with_agent)}, timeout_s=30)
+    warn_of_version(client)
+    return answer
+
+
+def _as_it_is(spec: Spec) -> Spec:
+    return spec
+
+
+def _with_agent(spec: Spec) -> Spec:
+    from msgspec import to_builtins  # noqa: PLC0415
+
+    plain: Document = to_builtins(spec)
+    return {**plain, "agentId": plain.get("agentId") or DEFAULT_AGENT}
+
+
+def _named(receipt: "SpawnReceipt") -> str:
+    return f"{receipt.run_id}: {one_line(receipt.label, output.CELL_CHARS_MAX)}"
+
+
+def say_accepted(accepted: "Sequence[SpawnReceipt]", *, is_brief: bool) -> None:
+    for receipt in accepted:
+        for warning in receipt.warnings:
+            output.note(f"warning: {_named(receipt)}: {warning}")
+        if receipt.repeated:
+            output.note(
+                f"{receipt.run_id} already exists for this idempotency key; nothing was started"
+            )
+        elif not is_brief:
+            output.note(f"{_named(receipt)} ({receipt.agent_id}) is {receipt.phase}")
+        if receipt.chosen is not None and not receipt.repeated:
+            output.note(f"  agent {receipt.agent_id}: {receipt.chosen}")
+        if receipt.workspace is not None:
+            place = receipt.workspace
+            output.note(f"  worktree: {place.path}  branch {place.branch}")
+
+
+def wait_and_print(
+    run_ids: Sequence[str], *, started: float, json: bool, plan_id: str | None = None
+) -> int:
+    """Wait for all of them and print their ends; the exit code says how they went.
+
+    Args:
+        run_ids: Of the runs.
+        started: When, by the monotonic clock in seconds.
+        json: Print one document.
+        plan_id: They are the steps of this plan.
+    """
+    from subagents.cli import long_results  # noqa: PLC0415
+    from subagents.cli.runs import follow  # noqa: PLC0415
+
+    is_live = follow.can_draw()
+    spoken = None
+    if is_live and len(run_ids) == 1 and not json:
+        from subagents.cli.runs.live_output import LiveOutput  # noqa: PLC0415  for terminals
+
+        spoken = LiveOutput(run_ids[0])
+    try:
+        waiting = follow.wait_for(
+            run_ids, until="all", timeout_s=None, is_live=is_live, spoken=spoken
+        )
+    except KeyboardInterrupt:
+        return _interrupted(run_ids, plan_id)
+    if json:
+        is_whole = long_results.print_document(waiting.document)
+    else:
+        is_whole = follow.print_ends(waiting.result, started=started, spoken=spoken)
+    follow.acknowledge(waiting.offered)
+    return long_results.exit_code(follow.exit_code(waiting.result), is_whole=is_whole)
+
+
+def _interrupted(run_ids: Sequence[str], plan_id: str | None) -> int:
+    shown = " ".join(run_ids[:3]) + (" …" if len(run_ids) > 3 else "")
+    continues = "the run continues" if len(run_ids) == 1 else "the runs continue"
+    wait, cancel = (
+        (f"wait {shown}", f"cancel {shown}")
+        if plan_id is None
+        else (f"plan wait {plan_id}", f"plan cancel {plan_id}")
+    )
+    output.note(f"\nStopped waiting; {continues}.")
+    output.note(f"  wait again: subagents {wait}")
+    output.note(f"  stop:       subagents {cancel}")
+    return EXIT_INTERRUPTED

@@ -1,0 +1,100 @@
+"""``list``: a page of runs, newest first."""
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from subagents.cli import output
+from subagents.cli.connection import connect, warn_of_set_aside
+from subagents.cli.reading import read
+from subagents.cli.show import render
+from subagents.client.client import Client
+from subagents.errors import EXIT_OK
+from subagents.text import counted, duration, milliseconds_of
+
+if TYPE_CHECKING:
+    from subagents.api.wire.run_answers import RunForest, RunPage, RunRow
+
+NO_RUNS: Final = "No runs. Start one: subagents run 'echo hello'"
+
+
+def show_list(
+    wanted: Mapping[str, str], *, archived: bool, limit: int, offset: int, json: bool
+) -> int:
+    """Print the page.
+
+    Args:
+        wanted: Parameters of ``/v1/runs`` that narrow it.
+        archived: With archived runs.
+        limit: At most so many runs.
+        offset: So many of the newest are left out.
+        json: The document instead of a table.
+    """
+    window = {"archived": 1 if archived else None, "limit": limit, "offset": offset or None}
+    with connect() as client:
+        answer = client.get("/v1/runs", {**wanted, **window})
+        found: RunPage = read(client, answer, "run_answers:RunPage")
+        is_empty = not json and not found.runs and not found.hidden
+        said = NO_RUNS if is_empty else ""
+        if is_empty and (wanted or offset):
+            said = nothing(client, "No run fits: subagents list")
+    if json:
+        output.document(client.received)
+        return EXIT_OK
+    warn_of_set_aside(answer)
+    if said:
+        output.note(said)
+    if found.runs:
+        now_ms = time.time() * 1000
+        output.table(
+            ["run", "state", "label", "agent", "time", "age", "now"],
+            [_cells(row, now_ms) for row in found.runs],
+            styles={1: 1},
+            cut=(2, 6),
+        )
+    _say_more(found)
+    say_hidden(found)
+    _say_scheduled(found)
+    return EXIT_OK
+
+
+def _say_scheduled(found: "RunPage") -> None:
+    now_ms = time.time() * 1000
+    due = [(each.name, milliseconds_of(each.next_at)) for each in found.scheduled]
+    parts = [
+        f"{name} in {duration(max(round(at_ms - now_ms), 0)).split()[0]}"
+        for name, at_ms in due
+        if at_ms is not None
+    ]
+    if parts:
+        output.note(f"scheduled: {', '.join(parts)} (subagents schedule list)")
+
+
+def _say_more(found: "RunPage") -> None:
+    if found.total_is_bound:
+        output.note(f"{len(found.runs)} of more than {found.total:,}: --offset, --limit")
+    elif found.total is not None and found.total > len(found.runs) + found.offset:
+        output.note(f"{found.total - len(found.runs) - found.offset} more: --offset, --limit")
+
+
+def say_hidden(found: "RunPage | RunForest") -> None:
+    """How many runs are not shown because they are archived."""
+    if found.hidden:
+        more = "more than " if found.hidden_is_bound else ""
+        output.note(f"{more}{counted(found.hidden, 'archived run')} not shown: --archived")
+
+
+def nothing(client: Client, elsewhere: str) -> str:
+    """What to say where no run is shown and none is hidden: there may be others."""
+    everything = client.get("/v1/runs", {"archived": 1, "limit": 1})
+    return elsewhere if everything.get("total") else NO_RUNS
+
+
+def _cells(row: "RunRow", now_ms: float) -> list[str]:
+    took, now, born_ms = (
+        render.elapsed(row, now_ms),
+        render.now_text(row),
+        milliseconds_of(row.created_at),
+    )
+    age = duration(round(now_ms - born_ms)).split()[0] if born_ms is not None else "-"
+    return [row.run_id, row.shown_state, row.label, row.agent_id, took, age, now]

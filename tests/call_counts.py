@@ -1,0 +1,28 @@
+"""How many functions of Python are called: the measure of work that no busy machine changes."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+class Counted:
+    """What was called so far."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def note(self, _frame: FrameType, event: str, _arg: object) -> None:
+        """See ``sys.setprofile``; generators count once for each value."""
+        self.calls += event == "call"
+
+
+@contextmanager
+def counting_calls() -> Iterator[Counted]:
+    """Count the calls of this thread within the block."""
+    before, counted = sys.getprofile(), Counted()
+    sys.setprofile(counted.note)
+    try:
+        yield counted
+    finally:
+        sys.setprofile(before)

@@ -1,0 +1,100 @@
+"""What a frequent command costs before and beside its work, in things that can be counted.
+
+The bounds may only shrink. Modules and calls are those of Python 3.11 with a little room for other
+versions: what one careless import costs is ten times the room.
+"""
+
+import json
+import subprocess
+import sys
+from typing import Final, NamedTuple
+
+import pytest
+from tests.cli.cli_home import TIMEOUT_S, Home, gate
+
+COUNTED: Final = """
+import sys
+loaded, calls, requests = set(sys.modules), 0, []
+
+def count(frame, event, argument):
+    global calls
+    # How modules are found depends on what was compiled before.
+    calls += event == "call" and not frame.f_code.co_filename.startswith("<frozen importlib")
+
+sys.setprofile(count)
+from subagents.client import transport
+
+send = transport.Connection.send
+
+def counted(self, sent, **keywords):
+    requests.append(sent.split(b" HTTP", 1)[0].decode())
+    return send(self, sent, **keywords)
+
+transport.Connection.send = counted
+from subagents.cli.main import main
+code = main(sys.argv[1:])
+sys.setprofile(None)
+found = {"code": code, "calls": calls, "requests": requests}
+modules = sorted(set(sys.modules) - loaded)
+import json
+sys.stderr.write("\\n" + json.dumps({**found, "modules": modules}))
+"""
+SLOW: Final = frozenset(
+    (
+        *("msgspec", "cyclopts", "attr", "pathlib", "urllib", "dataclasses", "inspect", "uuid"),
+        *("asyncio", "subprocess", "rich", "typing_extensions", "platformdirs", "ipaddress"),
+    )
+)
+
+
+class Cost(NamedTuple):
+    """Of one command."""
+
+    modules: int
+    calls: int
+    requests: int
+
+
+RUN: Final = "RUN"
+"""Stands for a run that is there."""
+COSTS: Final = {
+    ("list",): Cost(82, 6_900, 1),
+    ("list", "--json"): Cost(81, 6_700, 1),
+    ("status", RUN): Cost(82, 6_900, 2),
+    ("spawn", "true"): Cost(80, 7_200, 1),
+    ("run", "true"): Cost(91, 7_500, 3),
+    ("run", "true", "-l", "x", "--timeout", "5m", "--tag", "t"): Cost(94, 9_000, 3),
+    ("wait", RUN): Cost(88, 6_900, 2),
+    ("inbox",): Cost(90, 7_500, 2),
+    ("report", "done", "--run", RUN): Cost(78, 6_700, 1),
+    ("progress", "half", "50", "--run", RUN): Cost(78, 6_700, 1),
+    ("notify", "here", "--run", RUN): Cost(78, 6_700, 1),
+}
+
+
+@pytest.mark.requirement("cli:start-up")
+@pytest.mark.parametrize("argv", COSTS, ids=" ".join)
+def test_a_frequent_command_costs_no_more_than_it_did(shared: Home, argv: tuple[str, ...]) -> None:
+    told = argv[0] in {"report", "progress", "notify"}
+    run = shared.spawn(gate("told") if told else "true")
+    if argv[0] == "wait":
+        shared.ok("run", "true", "--after", run)
+    done = subprocess.run(
+        [sys.executable, "-c", COUNTED, *(run if each == RUN else each for each in argv)],
+        capture_output=True,
+        text=True,
+        cwd=shared.work,
+        env=shared.env(),
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    if told:
+        shared.ok("cancel", run)
+    found = json.loads(done.stderr.splitlines()[-1])
+    assert found["code"] == 0, done.stderr
+    assert not SLOW & {each.partition(".")[0] for each in found["modules"]}
+    bound = COSTS[argv]
+    cost = Cost(len(found["modules"]), found["calls"], len(found["requests"]))
+    assert all(spent <= most for spent, most in zip(cost, bound, strict=True)), (
+        f"{cost}, at most {bound}: {found['requests']} {found['modules']}"
+    )

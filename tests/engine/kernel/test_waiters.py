@@ -1,0 +1,34 @@
+"""Waiting together: who gives up takes nothing from the others."""
+
+import asyncio
+
+import pytest
+
+from subagents.engine.kernel.waiters import Waiters
+
+
+@pytest.mark.requirement("ledger:waiting")
+def test_one_that_gives_up_waiting_leaves_the_others_waiting() -> None:
+    async def scenario() -> None:
+        waiters = Waiters()
+        first, second = waiters.join(), waiters.join()
+        first.cancel()
+        assert not second.done()
+
+        waiters.wake()
+        await second
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.requirement("ledger:waiting")
+def test_all_that_wait_raise_the_error_that_they_are_woken_with() -> None:
+    async def scenario() -> None:
+        waiters = Waiters()
+        waiting = [waiters.join(), waiters.join()]
+        waiters.wake(ValueError("it never will"))
+        for each in waiting:
+            with pytest.raises(ValueError, match="it never will"):
+                await each
+
+    asyncio.run(scenario())

@@ -1,0 +1,38 @@
+"""What a run's whole life costs the engine's loop, counted: no clock is asked."""
+
+import asyncio
+import cProfile
+import pstats
+from pathlib import Path
+
+import pytest
+from bench.lifecycle import engine_on, run_through, settings_for
+
+from subagents.store.sqlite.sqlite_store import SqliteStore
+
+RUNS = 500
+CALLS_MAX = 1_320
+"""Of Python functions and builtins, on the loop's thread; it may only become smaller."""
+
+
+async def _calls_per_run(database: Path) -> float:
+    settings = settings_for(({"result": "done"},))
+    engine = engine_on(SqliteStore(database), settings)
+    await engine.start()
+    try:
+        await run_through(engine, settings, 50)  # what is found once: statements, types, settings
+        profile = cProfile.Profile()
+        profile.enable()
+        await run_through(engine, settings, RUNS)
+        profile.disable()
+    finally:
+        await engine.stop()
+    calls: int = pstats.Stats(profile).total_calls  # type: ignore[attr-defined]  # not in typeshed
+    return calls / RUNS
+
+
+@pytest.mark.requirement("speed:calls-per-run")
+def test_a_run_from_spawn_to_consumption_costs_the_loop_no_more_calls_than_it_did(
+    tmp_path: Path,
+) -> None:
+    assert asyncio.run(_calls_per_run(tmp_path / "subagents.db")) <= CALLS_MAX
