@@ -37,7 +37,7 @@ PROMISED: Final = (
     "ruamel.yaml.error",
     "starlette.*", "tomlkit.*", "uvicorn",
 )  # fmt: skip
-WHEEL_BYTES_MAX: Final = 1_400_000
+WHEEL_BYTES_MAX: Final = 1_450_000
 BASE_DEPENDENCIES_MAX: Final = 16
 
 

@@ -93,6 +93,15 @@ def test_the_documented_example_loads(tmp_path: Path) -> None:
     assert settings.run_timeout_ms("build") == 900_000
 
 
+VALUES = {
+    "a2a.push_urls": "['https://hooks.example/a2a']",
+    "daemon.http_host": "::1",
+    "notifications.<name>.url": "desktop",
+    "telemetry.otlp_endpoint": "https://collector.example/otlp",
+}
+"""Of keys with a form of their own."""
+
+
 @pytest.mark.requirement("config:environment")
 @pytest.mark.parametrize("key", [name for name, _ in leaves()])
 def test_every_key_can_be_set_by_its_variable(key: str, tmp_path: Path) -> None:
@@ -111,12 +120,7 @@ def test_every_key_can_be_set_by_its_variable(key: str, tmp_path: Path) -> None:
         )
     if key.endswith(".cwd"):
         value = "/srv"
-    if key == "daemon.http_host":
-        value = "::1"
-    if key == "telemetry.otlp_endpoint":
-        value = "https://collector.example/otlp"
-    if key == "notifications.<name>.url":
-        value = "desktop"
+    value = VALUES.get(key, value)
     if key.startswith("threads."):
         value = {"room": "!r:example", "users": "['@me:example']"}.get(
             key[8:], "https://chat.example"

@@ -74,7 +74,7 @@ def test_the_daemons_secrets_never_reach_a_worker(
         monkeypatch.setenv(name, "planted-secret")
     monkeypatch.setenv("LC_TIME", "C")
     monkeypatch.setenv("XDG_DATA_HOME", "/data")
-    ended = harness.ended("sh", "-c", "env; cat /proc/$PPID/environ")
+    ended = harness.ended("sh", "-c", "tr '\\0' '\\n' < /proc/$PPID/environ; env")
 
     assert "planted-secret" not in ended.result.text
     assert _env(ended)["LC_TIME"] == "C"

@@ -25,8 +25,9 @@ def test_all_places_are_below_the_home_and_none_is_made_by_looking(home: Home) -
 def test_what_a_run_leaves_is_in_a_place_that_is_listed(shared: Home) -> None:
     shared.ok("run", "true", "--env", "A=b")
     found = listed(shared)
-    # Beside the database are its log and its lock; records of attempts are a file for each day.
-    beside = ("subagents.db", "agent-performance-", "start.lock", "daemon.log")
+    # Beside the database are its log and its lock; records of attempts are a file for each day, and
+    # one that says how far they go.
+    beside = ("subagents.db", "agent-performance", "start.lock", "daemon.log")
     unknown = [
         each
         for each in found["state"].iterdir()

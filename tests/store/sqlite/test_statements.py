@@ -27,8 +27,9 @@ def test_every_statement_is_understood_by_the_schema(tmp_path: Path) -> None:
     filled(path, runs=1)
     with closing(sqlite3.connect(path)) as connection:
         for name, sql in statements().items():
-            if ":limit" in sql:
-                connection.execute(f"EXPLAIN {sql}", {"limit": 1, "offset": 0})
+            if ":" in sql:
+                named = {"limit": 1, "offset": 0, "far": 1, "directory": "/"}
+                connection.execute(f"EXPLAIN {sql}", named)
                 continue
             places = max(sql.count("?"), 1)
             try:

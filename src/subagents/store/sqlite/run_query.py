@@ -16,6 +16,7 @@ from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import OVER, Phase, Run
 from subagents.domain.run.values import Value
 from subagents.ports import RunFilter
+from subagents.store.sqlite.statements import statements
 
 Parameters: TypeAlias = dict[str, object]
 
@@ -55,7 +56,7 @@ CONDITIONS: Final[Mapping[str, str]] = {
 MOVING: Final = ("phases", "outcomes", "active_since_ms", "ended_after_ms")
 """What these ask for is right in the rows of runs that are over only (``open_runs``)."""
 _OPEN_ONES: Final = "is_over = 0 AND run_id IN (SELECT value FROM json_each(:open))"
-ANYTHING: Final = "SELECT number, created_at_ms FROM run WHERE TRUE"
+ANYTHING: Final = statements()["any_run"].removesuffix(";")
 """What stands in ``select_runs`` and ``count_runs`` for the runs that are asked for."""
 _OFF: Final[Mapping[str, object]] = {"tags": (), "top": False, "plans": False}
 _SOUND: Final = """number NOT IN (
@@ -94,20 +95,10 @@ _FIELDS: Final[Mapping[str, _Way]] = {
     "agent_id": _Way("run INDEXED BY run_agent", CONDITIONS["agent_id"]),
 }
 """By the field of the filter: the first one that is asked for leaves the fewest runs."""
-_IN_PLACES: Final = """SELECT run.number, run.created_at_ms
-FROM (
-  WITH RECURSIVE found(name) AS (
-    SELECT min(directory) FROM run INDEXED BY run_directory
-    WHERE directory >= rtrim(:directory, '/') || '/' AND directory < rtrim(:directory, '/') || '0'
-    UNION ALL
-    SELECT (SELECT min(directory) FROM run INDEXED BY run_directory
-            WHERE directory > found.name AND directory < rtrim(:directory, '/') || '0')
-    FROM found WHERE name IS NOT NULL)
-  SELECT rtrim(:directory, '/') AS name UNION ALL SELECT name FROM found WHERE name IS NOT NULL
-) AS place CROSS JOIN run ON run.number IN (
-  {arm}
-  ORDER BY created_at_ms DESC, number DESC LIMIT :far)"""
+_IN_PLACES: Final = statements()["runs_in_places"].removesuffix(";")
 """The newest of the directory and of each one below it in which there are runs."""
+_IN_PLACE: Final = ANYTHING.replace("number, created_at_ms", "number")
+"""What stands in it for the runs of one directory."""
 
 
 def narrowed(
@@ -164,10 +155,8 @@ def _leads(where: RunFilter, name: str) -> bool:
 
 def _arm(way: _Way, shelf: int, conditions: Sequence[str]) -> str:
     which = "\n  AND ".join([way.part, way.shelf.format(shelf=shelf), _SOUND, *conditions])
-    arm = ANYTHING.replace("run WHERE TRUE", f"{way.source}\nWHERE {which}")
-    if way is not _FIELDS["directory"]:
-        return arm
-    return _IN_PLACES.format(arm=arm.replace("number, created_at_ms", "number", 1))
+    whole, part = (_IN_PLACES, _IN_PLACE) if way is _FIELDS["directory"] else (ANYTHING, ANYTHING)
+    return whole.replace(part, part.replace("run WHERE TRUE", f"{way.source}\nWHERE {which}"))
 
 
 def _fits(run: Run, where: RunFilter) -> bool:

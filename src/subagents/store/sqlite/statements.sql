@@ -181,6 +181,26 @@ DELETE FROM idempotency WHERE created_at_ms <= ?;
 -- name: select_run
 SELECT * FROM run WHERE run_id = ? AND run_id NOT IN (SELECT name FROM set_aside);
 
+-- name: any_run
+-- What stands in select_runs and count_runs for the runs that are asked for.
+SELECT number, created_at_ms FROM run WHERE TRUE;
+
+-- name: runs_in_places
+-- run_query.py puts the runs of one directory in the place of the innermost SELECT.
+SELECT run.number, run.created_at_ms
+FROM (
+  WITH RECURSIVE found(name) AS (
+    SELECT min(directory) FROM run INDEXED BY run_directory
+    WHERE directory >= rtrim(:directory, '/') || '/' AND directory < rtrim(:directory, '/') || '0'
+    UNION ALL
+    SELECT (SELECT min(directory) FROM run INDEXED BY run_directory
+            WHERE directory > found.name AND directory < rtrim(:directory, '/') || '0')
+    FROM found WHERE name IS NOT NULL)
+  SELECT rtrim(:directory, '/') AS name UNION ALL SELECT name FROM found WHERE name IS NOT NULL
+) AS place CROSS JOIN run ON run.number IN (
+  SELECT number FROM run WHERE TRUE
+  ORDER BY created_at_ms DESC, number DESC LIMIT :far);
+
 -- name: select_runs
 -- run_query.py puts what is asked for in the place of the innermost SELECT.
 SELECT * FROM run
