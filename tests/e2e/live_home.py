@@ -31,9 +31,10 @@ from subagents.domain.run.events import (
 )
 from subagents.domain.run.run import Run
 from subagents.errors import DaemonUnreachable
+from subagents.ports import OutboxEntry, RunFilter
 from subagents.runtimes.process import cgroups
 from subagents.runtimes.process.processes import look, scan
-from subagents.store.sqlite import rows
+from subagents.store.sqlite.sqlite_store import SqliteStore
 
 MARK: Final = "E2E_MARK"
 START_S: Final = 40.0
@@ -354,9 +355,22 @@ class LiveHome:
     def events(self, run_id: str, kind: type[T]) -> list[T]:
         return [event for event in self.journal(run_id) if isinstance(event, kind)]
 
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[SqliteStore]:
+        """What the daemon committed, and nothing is written."""
+        store = SqliteStore(self.paths.database)
+        store.open_readonly()
+        with contextlib.closing(store):
+            yield store
+
     def stored(self) -> dict[str, Run]:
-        found = [rows.run_row_from(row) for row in self.read("SELECT * FROM run")]
-        return {run.id: run for run in found}
+        with self.reading() as store:
+            return {run.id: run for run in store.runs(RunFilter(archived=True, limit=1_000_000))}
+
+    def effects_left(self) -> Sequence[OutboxEntry]:
+        """Effects that are not known to be done."""
+        with self.reading() as store:
+            return store.load_outbox()
 
     def marks_written(self) -> list[str]:
         """What workers appended with ``MARK_ATTEMPT``."""

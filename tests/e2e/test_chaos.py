@@ -155,7 +155,7 @@ def test_whatever_callers_do_and_whenever_it_is_killed_every_run_ends_once_and_a
                 home.post(f"/v1/runs/{row['runId']}/resume", {})
         rest = "SELECT run_id FROM run WHERE is_over = 0"
         until(lambda: not home.read(rest), what="the end of every run", within_s=60)
-        until(lambda: not home.read("SELECT 1 FROM outbox"), what="all effects done")
+        until(lambda: not home.effects_left(), what="all effects done")
         until(lambda: not home.marked(), what="no process left")
         home.stop()
 

@@ -128,7 +128,7 @@ def test_a_second_failed_contract_is_final_also_when_the_daemon_was_killed_in_be
         item = home.finish(run_id)[0]
         assert item["outcome"]["reason"] == "verification_failed"
         assert home.marks_written() == [f"{run_id}#1", f"{run_id}#2"]
-        until(lambda: not home.read("SELECT 1 FROM outbox"), what="all effects done")
+        until(lambda: not home.effects_left(), what="all effects done")
         home.stop()
         found = audit(home, [run_id])
         assert found.runs[run_id].verification.retried_at_ms is not None
@@ -327,7 +327,7 @@ def test_a_judge_at_work_outlives_the_daemon_and_decides(tmp_path: Path) -> None
         )
         assert check["evidence"] == f"pass: good\njudged by run {judge_id}"
         assert len(home.events(run_id, VerificationFinished)) == 1
-        until(lambda: not home.read("SELECT 1 FROM outbox"), what="all effects done")
+        until(lambda: not home.effects_left(), what="all effects done")
         assert [m["runId"] for m in home.get("/v1/inbox", all=1)["messages"]] == [run_id]
         home.stop()
         audit(home, [run_id, judge_id])

@@ -106,7 +106,7 @@ def test_ten_kills_among_twenty_runs_lose_nothing_and_repeat_nothing(
         accepted = {run_id for caller in callers for run_id in caller.accepted.values()}
         assert len(accepted) == 20
         until(
-            lambda: not home.read("SELECT 1 FROM outbox") and not home.marked(),
+            lambda: not home.effects_left() and not home.marked(),
             what="all effects done and all processes gone",
         )
         home.stop()

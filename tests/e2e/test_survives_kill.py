@@ -396,6 +396,6 @@ def test_parent_and_children_come_to_one_result_whatever_is_killed_between_them(
         assert len(home.stored()) == 4
         marks = home.marks_written()
         assert sorted(marks) == sorted(f"{each}#1" for each in home.stored())
-        until(lambda: not home.read("SELECT 1 FROM outbox"), what="all effects done")
+        until(lambda: not home.effects_left(), what="all effects done")
         home.stop()
         assert set(audit(home).consumed.values()) == {1}

@@ -507,6 +507,8 @@ class Judge:
             found = known_runs.get(run_id)
             if found is None or found.seq < known.seq:
                 self.fail("nothing acknowledged is lost", f"{run_id} after a restart")
+            elif found.seq == known.seq and found != known:
+                self.fail("fold(journal) is the stored run", f"{run_id} after a restart")
         for run_id, label in self._promised.items():
             if run_id not in known_runs or known_runs[run_id].resolved.label != label:
                 self.fail("nothing acknowledged is lost", f"{run_id} ({label}) after a restart")

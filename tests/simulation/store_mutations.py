@@ -18,6 +18,7 @@ from subagents.errors import StoreUnavailable
 from subagents.store import result_files, track_record_files
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.sqlite import sqlite_store
+from subagents.store.sqlite.open_runs import OpenRuns
 from subagents.store.sqlite.sqlite_store import SqliteStore
 from subagents.store.track_record_files import PerformanceFiles
 from subagents.store.transcripts import transcript_files
@@ -91,6 +92,16 @@ def keeps_performed_effects(patch: pytest.MonkeyPatch) -> None:
 def stores_some_runs_as_they_were(patch: pytest.MonkeyPatch) -> None:
     count = itertools.count(1)
     stores(patch, runs=lambda b: b.runs if b.created or next(count) % 10 else {})
+
+
+@mutation
+def takes_a_checkpoint_for_the_newest_state(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(SqliteStore, "_folded", lambda _, checkpoint: checkpoint)
+
+
+@mutation
+def leaves_the_row_of_a_run_that_is_over(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(OpenRuns, "is_due", lambda open_runs, run: open_runs.get(run.id) is None)
 
 
 @mutation

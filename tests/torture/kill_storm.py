@@ -32,6 +32,8 @@ from tests.torture.callers import DOORS, FINISH_S
 from tests.torture.verdict import Kill, judge
 
 from subagents.client.daemon_start import holder
+from subagents.domain.run.run import OVER, Phase
+from subagents.domain.run.values import RunId
 from subagents.runtimes.process.processes import Process, scan
 
 CAP: Final = 4
@@ -300,13 +302,17 @@ def calm(bed: Bed, storm: Storm) -> None:
         storm.launch()
     storm.finish_callers()
     # A courier that failed is tried again after minutes; whether it told is in the diary.
-    open_runs = "SELECT run_id, phase FROM run WHERE is_over = 0 AND phase != 'announce_deferred'"
+    rests = {*OVER, Phase.ANNOUNCE_DEFERRED}
+
+    def open_runs() -> list[tuple[RunId, Phase]]:
+        return [(each.id, each.phase) for each in home.stored().values() if each.phase not in rests]
+
     try:
-        until(lambda: not home.read(open_runs), what="the end of every run", within_s=SETTLE_S)
-        until(lambda: not home.read("SELECT 1 FROM outbox"), what="all effects", within_s=SETTLE_S)
+        until(lambda: not open_runs(), what="the end of every run", within_s=SETTLE_S)
+        until(lambda: not home.effects_left(), what="all effects", within_s=SETTLE_S)
         until(lambda: not of_attempts(home), what="the end of every worker", within_s=SETTLE_S)
     except AssertionError as error:
-        left = home.read(open_runs)
+        left = open_runs()
         bed.wrong(f"stuck: {error}; open: {left}")
     found = judge(storm.place, storm.kills)
     for each in found.wrong:

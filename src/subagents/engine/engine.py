@@ -161,6 +161,7 @@ class Engine:
         await self._parts.reports.stop()
         await self._parts.track_records.settle()
         await self._tasks.stop()
+        await self._off_loop(self._store.checkpoint)
         await self._off_loop(self._store.close)
 
     def _failed(self, error: StoreUnavailable) -> None:

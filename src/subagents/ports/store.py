@@ -96,7 +96,8 @@ class Batch:
     """What one commit writes; filled by the engine while the commit before it is under way."""
 
     runs: dict[RunId, Run] = field(default_factory=dict)
-    """Only the newest state of each run is written; its events are all kept."""
+    """What ``journal`` makes of them. A store keeps their newest state, or folds it when it is
+    asked for; the events are all kept."""
     created: set[RunId] = field(default_factory=set)
     journal: list[JournalEntry] = field(default_factory=list)
     erased: set[RunId] = field(default_factory=set)
@@ -207,6 +208,13 @@ class Store(Protocol):
 
     def has_room(self) -> bool:
         """Whether there is space for new runs besides what the present ones need to end."""
+        ...
+
+    def checkpoint(self) -> None:
+        """Write what a start would otherwise have to find out; before ``close``, if at all.
+
+        It never fails: what was committed is durable without it.
+        """
         ...
 
     def close(self) -> None: ...

@@ -14,7 +14,9 @@ from tests.old_state import restore
 from tests.store.sqlite import faulty_disk
 from tests.store.sqlite.faulty_disk import FaultyDisk, Operation, after_power_loss
 
+from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.run.effects import CleanUp
+from subagents.domain.run.events import Prioritized
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import announcement_id
 from subagents.errors import CorruptState, StoreUnavailable
@@ -55,8 +57,12 @@ def batches(path: Path) -> Iterator[Batch | Callable[[SqliteStore], None]]:
         start.leases[run.id] = Lease(run_id=run.id, attempt=1, owner="me", epoch=1, until_ms=9)
         start.idempotency = [RememberedKey(ME, f"key {number}", run.id, NOW_MS, "{}")]
         yield start
+        event = Prioritized(at_ms=NOW_MS, by="me", priority=1)
+        run = reduce(run, event).run
         yield Batch(
-            runs={run.id: run}, journal=[entry(run, seq=2, key="k")], performed=[(run.id, 1, 0)]
+            runs={run.id: run},
+            journal=[entry(run, seq=2, key="k", event=event)],
+            performed=[(run.id, 1, 0)],
         )
         ended = archived(over(run, result="x" * 9_000), NOW_MS)
         yield Batch(

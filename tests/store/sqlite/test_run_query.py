@@ -76,12 +76,12 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connectio
 
 
 def page_of(where: RunFilter) -> tuple[str, dict[str, object]]:
-    statement, parameters = narrowed(statements()["select_runs"], where, far=20)
+    statement, parameters = narrowed(statements()["select_runs"], where, lambda: (), far=20)
     return statement, {**parameters, "limit": 20, "offset": 0}
 
 
 def count_of(where: RunFilter) -> tuple[str, dict[str, object]]:
-    return narrowed(statements()["count_runs"], where, far=100)
+    return narrowed(statements()["count_runs"], where, lambda: (), far=100)
 
 
 def steps(connection: sqlite3.Connection, asked: tuple[str, dict[str, object]]) -> int:

@@ -374,7 +374,7 @@ def test_a_run_whose_row_goes_bad_under_a_daemon_is_left_out_of_full_pages(tmp_p
     path = tmp_path / "subagents.db"
     with closing(a_store(path)) as store:
         store.open("one")
-        runs = [a_run(n) for n in range(5)]
+        runs = [over(a_run(n)) for n in range(5)]
         store.commit(spawned(*runs))
         change(path, "UPDATE run SET state = x'7b7d' WHERE number = 4")
 

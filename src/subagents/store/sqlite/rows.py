@@ -131,6 +131,11 @@ def run_row_from(row: Row) -> Run:
     return run
 
 
+def is_open(row: Row) -> bool:
+    """Whether this row of ``run`` is a checkpoint: what came after it is in the journal."""
+    return row[9] == 0
+
+
 def _found_by(run: Run) -> Row:
     """Directory and tags."""
     return run.resolved.project, _encode(run.spec.tags).decode() if run.spec.tags else None

@@ -7,13 +7,13 @@ further conditions are tried on what it finds. Which index that is is decided he
 SQLite, which knows nothing of how often a value occurs.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
 from subagents.domain.run.outcome import Status
-from subagents.domain.run.run import OVER, Phase
+from subagents.domain.run.run import OVER, Phase, Run
 from subagents.domain.run.values import Value
 from subagents.ports import RunFilter
 from subagents.store.sqlite.statements import statements
@@ -53,6 +53,9 @@ CONDITIONS: Final[Mapping[str, str]] = {
     "text": "mentions(label, origin, :text)",
 }
 """By the field of the filter, in the order in which they are tried."""
+MOVING: Final = ("phases", "outcomes", "active_since_ms", "ended_after_ms")
+"""What these ask for is right in the rows of runs that are over only (``open_runs``)."""
+_OPEN_ONES: Final = "is_over = 0 AND run_id IN (SELECT value FROM json_each(:open))"
 ANYTHING: Final = statements()["any_run"].removesuffix(";")
 """What stands in ``select_runs`` and ``count_runs`` for the runs that are asked for."""
 _OFF: Final[Mapping[str, object]] = {"tags": (), "top": False, "plans": False}
@@ -98,22 +101,29 @@ _IN_PLACE: Final = ANYTHING.replace("number, created_at_ms", "number")
 """What stands in it for the runs of one directory."""
 
 
-def narrowed(statement: str, where: RunFilter, *, far: int) -> tuple[str, Parameters]:
+def narrowed(
+    statement: str, where: RunFilter, open_runs: Callable[[], Iterable[Run]], *, far: int
+) -> tuple[str, Parameters]:
     """``statement`` about the runs that are asked for, and the parameters that it needs.
 
     Args:
         statement: Has ``ANYTHING`` in it.
         where: Which runs; not its window.
+        open_runs: Gives all that are not over; called when the filter needs to know.
         far: So many of the newest runs that fit are looked at, at most.
     """
     asked = [name for name in CONDITIONS if getattr(where, name) != _OFF.get(name)]
+    values: Parameters = {name: _value(getattr(where, name)) for name in asked}
+    conditions = [CONDITIONS[name] for name in asked if name not in MOVING]
+    if moving := [CONDITIONS[name] for name in asked if name in MOVING]:
+        values["open"] = _encode([run.id for run in open_runs() if _fits(run, where)]).decode()
+        conditions.append(f"({' AND '.join(['is_over = 1', *moving])} OR {_OPEN_ONES})")
     shelves = [_LISTED] * where.listed + [_ARCHIVED] * where.archived
     arms = [
-        _arm(way, shelf, [CONDITIONS[name] for name in asked if CONDITIONS[name] != way.part])
+        _arm(way, shelf, [each for each in conditions if each != way.part])
         for way in _ways(where, asked)
         for shelf in shelves
     ]
-    values: Parameters = {name: _value(getattr(where, name)) for name in asked}
     chosen = "\nUNION ALL\n".join(arms) or f"{ANYTHING} AND FALSE"
     return statement.replace(ANYTHING, chosen), {**values, "far": far}
 
@@ -128,8 +138,9 @@ def _ways(where: RunFilter, asked: Sequence[str]) -> Iterator[_Way]:
         if phases & OVER:
             yield _GIVEN_UP
     elif best == "outcomes":
+        yield _OPEN
         for each in dict.fromkeys(where.outcomes or ()):
-            part = f"outcome <> '{Status.OK}' AND outcome = '{each}'"
+            part = f"outcome <> '{Status.OK}' AND outcome = '{each}' AND is_over = 1"
             yield _Way("run INDEXED BY run_outcome", part)
     else:
         yield _CREATED if best is None else _FIELDS[best]
@@ -146,6 +157,18 @@ def _arm(way: _Way, shelf: int, conditions: Sequence[str]) -> str:
     which = "\n  AND ".join([way.part, way.shelf.format(shelf=shelf), _SOUND, *conditions])
     whole, part = (_IN_PLACES, _IN_PLACE) if way is _FIELDS["directory"] else (ANYTHING, ANYTHING)
     return whole.replace(part, part.replace("run WHERE TRUE", f"{way.source}\nWHERE {which}"))
+
+
+def _fits(run: Run, where: RunFilter) -> bool:
+    """What the conditions of ``MOVING`` say, of the run as it is now."""
+    ended_ms, since_ms, after_ms = run.ended_at_ms, where.active_since_ms, where.ended_after_ms
+    status = None if run.outcome is None else run.outcome.status
+    return (
+        (where.phases is None or run.phase in where.phases)
+        and (where.outcomes is None or status in where.outcomes)
+        and (since_ms is None or ended_ms is None or ended_ms >= since_ms)
+        and (after_ms is None or (ended_ms is not None and ended_ms >= after_ms))
+    )
 
 
 def _value(field: object) -> object:

@@ -1,13 +1,14 @@
 """A new database with what can be read of a damaged one; see docs/decisions/0041.
 
 Rows are taken from wherever they lie (``pages``). A run whose row is not what was written is folded
-from its journal. Where something may be missing that was committed, it is not taken further than
-its record: what becomes of it is said in a ``Salvaged``, and decided by the reducer.
+from its journal, and an open one from its checkpoint on. Where something may be missing that was
+committed, it is not taken further than its record: what becomes of it is said in a ``Salvaged``,
+and decided by the reducer.
 """
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -30,6 +31,8 @@ from subagents.text import counted
 TABLES: Final = ("node", "run", "journal", "inbox", "outbox", "lease", "idempotency", "schedule")
 STATES_SINCE: Final = 3
 """The schema in which a run's state got its present form."""
+CHECKPOINTS_SINCE: Final = 10
+"""The schema since which the row of an open run need not be its newest state."""
 _KINDS: Final = {int: "INTEGER", str: "TEXT", bytes: "BLOB"}
 
 
@@ -78,7 +81,8 @@ def salvage(
         migrate(connection, new)
         connection.execute("BEGIN")
         whole = {name for name in TABLES if _is_whole(damaged, name)}
-        found = _Salvage(connection, whole, is_cut=is_cut).all(strays)
+        ends = _ends(damaged) if (version or newest) >= CHECKPOINTS_SINCE else None
+        found = _Salvage(connection, whole, ends, is_cut=is_cut).all(strays)
         connection.execute("COMMIT")
     return found
 
@@ -164,6 +168,15 @@ def _is_whole(damaged: Path, table: str) -> bool:
     return [problem for (problem,) in found] == ["ok"]
 
 
+def _ends(damaged: Path) -> dict[int, int]:
+    """How far the journal of each run went, as its index says; nothing where that is damaged."""
+    try:
+        with closing(sqlite3.connect(read_only(damaged), uri=True)) as connection:
+            return dict(connection.execute(statements()["journal_ends"]))
+    except sqlite3.Error:
+        return {}
+
+
 # -- runs -----------------------------------------------------------------------------------------
 
 
@@ -171,12 +184,19 @@ class _Salvage:
     """What becomes of the rows that are there, in one transaction."""
 
     def __init__(
-        self, connection: sqlite3.Connection, whole: Collection[str], *, is_cut: bool
+        self,
+        connection: sqlite3.Connection,
+        whole: set[str],
+        ends: Mapping[int, int] | None,
+        *,
+        is_cut: bool,
     ) -> None:
         self._connection = connection
         self._sql = statements()
         self._whole = whole
-        """Tables of which SQLite finds every row."""
+        """Tables that have every row, as it was written."""
+        self._ends = ends
+        """The seq of the newest event by the run's number; None = every row is the newest state."""
         self._is_cut = is_cut
         self._runs: dict[RunId, Run] = {}
         self._events: defaultdict[RunId, list[JournalEntry]] = defaultdict(list)
@@ -212,6 +232,7 @@ class _Salvage:
                 self._numbers[entry.run_id, entry.seq] = int(str(row[0]))
             except rows.DAMAGE:
                 self._do("drop_event", row[0])
+                self._whole.discard("journal")
         for row in self._all("all_effects"):
             self._keep_if_sound(rows.EFFECT, row, "delete_effect", slice(3))
         for row in self._all("all_leases"):
@@ -239,6 +260,12 @@ class _Salvage:
         if run is None:
             yield self._folded(run_id, events)
             return
+        if self._ends is not None and run.phase not in OVER:
+            run, is_sure = self._continued(run, events)
+            if not is_sure and not run.is_settled:
+                yield self._uncertain(run, f"it is known up to event {run.seq}")
+                return
+            events = [each for each in events if each.seq <= run.seq]
         missing, is_lost = run.seq - len(events), False
         if "outbox" not in self._whole and run.phase not in OVER:
             is_lost = missing > 0 and not run.is_settled
@@ -252,11 +279,41 @@ class _Salvage:
         if _is_news(run) and announcement_id(run.id) not in self._messages:
             self._tell(run)
 
+    def _continued(self, checkpoint: Run, events: Sequence[JournalEntry]) -> tuple[Run, bool]:
+        """The run after what is left of the events since then; whether those are surely all."""
+        (number,) = self._connection.execute(self._sql["run_number"], (checkpoint.id,)).fetchone()
+        tail = [each for each in events if each.seq > checkpoint.seq]
+        found, _, used = _fold(tail, checkpoint)
+        run = found or checkpoint
+        self._drop(tail[used:])
+        self._runs[run.id] = run
+        self._do("archive_run", *rows.archived_run(run))
+        is_end = self._ends is not None and self._ends.get(number, 0) == run.seq
+        is_whole = used == len(tail) and not self._is_cut
+        return run, is_whole and (is_end or "journal" in self._whole)
+
+    def _drop(self, events: Iterable[JournalEntry]) -> None:
+        for each in events:
+            self._do("drop_event", self._numbers[each.run_id, each.seq])
+
+    def _uncertain(self, run: Run, words: str) -> Salvaged:
+        """It may have ended since: nothing of it goes on, and what was said of its end stays."""
+        told = self._messages.get(announcement_id(run.id))
+        if told is not None:
+            self._do("drop_message", told.message.id)
+        return Salvaged(
+            run.id,
+            f"{words}, and what came after may be missing",
+            is_known=True,
+            is_lost=True,
+            is_told=told is not None and told.message.consumed,
+            told=None if told is None else told.message.text,
+        )
+
     def _folded(self, run_id: RunId, events: Sequence[JournalEntry]) -> Salvaged:
         told = self._messages.get(announcement_id(run_id))
         run, pending, used = _fold(events)
-        for each in events[used:]:
-            self._do("drop_event", self._numbers[each.run_id, each.seq])
+        self._drop(events[used:])
         if run is None:
             if told is not None:
                 self._do("drop_message", told.message.id)
@@ -274,13 +331,7 @@ class _Salvage:
         is_sure = used == len(events) and "journal" in self._whole and not self._is_cut
         words = f"its record was damaged; it is folded from {counted(used, 'event')} of its journal"
         if not is_sure and not run.is_settled:
-            # It may have ended since: nothing of it goes on, and what was said of its end stays.
-            if told is not None:
-                self._do("drop_message", told.message.id)
-            text = None if told is None else told.message.text
-            is_told = told is not None and told.message.consumed
-            lost = f"{words}, and what came after may be missing"
-            return Salvaged(run_id, lost, is_known=True, is_lost=True, is_told=is_told, told=text)
+            return self._uncertain(run, words)
         if "outbox" not in self._whole:
             self._put_back(pending)
         if told is None and is_sure and _is_news(run):
@@ -314,17 +365,20 @@ class _Salvage:
         self._connection.execute(self._sql[name], values)
 
 
-def _fold(events: Sequence[JournalEntry]) -> tuple[Run | None, list[OutboxEntry], int]:
+def _fold(
+    events: Sequence[JournalEntry], run: Run | None = None
+) -> tuple[Run | None, list[OutboxEntry], int]:
     """The run up to the first gap, what it had to do in its phase, and how many events that is."""
-    run: Run | None = None
     pending: list[OutboxEntry] = []
-    for seq, entry in enumerate(events, start=1):
+    first = 1 if run is None else run.seq + 1
+    for used, entry in enumerate(events):
+        seq = first + used
         if entry.seq != seq:
-            return run, pending, seq - 1
+            return run, pending, used
         try:
             step = reduce(run, entry.event)
         except IllegalTransition:
-            return run, pending, seq - 1
+            return run, pending, used
         is_new = run is None or step.run.phase is not run.phase
         pending = [] if is_new else [each for each in pending if each.key != entry.key]
         pending += (

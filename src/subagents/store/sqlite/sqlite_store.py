@@ -21,7 +21,7 @@ import msgspec
 
 from subagents.domain.lifecycle.erasure import BEARERS, erased_event
 from subagents.domain.run.events import encode_event
-from subagents.domain.run.run import Run
+from subagents.domain.run.run import OVER, Run
 from subagents.domain.run.spec import IDEMPOTENCY_WINDOW_MS
 from subagents.domain.run.values import MessageId, RunId, SessionKey
 from subagents.domain.schedules.schedule import Schedule
@@ -41,10 +41,12 @@ from subagents.store.sqlite import rows
 from subagents.store.sqlite.disk_reserve import DiskReserve
 from subagents.store.sqlite.identity import APPLICATION_ID, read_only, require_ours, ways_out
 from subagents.store.sqlite.migrate import migrate, migrations, version_of
+from subagents.store.sqlite.open_runs import OpenRuns, folded
 from subagents.store.sqlite.run_query import mentions, narrowed
 from subagents.store.sqlite.statements import statements
 from subagents.store.sqlite.wal_mark import WalMark
 from subagents.text import counted
+from subagents.version import __version__
 
 log = logging.getLogger(__name__)
 
@@ -133,6 +135,9 @@ class SqliteStore:
         self._lending = threading.Lock()
         self._file = (0, 0)
         self._epoch = 0
+        self._open = OpenRuns()
+        self._left_by: str | None = None
+        self._commits = 0
 
     # -- life ------------------------------------------------------------------------------
 
@@ -159,7 +164,8 @@ class SqliteStore:
             with _transaction(self._writer):
                 epoch, pruned, _ = self._writer.execute(self._sql["read_node"]).fetchone()
                 epoch += 1
-                taken = (owner, epoch, rows.checksum(epoch, pruned))
+                (self._left_by,) = self._writer.execute(self._sql["read_version"]).fetchone()
+                taken = (owner, epoch, rows.checksum(epoch, pruned), __version__)
                 self._writer.execute(self._sql["take_over"], taken)
         except sqlite3.DatabaseError as error:
             self.close()
@@ -357,8 +363,22 @@ class SqliteStore:
             return self._corrupt(str(error))
         return StoreUnavailable(f"cannot open {self._path}: {error}")
 
+    def checkpoint(self) -> None:
+        """See ``ports.Store.checkpoint``."""
+        behind = self._open.behind()
+        if not behind:
+            return
+        try:
+            with self._writing:
+                with self._transaction() as connection:
+                    self._update_runs(connection, behind)
+                self._note_commit()
+        except (sqlite3.Error, StoreUnavailable) as error:
+            log.warning("%s runs are left to be folded at the next start: %s", len(behind), error)
+
     def close(self) -> None:
         """Release everything; safe to repeat."""
+        self._open.forget()
         while not self._readers.empty():
             self._readers.get().close()
             self._readers_made -= 1
@@ -379,6 +399,7 @@ class SqliteStore:
         """See ``ports.Store.commit``."""
         try:
             with self._writing:
+                self._commits += 1
                 try:
                     self._commit(batch)
                 except sqlite3.OperationalError as error:
@@ -387,14 +408,25 @@ class SqliteStore:
                     # What is in the log has room in the file, and then the log is written anew.
                     self._require_writer().execute("PRAGMA wal_checkpoint(PASSIVE)")
                     self._commit(batch)
+                self._open.committed(batch)
                 self._note_commit()
-        except sqlite3.Error as error:
+        except BaseException as error:
+            self._open.forget()
+            if not isinstance(error, sqlite3.Error):
+                raise
             raise StoreUnavailable(
                 f"the database refused a write: {error}",
                 hint="free disk space; nothing acknowledged was lost",
             ) from error
 
     def _commit(self, batch: Batch) -> None:
+        with self._transaction() as connection:
+            self._write(connection, batch)
+        self._reserve.keep()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """One that ends well only while the file and the epoch are ours."""
         with _transaction(self._require_writer()) as connection:
             if _identity(self._path) != self._file:
                 raise StoreUnavailable(
@@ -403,8 +435,7 @@ class SqliteStore:
                 )
             # In the transaction, whose write lock keeps anybody from taking over meanwhile.
             self._require_epoch(connection)
-            self._write(connection, batch)
-        self._reserve.keep()
+            yield connection
 
     def _note_commit(self) -> None:
         if self._mark is not None:
@@ -423,13 +454,8 @@ class SqliteStore:
                 (run for run in batch.runs.values() if run.id in batch.created),
             ),
         )
-        changed = [run for run in batch.runs.values() if run.id not in batch.created]
-        settled = [run for run in changed if run.is_settled]
-        listed = (run for run in settled if run.times.archived_at_ms is None)
-        shelved = (run for run in settled if run.times.archived_at_ms is not None)
-        many(sql["update_run"], (rows.updated(run) for run in changed if not run.is_settled))
-        many(sql["end_run"], map(rows.ended_run, listed))
-        many(sql["archive_run"], map(rows.archived_run, shelved))
+        changed = (run for run in batch.runs.values() if run.id not in batch.created)
+        self._update_runs(connection, [run for run in changed if self._open.is_due(run)])
         many(
             sql["insert_event"],
             map(rows.event_inserted, self._numbers(connection, "newest_number"), batch.journal),
@@ -474,6 +500,16 @@ class SqliteStore:
                 connection.execute(sql["remove_schedule"], (schedule_id,))
             else:
                 connection.execute(sql["put_schedule"], rows.schedule_put(schedule))
+
+    def _update_runs(self, connection: sqlite3.Connection, runs: Iterable[Run]) -> None:
+        changed = [*runs]
+        settled = [run for run in changed if run.is_settled]
+        listed = (run for run in settled if run.times.archived_at_ms is None)
+        shelved = (run for run in settled if run.times.archived_at_ms is not None)
+        many, sql = connection.executemany, self._sql
+        many(sql["update_run"], (rows.updated(run) for run in changed if not run.is_settled))
+        many(sql["end_run"], map(rows.ended_run, listed))
+        many(sql["archive_run"], map(rows.archived_run, shelved))
 
     def _erase(self, connection: sqlite3.Connection, batch: Batch) -> None:
         """Overwrite what the workers of these runs were told; see ``domain.lifecycle.erasure``."""
@@ -635,9 +671,49 @@ class SqliteStore:
             if not bad or not self._put_aside(bad):
                 return found
 
+    def _runs(self, statement: str, parameters: Parameters = ()) -> list[Run]:
+        """The runs of these rows as they are now: the row of an open one is a checkpoint."""
+        return self._rows(statement, rows.RUN._replace(read=self._present), parameters)
+
+    def _present(self, row: rows.Row) -> Run:
+        known = self._open.get(RunId(str(row[1]))) if rows.is_open(row) else None
+        return self._folded(rows.RUN.read(row)) if known is None else known
+
+    def _folded(self, checkpoint: Run) -> Run:
+        if checkpoint.phase in OVER:
+            return checkpoint
+        tail = self._all("select_journal", (checkpoint.id, checkpoint.seq, -1))
+        return folded(checkpoint, (rows.EVENT.read(row).entry for row in tail))
+
     def load_open(self) -> Sequence[Run]:
         """See ``ports.Store.load_open``."""
-        return self._read("load_open", rows.RUN)
+        if self._open.is_complete:
+            return self._runs(self._sql["load_open"])
+        while True:
+            commits = self._commits
+            checkpoints, runs, bad = self._fold_open()
+            self._put_aside(bad)
+            with self._writing:
+                if commits != self._commits:
+                    continue
+                if self._writer is not None:
+                    self._open.load(runs, checkpoints)
+            if self._left_by not in {None, __version__}:
+                # What this version makes of another one's events is decided once.
+                self.checkpoint()
+            return runs
+
+    def _fold_open(self) -> tuple[Mapping[RunId, Run], list[Run], list[SetAside]]:
+        """By their rows, as they are now, and those whose journal does not continue their row."""
+        checkpoints = {run.id: run for run in self._read("load_open", rows.RUN)}
+        behind = {run_id for (run_id,) in self._all("select_behind")}
+        runs, bad = [], []
+        for run in checkpoints.values():
+            try:
+                runs.append(self._folded(run) if run.id in behind else run)
+            except rows.DAMAGE as error:
+                bad.append(SetAside(name=run.id, run_id=run.id, reason=str(error)))
+        return checkpoints, runs, bad
 
     def load_outbox(self) -> Sequence[OutboxEntry]:
         """See ``ports.Store.load_outbox``."""
@@ -676,7 +752,7 @@ class SqliteStore:
                 found[each.requester, each.key] = each
         if not is_whole:
             # Its run still says which key made it.
-            for run in self._read("select_spawned_since", rows.RUN, (since_ms,)):
+            for run in self._runs(self._sql["select_spawned_since"], (since_ms,)):
                 if run.spec.idempotency_key is not None:
                     key, at_ms = run.spec.idempotency_key, run.times.created_at_ms
                     made = RememberedKey(run.requester, key, run.id, at_ms, digest=None)
@@ -690,7 +766,7 @@ class SqliteStore:
 
     def run(self, run_id: RunId) -> Run | None:
         """See ``ports.Store.run``."""
-        for run in self._read("select_run", rows.RUN, (run_id,)):
+        for run in self._runs(self._sql["select_run"], (run_id,)):
             return run
         for (reason,) in self._all("select_reason", (run_id,)):
             raise CorruptState(
@@ -702,17 +778,21 @@ class SqliteStore:
 
     def runs(self, where: RunFilter) -> Sequence[Run]:
         """See ``ports.Store.runs``."""
+        statement, parameters = self._narrowed("select_runs", where, where.limit + where.offset)
         window = {"limit": where.limit, "offset": where.offset}
-        statement, parameters = narrowed(
-            self._sql["select_runs"], where, far=where.limit + where.offset
-        )
-        return self._rows(statement, rows.RUN, {**parameters, **window})
+        return self._runs(statement, {**parameters, **window})
 
     def count(self, where: RunFilter, *, most: int) -> int:
         """See ``ports.Store.count``."""
+        statement, parameters = self._narrowed("count_runs", where, most)
         with self._reader() as connection:
-            statement = narrowed(self._sql["count_runs"], where, far=most)
-            return int(connection.execute(*statement).fetchone()[0])
+            return int(connection.execute(statement, parameters).fetchone()[0])
+
+    def _narrowed(self, name: str, where: RunFilter, far: int) -> tuple[str, dict[str, object]]:
+        return narrowed(self._sql[name], where, self._open_runs, far=far)
+
+    def _open_runs(self) -> Sequence[Run]:
+        return self._open.all() if self._open.is_complete else self.load_open()
 
     def find(self, prefix: str) -> Sequence[RunId]:
         """See ``ports.Store.find``."""
@@ -737,7 +817,7 @@ class SqliteStore:
             return after, ()
         run_ids = dict.fromkeys(_shown(run_id) for _, run_id in events)
         wanted = (msgspec.json.encode([*run_ids]).decode(), ended_since_ms)
-        return int(str(events[-1][0])), self._read("select_these", rows.RUN, wanted)
+        return int(str(events[-1][0])), self._runs(self._sql["select_these"], wanted)
 
     def newest_number(self) -> int:
         """See ``ports.Store.newest_number``."""
@@ -788,8 +868,13 @@ class SqliteStore:
             with self._reader() as connection:
                 found = _problems(connection)
                 if version_of(connection) >= CHECKSUMS_SINCE:
-                    damaged = self._damaged(connection, *_WORK, *_RUNS, ("all_events", rows.EVENT))
-                    found += [f"{each.name}: {each.reason}" for each in damaged]
+                    damaged = [
+                        *self._damaged(connection, *_WORK, *_RUNS, ("all_events", rows.EVENT)),
+                        *self._fold_open()[2],
+                        *self.set_aside(),
+                    ]
+                    reasons = {each.name: each.reason for each in reversed(damaged)}
+                    found += [f"{name}: {reasons[name]}" for name in reversed(reasons)]
         except CorruptState as error:
             return [error.message]
         return found

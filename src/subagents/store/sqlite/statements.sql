@@ -11,7 +11,10 @@ SELECT name FROM sqlite_schema WHERE type = 'table';
 
 -- name: take_over
 -- The new epoch fences every writer that opened the store before.
-UPDATE node SET owner = ?, epoch = ?, checksum = ? WHERE id = 1;
+UPDATE node SET owner = ?, epoch = ?, checksum = ?, version = ? WHERE id = 1;
+
+-- name: read_version
+SELECT version FROM node WHERE id = 1;
 
 -- name: read_node
 SELECT epoch, pruned_number, checksum FROM node WHERE id = 1;
@@ -143,6 +146,12 @@ WHERE number IN (
     WHERE run.is_over = 0)
   AND run_id NOT IN (SELECT name FROM set_aside)
 ORDER BY created_at_ms, number;
+
+-- name: select_behind
+-- Open runs whose row is older than their journal.
+SELECT run_id FROM run
+WHERE is_over = 0
+  AND EXISTS (SELECT 1 FROM journal WHERE journal.run = run.number AND journal.seq > run.seq);
 
 -- name: load_outbox
 SELECT run_id, seq, i, effect, checksum FROM outbox WHERE run_id NOT IN (SELECT name FROM set_aside)
@@ -368,6 +377,10 @@ SELECT requester, key FROM idempotency;
 
 -- name: replace_effect
 INSERT OR REPLACE INTO outbox (run_id, seq, i, effect, checksum) VALUES (?, ?, ?, ?, ?);
+
+-- name: journal_ends
+-- From the index alone: it lies on other pages than the events.
+SELECT run, max(seq) FROM journal INDEXED BY journal_order GROUP BY run;
 
 -- name: drop_event
 DELETE FROM journal WHERE number = ?;
