@@ -1,4 +1,4 @@
-"""Build the web page and the wheel, install it as users do, run its demo, write a bill of materials.
+"""Build page and wheel, install it as users do, run its demo there, and write a bill of materials.
 
     python -m scripts.package_check [--sbom]
 
