@@ -140,14 +140,15 @@ async def _serve_all(
         services.engine.on_commit(lag.on_commit)
         supervisors = SupervisorServer(services)
         servers = _Servers(services.stopping)
-        first = servers.add(unix, _config(lag, SameUserProtocol, services.info))
-        log.info("listening on %s", paths.socket)
 
         async def serve_tcp(listener: socket.socket, guarded: ASGIApp) -> None:
             await servers.add(listener, _config(guarded, BoundedProtocol, services.info)).opened()
 
         try:
+            # Before the other: who reaches that one may ask where this is.
             await tcp.serve_by(serve_tcp, lag)
+            first = servers.add(unix, _config(lag, SameUserProtocol, services.info))
+            log.info("listening on %s", paths.socket)
             await supervisors.open(watched)
             async with (
                 bound_again(paths, paths.supervisor_socket, supervisors.open, later),
