@@ -353,8 +353,8 @@ class Ledger:
             ]
         if step.messages:
             batch.messages += [addresses.addressed(self.live, run, each) for each in step.messages]
-        if before is None or before.phase is not run.phase:
-            self._track_lease(before, run)
+        if (before is not None and before.phase in HOLDS_SLOT) is not (run.phase in HOLDS_SLOT):
+            self._track_lease(run)
         self.lanes.put(before, run)
         if before is None or before.attempts is not run.attempts:
             self.recorded(before, run, event.at_ms)
@@ -366,12 +366,10 @@ class Ledger:
         if self._resting is not None and not self._resting.done():
             self._resting.set_result(None)
 
-    def _track_lease(self, before: Run | None, run: Run) -> None:
-        held = before is not None and before.phase in HOLDS_SLOT
-        holds = run.phase in HOLDS_SLOT
-        if holds and not held:
+    def _track_lease(self, run: Run) -> None:
+        if run.phase in HOLDS_SLOT:
             self.batch.leases[run.id] = self._lease(run, 0)
-        elif held and not holds:
+        else:
             self.batch.leases[run.id] = None
             # Its agent answers nothing more: what its children asked goes to who can.
             self.batch.readdressed += addresses.left_open(self.live, run)
@@ -379,7 +377,7 @@ class Ledger:
     def step(self, run_id: RunId, event: Event) -> list[tuple[Run, FollowUp]]:
         step = reduce(self.live[run_id], event)
         self._record(step, event, key=None, is_new=False)
-        return [(step.run, followup) for followup in step.followups]
+        return [(step.run, each) for each in step.followups] if step.followups else []
 
     def living_inbox(self, run: Run) -> SessionKey:
         """See ``addresses.living_inbox``."""
@@ -508,6 +506,10 @@ class Ledger:
         if parent is not None:
             self.evict(parent)
             return
+        if not run.children:
+            if self.published.get(run.id) is run:
+                self._leave((run,))
+            return
         # Looked through once, not at the end of each: on from the child that was not over then.
         at = self._kept_by.pop(run.id, 0)
         while at < len(run.children) and self._may_leave(run.children[at].run_id):
@@ -520,18 +522,20 @@ class Ledger:
         # One that was looked at before may have been taken up again since.
         if not all(self._may_leave(member.id) for member in family):
             return
-        self._evictions += 1
-        for member in family:
-            self.lanes.drop(member)
-            self.live.pop(member.id)
-            self.published.pop(member.id)
-            self._keys.pop(member.id, None)
-            self.tokens.throw_away(member.id)
+        self._leave(family)
         for member in family[1:]:
             for child in member.children:
                 grandchild = self.live.get(child.run_id)
                 if grandchild is not None:
                     self.evict(grandchild)
+
+    def _leave(self, family: Iterable[Run]) -> None:
+        self._evictions += 1
+        for member in family:
+            self.lanes.drop(member)
+            del self.live[member.id], self.published[member.id]
+            self._keys.pop(member.id, None)
+            self.tokens.throw_away(member.id)
 
     def _may_leave(self, run_id: RunId) -> bool:
         """Whether the run is over, or not in memory at all, and on the disk as it is here."""
