@@ -86,6 +86,9 @@ def test_every_answer_has_the_fields_that_are_described_and_no_others(tmp_path: 
             left_out.add(("GET", "/v1/runs/{sel}/result/text"))
             # Only of a delivery that was given up, or an escalation; they answer as pause does.
             left_out |= {("POST", f"/v1/runs/{{sel}}/{verb}") for verb in ("redeliver", "dismiss")}
+            # Of a browser's own login, over TCP.
+            left_out |= {("POST", "/v1/login"), ("DELETE", "/v1/login")}
+            left_out.add(("DELETE", "/v1/logins/{login}"))
             assert answered == set(OPERATIONS) - left_out
 
     asyncio.run(scenario())
@@ -100,6 +103,13 @@ async def schedules(home: Home, ok: Callable[..., Awaitable[Document]], spec: ob
     await home.wait(*started["runIds"])
     for method, path in (("GET", ""), ("POST", "/pause"), ("POST", "/resume"), ("DELETE", "")):
         await ok(method, f"/v1/schedules/s{path}")
+
+
+async def logins(ok: Callable[..., Awaitable[Document]]) -> None:
+    """The calls about browsers that need none."""
+    await ok("POST", "/v1/login/codes", {"role": "viewer"})
+    for path in ("/v1/login", "/v1/logins"):
+        await ok("GET", path)
 
 
 async def everything(home: Home) -> set[tuple[str, str]]:
@@ -165,6 +175,7 @@ async def everything(home: Home) -> set[tuple[str, str]]:
     for path in ("/healthz", "/readyz", "/version", "/openapi.json", "/v1/diagnostics"):
         await ok("GET", path)
     await ok("GET", "/v1/events?after=0", headers={"Accept": "application/json"})
+    await logins(ok)
     await ok("POST", "/v1/sweep")
     return called
 
