@@ -19,6 +19,7 @@ from subagents.ports.store import InboxRow as InboxRow
 from subagents.ports.store import JournalEntry as JournalEntry
 from subagents.ports.store import Lease as Lease
 from subagents.ports.store import OutboxEntry as OutboxEntry
+from subagents.ports.store import Place as Place
 from subagents.ports.store import RememberedKey as RememberedKey
 from subagents.ports.store import RunFilter as RunFilter
 from subagents.ports.store import SetAside as SetAside

@@ -37,6 +37,7 @@ from subagents.ports import (
     JournalEntry,
     Lease,
     OutboxEntry,
+    Place,
     RememberedKey,
     RunFilter,
     Store,
@@ -601,8 +602,14 @@ def every_filter_narrows_and_lists_are_newest_first(place: StorePlace) -> None:
         expect("ended since then", found=ids(since), wanted=[2])
         expect("ended later", found=ids(RunFilter(ended_after_ms=NOW_MS + 1)), wanted=[])
         expect("a window", found=ids(RunFilter(limit=2, offset=1)), wanted=[4, 2])
-        behind = RunFilter(limit=2, archived=True, older_than=runs[3].id)
+        behind = RunFilter(limit=2, archived=True, behind=place_of(runs[3]))
         expect("the page behind a run", found=ids(behind), wanted=[3, 2])
+        turned = RunFilter(limit=2, archived=True, oldest_first=True)
+        expect("the oldest first", found=ids(turned), wanted=[1, 2])
+        further = replace(turned, behind=place_of(runs[1]))
+        expect("the oldest behind a run", found=ids(further), wanted=[3, 4])
+        gone = Place(runs[3].times.created_at_ms, RunId("r-gone"))
+        expect("none is left out", found=ids(RunFilter(behind=gone)), wanted=[4, 2, 1])
         hidden = RunFilter(listed=False, archived=True)
         expect("archived alone", found=ids(hidden), wanted=[3])
         expect("counted without it", found=store.count(RunFilter(limit=1), most=100), wanted=4)
@@ -641,7 +648,11 @@ def runs_are_found_by_what_people_remember_of_them(place: StorePlace) -> None:
     runs[1] = over(_searched(runs[1], cwd="/srv/shop", tags=("nightly",)))
     runs[2] = below(_searched(runs[2], cwd="/srv/shop/api"), runs[0])
     runs[3] = below(_searched(runs[3], cwd="/srv/shopping"), runs[2])
-    runs[4] = replace(runs[4], times=replace(runs[4].times, created_at_ms=NOW_MS + 60_000))
+    runs[4] = replace(
+        runs[4],
+        times=replace(runs[4].times, created_at_ms=NOW_MS + 60_000),
+        resolved=replace(runs[4].resolved, model="small"),
+    )
     with closing(opened(place)) as store:
         store.commit(spawned(*runs))
 
@@ -659,6 +670,9 @@ def runs_are_found_by_what_people_remember_of_them(place: StorePlace) -> None:
         expect("in the task", found=ids(RunFilter(text='größe OF "all"')), wanted=[1])
         expect("in the label", found=ids(RunFilter(text="LABEL4")), wanted=[4])
         expect("not in a key", found=ids(RunFilter(text="resolved")), wanted=[])
+        expect("by its id", found=ids(RunFilter(text=runs[3].id.upper())), wanted=[4])
+        expect("a model", found=ids(RunFilter(model="small")), wanted=[5])
+        expect("no part of it", found=ids(RunFilter(model="mal")), wanted=[])
         expect("the tree", found=ids(RunFilter(below=runs[0].id)), wanted=[4, 3, 1])
         expect("the roots", found=ids(RunFilter(top=True)), wanted=[5, 2, 1])
         expect("a part", found=ids(RunFilter(below=runs[0].id, label="label3")), wanted=[3])
@@ -691,6 +705,10 @@ def the_steps_of_a_plan_are_found_by_its_id(place: StorePlace) -> None:
         expect("no plan", found=ids(RunFilter(plan=runs[3].id)), wanted=[])
         expect("all plans", found=ids(RunFilter(plans=True)), wanted=[3, 1])
         expect("they are read back", found=store.run(runs[1].id), wanted=runs[1])
+
+
+def place_of(run: Run) -> Place:
+    return Place(run.times.created_at_ms, run.id)
 
 
 def _searched(run: Run, *, task: str = "", tags: tuple[str, ...] = (), cwd: str = "/") -> Run:

@@ -25,6 +25,7 @@ from subagents.api.calls.call import (
 from subagents.api.calls.services import Services, services_of
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import one_of
+from subagents.api.wire.listing import Truncated
 from subagents.api.wire.message_answers import (
     Acknowledged,
     Attention,
@@ -108,12 +109,13 @@ async def take_inbox(request: Request) -> Response:
     """POST /v1/inbox: offer unread messages to this reader; acknowledging consumes them."""
     services, caller = services_of(request), Caller.of(request)
     body = wire.parse_body(await body_of(request), wire.InboxBody)
+    as_of = services.as_of()
     rows = await services.engine.offer_inbox(
         caller.session, reader=caller.reader, limit=body.limit, only=body.message_ids
     )
     ids = [row.message.id for row in rows]
     await services.engine.note_returned(ids, session=caller.session)
-    return answer(Inbox(messages=[await _message(services, row) for row in rows]))
+    return answer(Inbox(**as_of, messages=[await _message(services, row) for row in rows]))
 
 
 async def look_at_inbox(request: Request) -> Response:
@@ -125,12 +127,19 @@ async def look_at_inbox(request: Request) -> Response:
     query = query_of(request, INBOX)
     limit = number_in(query, "limit", default=INBOX_LIMIT, low=1, high=wire.INBOX_LIMIT_MAX)
     session = services.queries.inbox_of(caller.session)
-    rows = await services.queries.inbox(session, unconsumed=not flag_in(query, "all"), limit=limit)
+    as_of = services.as_of()
+    is_all = flag_in(query, "all")
+    rows = await services.queries.inbox(session, unconsumed=not is_all, limit=limit + 1)
+    truncated = None
+    if len(rows) > limit:
+        # Of all messages the newest are shown, of unread ones the oldest; how many more is unknown.
+        rows = rows[-limit:] if is_all else rows[:limit]
+        truncated = Truncated(shown=limit, total=limit, total_is_bound=True)
     found = [
         await _message(services, row, awaited=services.engine.is_under_way(row.message))
         for row in rows
     ]
-    return answer(Inbox(messages=found))
+    return answer(Inbox(**as_of, truncated=truncated, messages=found))
 
 
 async def _message(services: Services, row: InboxRow, *, awaited: bool = False) -> Message:
@@ -167,10 +176,19 @@ def _about(message_id: MessageId) -> tuple[RunId, bool]:
 async def attention(request: Request) -> Response:
     """GET /v1/attention: what needs a person; the operator sees everybody's."""
     services, caller = services_of(request), Caller.of(request)
+    as_of = services.as_of()
     found = await services.queries.attention(
         None if caller.is_operator else services.queries.inbox_of(caller.session)
     )
-    return answer(Attention(items=[message_building.attention_item(each) for each in found]))
+    around = services.around()
+    asked = [(each.run, each.request) for each in found if each.request is not None]
+    return answer(
+        Attention(
+            **as_of,
+            items=[message_building.attention_item(each) for each in found],
+            requests=[message_building.request(run, value, around) for run, value in asked],
+        )
+    )
 
 
 async def respond(request: Request) -> Response:
@@ -200,7 +218,7 @@ async def ask(request: Request) -> Response:
         default_answer=body.default_answer,
     )
     await services.engine.tool_used(run.id, len(run.attempts), "request_orchestrator")
-    return answer(message_building.request(run, asked), status=201)
+    return answer(message_building.request(run, asked, services.around()), status=201)
 
 
 async def answer_of(request: Request) -> Response:

@@ -113,7 +113,7 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ),
     ("POST", "/v1/runs/{sel}/retry"): Operation(status=201, answers=(run_answers.SpawnReceipt,)),
     ("GET", "/v1/runs"): Operation(query=run_routes.LIST, answers=(run_answers.RunPage,)),
-    ("GET", "/v1/tree"): Operation(query=run_routes.TREE, answers=(run_answers.RunForest,)),
+    ("GET", "/v1/tree"): Operation(query=run_routes.FOREST, answers=(run_answers.RunForest,)),
     ("GET", "/v1/runs/{sel}"): Operation(answers=(run_answers.RunDetail,)),
     ("GET", "/v1/runs/{sel}/status"): Operation(answers=(run_answers.RunStatus,)),
     ("GET", "/v1/runs/{sel}/result"): Operation(answers=(run_answers.StoredResult,)),

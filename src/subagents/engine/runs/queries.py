@@ -10,10 +10,11 @@ from subagents.domain.run.run import (
     SETTLED,
     MessageKind,
     Phase,
+    Request,
     Run,
 )
 from subagents.domain.run.values import (
-    RequestId,
+    MessageId,
     RunId,
     SessionKey,
     Value,
@@ -38,7 +39,6 @@ from subagents.ports import (
 
 TREE_NODES_MAX: Final = 1_000
 """A tree that is drawn has no more runs; what is left out is counted."""
-ROOTS_MAX: Final = 50
 SESSIONS_PAGE: Final = 200
 SESSIONS_SEARCHED_MAX: Final = 5_000
 """Newest runs of an agent among which an ended session is searched."""
@@ -81,7 +81,7 @@ class RunsFound(NamedTuple):
 
 
 class Forest(NamedTuple):
-    """The trees of the newest runs of a list, oldest first, and that list."""
+    """The trees of a page of a list of runs, oldest first, and that page."""
 
     trees: tuple["RunTree", ...]
     found: RunsFound
@@ -111,7 +111,10 @@ class AttentionItem(Value, frozen=True):
     run: Run
     text: str
     since_ms: int
-    request_id: RequestId | None = None
+    request: Request | None = None
+    """The open question."""
+    message_id: MessageId | None = None
+    """The unread message that it came with."""
     is_escalation: bool = False
     """It stays until somebody deals with it, or says so."""
 
@@ -133,6 +136,11 @@ class Queries:
     def open_runs(self) -> Collection[Run]:
         """Every run that is not over, as committed; a view that changes with the next commit."""
         return self._ledger.published.values()
+
+    @property
+    def seq(self) -> int:
+        """Number of the newest event that whatever is read from here on shows."""
+        return self._ledger.number
 
     def open_run(self, run_id: RunId) -> Run | None:
         """That run as committed, while it is open."""
@@ -336,9 +344,10 @@ class Queries:
         return tuple(await self._off_loop(self._store.set_aside))
 
     async def roots(self, where: RunFilter) -> Forest:
-        """The trees of the newest ``ROOTS_MAX`` runs that the filter matches."""
-        found = await self.page(replace(where, limit=ROOTS_MAX))
-        trees = [await self.tree(run.id, most=TREE_NODES_MAX) for run in reversed(found.runs)]
+        """The trees of the runs of the filter's window, oldest first."""
+        found = await self.page(where)
+        oldest = found.runs if where.oldest_first else found.runs[::-1]
+        trees = [await self.tree(run.id, most=TREE_NODES_MAX) for run in oldest]
         return Forest(tuple(trees), found)
 
     async def inbox(
@@ -374,7 +383,7 @@ class Queries:
                 run=run,
                 text=request.question,
                 since_ms=request.asked_at_ms,
-                request_id=request.id,
+                request=request,
             )
             for run, request in open_requests
         ]
@@ -461,7 +470,13 @@ def _unread(run: Run, kind: str, row: InboxRow, *, text: str | None = None) -> A
     text = row.message.text if text is None else text
     if kind == "failed" and run.outcome is not None:
         text = run.outcome.error or str(run.outcome.reason)
-    return AttentionItem(kind=kind, run=run, text=text, since_ms=row.message.created_at_ms)
+    return AttentionItem(
+        kind=kind,
+        run=run,
+        text=text,
+        since_ms=row.message.created_at_ms,
+        message_id=None if row.consumed_at_ms is not None else row.message.id,
+    )
 
 
 def _node(run: Run, children: dict[RunId, list[Run]]) -> RunTree:

@@ -42,7 +42,7 @@ from subagents.store.sqlite.disk_reserve import DiskReserve
 from subagents.store.sqlite.identity import APPLICATION_ID, read_only, require_ours, ways_out
 from subagents.store.sqlite.migrate import migrate, migrations, version_of
 from subagents.store.sqlite.open_runs import OpenRuns, folded
-from subagents.store.sqlite.run_query import mentions, narrowed
+from subagents.store.sqlite.run_query import is_of_model, mentions, narrowed
 from subagents.store.sqlite.statements import statements
 from subagents.store.sqlite.wal_mark import WalMark
 from subagents.text import counted
@@ -632,7 +632,8 @@ class SqliteStore:
                 return self._readers.get(timeout=BUSY_TIMEOUT_MS / 1000)
             connection = self._connect()
             connection.execute("PRAGMA query_only = ON")
-            connection.create_function("mentions", 3, mentions, deterministic=True)
+            connection.create_function("mentions", 4, mentions, deterministic=True)
+            connection.create_function("is_of_model", 2, is_of_model, deterministic=True)
             connection.execute(f"PRAGMA cache_size = -{READER_CACHE_KB}")
         except queue.Empty as error:
             raise StoreUnavailable("all readers of the database are busy") from error
