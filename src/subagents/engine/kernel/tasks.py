@@ -36,7 +36,8 @@ class TimeLimit:
             TimeoutError: It took too long, and was cancelled.
             RuntimeError: No task calls.
         """
-        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
+        task = asyncio.current_task(loop)
         if task is None:
             raise RuntimeError("only the work of a task can be limited")
         self._due_s[task] = due_s = loop.time() + self._seconds
