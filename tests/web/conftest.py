@@ -18,6 +18,12 @@ from tests.e2e.live_home import DEFAULTS, LiveHome, live_home
 from subagents.api.server.web_page import FOLDER, INDEX
 
 CHROMIUMS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+REBOUND: Final = "evil.example"
+"""A name that leads to this machine, in these browsers only."""
+ARGUMENTS: Final = (
+    "--no-sandbox",  # as root, and in containers, it has none to have
+    f"--host-resolver-rules=MAP {REBOUND} 127.0.0.1",
+)
 WAIT_MS: Final = 40_000.0
 """For what takes a moment here: a machine may be slow, and busy with other tests."""
 LOG_IN: Final = """
@@ -36,8 +42,7 @@ def chromium() -> Iterator[Browser]:
     if program is None:
         pytest.skip(f"no Chromium here (looked for {', '.join(CHROMIUMS)})")
     with sync_playwright() as playwright:
-        # No sandbox of its own: as root, and in containers, it has none to have.
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
         try:
             yield browser
         finally:

@@ -105,13 +105,6 @@ async def schedules(home: Home, ok: Callable[..., Awaitable[Document]], spec: ob
         await ok(method, f"/v1/schedules/s{path}")
 
 
-async def logins(ok: Callable[..., Awaitable[Document]]) -> None:
-    """The calls about browsers that need none."""
-    await ok("POST", "/v1/login/codes", {"role": "viewer"})
-    for path in ("/v1/login", "/v1/logins"):
-        await ok("GET", path)
-
-
 async def everything(home: Home) -> set[tuple[str, str]]:
     """Call every operation that answers JSON and lets the daemon live."""
     called: set[tuple[str, str]] = set()
@@ -173,11 +166,12 @@ async def everything(home: Home) -> set[tuple[str, str]]:
     for path in (
         *("/v1/agents", "/v1/agents/stats", "/v1/agents/suggest?hint=x", "/v1/config"),
         *("/healthz", "/readyz", "/version", "/openapi.json", "/v1/diagnostics"),
+        *("/v1/login", "/v1/logins"),
     ):
         await ok("GET", path)
     await ok("GET", "/v1/events?after=0", headers={"Accept": "application/json"})
-    await logins(ok)
-    await ok("POST", "/v1/sweep")
+    for path in ("/v1/login/codes", "/v1/sweep"):
+        await ok("POST", path)
     return called
 
 

@@ -9,7 +9,6 @@ Browsers send a cookie to every port of a host, and so to whatever another user 
 cookie, and the code that is given for one, count only from a process of our own user.
 """
 
-import asyncio
 import hmac
 import os
 import re
@@ -19,13 +18,14 @@ from pathlib import Path
 from typing import Final
 
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from subagents.api.calls.auth import CONNECTION, Connection, note_refusal, run_concerned
 from subagents.api.calls.call import problem, status_of
 from subagents.api.calls.logins import Login, Role, csrf_of
 from subagents.api.calls.services import Services
 from subagents.api.routes.login_routes import cookie_name
+from subagents.api.server.login_call import LoginCall
 from subagents.api.server.tcp_peer import PEER, TcpPeer
 from subagents.api.server.web_page import WebPage
 from subagents.config.settings import DaemonSettings
@@ -97,10 +97,13 @@ class TcpGuard:
             self._note(scope, connection, error)
             await _answer(error)(scope, receive, send)
             return
-        if connection.login is not None:
-            receive = self._while_logged_in(connection.login, receive)
         state = {**scope.get("state", {}), CONNECTION: connection}
-        await self._app({**scope, "state": state}, receive, send)
+        known = {**scope, "state": state}
+        if connection.login is None:
+            await self._app(known, receive, send)
+        else:
+            call = LoginCall(self._services.logins, connection.login)
+            await call(self._app, known, receive, send)
 
     def _check_names(self, scope: Scope) -> None:
         """Whether somebody means us, and is no page of somebody else.
@@ -160,21 +163,6 @@ class TcpGuard:
                 guardrail="user",
                 hint="open the page as the user whose daemon this is, or forward it: ssh -L",
             )
-
-    def _while_logged_in(self, login: Login, receive: Receive) -> Receive:
-        """As ``receive``, but when the login is over, the client is gone."""
-
-        async def guarded() -> Message:
-            receiving = asyncio.ensure_future(receive())
-            over = asyncio.ensure_future(self._services.logins.until_over(login.id))
-            try:
-                await asyncio.wait({receiving, over}, return_when=asyncio.FIRST_COMPLETED)
-                return receiving.result() if receiving.done() else {"type": "http.disconnect"}
-            finally:
-                receiving.cancel()
-                over.cancel()
-
-        return guarded
 
     def _note(self, scope: Scope, connection: Connection, error: SubagentsError) -> None:
         call = f"{scope['method']} {scope['path']}"
