@@ -5,6 +5,7 @@ import { useVersion } from "../api/queries";
 import { useKeys } from "../live/keys";
 import { prefer, preferences, switchTheme } from "../live/preferences";
 import { useStore } from "../live/store";
+import { Patterns } from "./bars";
 import { openDialog } from "./dialogs";
 import { HEADING_ID } from "./heading";
 import { LinkDot, LostBar } from "./link-state";
@@ -40,6 +41,7 @@ export function Shell({ children }: { children: ReactNode }) {
   );
   return (
     <div className="shell">
+      <Patterns />
       <a className="skip" href="#main" onClick={(event) => (event.preventDefault(), document.getElementById("main")?.focus())}>
         Skip to the page
       </a>

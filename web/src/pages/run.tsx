@@ -1,1 +1,0 @@
-export default function Page(_props: Record<string, unknown>) { return null; }
