@@ -53,6 +53,7 @@ class Engine:
         self.queries = parts.queries
         self.feed = parts.feed
         self.counters = parts.counters
+        self.surroundings = parts.surroundings
         self.gate_of = parts.provider_gates.gate_of
         self.backing_off = parts.provider_gates.backing_off
         self.read_log = parts.recorder.read

@@ -78,7 +78,7 @@ async def agents(request: Request) -> Response:
         )
         for agent_id, agent in able.items()
     ]
-    return answer(agent_answers.AgentList(agents=found))
+    return answer(agent_answers.AgentList(**services.as_of(), agents=found))
 
 
 def _abilities(able: Abilities | None) -> agent_answers.AgentAbilities | None:
@@ -146,12 +146,10 @@ async def stats(request: Request) -> Response:
     wanted = Wanted(
         by=By(by), agent=query.get("agent"), tag=query.get("tag"), model=query.get("model")
     )
+    as_of = services.as_of()
     found = await agent_advice.stats_of(services, wanted, days=days)
-    return answer(
-        agent_answers.TrackRecords(
-            by=by, days=days, stats=[agent_advice.track_record(each) for each in found]
-        )
-    )
+    records = [agent_advice.track_record(each) for each in found]
+    return answer(agent_answers.TrackRecords(**as_of, by=by, days=days, stats=records))
 
 
 async def suggestions(request: Request) -> Response:

@@ -97,6 +97,8 @@ class Ledger:
         """Reduced; may be ahead of the disk. For decisions of the engine only."""
         self.published: dict[RunId, Run] = {}
         """Committed. For everything that somebody can see."""
+        self.number = 0
+        """Of the newest event that ``published`` shows, in the order of all runs."""
         self.aside: dict[str, str] = {}
         """Runs that were not loaded because what is stored of them is damaged, and why."""
         self.lanes = Lanes()
@@ -138,6 +140,7 @@ class Ledger:
     async def load(self, owner: str, epoch: int) -> None:
         """Forget everything in memory and read the open runs from the store."""
         # What one of these finds damaged is left out by the next.
+        number = await self._off_loop(self._store.newest_number)
         keys = await self._off_loop(self._store.load_keys)
         runs = await self._off_loop(self._store.load_open)
         aside = await self._off_loop(self._store.set_aside)
@@ -145,7 +148,7 @@ class Ledger:
         self._reset()
         self._evictions += 1
         self.loads += 1
-        self.owner, self.epoch = owner, epoch
+        self.owner, self.epoch, self.number = owner, epoch, number
         self.aside = {each.name: each.reason for each in aside}
         for run in runs:
             self.live[run.id] = self.published[run.id] = run
@@ -494,6 +497,7 @@ class Ledger:
     def _publish(self, batch: Batch) -> None:
         # Readers before listeners, callers last: whoever is woken finds what woke it.
         self.published.update(batch.runs)
+        self.number += len(batch.journal)
         for listener in self._on_commit:
             listener(batch)
         for run in batch.runs.values():
