@@ -97,9 +97,9 @@ export function dismiss(run: Named): Promise<boolean> {
 }
 
 /** Mark how they ended as read; `z` gives the results once more. */
-export async function markRead(runs: readonly Named[]): Promise<void> {
+export async function markRead(runs: readonly (Named & { messageId?: string | null })[]): Promise<void> {
   try {
-    await post("/v1/inbox/ack", { messageIds: runs.map((each) => `${each.runId}:announce`) });
+    await post("/v1/inbox/ack", { messageIds: runs.map((each) => each.messageId ?? `${each.runId}:announce`) });
   } catch (error) {
     return toldFailed("They were not marked as read", reason(error));
   }

@@ -13,6 +13,13 @@ export class Problem extends Error {
   }
 }
 
+let csrf: string | null = null;
+
+/** What every call that changes something has to bring; null = nothing. */
+export function setCsrf(value: string | null): void {
+  csrf = value;
+}
+
 export type Query = Record<string, string | number | boolean | null | undefined>;
 
 /** `/v1/runs?limit=50`; what is null, undefined or false is left out. */
@@ -55,9 +62,11 @@ export async function request(
   try {
     response = await fetch(path, {
       method,
-      ...(body === undefined
-        ? {}
-        : { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
+      headers: {
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...(csrf === null || method === "GET" ? {} : { "x-subagents-csrf": csrf }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       ...(signal === undefined ? {} : { signal }),
     });
   } catch (error) {

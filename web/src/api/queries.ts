@@ -42,6 +42,7 @@ export const useWaiting = () =>
   useList<api.RunPage>("/v1/runs", { phase: WAITING_PHASES.join(","), limit: NOW_ROWS });
 export const useEnded = () =>
   useList<api.RunPage>("/v1/runs", { outcome: "ok,partial,error,timeout,cancelled,lost", limit: 30 });
+export const useGraph = (query: Query) => useList<api.Graph>("/v1/graph", query);
 export const useRuns = (query: Query, enabled = true) => useList<api.RunPage>("/v1/runs", query, enabled);
 export const usePlans = () => useList<api.PlanPage>("/v1/plans", { limit: 100 });
 export const usePlan = (sel: string) => useList<api.PlanDetail>(`/v1/plans/${encodeURIComponent(sel)}`);
@@ -64,17 +65,10 @@ export function useResultText(id: string, bytes: number, enabled: boolean): Foun
   });
 }
 
-export function useRequest(id: string | null): Found<api.WorkerRequest> {
-  return useQuery({
-    queryKey: ["run", id?.split(":")[0], "request", id],
-    queryFn: ({ signal }) => get<api.WorkerRequest>(`/v1/requests/${encodeURIComponent(id ?? "")}`, {}, signal),
-    enabled: id !== null,
-  });
-}
-
 export const useAgents = (cwd = "") => useStill<api.AgentList>("/v1/agents", { cwd: cwd || null });
 export const useSuggestions = (hint: string) =>
   useStill<api.Suggestions>("/v1/agents/suggest", { hint, limit: 5 }, hint !== "");
+export const useLogins = () => useStill<api.LoginList>("/v1/logins");
 export const useVersion = () => useStill<api.DaemonVersion>("/version");
 export const useConfig = () => useStill<api.EffectiveConfig>("/v1/config");
 export const useDiagnostics = () => useList<api.Diagnostics>("/v1/diagnostics");

@@ -919,6 +919,79 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/login": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** with what rights this call is made, and what its writes must bring */
+        get: operations["login_routes_own_login"];
+        put?: never;
+        /** a code for a cookie; over TCP, from our own page */
+        post: operations["login_routes_log_in"];
+        /** the login that this call was made with is over */
+        delete: operations["login_routes_log_out"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/login/codes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * what opens the page in a browser, once, within a minute
+         * @description Opens a TCP port on loopback when there is none yet.
+         */
+        post: operations["login_routes_make_code"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/logins": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** every browser that is logged in */
+        get: operations["login_routes_list_logins"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/logins/{login}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** it is over at once, with all that its page has open */
+        delete: operations["login_routes_revoke"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/events": {
         parameters: {
             query?: never;
@@ -928,6 +1001,23 @@ export interface paths {
         };
         /** an agent hears of its own tree, the operator of everything */
         get: operations["event_routes_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/graph": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** the steps of a plan, or a tree, with what waits for what */
+        get: operations["graph_routes_graph"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1014,6 +1104,14 @@ export interface components {
             reason: string | null;
         };
         /**
+         * CodeBody
+         * @description What the login that a code is for may do.
+         */
+        CodeBody: {
+            /** @default operator */
+            role: string;
+        };
+        /**
          * HoldBody
          * @description What a worker's next request to its model may use, and what it used so far.
          */
@@ -1050,6 +1148,13 @@ export interface components {
         InterruptBody: {
             /** @default null */
             reason: string | null;
+        };
+        /**
+         * LoginBody
+         * @description The code that a page found behind the ``#`` of its address.
+         */
+        LoginBody: {
+            code: string;
         };
         /** NotifyBody */
         NotifyBody: {
@@ -1762,8 +1867,28 @@ export interface components {
          * @description The configured agents.
          */
         AgentList: {
+            /** @description The newest event that it knows of: `GET /v1/events?after=` goes on behind it. */
+            seq: number;
+            /** @description The daemon's clock, when it was made. */
+            nowAt: string | null;
+            /** @description What is left out of it here; null = nothing is. */
+            truncated: components["schemas"]["Truncated"] | null;
+            /** @description As `cursor` it gives the next page; null = there is none, or the list has no pages. */
+            nextCursor: string | null;
             /** @description Those that can work. */
             agents: components["schemas"]["ConfiguredAgent"][];
+        };
+        /**
+         * Truncated
+         * @description There are more than are shown.
+         */
+        Truncated: {
+            /** @description So many are here. */
+            shown: number;
+            /** @description So many there are; counting ends at 1,000, or at the end of the page. */
+            total: number;
+            /** @description There are more than `total`. */
+            totalIsBound: boolean;
         };
         /**
          * ConfiguredAgent
@@ -1864,8 +1989,18 @@ export interface components {
          * @description What needs somebody.
          */
         Attention: {
+            /** @description The newest event that it knows of: `GET /v1/events?after=` goes on behind it. */
+            seq: number;
+            /** @description The daemon's clock, when it was made. */
+            nowAt: string | null;
+            /** @description What is left out of it here; null = nothing is. */
+            truncated: components["schemas"]["Truncated"] | null;
+            /** @description As `cursor` it gives the next page; null = there is none, or the list has no pages. */
+            nextCursor: string | null;
             /** @description The most urgent first. */
             items: components["schemas"]["AttentionItem"][];
+            /** @description The open questions among them, whole. */
+            requests: components["schemas"]["WorkerRequest"][];
         };
         /**
          * AttentionItem
@@ -1888,6 +2023,60 @@ export interface components {
             sinceAt: string | null;
             /** @description What a person can type now, the most likely first. */
             commands: string[];
+            /** @description Acknowledging it says that this was read; null = there is no unread message of it. */
+            messageId: string | null;
+        };
+        /**
+         * WorkerRequest
+         * @description A worker's question.
+         */
+        WorkerRequest: {
+            /** @description Its id; it never changes. */
+            runId: string;
+            /** @description The name it was given, or one made from its task. */
+            label: string;
+            /** @description `<runId>:q<n>`. */
+            requestId: string;
+            /** @description Of a notice; null = a question, whose worker waits. */
+            priority: string | null;
+            /** @description What it needs to know. */
+            question: string;
+            /** @description What the requester must know. */
+            context: string | null;
+            /** @description Possible answers. */
+            options: string[];
+            /** @description Taken when nobody answers in time. */
+            defaultAnswer: string | null;
+            /** @description What happens when nobody answers in time: `default` (its default answer is taken), `timeout` (its worker is told that nobody answered) or `deny`; null = nothing, or it has no deadline. */
+            atDeadline: string | null;
+            /** @description Runs that wait for the run that asked, at most 20. */
+            waiting: components["schemas"]["NamedRun"][];
+            /** @description So many there are. */
+            waitingTotal: number;
+            /** @description `pending`, `answered`, `timeout`, `cancelled`; to a second answer `already answered`. */
+            status: string;
+            /** @description The text; null while pending, or when there is none. */
+            answer: string | null;
+            /** @description `answer`, `approve`, `deny`, `default`, `timeout` or `cancelled`. */
+            decision: string | null;
+            /** @description Who decided. */
+            by: string | null;
+            /** @description When. */
+            askedAt: string | null;
+            /** @description Until when it stands; null for a notice. */
+            deadlineAt: string | null;
+            /** @description When it was decided. */
+            answeredAt: string | null;
+        };
+        /**
+         * NamedRun
+         * @description A run, by its id and its name.
+         */
+        NamedRun: {
+            /** @description Its id; it never changes. */
+            runId: string;
+            /** @description The name it was given, or one made from its task. */
+            label: string;
         };
         /**
          * DaemonVersion
@@ -2186,7 +2375,7 @@ export interface components {
         StreamEvent: {
             /** @description In the order of all runs. */
             seq: number;
-            /** @description `event` for a structured one, else the name of the journal's entry. */
+            /** @description `event` for a structured one, `row` with `rows=1`, else the name of the journal's entry. */
             type: string;
             /** @description The name of a structured event: `completion`, `stuck`, … */
             event?: string;
@@ -2254,6 +2443,314 @@ export interface components {
             text?: string;
             /** @description `cc_message`: `info`, `question` or `blocker`. */
             priority?: string;
+            /** @description `row`: the run as it is now. */
+            row?: components["schemas"]["RunRow"];
+        };
+        /**
+         * RunRow
+         * @description A run in a list.
+         */
+        RunRow: {
+            /** @description Its id; it never changes. */
+            runId: string;
+            /** @description The name it was given, or one made from its task. */
+            label: string;
+            /** @description Its place in the life of a run: `queued`, `running`, `completed`, … */
+            phase: string;
+            /** @description How it ended; null until then. */
+            outcome: components["schemas"]["Outcome"] | null;
+            /** @description The configured agent. */
+            agentId: string;
+            /** @description The session its newest attempt works in. */
+            sessionKey: string;
+            /** @description One word for people: the outcome's status, `blocked`, `paused`, `waiting` or the phase. */
+            runStatus: string;
+            /** @description What its worker said last of how far it is. */
+            latestProgress: components["schemas"]["Progress"] | null;
+            /** @description Open questions of its worker. */
+            pendingRequestCount: number;
+            /** @description What its own attempts used; null when nobody reported anything. */
+            usage: components["schemas"]["Usage"] | null;
+            /** @description What it and everything below it used; null for a run without children. */
+            subtreeUsage: components["schemas"]["TreeUsage"] | null;
+            /** @description Why it is where it is, in one sentence. */
+            why: string | null;
+            /** @description Its contract was met before the work began: that it is met proves nothing. */
+            vacuous: boolean;
+            /** @description What it waits for, as data; null = nothing: it is at work, or has ended. */
+            wait: components["schemas"]["Wait"] | null;
+            /** @description When its worker last gave a sign of life; null before it began, and once it has ended. */
+            lastSignAt: string | null;
+            /** @description What its worker says of its work; null = nothing yet. */
+            claim: components["schemas"]["Claim"] | null;
+            /** @description What its contract found; null without a contract, and until it is known. */
+            verdict: components["schemas"]["Verdict"] | null;
+            /** @description How it stands to its own budget; null = it has none. */
+            budget: components["schemas"]["BudgetState"] | null;
+            /** @description The nearest run above whose budget pays for it, while it is open; null = it has a budget of its own, or none is above it. */
+            chargedTo: components["schemas"]["NamedRun"] | null;
+            /** @description When its end was read, or marked as read; null = it is unread, or has not ended. */
+            readAt: string | null;
+            /** @description The runtime that runs it. */
+            runtime: string | null;
+            /** @description The session that asked for it. */
+            requester: string;
+            /** @description 1 = spawned by a top-level session. */
+            depth: number;
+            /** @description The newest attempt's number; 0 before the first. */
+            attempt: number;
+            /** @description So many it has at most, the retry after a failed verification not counted. */
+            attemptsMax: number;
+            /** @description The oldest of them. */
+            blockedReason: string | null;
+            /** @description When it was spawned. */
+            createdAt: string | null;
+            /** @description When its first attempt began. */
+            startedAt: string | null;
+            /** @description When its outcome was known. */
+            endedAt: string | null;
+            /** @description When it entered its phase. */
+            phaseSinceAt: string | null;
+            /** @description At most 500 characters of it. */
+            task: string | null;
+            /** @description Words to find it by. */
+            tags: string[];
+            /** @description The model it was given; null = the program's own choice. */
+            model: string | null;
+            /** @description The directory of its project, absolute. */
+            directory: string;
+            /** @description The plan it is a step of; null = none. */
+            planId: string | null;
+            /** @description As that was given. */
+            planName: string | null;
+            /** @description The run that spawned it; null for a top-level session's. */
+            requesterRun: string | null;
+            /** @description The runs below it, by state; only in lists of roots, null = there are none. */
+            below: components["schemas"]["BelowCounts"] | null;
+        };
+        /**
+         * Outcome
+         * @description How a run or an attempt ended.
+         */
+        Outcome: {
+            /** @description `ok`, `partial`, `error`, `timeout`, `cancelled` or `lost`. */
+            status: string;
+            /** @description A stable code of why it is not plain `ok`. */
+            reason: string | null;
+            /** @description The same in words. */
+            error: string | null;
+        };
+        /**
+         * Progress
+         * @description What a worker said last of how far it is.
+         */
+        Progress: {
+            /** @description What it does, in a few words. */
+            phase: string;
+            /** @description 0 to 100. */
+            percentComplete: number | null;
+            /** @description When it said so. */
+            updatedAt: string | null;
+        };
+        /**
+         * Usage
+         * @description What the attempts of one run used.
+         */
+        Usage: {
+            /** @description Tokens read, cached ones included. */
+            tokensIn: number | null;
+            /** @description Tokens written. */
+            tokensOut: number | null;
+            /** @description In US dollars, as the runtime reported it; a lower bound while `costUnknownRuns` is not 0. */
+            costUsd: number | null;
+            /** @description Of the runs it is the sum of, those with an ended attempt whose cost nobody reported. */
+            costUnknownRuns: number;
+        };
+        /**
+         * TreeUsage
+         * @description What a run and everything below it used.
+         */
+        TreeUsage: {
+            /** @description Tokens read, cached ones included. */
+            tokensIn: number | null;
+            /** @description Tokens written. */
+            tokensOut: number | null;
+            /** @description In US dollars, as the runtime reported it; a lower bound while `costUnknownRuns` is not 0. */
+            costUsd: number | null;
+            /** @description Of the runs it is the sum of, those with an ended attempt whose cost nobody reported. */
+            costUnknownRuns: number;
+            /** @description The run itself and every run below it. */
+            runs: number;
+        };
+        /**
+         * Wait
+         * @description What a run waits for now.
+         */
+        Wait: {
+            /** @description `provider` (it refuses for now), `lane` (a slot), `runs` (other runs have to end first), `retry` (its next attempt is due later), `answer` (to a question) or `paused`. */
+            kind: string;
+            /** @description Of `lane` and `provider`: which. */
+            name: string | null;
+            /** @description Of `provider`: the HTTP status of its refusal, where it is known. */
+            status: number | null;
+            /** @description Of `runs`: those that have not ended, at most 20; of `provider` the one that goes first. */
+            runs: components["schemas"]["NamedRun"][];
+            /** @description So many there are. */
+            runsTotal: number;
+            /** @description Of `runs`: where the chain of those that wait for each other ends. */
+            root: components["schemas"]["WaitRoot"] | null;
+            /** @description Of `lane`: its place in the line, 1 = next. */
+            place: number | null;
+            /** @description Of `lane`: slots that are taken. */
+            used: number | null;
+            /** @description Of `lane`: slots that there are. */
+            slots: number | null;
+            /** @description Of `answer`: the oldest open question. */
+            requestId: string | null;
+            /** @description When it ends by itself; null = not known, or never. */
+            endsAt: string | null;
+            /** @description When the run stops waiting for it; null = never. */
+            givesUpAt: string | null;
+        };
+        /**
+         * WaitRoot
+         * @description The run at the end of a chain of runs that wait for each other.
+         */
+        WaitRoot: {
+            /** @description Its id; it never changes. */
+            runId: string;
+            /** @description The name it was given, or one made from its task. */
+            label: string;
+            /** @description What it waits for in turn; null = it is at work. */
+            kind: string | null;
+            /** @description The lane or the provider. */
+            name: string | null;
+        };
+        /**
+         * Claim
+         * @description What a worker says of its work, in short: evidence, never the outcome.
+         */
+        Claim: {
+            /** @description `complete`, `partial` or `failed`; null = it reported nothing, `summary` is from its result. */
+            status: string | null;
+            /** @description `high`, `medium` or `low`. */
+            confidence: string | null;
+            /** @description The first line of it, at most 300 characters. */
+            summary: string;
+        };
+        /**
+         * Verdict
+         * @description What a contract found, in short.
+         */
+        Verdict: {
+            /** @description `passed`, `failed`, or `skipped`: it never ran, or could not check. */
+            status: string;
+            /** @description So many of its checks hold. */
+            passed: number;
+            /** @description So many it has; of an attempt before the newest they are not kept: 0. */
+            checks: number;
+            /** @description The first thing that does not hold, or could not be checked; at most 300 characters. */
+            found: string | null;
+        };
+        /**
+         * BudgetState
+         * @description How a run stands to its own budget, in short.
+         */
+        BudgetState: {
+            /** @description Of the dimension that is used most; null = nothing is known to be used. */
+            percent: number | null;
+            /** @description In words: `80k of 100k tokens, ? of $1.00`; ? = nobody reported it. */
+            text: string;
+            /** @description Nothing of the run may start any more. */
+            exhausted: boolean;
+        };
+        /**
+         * BelowCounts
+         * @description The runs below one, on all levels.
+         */
+        BelowCounts: {
+            /** @description So many. */
+            runs: number;
+            /** @description How many have each `runStatus`, such as `ok`, `error`, `running` or `waiting`. */
+            states: {
+                [key: string]: number;
+            };
+            /** @description There may be more: for all rows of an answer together at most 20,000 are counted. */
+            isBound: boolean;
+        };
+        /**
+         * Graph
+         * @description A plan or a tree of runs: what is cut away takes its edges with it.
+         */
+        Graph: {
+            /** @description The newest event that it knows of: `GET /v1/events?after=` goes on behind it. */
+            seq: number;
+            /** @description The daemon's clock, when it was made. */
+            nowAt: string | null;
+            /** @description What is left out of it here; null = nothing is. */
+            truncated: components["schemas"]["Truncated"] | null;
+            /** @description As `cursor` it gives the next page; null = there is none, or the list has no pages. */
+            nextCursor: string | null;
+            /** @description Of a plan; null = it is a tree. */
+            planId: string | null;
+            /** @description Of the plan, as it was given. */
+            name: string | null;
+            /** @description At most `limit`: the steps of the plan in its order, or the tree level after level. */
+            nodes: components["schemas"]["GraphNode"][];
+            /** @description Between these nodes. */
+            edges: components["schemas"]["GraphEdge"][];
+            /** @description So many nodes there are, also those that are cut away. */
+            runs: number;
+            /** @description How many of them have each `runStatus`. */
+            states: {
+                [key: string]: number;
+            };
+        };
+        /**
+         * GraphNode
+         * @description A run in a graph.
+         */
+        GraphNode: {
+            /** @description Its id; it never changes. */
+            runId: string;
+            /** @description The name it was given, or one made from its task. */
+            label: string;
+            /** @description Its place in the life of a run: `queued`, `running`, `completed`, … */
+            phase: string;
+            /** @description How it ended; null until then. */
+            outcome: components["schemas"]["Outcome"] | null;
+            /** @description The configured agent. */
+            agentId: string;
+            /** @description One word for people: the outcome's status, `blocked`, `paused`, `waiting` or the phase. */
+            runStatus: string;
+            /** @description Why it is where it is, in one sentence. */
+            why: string;
+            /** @description What it waits for, as data; null = nothing: it is at work, or has ended. */
+            wait: components["schemas"]["Wait"] | null;
+            /** @description What its contract found; null without a contract, and until it is known. */
+            verdict: components["schemas"]["Verdict"] | null;
+            /** @description Its contract was met before the work began: that it is met proves nothing. */
+            vacuous: boolean;
+            /** @description Open questions of its worker. */
+            pendingRequestCount: number;
+            /** @description When its first attempt began. */
+            startedAt: string | null;
+            /** @description When its outcome was known. */
+            endedAt: string | null;
+            /** @description Of a plan: the runs below it, by state, which are no nodes; null = there are none. */
+            below: components["schemas"]["BelowCounts"] | null;
+        };
+        /**
+         * GraphEdge
+         * @description From one node to another.
+         */
+        GraphEdge: {
+            /** @description The run that has to end first, or that spawned the other. */
+            source: string;
+            /** @description The run that waits for it, or that it spawned. */
+            target: string;
+            /** @description `waits` or `spawned`. */
+            kind: string;
         };
         /**
          * Health
@@ -2268,6 +2765,14 @@ export interface components {
          * @description Messages of an inbox; by a POST they are offered to its reader, a GET only looks.
          */
         Inbox: {
+            /** @description The newest event that it knows of: `GET /v1/events?after=` goes on behind it. */
+            seq: number;
+            /** @description The daemon's clock, when it was made. */
+            nowAt: string | null;
+            /** @description What is left out of it here; null = nothing is. */
+            truncated: components["schemas"]["Truncated"] | null;
+            /** @description As `cursor` it gives the next page; null = there is none, or the list has no pages. */
+            nextCursor: string | null;
             /** @description The oldest first. */
             messages: components["schemas"]["Message"][];
         };
@@ -2368,6 +2873,70 @@ export interface components {
             note: string | null;
         };
         /**
+         * LoginCode
+         * @description What logs a browser in, once.
+         */
+        LoginCode: {
+            /** @description The page with the code behind the `#`, which no browser sends to anybody. */
+            url: string;
+            /** @description `operator` or `viewer`. */
+            role: string;
+            /**
+             * Format: date-time
+             * @description From then on the code opens nothing.
+             */
+            expiresAt: string;
+        };
+        /**
+         * LoginList
+         * @description Every browser that is logged in, the oldest login first.
+         */
+        LoginList: {
+            /** @description At most 64. */
+            logins: components["schemas"]["LoginRow"][];
+        };
+        /**
+         * LoginRow
+         * @description A browser that is logged in.
+         */
+        LoginRow: {
+            /** @description Names it; opens nothing. */
+            loginId: string;
+            /** @description `operator` or `viewer`. */
+            role: string;
+            /** @description What it said to be. */
+            browser: string;
+            /**
+             * Format: date-time
+             * @description When it logged in.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description When it called last.
+             */
+            usedAt: string;
+            /**
+             * Format: date-time
+             * @description When the login is over unless it is used before.
+             */
+            endsAt: string;
+            /** @description Whether this call was made with it. */
+            isOwn: boolean;
+        };
+        /**
+         * OwnLogin
+         * @description With what rights a page calls.
+         */
+        OwnLogin: {
+            /** @description Names the login; null = the call came without one. */
+            loginId: string | null;
+            /** @description `operator`, or `viewer`: may look. */
+            role: string;
+            /** @description To be sent in `X-Subagents-CSRF` with each call that is no GET; null = nothing is needed. */
+            csrf: string | null;
+        };
+        /**
          * PlanDetail
          * @description A plan with its steps.
          */
@@ -2396,126 +2965,18 @@ export interface components {
             runs: components["schemas"]["RunRow"][];
         };
         /**
-         * RunRow
-         * @description A run in a list.
-         */
-        RunRow: {
-            /** @description Its id; it never changes. */
-            runId: string;
-            /** @description The name it was given, or one made from its task. */
-            label: string;
-            /** @description Its place in the life of a run: `queued`, `running`, `completed`, … */
-            phase: string;
-            /** @description How it ended; null until then. */
-            outcome: components["schemas"]["Outcome"] | null;
-            /** @description The configured agent. */
-            agentId: string;
-            /** @description The session its newest attempt works in. */
-            sessionKey: string;
-            /** @description One word for people: the outcome's status, `blocked`, `paused`, `waiting` or the phase. */
-            runStatus: string;
-            /** @description What its worker said last of how far it is. */
-            latestProgress: components["schemas"]["Progress"] | null;
-            /** @description Open questions of its worker. */
-            pendingRequestCount: number;
-            /** @description What its own attempts used; null when nobody reported anything. */
-            usage: components["schemas"]["Usage"] | null;
-            /** @description What it and everything below it used; null for a run without children. */
-            subtreeUsage: components["schemas"]["TreeUsage"] | null;
-            /** @description Why it is where it is, in one sentence. */
-            why: string | null;
-            /** @description Its contract was met before the work began: that it is met proves nothing. */
-            vacuous: boolean;
-            /** @description The runtime that runs it. */
-            runtime: string | null;
-            /** @description The session that asked for it. */
-            requester: string;
-            /** @description 1 = spawned by a top-level session. */
-            depth: number;
-            /** @description The newest attempt's number; 0 before the first. */
-            attempt: number;
-            /** @description So many it has at most, the retry after a failed verification not counted. */
-            attemptsMax: number;
-            /** @description The oldest of them. */
-            blockedReason: string | null;
-            /** @description When it was spawned. */
-            createdAt: string | null;
-            /** @description When its first attempt began. */
-            startedAt: string | null;
-            /** @description When its outcome was known. */
-            endedAt: string | null;
-            /** @description When it entered its phase. */
-            phaseSinceAt: string | null;
-            /** @description At most 500 characters of it. */
-            task: string | null;
-            /** @description Words to find it by. */
-            tags: string[];
-            /** @description The model it was given; null = the program's own choice. */
-            model: string | null;
-            /** @description The directory of its project, absolute. */
-            directory: string;
-            /** @description The plan it is a step of; null = none. */
-            planId: string | null;
-        };
-        /**
-         * Outcome
-         * @description How a run or an attempt ended.
-         */
-        Outcome: {
-            /** @description `ok`, `partial`, `error`, `timeout`, `cancelled` or `lost`. */
-            status: string;
-            /** @description A stable code of why it is not plain `ok`. */
-            reason: string | null;
-            /** @description The same in words. */
-            error: string | null;
-        };
-        /**
-         * Progress
-         * @description What a worker said last of how far it is.
-         */
-        Progress: {
-            /** @description What it does, in a few words. */
-            phase: string;
-            /** @description 0 to 100. */
-            percentComplete: number | null;
-            /** @description When it said so. */
-            updatedAt: string | null;
-        };
-        /**
-         * Usage
-         * @description What the attempts of one run used.
-         */
-        Usage: {
-            /** @description Tokens read, cached ones included. */
-            tokensIn: number | null;
-            /** @description Tokens written. */
-            tokensOut: number | null;
-            /** @description In US dollars, as the runtime reported it; a lower bound while `costUnknownRuns` is not 0. */
-            costUsd: number | null;
-            /** @description Of the runs it is the sum of, those with an ended attempt whose cost nobody reported. */
-            costUnknownRuns: number;
-        };
-        /**
-         * TreeUsage
-         * @description What a run and everything below it used.
-         */
-        TreeUsage: {
-            /** @description Tokens read, cached ones included. */
-            tokensIn: number | null;
-            /** @description Tokens written. */
-            tokensOut: number | null;
-            /** @description In US dollars, as the runtime reported it; a lower bound while `costUnknownRuns` is not 0. */
-            costUsd: number | null;
-            /** @description Of the runs it is the sum of, those with an ended attempt whose cost nobody reported. */
-            costUnknownRuns: number;
-            /** @description The run itself and every run below it. */
-            runs: number;
-        };
-        /**
          * PlanPage
          * @description Plans, newest first.
          */
         PlanPage: {
+            /** @description The newest event that it knows of: `GET /v1/events?after=` goes on behind it. */
+            seq: number;
+            /** @description The daemon's clock, when it was made. */
+            nowAt: string | null;
+            /** @description What is left out of it here; null = nothing is. */
+            truncated: components["schemas"]["Truncated"] | null;
+            /** @description As `cursor` it gives the next page; null = there is none, or the list has no pages. */
+            nextCursor: string | null;
             /** @description At most `limit`. */
             plans: components["schemas"]["PlanStanding"][];
             /** @description So many fit. Counting ends at 1,000, or at the end of the page: see `totalIsBound`. */
@@ -2782,6 +3243,20 @@ export interface components {
             why: string | null;
             /** @description Its contract was met before the work began: that it is met proves nothing. */
             vacuous: boolean;
+            /** @description What it waits for, as data; null = nothing: it is at work, or has ended. */
+            wait: components["schemas"]["Wait"] | null;
+            /** @description When its worker last gave a sign of life; null before it began, and once it has ended. */
+            lastSignAt: string | null;
+            /** @description What its worker says of its work; null = nothing yet. */
+            claim: components["schemas"]["Claim"] | null;
+            /** @description What its contract found; null without a contract, and until it is known. */
+            verdict: components["schemas"]["Verdict"] | null;
+            /** @description Its own budget; null = none. */
+            budget: components["schemas"]["BudgetUse"] | null;
+            /** @description The nearest run above whose budget pays for it, while it is open; null = it has a budget of its own, or none is above it. */
+            chargedTo: components["schemas"]["NamedRun"] | null;
+            /** @description When its end was read, or marked as read; null = it is unread, or has not ended. */
+            readAt: string | null;
             /** @description The runtime that runs it. */
             runtime: string | null;
             /** @description The session that asked for it. */
@@ -2812,6 +3287,12 @@ export interface components {
             directory: string;
             /** @description The plan it is a step of; null = none. */
             planId: string | null;
+            /** @description As that was given. */
+            planName: string | null;
+            /** @description The run that spawned it; null for a top-level session's. */
+            requesterRun: string | null;
+            /** @description The runs below it, by state; only in lists of roots, null = there are none. */
+            below: components["schemas"]["BelowCounts"] | null;
             /** @description The spawn parameters, with defaults. */
             spec: {
                 [key: string]: unknown;
@@ -2836,8 +3317,6 @@ export interface components {
             threadId: string | null;
             /** @description What the worker's program calls the session. */
             nativeSession: string | null;
-            /** @description The run that spawned it; null for a top-level session's. */
-            requesterRun: string | null;
             /** @description Of its retry policy. */
             retriesUsed: number;
             /** @description When its next attempt is due. */
@@ -2868,8 +3347,6 @@ export interface components {
             workspace: components["schemas"]["Workspace"] | null;
             /** @description The worker's claim of completion. */
             report: components["schemas"]["WorkerReport"] | null;
-            /** @description Its own budget; null = none. */
-            budget: components["schemas"]["BudgetUse"] | null;
             /** @description Who asked for its end; null = nobody. */
             cancel: components["schemas"]["Cancellation"] | null;
             /** @description It does not start anything until it is resumed. */
@@ -2882,6 +3359,46 @@ export interface components {
             announcementConsumedAt: string | null;
             /** @description When it was put away. */
             archivedAt: string | null;
+        };
+        /**
+         * BudgetUse
+         * @description A run's own budget; a limit that it does not name is null.
+         */
+        BudgetUse: {
+            /** @description Of the dimension that is used most; null = nothing is known to be used. */
+            percent: number | null;
+            /** @description In words: `80k of 100k tokens, ? of $1.00`; ? = nobody reported it. */
+            text: string;
+            /** @description Nothing of the run may start any more. */
+            exhausted: boolean;
+            /** @description Read and written, by the run and everything below it. */
+            maxTokens: number | null;
+            /** @description In US dollars, by the run and everything below it. */
+            maxCostUsd: number | null;
+            /** @description The run itself and every run below it. */
+            maxRuns: number | null;
+            /** @description Since the run began. */
+            maxSeconds: number | null;
+            /** @description By the run and everything below it. */
+            spent: components["schemas"]["TreeUsage"];
+            /** @description Of each limit. */
+            left: components["schemas"]["BudgetLeft"];
+            /** @description By how much the run's own worker can overspend tokens and cost: `none`, `one_request` (the one whose answer reaches the limit, and one sent before the stop), `one_turn` (all its requests) or `unbounded`; null = neither is limited. */
+            overshoot: string | null;
+        };
+        /**
+         * BudgetLeft
+         * @description What is not used yet; null = no limit, or nobody reports what is used.
+         */
+        BudgetLeft: {
+            /** @description Read and written together. */
+            tokens: number | null;
+            /** @description In US dollars. */
+            costUsd: number | null;
+            /** @description So many runs may still be started below. */
+            runs: number | null;
+            /** @description Of its time at work. */
+            seconds: number | null;
         };
         /**
          * Attempt
@@ -2932,6 +3449,10 @@ export interface components {
             reportFrom: string | null;
             /** @description Why the report in its result is none. */
             reportProblem: string | null;
+            /** @description What its worker says of its work, in short. */
+            claim: components["schemas"]["Claim"] | null;
+            /** @description What the contract found of it; null = there is none, or it was not asked. */
+            verdict: components["schemas"]["Verdict"] | null;
         };
         /**
          * WorkerReport
@@ -2972,42 +3493,6 @@ export interface components {
             label: string;
             /** @description How it ended; null while it is active. */
             outcome: components["schemas"]["Outcome"] | null;
-        };
-        /**
-         * WorkerRequest
-         * @description A worker's question.
-         */
-        WorkerRequest: {
-            /** @description Its id; it never changes. */
-            runId: string;
-            /** @description The name it was given, or one made from its task. */
-            label: string;
-            /** @description `<runId>:q<n>`. */
-            requestId: string;
-            /** @description Of a notice; null = a question, whose worker waits. */
-            priority: string | null;
-            /** @description What it needs to know. */
-            question: string;
-            /** @description What the requester must know. */
-            context: string | null;
-            /** @description Possible answers. */
-            options: string[];
-            /** @description Taken when nobody answers in time. */
-            defaultAnswer: string | null;
-            /** @description `pending`, `answered`, `timeout`, `cancelled`; to a second answer `already answered`. */
-            status: string;
-            /** @description The text; null while pending, or when there is none. */
-            answer: string | null;
-            /** @description `answer`, `approve`, `deny`, `default`, `timeout` or `cancelled`. */
-            decision: string | null;
-            /** @description Who decided. */
-            by: string | null;
-            /** @description When. */
-            askedAt: string | null;
-            /** @description Until when it stands; null for a notice. */
-            deadlineAt: string | null;
-            /** @description When it was decided. */
-            answeredAt: string | null;
         };
         /**
          * Delivery
@@ -3094,46 +3579,6 @@ export interface components {
             verified: boolean;
         };
         /**
-         * BudgetUse
-         * @description A run's own budget; a limit that it does not name is null.
-         */
-        BudgetUse: {
-            /** @description Of the dimension that is used most; null = nothing is known to be used. */
-            percent: number | null;
-            /** @description In words: `80k of 100k tokens, ? of $1.00`; ? = nobody reported it. */
-            text: string;
-            /** @description Nothing of the run may start any more. */
-            exhausted: boolean;
-            /** @description Read and written, by the run and everything below it. */
-            maxTokens: number | null;
-            /** @description In US dollars, by the run and everything below it. */
-            maxCostUsd: number | null;
-            /** @description The run itself and every run below it. */
-            maxRuns: number | null;
-            /** @description Since the run began. */
-            maxSeconds: number | null;
-            /** @description By the run and everything below it. */
-            spent: components["schemas"]["TreeUsage"];
-            /** @description Of each limit. */
-            left: components["schemas"]["BudgetLeft"];
-            /** @description By how much the run's own worker can overspend tokens and cost: `none`, `one_request` (the one whose answer reaches the limit, and one sent before the stop), `one_turn` (all its requests) or `unbounded`; null = neither is limited. */
-            overshoot: string | null;
-        };
-        /**
-         * BudgetLeft
-         * @description What is not used yet; null = no limit, or nobody reports what is used.
-         */
-        BudgetLeft: {
-            /** @description Read and written together. */
-            tokens: number | null;
-            /** @description In US dollars. */
-            costUsd: number | null;
-            /** @description So many runs may still be started below. */
-            runs: number | null;
-            /** @description Of its time at work. */
-            seconds: number | null;
-        };
-        /**
          * Cancellation
          * @description Who asked for the end of a run.
          */
@@ -3150,12 +3595,16 @@ export interface components {
          * @description Trees of runs; an agent's are those of the runs it asked for.
          */
         RunForest: {
-            /** @description The newest 50 that fit and that no other run spawned, oldest first. */
+            /** @description The newest event that it knows of: `GET /v1/events?after=` goes on behind it. */
+            seq: number;
+            /** @description The daemon's clock, when it was made. */
+            nowAt: string | null;
+            /** @description What is left out of it here; null = nothing is. */
+            truncated: components["schemas"]["Truncated"] | null;
+            /** @description As `cursor` it gives the next page; null = there is none, or the list has no pages. */
+            nextCursor: string | null;
+            /** @description The newest `limit` that fit and that no other run spawned, oldest first. */
             roots: components["schemas"]["RunNode"][];
-            /** @description So many older ones there are. With the roots at most 1,000 are counted. */
-            leftOut: number;
-            /** @description There are more than `leftOut`. */
-            leftOutIsBound: boolean;
             /** @description So many more are archived: `archived=1` shows them. At most 1,000 are counted. */
             hidden: number;
             /** @description More than `hidden` are archived. */
@@ -3192,46 +3641,42 @@ export interface components {
             why: string | null;
             /** @description Its contract was met before the work began: that it is met proves nothing. */
             vacuous: boolean;
+            /** @description What it waits for, as data; null = nothing: it is at work, or has ended. */
+            wait: components["schemas"]["Wait"] | null;
+            /** @description When its worker last gave a sign of life; null before it began, and once it has ended. */
+            lastSignAt: string | null;
+            /** @description What its worker says of its work; null = nothing yet. */
+            claim: components["schemas"]["Claim"] | null;
+            /** @description What its contract found; null without a contract, and until it is known. */
+            verdict: components["schemas"]["Verdict"] | null;
+            /** @description How it stands to its own budget; null = it has none. */
+            budget: components["schemas"]["BudgetState"] | null;
+            /** @description The nearest run above whose budget pays for it, while it is open; null = it has a budget of its own, or none is above it. */
+            chargedTo: components["schemas"]["NamedRun"] | null;
+            /** @description When its end was read, or marked as read; null = it is unread, or has not ended. */
+            readAt: string | null;
             /** @description `passed`, `failed` or `skipped`, or where verifying stands. */
             verification: string | null;
-            /** @description Its worker's claim. */
-            completion: components["schemas"]["Completion"] | null;
-            /** @description How it stands to its own budget. */
-            budget: components["schemas"]["BudgetState"] | null;
             /** @description Since it began, until it ended. */
             elapsedMs: number | null;
             /** @description The runs it spawned. */
             children: components["schemas"]["RunNode"][];
-            /** @description So many more it spawned: a tree has at most 1,000 runs; `GET /v1/runs?tree=` lists all. */
-            childrenLeftOut: number;
-        };
-        /**
-         * Completion
-         * @description A worker's claim of completion, in a tree.
-         */
-        Completion: {
-            /** @description `complete`, `partial` or `failed`. */
-            status: string;
-            /** @description `high`, `medium` or `low`. */
-            confidence: string | null;
-        };
-        /**
-         * BudgetState
-         * @description How a run stands to its own budget, in short.
-         */
-        BudgetState: {
-            /** @description Of the dimension that is used most; null = nothing is known to be used. */
-            percent: number | null;
-            /** @description In words: `80k of 100k tokens, ? of $1.00`; ? = nobody reported it. */
-            text: string;
-            /** @description Nothing of the run may start any more. */
-            exhausted: boolean;
+            /** @description Of the runs it spawned not all are here; null = they are. `GET /v1/runs?parent=` has them page by page. */
+            truncated: components["schemas"]["Truncated"] | null;
         };
         /**
          * RunPage
          * @description A page of runs, newest first.
          */
         RunPage: {
+            /** @description The newest event that it knows of: `GET /v1/events?after=` goes on behind it. */
+            seq: number;
+            /** @description The daemon's clock, when it was made. */
+            nowAt: string | null;
+            /** @description What is left out of it here; null = nothing is. */
+            truncated: components["schemas"]["Truncated"] | null;
+            /** @description As `cursor` it gives the next page; null = there is none, or the list has no pages. */
+            nextCursor: string | null;
             /** @description At most `limit`. */
             runs: components["schemas"]["RunRow"][];
             /** @description So many fit. Counting ends at 1,000, or at the end of the page: see `totalIsBound`. */
@@ -3310,6 +3755,20 @@ export interface components {
             why: string | null;
             /** @description Its contract was met before the work began: that it is met proves nothing. */
             vacuous: boolean;
+            /** @description What it waits for, as data; null = nothing: it is at work, or has ended. */
+            wait: components["schemas"]["Wait"] | null;
+            /** @description When its worker last gave a sign of life; null before it began, and once it has ended. */
+            lastSignAt: string | null;
+            /** @description What its worker says of its work; null = nothing yet. */
+            claim: components["schemas"]["Claim"] | null;
+            /** @description What its contract found; null without a contract, and until it is known. */
+            verdict: components["schemas"]["Verdict"] | null;
+            /** @description Its own budget; null = none. */
+            budget: components["schemas"]["BudgetUse"] | null;
+            /** @description The nearest run above whose budget pays for it, while it is open; null = it has a budget of its own, or none is above it. */
+            chargedTo: components["schemas"]["NamedRun"] | null;
+            /** @description When its end was read, or marked as read; null = it is unread, or has not ended. */
+            readAt: string | null;
             /** @description How long it has been at work, in words; what runs it is `adapter`. */
             runtime: string | null;
             /** @description The session that asked for it. */
@@ -3340,6 +3799,12 @@ export interface components {
             directory: string;
             /** @description The plan it is a step of; null = none. */
             planId: string | null;
+            /** @description As that was given. */
+            planName: string | null;
+            /** @description The run that spawned it; null for a top-level session's. */
+            requesterRun: string | null;
+            /** @description The runs below it, by state; only in lists of roots, null = there are none. */
+            below: components["schemas"]["BelowCounts"] | null;
             /** @description As its receipt said it. */
             granted: components["schemas"]["Granted"] | null;
             /** @description The runtime that runs it. */
@@ -3376,16 +3841,12 @@ export interface components {
             childrenActive: number;
             /** @description Runs it spawned. */
             childrenTotal: number;
-            /** @description The run that spawned it; null for a top-level session's. */
-            requesterRun: string | null;
             /** @description When it is stopped at the latest; null = never, or it has ended, or stands still. */
             deadline: string | null;
             /** @description It starts nothing until it is resumed; a command at work stands still. */
             paused: boolean;
             /** @description What it waits for of its model's provider. */
             waiting: string | null;
-            /** @description Its own budget; null = none. */
-            budget: components["schemas"]["BudgetUse"] | null;
         };
         /**
          * Granted
@@ -3426,6 +3887,14 @@ export interface components {
          * @description All schedules, oldest first.
          */
         SchedulePage: {
+            /** @description The newest event that it knows of: `GET /v1/events?after=` goes on behind it. */
+            seq: number;
+            /** @description The daemon's clock, when it was made. */
+            nowAt: string | null;
+            /** @description What is left out of it here; null = nothing is. */
+            truncated: components["schemas"]["Truncated"] | null;
+            /** @description As `cursor` it gives the next page; null = there is none, or the list has no pages. */
+            nextCursor: string | null;
             /** @description Each with what became of its newest times. */
             schedules: components["schemas"]["ScheduleRow"][];
         };
@@ -3728,6 +4197,14 @@ export interface components {
          * @description What ended attempts came to.
          */
         TrackRecords: {
+            /** @description The newest event that it knows of: `GET /v1/events?after=` goes on behind it. */
+            seq: number;
+            /** @description The daemon's clock, when it was made. */
+            nowAt: string | null;
+            /** @description What is left out of it here; null = nothing is. */
+            truncated: components["schemas"]["Truncated"] | null;
+            /** @description As `cursor` it gives the next page; null = there is none, or the list has no pages. */
+            nextCursor: string | null;
             /** @description What is counted together: `agent`, `tag` or `model`. */
             by: string;
             /** @description UTC days up to and with today. */
@@ -3930,18 +4407,28 @@ export interface operations {
                 since?: string;
                 /** @description Only runs spawned before then: 5m, 2h, 1d ago, or an ISO time. */
                 until?: string;
-                /** @description Only runs whose label or task contains this; case does not matter. */
-                text?: string;
+                /** @description Only runs that were given this model. */
+                model?: string;
+                /** @description Only runs whose label or task contains this, or whose id begins with it. */
+                q?: string;
                 /** @description Archived runs, too. */
                 archived?: "0" | "1" | "true" | "false";
                 /** @description Only this run and those below it. */
                 tree?: string;
                 /** @description Only the steps of this plan: its id, a unique prefix of it, its name or last. */
                 plan?: string;
+                /** @description Only runs that this run spawned itself. */
+                parent?: string;
+                /** @description Only runs that no other run spawned, each with counts of those below it. */
+                roots?: "0" | "1" | "true" | "false";
                 /** @description At most so many. */
                 limit?: number;
-                /** @description So many of the newest are left out. */
+                /** @description So many are left out before; for people's pages. */
                 offset?: number;
+                /** @description The page behind: `nextCursor` of the page before, with the same filters. */
+                cursor?: string;
+                /** @description Which come first, by when they were spawned. */
+                sort?: "newest" | "oldest";
             };
             header?: {
                 /** @description In whose name the call is made; a worker's token is stronger. */
@@ -4021,8 +4508,12 @@ export interface operations {
                 archived?: "0" | "1" | "true" | "false";
                 /** @description At most so many. */
                 limit?: number;
-                /** @description So many of the newest are left out. */
+                /** @description So many are left out before; for people's pages. */
                 offset?: number;
+                /** @description The page behind: `nextCursor` of the page before, with the same filters. */
+                cursor?: string;
+                /** @description Which come first, by when they were spawned. */
+                sort?: "newest" | "oldest";
             };
             header?: {
                 /** @description In whose name the call is made; a worker's token is stronger. */
@@ -4471,10 +4962,20 @@ export interface operations {
                 since?: string;
                 /** @description Only runs spawned before then: 5m, 2h, 1d ago, or an ISO time. */
                 until?: string;
-                /** @description Only runs whose label or task contains this; case does not matter. */
-                text?: string;
+                /** @description Only runs that were given this model. */
+                model?: string;
+                /** @description Only runs whose label or task contains this, or whose id begins with it. */
+                q?: string;
                 /** @description Archived runs, too. */
                 archived?: "0" | "1" | "true" | "false";
+                /** @description At most so many. */
+                limit?: number;
+                /** @description So many are left out before; for people's pages. */
+                offset?: number;
+                /** @description The page behind: `nextCursor` of the page before, with the same filters. */
+                cursor?: string;
+                /** @description Which come first, by when they were spawned. */
+                sort?: "newest" | "oldest";
             };
             header?: {
                 /** @description In whose name the call is made; a worker's token is stronger. */
@@ -6015,6 +6516,197 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    login_routes_own_login: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description In whose name the call is made; a worker's token is stronger. */
+                "X-Subagents-Session"?: components["parameters"]["X-Subagents-Session"];
+                /** @description Names the client process: messages are offered to it. */
+                "X-Subagents-Reader"?: components["parameters"]["X-Subagents-Reader"];
+                /** @description `agent` = a model drives the client. */
+                "X-Subagents-Caller"?: components["parameters"]["X-Subagents-Caller"];
+                /** @description The client's directory, percent-encoded. */
+                "X-Subagents-Cwd"?: components["parameters"]["X-Subagents-Cwd"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnLogin"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    login_routes_log_in: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description In whose name the call is made; a worker's token is stronger. */
+                "X-Subagents-Session"?: components["parameters"]["X-Subagents-Session"];
+                /** @description Names the client process: messages are offered to it. */
+                "X-Subagents-Reader"?: components["parameters"]["X-Subagents-Reader"];
+                /** @description `agent` = a model drives the client. */
+                "X-Subagents-Caller"?: components["parameters"]["X-Subagents-Caller"];
+                /** @description The client's directory, percent-encoded. */
+                "X-Subagents-Cwd"?: components["parameters"]["X-Subagents-Cwd"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LoginBody"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnLogin"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    login_routes_log_out: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description In whose name the call is made; a worker's token is stronger. */
+                "X-Subagents-Session"?: components["parameters"]["X-Subagents-Session"];
+                /** @description Names the client process: messages are offered to it. */
+                "X-Subagents-Reader"?: components["parameters"]["X-Subagents-Reader"];
+                /** @description `agent` = a model drives the client. */
+                "X-Subagents-Caller"?: components["parameters"]["X-Subagents-Caller"];
+                /** @description The client's directory, percent-encoded. */
+                "X-Subagents-Cwd"?: components["parameters"]["X-Subagents-Cwd"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoginRow"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    login_routes_make_code: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description In whose name the call is made; a worker's token is stronger. */
+                "X-Subagents-Session"?: components["parameters"]["X-Subagents-Session"];
+                /** @description Names the client process: messages are offered to it. */
+                "X-Subagents-Reader"?: components["parameters"]["X-Subagents-Reader"];
+                /** @description `agent` = a model drives the client. */
+                "X-Subagents-Caller"?: components["parameters"]["X-Subagents-Caller"];
+                /** @description The client's directory, percent-encoded. */
+                "X-Subagents-Cwd"?: components["parameters"]["X-Subagents-Cwd"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CodeBody"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoginCode"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    login_routes_list_logins: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description In whose name the call is made; a worker's token is stronger. */
+                "X-Subagents-Session"?: components["parameters"]["X-Subagents-Session"];
+                /** @description Names the client process: messages are offered to it. */
+                "X-Subagents-Reader"?: components["parameters"]["X-Subagents-Reader"];
+                /** @description `agent` = a model drives the client. */
+                "X-Subagents-Caller"?: components["parameters"]["X-Subagents-Caller"];
+                /** @description The client's directory, percent-encoded. */
+                "X-Subagents-Cwd"?: components["parameters"]["X-Subagents-Cwd"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoginList"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    login_routes_revoke: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description In whose name the call is made; a worker's token is stronger. */
+                "X-Subagents-Session"?: components["parameters"]["X-Subagents-Session"];
+                /** @description Names the client process: messages are offered to it. */
+                "X-Subagents-Reader"?: components["parameters"]["X-Subagents-Reader"];
+                /** @description `agent` = a model drives the client. */
+                "X-Subagents-Caller"?: components["parameters"]["X-Subagents-Caller"];
+                /** @description The client's directory, percent-encoded. */
+                "X-Subagents-Cwd"?: components["parameters"]["X-Subagents-Cwd"];
+            };
+            path: {
+                /** @description A login: `loginId` in `GET /v1/logins`. */
+                login: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoginRow"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     event_routes_events: {
         parameters: {
             query?: {
@@ -6028,6 +6720,8 @@ export interface operations {
                 types?: ("api_error" | "stuck" | "budget_alert" | "task_milestone" | "build_result" | "git_commit" | "context_pressure" | "subagent_spawn" | "failure_loop" | "cc_message" | "completion" | "run")[];
                 /** @description Everything, or only what alerts tell. */
                 level?: "alerts" | "all";
+                /** @description Also each run that changed, as a row of lists: at most once a second. */
+                rows?: "0" | "1" | "true" | "false";
                 /** @description With JSON: hold the line so many seconds. */
                 wait?: number;
             };
@@ -6056,6 +6750,43 @@ export interface operations {
                 content: {
                     "text/event-stream": string;
                     "application/json": components["schemas"]["EventPage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    graph_routes_graph: {
+        parameters: {
+            query?: {
+                /** @description Of this plan: its id, a unique prefix of it, its name or last. */
+                plan?: string;
+                /** @description Of this run and those below it. */
+                tree?: string;
+                /** @description At most so many nodes. */
+                limit?: number;
+            };
+            header?: {
+                /** @description In whose name the call is made; a worker's token is stronger. */
+                "X-Subagents-Session"?: components["parameters"]["X-Subagents-Session"];
+                /** @description Names the client process: messages are offered to it. */
+                "X-Subagents-Reader"?: components["parameters"]["X-Subagents-Reader"];
+                /** @description `agent` = a model drives the client. */
+                "X-Subagents-Caller"?: components["parameters"]["X-Subagents-Caller"];
+                /** @description The client's directory, percent-encoded. */
+                "X-Subagents-Cwd"?: components["parameters"]["X-Subagents-Cwd"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Graph"];
                 };
             };
             default: components["responses"]["Problem"];

@@ -1,7 +1,10 @@
 import { link } from "../live/live";
-import { useStorePart } from "../live/store";
+import { role } from "../api/login";
+import { useStore, useStorePart } from "../live/store";
 
 /** Why nothing can be done now; null = it can. Nothing is queued in secret. */
 export function useWhyNot(): string | null {
-  return useStorePart(link, ({ state }) => (state === "live" ? null : "the daemon does not answer"));
+  const isViewer = useStore(role) === "viewer";
+  const isLost = useStorePart(link, ({ state }) => state !== "live");
+  return isLost ? "the daemon does not answer" : isViewer ? "viewer: may look" : null;
 }

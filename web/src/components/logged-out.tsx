@@ -6,7 +6,7 @@ export function LoggedOut({ problem }: { problem: Problem | null }) {
   return (
     <main className="logged-out">
       <h1>{problem?.code === "unreachable" ? "The daemon does not answer." : "You are not logged in."}</h1>
-      {problem !== null && problem.code !== "unreachable" && <p>This link was used, or is too old: {problem.message}.</p>}
+      {problem !== null && problem.code !== "unreachable" && <p>{problem.message}</p>}
       <p>Get a new link in a shell on this machine:</p>
       <Command text="subagents ui" />
     </main>

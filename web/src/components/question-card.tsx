@@ -2,8 +2,8 @@
 import { useId, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { answer, type Decision } from "../api/actions";
-import { useRequest, useRun } from "../api/queries";
-import type { AttentionItem } from "../api/types";
+import { useRun } from "../api/queries";
+import type { WorkerRequest } from "../api/types";
 import { useDraft } from "../live/drafts";
 import { plain } from "../text/marks";
 import { useWhyNot } from "./actions-allowed";
@@ -14,12 +14,11 @@ import { runAt } from "./routes";
 import { Said } from "./said";
 import { Ago, Clock } from "./when";
 
-export function QuestionCard({ item, isFirst }: { item: AttentionItem; isFirst: boolean }) {
-  const request = useRequest(item.requestId).data;
-  const run = useRun(item.runId).data;
-  const options = request?.options ?? item.options;
+export function QuestionCard({ request, isFirst }: { request: WorkerRequest; isFirst: boolean }) {
+  const run = useRun(request.runId).data;
+  const { options } = request;
   const [chosen, setChosen] = useState<number | null>(null);
-  const [words, setWords, clearWords] = useDraft(item.requestId ?? item.runId);
+  const [words, setWords, clearWords] = useDraft(request.requestId);
   const [isSending, setSending] = useState(false);
   const [, navigate] = useLocation();
   const whyNot = useWhyNot();
@@ -28,10 +27,10 @@ export function QuestionCard({ item, isFirst }: { item: AttentionItem; isFirst: 
   const response = said !== "" ? said : chosen === null ? null : (options[chosen] ?? null);
 
   const send = async (decision: Decision) => {
-    if (item.requestId === null || isSending || whyNot !== null) return;
+    if (isSending || whyNot !== null) return;
     if (decision === "answer" && response === null) return;
     setSending(true);
-    const isTaken = await answer(item, item.requestId, decision === "deny" ? said : (response ?? ""), decision);
+    const isTaken = await answer(request, request.requestId, decision === "deny" ? said : (response ?? ""), decision);
     setSending(false);
     if (isTaken) clearWords();
   };
@@ -39,20 +38,20 @@ export function QuestionCard({ item, isFirst }: { item: AttentionItem; isFirst: 
     setChosen(at);
     clearWords();
   };
-  const row = useRow(item.requestId ?? item.runId, isFirst, {
+  const row = useRow(request.requestId, isFirst, {
     ...Object.fromEntries(options.map((_, at) => [String(at + 1), () => choose(at)])),
     Enter: () => void send("answer"),
     a: () => document.getElementById(`${name}-words`)?.focus(),
-    o: () => navigate(runAt(item.runId)),
+    o: () => navigate(runAt(request.runId)),
   });
-  const isBlocker = item.kind === "blocker";
+  const isBlocker = request.priority === "blocker";
 
   return (
-    <li className="question" {...row} aria-label={`${isBlocker ? "blocked" : "asks"}: ${plain(item.label)}`}>
+    <li className="question" {...row} aria-label={`${isBlocker ? "blocked" : "asks"}: ${plain(request.label)}`}>
       <header>
         <WordChip word={isBlocker ? "blocked" : "asks"} />
-        <Link href={runAt(item.runId)} className="label">
-          <Said text={item.label} />
+        <Link href={runAt(request.runId)} className="label">
+          <Said text={request.label} />
         </Link>
         {run && (
           <span className="note">
@@ -65,20 +64,20 @@ export function QuestionCard({ item, isFirst }: { item: AttentionItem; isFirst: 
           </span>
         )}
         <span className="right note">
-          asked <Ago at={item.sinceAt} />
-          {request?.deadlineAt ? (
+          asked <Ago at={request.askedAt} />
+          {request.deadlineAt !== null ? (
             <>
               {" · "}open until <Clock at={request.deadlineAt} />
             </>
           ) : (
-            request && " · no deadline"
+            " · no deadline"
           )}
         </span>
       </header>
       <h3>
-        <Said text={request?.question ?? item.text} />
+        <Said text={request.question} />
       </h3>
-      {request?.context && (
+      {request.context !== null && (
         <p className="context">
           <Said text={request.context} />
         </p>
@@ -108,7 +107,7 @@ export function QuestionCard({ item, isFirst }: { item: AttentionItem; isFirst: 
       >
         <input
           id={`${name}-words`}
-          aria-label={`answer ${plain(item.label)}`}
+          aria-label={`answer ${plain(request.label)}`}
           placeholder={options.length > 0 ? "or in your own words" : "answer"}
           value={words}
           onChange={(event) => setWords(event.target.value)}
@@ -128,19 +127,28 @@ export function QuestionCard({ item, isFirst }: { item: AttentionItem; isFirst: 
   );
 }
 
-function Afterwards({ request }: { request: { defaultAnswer: string | null; deadlineAt: string | null } | undefined }) {
-  if (request === undefined) return null;
-  if (request.deadlineAt === null) return <>It stays open until it is answered or the attempt ends.</>;
-  if (request.defaultAnswer === null) {
-    return (
-      <>
-        No default: at <Clock at={request.deadlineAt} /> the worker is told that nobody answered.
-      </>
-    );
-  }
+function Afterwards({ request }: { request: WorkerRequest }) {
+  const { atDeadline, deadlineAt, defaultAnswer, waiting, waitingTotal } = request;
   return (
     <>
-      At <Clock at={request.deadlineAt} /> it goes on with “<Said text={request.defaultAnswer} />”.
+      {atDeadline === null && "It stays open until it is answered or the attempt ends. "}
+      {atDeadline === "timeout" && (
+        <>
+          No default: at <Clock at={deadlineAt} /> the worker is told that nobody answered.{" "}
+        </>
+      )}
+      {atDeadline === "deny" && (
+        <>
+          At <Clock at={deadlineAt} /> it is denied.{" "}
+        </>
+      )}
+      {atDeadline === "default" && (
+        <>
+          At <Clock at={deadlineAt} /> it goes on with “<Said text={defaultAnswer ?? ""} />
+          ”.{" "}
+        </>
+      )}
+      {waitingTotal === 0 ? "No other run waits for this one." : `${waiting.map((each) => plain(each.label)).join(", ")}${waitingTotal > waiting.length ? ` and ${waitingTotal - waiting.length} more` : ""} wait for it.`}
     </>
   );
 }

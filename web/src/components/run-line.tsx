@@ -4,12 +4,13 @@ import { Link, useLocation } from "wouter";
 import type { RunRow } from "../api/types";
 import { copy } from "./states";
 import { StateChip } from "./chip";
-import { Cost } from "./cost";
+import { BudgetBar, Cost } from "./cost";
 import { openPeek } from "./peek";
 import { useRow } from "./rows";
 import { runAt } from "./routes";
 import { Said } from "./said";
 import { Ago } from "./when";
+import { plain } from "../text/marks";
 
 type Props = {
   run: RunRow;
@@ -17,11 +18,10 @@ type Props = {
   keys?: Record<string, () => void>;
   /** A second line below why. */
   more?: ReactNode;
-  budget?: ReactNode;
   children?: ReactNode;
 };
 
-export function RunLine({ run, isFirst, keys = {}, more, budget, children }: Props) {
+export function RunLine({ run, isFirst, keys = {}, more, children }: Props) {
   const [, navigate] = useLocation();
   const row = useRow(run.runId, isFirst, {
     Enter: () => navigate(runAt(run.runId)),
@@ -49,7 +49,9 @@ export function RunLine({ run, isFirst, keys = {}, more, budget, children }: Pro
       <span className="cost num">
         <Cost run={run} />
       </span>
-      <span className="budgetcell num">{budget}</span>
+      <span className="budgetcell num">
+        {run.budget !== null ? <BudgetBar budget={run.budget} /> : run.chargedTo !== null && <span>↑ {plain(run.chargedTo.label)}</span>}
+      </span>
       <span className="acts">{children}</span>
     </li>
   );
@@ -67,5 +69,5 @@ export function whyOf(run: RunRow): string {
 
 /** Its end, or the last that was heard of it. */
 export function signOf(run: RunRow): string | null {
-  return run.endedAt ?? run.latestProgress?.updatedAt ?? run.phaseSinceAt;
+  return run.endedAt ?? run.lastSignAt ?? run.phaseSinceAt;
 }

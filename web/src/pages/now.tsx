@@ -14,7 +14,7 @@ import { runAt } from "../components/routes";
 import { Said } from "../components/said";
 import { Answered, Command, Empty } from "../components/states";
 import { needsSomebody } from "../components/title";
-import { Ago } from "../components/when";
+import { Ago, Ahead } from "../components/when";
 import { counted } from "../text/amounts";
 import { causesOf, type Cause } from "../text/causes";
 
@@ -105,8 +105,8 @@ function NeedsYou({
         )}
       </SectionHead>
       <ul className="cards">
-        {asked.map((each, at) => (
-          <QuestionCard key={each.requestId} item={each} isFirst={at === 0} />
+        {attention.requests.map((each, at) => (
+          <QuestionCard key={each.requestId} request={each} isFirst={at === 0} />
         ))}
       </ul>
       {others.length > 0 && (
@@ -241,7 +241,7 @@ function Waiting({ page }: { page: RunPage }) {
       <SectionHead title="Waiting" number={page.runs.length} note="by what they wait for" />
       <ul className="box causes">
         {causesOf(page.runs).map((cause) => (
-          <CauseRow key={cause.why} cause={cause} />
+          <CauseRow key={cause.key} cause={cause} />
         ))}
       </ul>
     </section>
@@ -259,7 +259,7 @@ function CauseRow({ cause }: { cause: Cause }) {
       <WordChip word={cause.state} />
       <div>
         <strong>
-          <Said text={cause.why} />
+          <Said text={cause.words} />
         </strong>
         <ul>
           {shown.map((run) => (
@@ -267,6 +267,7 @@ function CauseRow({ cause }: { cause: Cause }) {
               <Link href={runAt(run.runId)}>
                 <Said text={run.label} />
               </Link>
+              {run.wait?.place != null && <span className="note"> {run.wait.place === 1 ? "next" : `${run.wait.place}. in line`}</span>}
             </li>
           ))}
           {cause.runs.length > shown.length && (
@@ -279,7 +280,19 @@ function CauseRow({ cause }: { cause: Cause }) {
         </ul>
       </div>
       <span className="age num">
-        since <Ago at={cause.since} />
+        {cause.endsAt !== null ? (
+          <>
+            again at <Ahead at={cause.endsAt} />
+          </>
+        ) : cause.givesUpAt !== null ? (
+          <>
+            gives up at <Ahead at={cause.givesUpAt} />
+          </>
+        ) : (
+          <>
+            since <Ago at={cause.since} />
+          </>
+        )}
       </span>
     </li>
   );
@@ -295,9 +308,7 @@ function JustEnded({ page }: { page: RunPage }) {
       </SectionHead>
       <ul className="box lines">
         {runs.map((run) => (
-          <RunLine key={run.runId} run={run} isFirst={false} keys={{ r: () => void retry(run) }}>
-            <span />
-          </RunLine>
+          <RunLine key={run.runId} run={run} isFirst={false} keys={{ r: () => void retry(run) }} />
         ))}
       </ul>
     </section>

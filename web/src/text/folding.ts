@@ -15,7 +15,7 @@ export function folded<N extends Standing>(nodes: readonly N[], mayFold: (node: 
   const groups = new Map<string, Group<N>>();
   const found: Group<N>[] = [];
   for (const node of nodes) {
-    const { word, hue } = stateOf(node);
+    const { word, hue } = stateOf({ ...node, verdict: null });
     const group = groups.get(word);
     if (NEVER.has(hue) || !mayFold(node)) found.push({ word, nodes: [node] });
     else if (group === undefined) {

@@ -44,8 +44,7 @@ export type Standing = {
   runStatus?: string;
   pendingRequestCount?: number;
   vacuous?: boolean;
-  checksPassed?: number | null;
-  checksTotal?: number | null;
+  verdict?: { status: string; passed: number; checks: number } | null;
 };
 
 /** The state of a run; an unknown word of a newer daemon is shown as it is. */
@@ -54,7 +53,8 @@ export function stateOf(run: Standing): State {
   if (status === "ok" && run.vacuous) return named("vacuous");
   if (status !== undefined) {
     const state = named(status);
-    return run.checksTotal ? { ...state, word: `${state.word} ${run.checksPassed ?? 0}/${run.checksTotal}` } : state;
+    const { passed, checks } = run.verdict ?? { passed: 0, checks: 0 };
+    return checks > 0 ? { ...state, word: `${state.word} ${passed}/${checks}` } : state;
   }
   if (run.pendingRequestCount) return named("asks");
   if (run.phase === "verifying") return named("verifying");

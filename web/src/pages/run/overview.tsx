@@ -1,7 +1,7 @@
 // What was asked, what was promised, what was found, what came of it.
 import { Link } from "wouter";
 import { useResultText, useRun } from "../../api/queries";
-import type { AttentionItem, RunDetail, WorkerRequest } from "../../api/types";
+import type { RunDetail } from "../../api/types";
 import { StateChip } from "../../components/chip";
 import { Facts, Panel } from "../../components/panel";
 import { QuestionCard } from "../../components/question-card";
@@ -24,7 +24,7 @@ export function OverviewTab({ run }: { run: RunDetail }) {
         <RowScope>
           <ul className="cards">
             {asked.map((each, at) => (
-              <QuestionCard key={each.requestId} item={itemOf(each)} isFirst={at === 0} />
+              <QuestionCard key={each.requestId} request={each} isFirst={at === 0} />
             ))}
           </ul>
         </RowScope>
@@ -65,19 +65,6 @@ export function OverviewTab({ run }: { run: RunDetail }) {
       </aside>
     </div>
   );
-}
-
-function itemOf(request: WorkerRequest): AttentionItem {
-  return {
-    kind: request.priority ?? "question",
-    runId: request.runId,
-    label: request.label,
-    text: request.question,
-    requestId: request.requestId,
-    options: request.options,
-    sinceAt: request.askedAt,
-    commands: [],
-  } as AttentionItem;
 }
 
 function Result({ run }: { run: RunDetail }) {

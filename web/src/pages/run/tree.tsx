@@ -6,7 +6,7 @@ import type { RunDetail, RunNode } from "../../api/types";
 import { StateChip, WordChip } from "../../components/chip";
 import { BudgetBar, Dollars } from "../../components/cost";
 import { Panel } from "../../components/panel";
-import { runAt } from "../../components/routes";
+import { runAt, treeAt } from "../../components/routes";
 import { Said } from "../../components/said";
 import { Answered } from "../../components/states";
 import { counted } from "../../text/amounts";
@@ -18,7 +18,7 @@ export function TreeTab({ run }: { run: RunDetail }) {
   return (
     <Answered query={query}>
       {(root) => (
-        <Panel title="Tree" note={counted(size(root), "run")} right={<Link href={`/plans/${encodeURIComponent(run.runId)}?tree=1`}>as a graph</Link>}>
+        <Panel title="Tree" note={counted(size(root), "run")} right={<Link href={treeAt(run.runId)}>as a graph</Link>}>
           <ul className="tree">
             <Node node={root} />
           </ul>
@@ -28,8 +28,12 @@ export function TreeTab({ run }: { run: RunDetail }) {
   );
 }
 
+function leftOut({ truncated }: RunNode): number {
+  return truncated === null ? 0 : truncated.total - truncated.shown;
+}
+
 function size(node: RunNode): number {
-  return 1 + node.childrenLeftOut + node.children.reduce((sum, each) => sum + size(each), 0);
+  return 1 + leftOut(node) + node.children.reduce((sum, each) => sum + size(each), 0);
 }
 
 function Node({ node }: { node: RunNode }) {
@@ -62,7 +66,7 @@ function Node({ node }: { node: RunNode }) {
       {has && isOpen && (
         <ul>
           <Children nodes={node.children} />
-          {node.childrenLeftOut > 0 && <li className="note">{counted(node.childrenLeftOut, "more run")}: a tree shows at most 1,000</li>}
+          {leftOut(node) > 0 && <li className="note">{counted(leftOut(node), "more run")}: a tree shows at most 1,000</li>}
         </ul>
       )}
     </li>
