@@ -783,6 +783,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/stats/series": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** what ended attempts came to over time */
+        get: operations["agent_routes_series"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/agents/suggest": {
         parameters: {
             query?: never;
@@ -3935,6 +3952,58 @@ export interface components {
             isNew: boolean;
         };
         /**
+         * Series
+         * @description What ended attempts came to over time.
+         */
+        Series: {
+            /** @description The newest event that it knows of: `GET /v1/events?after=` goes on behind it. */
+            seq: number;
+            /** @description The daemon's clock, when it was made. */
+            nowAt: string | null;
+            /** @description What is left out of it here; null = nothing is. */
+            truncated: components["schemas"]["Truncated"] | null;
+            /** @description As `cursor` it gives the next page; null = there is none, or the list has no pages. */
+            nextCursor: string | null;
+            /** @description What is added up together: `outcome`, `agent`, `model`; `cost` and `tokens` = everything. */
+            by: string;
+            /** @description `hour` or `day`, in UTC. */
+            bucket: string;
+            /** @description The oldest first, also those without attempts. */
+            buckets: components["schemas"]["SeriesBucket"][];
+        };
+        /**
+         * SeriesBucket
+         * @description One hour or day.
+         */
+        SeriesBucket: {
+            /** @description When it begins; it ends where the next one begins. */
+            beginsAt: string | null;
+            /** @description One for each group of which an attempt ended; none = no attempt ended. */
+            sums: components["schemas"]["SeriesSum"][];
+        };
+        /**
+         * SeriesSum
+         * @description What attempts that ended within one time came to.
+         */
+        SeriesSum: {
+            /** @description The outcome, agent or model; null = all together, or a model that was not chosen. */
+            name: string | null;
+            /** @description So many ended. */
+            attempts: number;
+            /** @description First attempts among them. */
+            runs: number;
+            /** @description Tokens read; null = of none it is known. */
+            tokensIn: number | null;
+            /** @description Tokens written; null = of none it is known. */
+            tokensOut: number | null;
+            /** @description Of so many of the attempts the tokens are known. */
+            tokensKnownOf: number;
+            /** @description In US dollars; null = of none it is known. */
+            costUsd: number | null;
+            /** @description Of so many of the attempts the cost is known. */
+            costKnownOf: number;
+        };
+        /**
          * Stopping
          * @description The daemon stops; workers continue, the next daemon adopts them.
          */
@@ -6248,6 +6317,47 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TrackRecords"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    agent_routes_series: {
+        parameters: {
+            query?: {
+                /** @description What is added up together. */
+                by?: "outcome" | "agent" | "model" | "cost" | "tokens";
+                /** @description For each hour or each day, in UTC. */
+                bucket?: "hour" | "day";
+                /** @description Only attempts of this agent. */
+                agent?: string;
+                /** @description Only attempts with this model. */
+                model?: string;
+                /** @description So far back. */
+                days?: number;
+            };
+            header?: {
+                /** @description In whose name the call is made; a worker's token is stronger. */
+                "X-Subagents-Session"?: components["parameters"]["X-Subagents-Session"];
+                /** @description Names the client process: messages are offered to it. */
+                "X-Subagents-Reader"?: components["parameters"]["X-Subagents-Reader"];
+                /** @description `agent` = a model drives the client. */
+                "X-Subagents-Caller"?: components["parameters"]["X-Subagents-Caller"];
+                /** @description The client's directory, percent-encoded. */
+                "X-Subagents-Cwd"?: components["parameters"]["X-Subagents-Cwd"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Series"];
                 };
             };
             default: components["responses"]["Problem"];

@@ -195,6 +195,9 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ("GET", "/v1/agents/stats"): Operation(
         query=agent_routes.STATS, answers=(agent_answers.TrackRecords,)
     ),
+    ("GET", "/v1/stats/series"): Operation(
+        query=agent_routes.SERIES, answers=(usage_answers.Series,)
+    ),
     ("GET", "/v1/agents/suggest"): Operation(
         query=agent_routes.SUGGEST, answers=(agent_answers.Suggestions,)
     ),
