@@ -59,7 +59,7 @@ class Engine:
         self.read_log = parts.recorder.read
         self.new_lines = parts.recorder.listening
         self.watch_of = parts.recorder.watch_of
-        self.stats = parts.track_records.stats
+        self.stats, self.series = parts.track_records.stats, parts.track_records.series
         self.known_agents = parts.agent_choice.known
         self.progress_of = parts.reports.progress_of
         self.results = parts.results

@@ -14,6 +14,7 @@ from subagents.ports.logs import TranscriptLog as TranscriptLog
 from subagents.ports.pushes import Pushes as Pushes
 from subagents.ports.pushes import PushTarget as PushTarget
 from subagents.ports.store import Batch as Batch
+from subagents.ports.store import Below as Below
 from subagents.ports.store import FeedEntry as FeedEntry
 from subagents.ports.store import InboxRow as InboxRow
 from subagents.ports.store import JournalEntry as JournalEntry

@@ -144,6 +144,17 @@ class Place(NamedTuple):
     run_id: RunId
 
 
+class Below(NamedTuple):
+    """Runs below one run, on whichever level, that are over and ended alike, or are not over."""
+
+    root: RunId
+    outcome: Status | None
+    """None = they are not over."""
+    number: int
+    open: tuple[RunId, ...] = ()
+    """Those that are not over."""
+
+
 class RunFilter(Value, frozen=True):
     """Which runs a list wants; None = any. Newest first."""
 
@@ -274,6 +285,14 @@ class Store(Protocol):
 
         A count visits what it counts, so it is never asked for more than somebody wants to know.
         """
+        ...
+
+    def these(self, run_ids: Sequence[RunId]) -> Sequence[Run]:
+        """Those of these runs that are there, in no order; what is set aside is left out."""
+        ...
+
+    def below(self, run_ids: Sequence[RunId], *, most: int) -> Sequence[Below]:
+        """What is below each of these runs, in numbers; at most so many runs are visited."""
         ...
 
     def find(self, prefix: str) -> Sequence[RunId]:

@@ -34,6 +34,7 @@ from subagents.domain.schedules.schedule import Schedule, ScheduleId
 from subagents.errors import AlreadyRunning, StoreUnavailable
 from subagents.ports import (
     Batch,
+    Below,
     JournalEntry,
     Lease,
     OutboxEntry,
@@ -639,6 +640,30 @@ def what_was_journaled_since_leads_to_the_runs_it_is_about(place: StorePlace) ->
         expect("none", found=touched(end, 0), wanted=(end, []))
         open_ones = [runs[0].id, runs[3].id]
         expect("not what ended before", found=touched(0, NOW_MS + 1), wanted=(end, open_ones))
+
+
+@SUITE.behaviour("store:below")
+def what_is_below_runs_is_counted_on_all_levels(place: StorePlace) -> None:
+    root, other, lone = a_run(1), a_run(2), a_run(3)
+    child, gone = below(a_run(4), root), below(over(a_run(5)), root)
+    deep = below(over(a_run(6)), child)
+    theirs = below(a_run(7), other)
+    with closing(opened(place)) as store:
+        store.commit(spawned(root, other, lone, child, gone, deep, theirs))
+        found = store.below([root.id, other.id, lone.id], most=100)
+        some = store.below([root.id], most=1)
+
+        ended = Below(root.id, Status.OK, 2)
+        wanted = [
+            ended,
+            Below(root.id, None, 1, (child.id,)),
+            Below(other.id, None, 1, (theirs.id,)),
+        ]
+        expect("below each", found=sorted(found, key=str), wanted=sorted(wanted, key=str))
+        expect("no more than that", found=sum(each.number for each in some), wanted=1)
+        expect("below none", found=list(store.below([], most=9)), wanted=[])
+        these = store.these([deep.id, RunId("r-none"), root.id])
+        expect("these", found=sorted(run.id for run in these), wanted=sorted([deep.id, root.id]))
 
 
 @SUITE.behaviour("store:search")

@@ -4,6 +4,7 @@ Nothing unknown is turned into a zero: usage, percentages and times that nobody 
 Values of an agent's ``env`` are configuration secrets and are never shown.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -36,9 +37,9 @@ from subagents.domain.run.run import (
     Usage,
 )
 from subagents.domain.run.spec import Resolved, RunSpec
-from subagents.domain.run.values import announcement_id, attempt_before, attempt_id
+from subagents.domain.run.values import RunId, announcement_id, attempt_before, attempt_id
 from subagents.domain.text.announcement import announcement_text
-from subagents.engine.runs.queries import RunTree
+from subagents.engine.runs.queries import Descendants, RunTree
 from subagents.engine.runs.sessions import Sent
 from subagents.engine.runs.surroundings import Root, Surroundings
 from subagents.text import iso, shortened
@@ -246,6 +247,16 @@ def node(
         children=list(children),
         truncated=Truncated(shown=shown, total=shown + left_out) if left_out else None,
     )
+
+
+def below(found: Descendants, run_id: RunId) -> wire.BelowCounts | None:
+    """How many runs are below one, by state; None = there are none."""
+    if run_id not in found.of:
+        return None
+    states = Counter[str]()
+    for each, number in found.of[run_id]:
+        states[run_status(each) if isinstance(each, Run) else str(each)] += number
+    return wire.BelowCounts(runs=states.total(), states=dict(states), is_bound=found.is_bound)
 
 
 def _chosen(run: Run) -> str | None:

@@ -1,5 +1,6 @@
 """Messages between a run and its requester: wait, inbox, questions, reports."""
 
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from starlette.requests import Request
@@ -38,6 +39,7 @@ from subagents.api.wire.parameters import flag, number
 from subagents.api.wire.run_answers import WaitError, WaitResult
 from subagents.api.wire.usage_answers import RequestHold
 from subagents.domain.rules.budgets.request_holds import Counted, Need
+from subagents.domain.run import run as domain
 from subagents.domain.run.run import Priority, Report, Run, Usage
 from subagents.domain.run.values import MessageId, RunId
 from subagents.domain.text.announcement import ANSWER_SUFFIX
@@ -115,7 +117,7 @@ async def take_inbox(request: Request) -> Response:
     )
     ids = [row.message.id for row in rows]
     await services.engine.note_returned(ids, session=caller.session)
-    return answer(Inbox(**as_of, messages=[await _message(services, row) for row in rows]))
+    return answer(Inbox(**as_of, messages=await _messages(services, rows)))
 
 
 async def look_at_inbox(request: Request) -> Response:
@@ -135,19 +137,22 @@ async def look_at_inbox(request: Request) -> Response:
         # Of all messages the newest are shown, of unread ones the oldest; how many more is unknown.
         rows = rows[-limit:] if is_all else rows[:limit]
         truncated = Truncated(shown=limit, total=limit, total_is_bound=True)
-    found = [
-        await _message(services, row, awaited=services.engine.is_under_way(row.message))
-        for row in rows
-    ]
+    found = await _messages(services, rows, is_awaited=services.engine.is_under_way)
     return answer(Inbox(**as_of, truncated=truncated, messages=found))
 
 
-async def _message(services: Services, row: InboxRow, *, awaited: bool = False) -> Message:
-    try:
-        run = await services.queries.run(row.message.run_id)
-    except SubagentsError:
-        run = None  # a message outlives a run that is set aside
-    return message_building.message(row, run, awaited=awaited)
+async def _messages(
+    services: Services,
+    rows: Sequence[InboxRow],
+    *,
+    is_awaited: Callable[[domain.Message], bool] = lambda _: False,
+) -> list[Message]:
+    # A message outlives a run that is set aside.
+    runs = await services.queries.these([row.message.run_id for row in rows])
+    return [
+        message_building.message(row, runs.get(row.message.run_id), awaited=is_awaited(row.message))
+        for row in rows
+    ]
 
 
 async def acknowledge(request: Request) -> Response:

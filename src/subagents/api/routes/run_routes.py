@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from typing import Final
 
+from msgspec import structs
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
@@ -43,7 +44,7 @@ from subagents.api.wire.event_answers import Timeline, TimelineEvent
 from subagents.api.wire.parameters import flag, number, word
 from subagents.api.wire.run_answers import RunForest, RunPage
 from subagents.domain.run.run import Run
-from subagents.domain.run.values import replace
+from subagents.domain.run.values import RunId, replace
 from subagents.engine.runs.queries import TREE_NODES_MAX
 
 LIST_LIMIT_MAX: Final = 1000
@@ -99,6 +100,13 @@ async def list_runs(request: Request) -> Response:
     found = await services.queries.page(where)
     now_ms, around = services.now_ms(), services.around()
     rows = [run_building.row(run, now_ms, around) for run in found.runs]
+    if where.top:
+        parents = [run.id for run in found.runs if run.children]
+        counts = await services.queries.below(parents)
+        rows = [
+            structs.replace(row, below=run_building.below(counts, RunId(row.run_id)))
+            for row in rows
+        ]
     aside = [each.name for each in await services.queries.set_aside()]
     return answer(
         RunPage(

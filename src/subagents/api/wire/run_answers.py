@@ -291,7 +291,9 @@ class BelowCounts(WireStruct, frozen=True, kw_only=True):
     runs: int = 0
     """So many."""
     states: dict[str, int] = {}
-    """How many are in each state, such as `ok`, `error`, `running` or `waiting`."""
+    """How many have each `runStatus`, such as `ok`, `error`, `running` or `waiting`."""
+    is_bound: bool = False
+    """There may be more: for all rows of an answer together at most 20,000 are counted."""
 
 
 class RunRow(RunHead, frozen=True, kw_only=True):

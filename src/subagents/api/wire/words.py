@@ -92,6 +92,7 @@ if TYPE_CHECKING:
     ProgressLevel: TypeAlias = Literal["L0_operational", "L1_plan_update", "L2_detail"]
     DeliveryKind: TypeAlias = Literal["delivered", "deferred", "skipped", "failed"]
     WaitKind: TypeAlias = Literal["provider", "lane", "runs", "retry", "answer", "paused"]
+    EdgeKind: TypeAlias = Literal["waits", "spawned"]
     AtDeadline: TypeAlias = Literal["default", "timeout", "deny"]
 else:
     OutcomeStatus = OutcomeReason = Phase = RunStatusWord = CheckType = str
@@ -99,7 +100,7 @@ else:
     OverlapPolicy = MissedPolicy = TimeDecision = str
     StopCause = AccessLevel = Keeper = Mode = Overshoot = str
     MessageKind = Priority = Decision = ProgressLevel = DeliveryKind = str
-    WaitKind = AtDeadline = str
+    WaitKind = AtDeadline = EdgeKind = str
 
 
 def as_word(value: StrEnum | str | None) -> Any:
