@@ -8,10 +8,13 @@ from typing import Final
 
 from subagents.domain.run.values import RunId
 from subagents.engine.kernel.worker_tokens import SECRET_BYTES
+from subagents.ports import Clock
 
 _BASE32: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 """Crockford's: no i, l, o, u, so that an id read aloud or retyped stays the same."""
 ID_CHARS: Final = 10
+SECOND_CHARS: Final = 2
+"""Of them, at the front: the second in a count that begins again every 17 minutes."""
 STEP_MS_MIN: Final = 100
 """Less than this is the time between two looks at two clocks, or a correction nobody needs."""
 
@@ -52,11 +55,22 @@ class SystemClock:
 
 
 class RandomIds:
-    """50 random bits for a run: short to type, unique prefixes from the third character on."""
+    """Ten characters for a run: short to type, and unique from the third or fourth one on.
+
+    Two of them tell the second, 40 bits are random. An index over ids that are random all through
+    has its newest entries all over the file: each run would dirty a page of its own in each index
+    (docs/decisions/0067). What begins in the same second lies side by side; what the next one
+    brings differs in its first character.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
 
     def run_id(self) -> RunId:
         """See ``ports.Ids.run_id``."""
-        number = secrets.randbits(5 * ID_CHARS)
+        second = self._clock.now_ms() // 1_000
+        number = secrets.randbits(5 * (ID_CHARS - SECOND_CHARS)) << 5 * SECOND_CHARS
+        number |= second & ((1 << 5 * SECOND_CHARS) - 1)
         chars = [_BASE32[(number >> 5 * place) & 31] for place in range(ID_CHARS)]
         return RunId(f"r-{''.join(chars)}")
 
