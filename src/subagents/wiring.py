@@ -211,7 +211,7 @@ def build_node(
             "steer": [SteerCourier(runtimes)],
         },
         clock=clock,
-        ids=RandomIds(),
+        ids=RandomIds(clock),
         off_loop=off_loop,
         verifier=Verifier(
             checks,
@@ -516,7 +516,8 @@ def rebuild_database(paths: Paths, new: Path, *, is_cut: bool = False) -> list[R
     threads = DaemonThreads("store")
     try:
         store = SqliteStore(new)
-        asyncio.run(apply_repairs(store, threads, SystemClock(), RandomIds(), repairs))
+        clock = SystemClock()
+        asyncio.run(apply_repairs(store, threads, clock, RandomIds(clock), repairs))
     finally:
         threads.close()
     return repairs
