@@ -167,6 +167,9 @@ async def everything(home: Home) -> set[tuple[str, str]]:
         *("/v1/agents", "/v1/agents/stats", "/v1/agents/suggest?hint=x", "/v1/config"),
         *("/healthz", "/readyz", "/version", "/openapi.json", "/v1/diagnostics"),
         *("/v1/login", "/v1/logins"),
+        *(f"/v1/graph?tree={run}", "/v1/stats/series"),
+        *("/v1/agents", "/v1/agents/stats", "/v1/agents/suggest?hint=x", "/v1/config"),
+        *("/healthz", "/readyz", "/version", "/openapi.json", "/v1/diagnostics"),
     ):
         await ok("GET", path)
     await ok("GET", "/v1/events?after=0", headers={"Accept": "application/json"})

@@ -23,6 +23,7 @@ from subagents.api.routes import (
     agent_routes,
     daemon_routes,
     event_routes,
+    graph_routes,
     inbox_routes,
     login_routes,
     plan_routes,
@@ -34,6 +35,7 @@ from subagents.api.wire import (
     agent_answers,
     daemon_answers,
     event_answers,
+    graph_answers,
     log_answers,
     login_answers,
     message_answers,
@@ -113,7 +115,8 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ),
     ("POST", "/v1/runs/{sel}/retry"): Operation(status=201, answers=(run_answers.SpawnReceipt,)),
     ("GET", "/v1/runs"): Operation(query=run_routes.LIST, answers=(run_answers.RunPage,)),
-    ("GET", "/v1/tree"): Operation(query=run_routes.TREE, answers=(run_answers.RunForest,)),
+    ("GET", "/v1/graph"): Operation(query=graph_routes.GRAPH, answers=(graph_answers.Graph,)),
+    ("GET", "/v1/tree"): Operation(query=run_routes.FOREST, answers=(run_answers.RunForest,)),
     ("GET", "/v1/runs/{sel}"): Operation(answers=(run_answers.RunDetail,)),
     ("GET", "/v1/runs/{sel}/status"): Operation(answers=(run_answers.RunStatus,)),
     ("GET", "/v1/runs/{sel}/result"): Operation(answers=(run_answers.StoredResult,)),
@@ -191,6 +194,9 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ("GET", "/v1/agents"): Operation(query=daemon_routes.WHERE, answers=(agent_answers.AgentList,)),
     ("GET", "/v1/agents/stats"): Operation(
         query=agent_routes.STATS, answers=(agent_answers.TrackRecords,)
+    ),
+    ("GET", "/v1/stats/series"): Operation(
+        query=agent_routes.SERIES, answers=(usage_answers.Series,)
     ),
     ("GET", "/v1/agents/suggest"): Operation(
         query=agent_routes.SUGGEST, answers=(agent_answers.Suggestions,)
