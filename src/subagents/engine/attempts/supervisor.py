@@ -40,7 +40,6 @@ from subagents.engine.records.results import Results
 from subagents.errors import StoreUnavailable, SubagentsError
 from subagents.ports import (
     Batch,
-    Lease,
     LongResult,
     Runtime,
     Tidied,
@@ -131,13 +130,14 @@ class Supervisor:
     def live_attempts(self) -> int:
         return len(self._watched)
 
-    def adopt(self, leases: Mapping[RunId, Lease]) -> None:
+    def adopt(self) -> None:
         """After a restart: go on watching where the leases say reading stopped, and keep them.
 
         Watching and keeping the leases end together (``stop``): a keeper that outlives the
         watchers, if only for one slow commit, would take every attempt for unseen.
         """
         self._is_stopped = False
+        leases = self._ledger.leases
         self._cursors = {attempt_id(run_id, h.attempt): h.cursor for run_id, h in leases.items()}
         for run in tuple(self._ledger.published.values()):
             # Never started again: its worker may live on, and two on one task harm each other.

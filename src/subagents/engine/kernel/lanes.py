@@ -128,6 +128,15 @@ class Lanes:
         """Runs that wait for this one; asked once, when it settles."""
         return self._dependants.pop(run_id, [])
 
+    def dependants(self, run_id: RunId) -> tuple[RunId, ...]:
+        """Runs that wait for this one."""
+        return tuple(self._dependants.get(run_id, ()))
+
+    def line(self, lane: LaneKey) -> list[RunId]:
+        """The runs that wait for a slot of the lane, the next one first; visits all that wait."""
+        waiting = ((order, run_id) for run_id, (order, at) in self._waiting.items() if at == lane)
+        return [run_id for _, run_id in sorted(waiting)]
+
     def run_of(self, session: SessionKey) -> RunId | None:
         """The open run whose agent speaks under this session key."""
         return self._session.get(session)

@@ -9,11 +9,14 @@ from typing import Final
 
 from subagents.domain.run.values import RunId
 from subagents.engine.kernel.worker_tokens import SECRET_BYTES
+from subagents.ports import Clock
 
 _BASE32: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 """Crockford's: no i, l, o, u, so that an id read aloud or retyped stays the same."""
 _PAIRS: Final = tuple(first + second for first in _BASE32 for second in _BASE32)
 ID_CHARS: Final = 10
+SECOND_CHARS: Final = 2
+"""Of them, at the front: the second in a count that begins again every 17 minutes."""
 READ_AHEAD_BYTES: Final = 4_096
 """For about 70 runs."""
 STEP_MS_MIN: Final = 100
@@ -56,13 +59,19 @@ class SystemClock:
 
 
 class RandomIds:
-    """50 random bits for a run: short to type, unique prefixes from the third character on.
+    """Ten characters for a run: short to type, and unique from the third or fourth one on.
+
+    Two of them tell the second, 40 bits are random. An index over ids that are random all through
+    has its newest entries all over the file: each run would dirty a page of its own in each index
+    (docs/decisions/0067). What begins in the same second lies side by side; what the next one
+    brings differs in its first character.
 
     The kernel is asked for many random bytes at once, and each is used once: three questions for
     every run were three moments in which other threads took the interpreter from the loop.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._bytes = b""
         self._at = 0
 
@@ -75,8 +84,10 @@ class RandomIds:
 
     def run_id(self) -> RunId:
         """See ``ports.Ids.run_id``."""
-        number = int.from_bytes(self._random(8), "big")
-        chars = [_PAIRS[(number >> 10 * place) & 1023] for place in range(ID_CHARS // 2)]
+        second = self._clock.now_ms() // 1_000
+        number = int.from_bytes(self._random(5), "big")
+        chars = [_PAIRS[(second & 31) << 5 | second >> 5 & 31]]
+        chars += [_PAIRS[(number >> 10 * place) & 1023] for place in range(4)]
         return RunId(f"r-{''.join(chars)}")
 
     def session_uuid(self) -> str:
