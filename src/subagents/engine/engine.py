@@ -53,12 +53,13 @@ class Engine:
         self.queries = parts.queries
         self.feed = parts.feed
         self.counters = parts.counters
+        self.surroundings = parts.surroundings
         self.gate_of = parts.provider_gates.gate_of
         self.backing_off = parts.provider_gates.backing_off
         self.read_log = parts.recorder.read
         self.new_lines = parts.recorder.listening
         self.watch_of = parts.recorder.watch_of
-        self.stats = parts.track_records.stats
+        self.stats, self.series = parts.track_records.stats, parts.track_records.series
         self.known_agents = parts.agent_choice.known
         self.progress_of = parts.reports.progress_of
         self.results = parts.results
