@@ -9,7 +9,7 @@ import { counted } from "../text/amounts";
 import { textOf, valueOf, type Field } from "../text/spec-schema";
 import { span } from "../text/times";
 import { useWhyNot } from "./actions-allowed";
-import { Facts, Panel } from "./panel";
+import { Facts, Panel, Scrolls } from "./panel";
 import { runAt } from "./routes";
 import { Said } from "./said";
 
@@ -155,9 +155,9 @@ function WouldStart({ spec, agents }: { spec: Readonly<Record<string, unknown>>;
           ["works in", <code key="cwd">{String(spec["cwd"] ?? "")}</code>],
         ]}
       />
-      <div className="body scrolls">
+      <Scrolls name="the call">
         <Said text={`POST /v1/runs\n${JSON.stringify({ spec }, null, 2)}`} mono />
-      </div>
+      </Scrolls>
     </Panel>
   );
 }

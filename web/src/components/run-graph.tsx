@@ -11,7 +11,7 @@ import { ShapeMark } from "./shape";
 import { WordChip } from "./chip";
 
 const LABEL_CHARS = 24;
-const WHY_CHARS = 32;
+const WHY_CHARS = 28;
 const BASE = import.meta.env.BASE_URL.replace(/\/$/, "");
 
 export function RunGraph({ graph, folds }: { graph: Graph; folds: boolean }) {
@@ -28,7 +28,7 @@ export function RunGraph({ graph, folds }: { graph: Graph; folds: boolean }) {
       <div className="box graph" tabIndex={0} role="group" aria-label="graph of runs">
         <svg width={drawn.width} height={drawn.height} viewBox={`0 0 ${drawn.width} ${drawn.height}`}>
           <defs>
-            <marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto-start-reverse">
+            <marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto-start-reverse">
               <path d="M0 .5 8 4 0 7.5z" className="arrow" />
             </marker>
           </defs>
@@ -82,7 +82,6 @@ function GraphBox({ box, onUnfold }: { box: Box & { x: number; y: number }; onUn
     <a
       href={BASE + to}
       className={`graphbox ${hue}`}
-      aria-label={`${title}, ${why}`}
       onClick={(event) => {
         if (event.ctrlKey || event.metaKey || event.shiftKey) return;
         event.preventDefault();

@@ -8,6 +8,7 @@ import type { Message } from "../api/types";
 import { useWhyNot } from "../components/actions-allowed";
 import { WordChip } from "../components/chip";
 import { Heading } from "../components/heading";
+import { Scrolls } from "../components/panel";
 import { RowScope, useRow } from "../components/rows";
 import { runAt } from "../components/routes";
 import { Said } from "../components/said";
@@ -16,6 +17,7 @@ import { Ago } from "../components/when";
 import { useKeys } from "../live/keys";
 import { queries } from "../live/live";
 import { toldDone, toldFailed } from "../live/toasts";
+import { plain } from "../text/marks";
 import { counted } from "../text/amounts";
 
 const WORDS: Record<string, string> = { question: "asks", blocker: "blocked" };
@@ -91,7 +93,7 @@ function MessageLine({ message, isFirst }: { message: Message; isFirst: boolean 
           </Link>
         </span>
         <button type="button" className="why headline" aria-expanded={isOpen} onClick={toggle}>
-          <Said text={message.headline || message.text} />
+          {plain(message.headline || message.text)}
         </button>
         <span className="age num">
           <Ago at={message.sentAt} />
@@ -109,9 +111,9 @@ function MessageLine({ message, isFirst }: { message: Message; isFirst: boolean 
         </span>
       </div>
       {isOpen && (
-        <div className="body scrolls">
+        <Scrolls name="message">
           <Said text={message.text} mono />
-        </div>
+        </Scrolls>
       )}
     </li>
   );

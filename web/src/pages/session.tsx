@@ -15,6 +15,8 @@ import type { Kind, Segment } from "../text/segments";
 import { ms } from "../text/times";
 
 const DRAWN = 200;
+/** Of one agent; what overlaps more often shares the last one. */
+const ROWS = 8;
 
 export default function SessionPage({ session }: { session: string }) {
   const query = useRuns({ requester: session, limit: DRAWN });
@@ -53,11 +55,13 @@ function Lanes({ runs }: { runs: readonly RunRow[] }) {
     const own = runs.filter((run) => run.agentId === agent);
     // The wait before the work belongs to the run; the row is taken from the spawn on.
     const rows = rowsOf(own.map((run) => ({ from: ms(run.createdAt) ?? from, to: ms(run.endedAt) ?? now, run })));
-    return rows.map((row, at) => ({
+    const rest = rows.slice(ROWS).flat();
+    const shown = rest.length === 0 ? rows : [...rows.slice(0, ROWS), rest];
+    return shown.map((row, at) => ({
       key: `${agent}/${at}`,
       label: at === 0 ? agent : "",
       segments: row.flatMap(({ run }) => pieces(run, now)),
-      note: at === 0 ? counted(own.length, "run") : "",
+      note: at === 0 ? counted(own.length, "run") : at === ROWS ? `${rest.length} more` : "",
     }));
   });
   return (

@@ -82,17 +82,23 @@ export function placed(boxes: readonly Box[], links: readonly Link[]): Placed {
   for (const { id } of boxes) graph.setNode(id, { width: BOX_WIDTH, height: BOX_HEIGHT });
   for (const { source, target } of links) graph.setEdge(source, target);
   layout(graph);
+  const middle = (id: string) => (graph.node(id) as { x: number; y: number });
   const { width = 0, height = 0 } = graph.graph() as { width?: number; height?: number };
   return {
     width,
     height,
     boxes: boxes.map((box) => {
-      const { x, y } = graph.node(box.id) as { x: number; y: number };
+      const { x, y } = middle(box.id);
       return { ...box, x: x - BOX_WIDTH / 2, y: y - BOX_HEIGHT / 2 };
     }),
     links: links.map((link) => ({
       ...link,
-      points: (graph.edge(link.source, link.target) as { points: { x: number; y: number }[] }).points,
+      // From side to side; what lies between is the way around boxes of layers in between.
+      points: [
+        { x: middle(link.source).x + BOX_WIDTH / 2, y: middle(link.source).y },
+        ...(graph.edge(link.source, link.target) as { points: { x: number; y: number }[] }).points.slice(2, -2),
+        { x: middle(link.target).x - BOX_WIDTH / 2, y: middle(link.target).y },
+      ],
     })),
   };
 }

@@ -15,7 +15,8 @@ test("a circle, a missing task and a doubled label are named", () => {
   const { problems } = checkedPlan([
     { task: "a", label: "a", dependsOn: ["b"] },
     { task: "b", label: "b", dependsOn: ["a"] },
-    { label: "b" },
+    { label: "c" },
+    { task: "c", label: "c" },
   ]);
   expect(problems).toEqual(["step 3 has no task", "two steps have the same label", "these wait for each other: a, b"]);
 });
