@@ -25,6 +25,15 @@ export function Scrolls({ name, children }: { name: string; children: ReactNode 
   );
 }
 
+/** A table that scrolls within itself where it is too wide. */
+export function TableBox({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <div className="table-box" tabIndex={0} role="group" aria-label={name}>
+      <table>{children}</table>
+    </div>
+  );
+}
+
 /** Names and values below each other. */
 export function Facts({ facts }: { facts: readonly (readonly [string, ReactNode])[] }) {
   return (

@@ -4,7 +4,7 @@ import { useAgents, useSuggestions, useTrackRecords } from "../api/queries";
 import type { ConfiguredAgent, Rate, TrackRecords } from "../api/types";
 import { WordChip } from "../components/chip";
 import { Heading } from "../components/heading";
-import { Panel } from "../components/panel";
+import { Panel, TableBox } from "../components/panel";
 import { Said } from "../components/said";
 import { Answered, Command, Empty } from "../components/states";
 import { Ago } from "../components/when";
@@ -67,8 +67,7 @@ function AgentTable({ agents, records }: { agents: readonly ConfiguredAgent[]; r
   const of = new Map(records?.stats.map((each) => [each.name, each]));
   return (
     <Panel title="Agents" note="success counts evidence, not claims; the line is its 95 % interval, from 0 to 100 %">
-      <div className="table-box" tabIndex={0} role="group" aria-label="agents">
-        <table>
+      <TableBox name="agents">
           <thead>
             <tr>
               {["agent", "for", "success, of attempts", "", "verified", "p50", "p95", "cost", "lane"].map((each, at) => (
@@ -112,8 +111,7 @@ function AgentTable({ agents, records }: { agents: readonly ConfiguredAgent[]; r
               );
             })}
           </tbody>
-        </table>
-      </div>
+        </TableBox>
       <p className="note body">1 of 1 is 21–100 %: one lucky run says little. Cancelled attempts and refusals of a provider are in no rate.</p>
     </Panel>
   );

@@ -6,7 +6,7 @@ import type { Series, SeriesSum } from "../api/types";
 import { BudgetBar, Dollars } from "../components/cost";
 import { DayBars } from "../components/day-bars";
 import { Heading } from "../components/heading";
-import { Panel } from "../components/panel";
+import { Panel, TableBox } from "../components/panel";
 import { runAt } from "../components/routes";
 import { Said } from "../components/said";
 import { Answered, Empty } from "../components/states";
@@ -88,7 +88,7 @@ function Daily({ series }: { series: Series }) {
         }
       >
         {isTable ? (
-          <table>
+          <TableBox name="by day">
             <thead>
               <tr>
                 <th scope="col">day</th>
@@ -111,7 +111,7 @@ function Daily({ series }: { series: Series }) {
                 </tr>
               ))}
             </tbody>
-          </table>
+          </TableBox>
         ) : (
           <DayBars days={days.map(({ at, usd, known, attempts }) => ({ at, usd, unknown: attempts - known }))} />
         )}
@@ -132,7 +132,7 @@ function Groups({ series, by }: { series: Series; by: string }) {
       {rows.length === 0 ? (
         <Empty title="No attempt ended in this time" />
       ) : (
-        <table>
+        <TableBox name="groups">
           <thead>
             <tr>
               <th scope="col">{by}</th>
@@ -161,7 +161,7 @@ function Groups({ series, by }: { series: Series; by: string }) {
               </tr>
             ))}
           </tbody>
-        </table>
+        </TableBox>
       )}
     </Panel>
   );
@@ -178,7 +178,7 @@ function Shared() {
   if (budgets.length === 0) return null;
   return (
     <Panel title="Shared budgets" note={`${budgets.length}`}>
-      <table>
+      <TableBox name="shared budgets">
         <tbody>
           {budgets.map((each) => (
             <tr key={each.key}>
@@ -201,7 +201,7 @@ function Shared() {
             </tr>
           ))}
         </tbody>
-      </table>
+      </TableBox>
     </Panel>
   );
 }
@@ -212,7 +212,7 @@ function Trees() {
   if (runs.length === 0) return null;
   return (
     <Panel title="Trees" note="of the newest 50 runs that nobody spawned, those with a budget or runs below">
-      <table>
+      <TableBox name="trees">
         <thead>
           <tr>
             <th scope="col">tree</th>
@@ -247,7 +247,7 @@ function Trees() {
             </tr>
           ))}
         </tbody>
-      </table>
+      </TableBox>
     </Panel>
   );
 }

@@ -3,6 +3,7 @@ import { Link } from "wouter";
 import { useRuns } from "../api/queries";
 import type { RunRow } from "../api/types";
 import { Heading } from "../components/heading";
+import { TableBox } from "../components/panel";
 import { sessionAt } from "../components/routes";
 import { Answered, Empty } from "../components/states";
 import { Ago } from "../components/when";
@@ -22,8 +23,7 @@ export default function SessionsPage() {
           return sessions.length === 0 ? (
             <Empty title="No session asked for anything yet" />
           ) : (
-            <div className="box table-box" tabIndex={0} role="group" aria-label="sessions">
-              <table>
+            <div className="box"><TableBox name="sessions">
                 <thead>
                   <tr>
                     <th scope="col">session</th>
@@ -54,8 +54,7 @@ export default function SessionsPage() {
                     </tr>
                   ))}
                 </tbody>
-              </table>
-            </div>
+              </TableBox></div>
           );
         }}
       </Answered>

@@ -5,7 +5,7 @@ import { request } from "../api/client";
 import { useAgents, useConfig, useDiagnostics, useLogins, useVersion, useWaiting, useWorking } from "../api/queries";
 import type { Diagnostics } from "../api/types";
 import { Heading } from "../components/heading";
-import { Facts, Panel } from "../components/panel";
+import { Facts, Panel, TableBox } from "../components/panel";
 import { Said } from "../components/said";
 import { Answered, Command, Empty } from "../components/states";
 import { Ago, Ahead, Took } from "../components/when";
@@ -79,7 +79,7 @@ function Lanes() {
   const gates = waiting.filter((run) => run.wait?.kind === "provider");
   return (
     <Panel title="Lanes and gates">
-      <table>
+      <TableBox name="lanes and gates">
         <thead>
           <tr>
             <th scope="col">lane</th>
@@ -113,7 +113,7 @@ function Lanes() {
             </tr>
           ))}
         </tbody>
-      </table>
+      </TableBox>
       {gates.length === 0 && <p className="note body">No provider refuses now.</p>}
     </Panel>
   );
@@ -131,7 +131,7 @@ function Doctor({ found }: { found: Diagnostics }) {
         {problems.length === 0 ? (
           <Empty title="Nothing is damaged, nothing is left over" />
         ) : (
-          <table>
+          <TableBox name="problems">
             <tbody>
               {problems.map(([name, text], at) => (
                 <tr key={at}>
@@ -144,14 +144,14 @@ function Doctor({ found }: { found: Diagnostics }) {
                 </tr>
               ))}
             </tbody>
-          </table>
+          </TableBox>
         )}
       </Panel>
       <Panel title="Turned away" note={`${found.refusals.lastDay} in 24 hours`} right={<code>{found.refusals.file}</code>}>
         {found.refusals.newest.length === 0 ? (
           <Empty title="Nobody was turned away" />
         ) : (
-          <table>
+          <TableBox name="turned away">
             <tbody>
               {found.refusals.newest.map((each, at) => (
                 <tr key={at}>
@@ -170,12 +170,12 @@ function Doctor({ found }: { found: Diagnostics }) {
                 </tr>
               ))}
             </tbody>
-          </table>
+          </TableBox>
         )}
       </Panel>
       {found.recoveries.length > 0 && (
         <Panel title="Decided at its start" note={counted(found.recoveries.length, "run")}>
-          <table>
+          <TableBox name="decisions">
             <tbody>
               {found.recoveries.map((each) => (
                 <tr key={each.runId}>
@@ -187,7 +187,7 @@ function Doctor({ found }: { found: Diagnostics }) {
                 </tr>
               ))}
             </tbody>
-          </table>
+          </TableBox>
         </Panel>
       )}
     </>
@@ -206,8 +206,7 @@ function Configuration() {
               <summary className="body">
                 {counted(found.values.length, "setting")} from {found.files.join(", ") || "the defaults"}
               </summary>
-              <div className="table-box" tabIndex={0} role="group" aria-label="settings">
-                <table>
+              <TableBox name="settings">
                   <tbody>
                     {found.values.map((each) => (
                       <tr key={each.key}>
@@ -221,8 +220,7 @@ function Configuration() {
                       </tr>
                     ))}
                   </tbody>
-                </table>
-              </div>
+                </TableBox>
             </details>
           </>
         )}
