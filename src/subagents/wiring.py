@@ -10,7 +10,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 import msgspec
@@ -20,7 +20,7 @@ from subagents.api.calls import extras
 from subagents.api.calls.logins import Logins
 from subagents.api.calls.refusals import FILE_NAME, Refusals
 from subagents.api.calls.services import DaemonInfo, Services, wall_ms
-from subagents.config.layers import Config, ConfigCache, load
+from subagents.config.layers import CACHED_MAX, Config, ConfigCache, load
 from subagents.config.paths import Paths
 from subagents.config.programs.scope_probes import proof_of
 from subagents.config.settings import DaemonSettings, NotificationChannel, Settings
@@ -137,14 +137,15 @@ def config_loader(
         standing: Dotted key → value; hold for every call, stronger than its files.
         user: What goes on with the last good configuration; None = nothing does.
     """
-    cache = ConfigCache(dict(environ), paths)  # what `os.environ` says is decoded each time
+    cache = ConfigCache(environ, paths)
+    place = lru_cache(maxsize=CACHED_MAX)(Path)
 
     def load_config(
         cwd: str | None, variables: Mapping[str, str], flags: Mapping[str, object]
     ) -> Config:
         if user is not None:
             user.known()  # so that what is good now is kept
-        where = Path(cwd) if cwd is not None else None
+        where = place(cwd) if cwd is not None else None
         if not variables and not flags and not standing:
             return cache.load(where)
         merged = {**environ, **variables}
@@ -210,7 +211,7 @@ def build_node(
             "steer": [SteerCourier(runtimes)],
         },
         clock=clock,
-        ids=RandomIds(),
+        ids=RandomIds(clock),
         off_loop=off_loop,
         verifier=Verifier(
             checks,
@@ -515,7 +516,8 @@ def rebuild_database(paths: Paths, new: Path, *, is_cut: bool = False) -> list[R
     threads = DaemonThreads("store")
     try:
         store = SqliteStore(new)
-        asyncio.run(apply_repairs(store, threads, SystemClock(), RandomIds(), repairs))
+        clock = SystemClock()
+        asyncio.run(apply_repairs(store, threads, clock, RandomIds(clock), repairs))
     finally:
         threads.close()
     return repairs

@@ -97,7 +97,7 @@ def build(home: Path, config: str = CONFIG) -> Services:
             runtimes={"scripted": TellingRuntime(clock), "command": command},
             couriers={},
             clock=clock,
-            ids=RandomIds(),
+            ids=RandomIds(clock),
             off_loop=threads,
             verifier=Verifier(threads, clock, commands_allowed=False),
             settings=load_config(None, {}, {}).settings,

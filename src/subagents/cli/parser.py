@@ -41,5 +41,5 @@ def application(help_page: HelpPage | None = None) -> App:
             continue
         parent_name, _, name = each.name.rpartition(" ")
         parent = parents[parent_name] if parent_name else app
-        parent.command(each.target, name=name)
+        parent.command(each.target, name=name, help=each.summary)
     return app
