@@ -76,6 +76,8 @@ class Engine:
         self.schedules = parts.schedules
         self.send = parts.sessions.send
         self.cancel = parts.control.cancel
+        self.plan_cancel = parts.control.plan_cancel
+        self.withdraw_cancel = parts.control.withdraw_cancel
         self.interrupt = parts.control.interrupt
         self.steer = parts.control.steer
         self.pause = parts.control.pause

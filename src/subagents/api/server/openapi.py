@@ -99,6 +99,7 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ("POST", "/v1/plans/{sel}/cancel"): Operation(
         body=wire.CancelBody, is_body_optional=True, answers=(run_answers.PlanDetail,)
     ),
+    ("DELETE", "/v1/plans/{sel}/cancel"): Operation(answers=(run_answers.PlanDetail,)),
     ("POST", "/v1/plans/{sel}/retry"): Operation(status=201, answers=(run_answers.PlanReceipt,)),
     ("POST", "/v1/schedules"): Operation(
         body=wire.ScheduleBody, status=201, answers=(schedule_answers.ScheduleRow,)
@@ -132,6 +133,7 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ("POST", "/v1/runs/{sel}/cancel"): Operation(
         body=wire.CancelBody, is_body_optional=True, answers=(run_answers.RunState,)
     ),
+    ("DELETE", "/v1/runs/{sel}/cancel"): Operation(answers=(run_answers.RunState,)),
     ("POST", "/v1/runs/{sel}/steer"): Operation(
         body=wire.SteerBody, answers=(run_answers.RunState,)
     ),
