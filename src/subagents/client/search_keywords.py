@@ -29,7 +29,9 @@ class SearchKeywords(TypedDict, total=False):
     until: str
     """Only those spawned before then."""
     text: str
-    """Only those whose label or task contains it; case does not matter."""
+    """Only those whose label or task contains it (case does not matter) or whose id begins so."""
+    model: str
+    """Only those that were given this model."""
     archived: bool
     """Archived ones, too."""
 
@@ -47,6 +49,7 @@ def search_query(search: SearchKeywords) -> Query:
         "tag": ",".join(search.get("tags", ())) or None,
         "since": search.get("since"),
         "until": search.get("until"),
-        "text": search.get("text"),
+        "q": search.get("text"),
+        "model": search.get("model"),
         "archived": 1 if search.get("archived") else None,
     }

@@ -53,12 +53,13 @@ class Engine:
         self.queries = parts.queries
         self.feed = parts.feed
         self.counters = parts.counters
+        self.surroundings = parts.surroundings
         self.gate_of = parts.provider_gates.gate_of
         self.backing_off = parts.provider_gates.backing_off
         self.read_log = parts.recorder.read
         self.new_lines = parts.recorder.listening
         self.watch_of = parts.recorder.watch_of
-        self.stats = parts.track_records.stats
+        self.stats, self.series = parts.track_records.stats, parts.track_records.series
         self.known_agents = parts.agent_choice.known
         self.progress_of = parts.reports.progress_of
         self.results = parts.results
@@ -116,7 +117,6 @@ class Engine:
             lambda: (self._store.load_schedules(), self._store.load_outbox())
         )
         parts.schedules.load(schedules)
-        leases = {held.run_id: held for held in await self._off_loop(self._store.load_leases)}
         await parts.recorder.pause()
         # Last, and nothing is awaited after it: from here on calls are served again.
         await ledger.load(self._owner, self._epoch)
@@ -126,10 +126,10 @@ class Engine:
         parts.timers.tell_again()
         parts.emergency_stops.record()
         outbox = [entry for entry in outbox if entry.run_id not in ledger.aside]
-        self.recoveries = decisions(ledger.published.values(), outbox, leases)
+        self.recoveries = decisions(ledger.published.values(), outbox, ledger.leases)
         for run in ledger.published.values():
             parts.timers.arm(run)
-        parts.supervisor.adopt(leases)
+        parts.supervisor.adopt()
         for entry in outbox:
             parts.outbox.add(entry)
         ledger.fill_lanes()

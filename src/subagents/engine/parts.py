@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from subagents.config.settings import Settings
 from subagents.domain.redaction.redact_events import secrets_of
@@ -34,6 +35,7 @@ from subagents.engine.runs.plans import Plans
 from subagents.engine.runs.queries import Queries
 from subagents.engine.runs.sessions import Sessions
 from subagents.engine.runs.spawn import Spawner
+from subagents.engine.runs.surroundings import Surroundings
 from subagents.engine.runs.sweep import Sweep
 from subagents.engine.runs.timers import Timers
 from subagents.engine.schedules.schedules import Schedules, SettingsOf
@@ -162,6 +164,8 @@ class Parts:
             worker_secrets=given.worker_secrets,
         )
 
+        self.surroundings = partial(Surroundings, kernel, self.provider_gates, self.recorder)
+        """What rows need besides their runs; made anew for each answer."""
         self.queries = Queries(kernel, self.mailbox, self.recorder, quarantine)
         self.feed = Feed(kernel)
         self.timers = Timers(

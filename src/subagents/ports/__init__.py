@@ -14,11 +14,13 @@ from subagents.ports.logs import TranscriptLog as TranscriptLog
 from subagents.ports.pushes import Pushes as Pushes
 from subagents.ports.pushes import PushTarget as PushTarget
 from subagents.ports.store import Batch as Batch
+from subagents.ports.store import Below as Below
 from subagents.ports.store import FeedEntry as FeedEntry
 from subagents.ports.store import InboxRow as InboxRow
 from subagents.ports.store import JournalEntry as JournalEntry
 from subagents.ports.store import Lease as Lease
 from subagents.ports.store import OutboxEntry as OutboxEntry
+from subagents.ports.store import Place as Place
 from subagents.ports.store import RememberedKey as RememberedKey
 from subagents.ports.store import RunFilter as RunFilter
 from subagents.ports.store import SetAside as SetAside

@@ -134,6 +134,27 @@ class Batch:
         )
 
 
+class Place(NamedTuple):
+    """Where a run stands in lists; also when it is not there any more.
+
+    Of runs of the same millisecond some may then come twice, but none is left out.
+    """
+
+    created_at_ms: int
+    run_id: RunId
+
+
+class Below(NamedTuple):
+    """Runs below one run, on whichever level, that are over and ended alike, or are not over."""
+
+    root: RunId
+    outcome: Status | None
+    """None = they are not over."""
+    number: int
+    open: tuple[RunId, ...] = ()
+    """Those that are not over."""
+
+
 class RunFilter(Value, frozen=True):
     """Which runs a list wants; None = any. Newest first."""
 
@@ -157,7 +178,9 @@ class RunFilter(Value, frozen=True):
     tags: tuple[str, ...] = ()
     """Runs that have all of these."""
     text: str | None = None
-    """Runs whose label or task contains it, in upper or lower case."""
+    """Runs whose label or task contains it, in upper or lower case, or whose id begins with it."""
+    model: str | None = None
+    """Runs that were given this model."""
     keeps_session: bool | None = None
     listed: bool = True
     """Those that are not archived."""
@@ -171,11 +194,13 @@ class RunFilter(Value, frozen=True):
     """Only those that have not ended, or ended at or after this time."""
     ended_after_ms: int | None = None
     """Only ended ones, that ended at or after this time."""
-    older_than: RunId | None = None
-    """Only those behind this run in the list, which is still there."""
+    behind: Place | None = None
+    """Only those behind this place in the list."""
+    oldest_first: bool = False
+    """The list the other way round."""
     limit: int = 50
     offset: int = 0
-    """For people's pages: all that are left out are visited. Who reads all says ``older_than``."""
+    """For people's pages: all that are left out are visited. Who reads all says ``behind``."""
 
 
 class Store(Protocol):
@@ -260,6 +285,14 @@ class Store(Protocol):
 
         A count visits what it counts, so it is never asked for more than somebody wants to know.
         """
+        ...
+
+    def these(self, run_ids: Sequence[RunId]) -> Sequence[Run]:
+        """Those of these runs that are there, in no order; what is set aside is left out."""
+        ...
+
+    def below(self, run_ids: Sequence[RunId], *, most: int) -> Sequence[Below]:
+        """What is below each of these runs, in numbers; at most so many runs are visited."""
         ...
 
     def find(self, prefix: str) -> Sequence[RunId]:

@@ -34,9 +34,11 @@ from subagents.domain.schedules.schedule import Schedule, ScheduleId
 from subagents.errors import AlreadyRunning, StoreUnavailable
 from subagents.ports import (
     Batch,
+    Below,
     JournalEntry,
     Lease,
     OutboxEntry,
+    Place,
     RememberedKey,
     RunFilter,
     Store,
@@ -601,8 +603,14 @@ def every_filter_narrows_and_lists_are_newest_first(place: StorePlace) -> None:
         expect("ended since then", found=ids(since), wanted=[2])
         expect("ended later", found=ids(RunFilter(ended_after_ms=NOW_MS + 1)), wanted=[])
         expect("a window", found=ids(RunFilter(limit=2, offset=1)), wanted=[4, 2])
-        behind = RunFilter(limit=2, archived=True, older_than=runs[3].id)
+        behind = RunFilter(limit=2, archived=True, behind=place_of(runs[3]))
         expect("the page behind a run", found=ids(behind), wanted=[3, 2])
+        turned = RunFilter(limit=2, archived=True, oldest_first=True)
+        expect("the oldest first", found=ids(turned), wanted=[1, 2])
+        further = replace(turned, behind=place_of(runs[1]))
+        expect("the oldest behind a run", found=ids(further), wanted=[3, 4])
+        gone = Place(runs[3].times.created_at_ms, RunId("r-gone"))
+        expect("none is left out", found=ids(RunFilter(behind=gone)), wanted=[4, 2, 1])
         hidden = RunFilter(listed=False, archived=True)
         expect("archived alone", found=ids(hidden), wanted=[3])
         expect("counted without it", found=store.count(RunFilter(limit=1), most=100), wanted=4)
@@ -634,6 +642,30 @@ def what_was_journaled_since_leads_to_the_runs_it_is_about(place: StorePlace) ->
         expect("not what ended before", found=touched(0, NOW_MS + 1), wanted=(end, open_ones))
 
 
+@SUITE.behaviour("store:below")
+def what_is_below_runs_is_counted_on_all_levels(place: StorePlace) -> None:
+    root, other, lone = a_run(1), a_run(2), a_run(3)
+    child, gone = below(a_run(4), root), below(over(a_run(5)), root)
+    deep = below(over(a_run(6)), child)
+    theirs = below(a_run(7), other)
+    with closing(opened(place)) as store:
+        store.commit(spawned(root, other, lone, child, gone, deep, theirs))
+        found = store.below([root.id, other.id, lone.id], most=100)
+        some = store.below([root.id], most=1)
+
+        ended = Below(root.id, Status.OK, 2)
+        wanted = [
+            ended,
+            Below(root.id, None, 1, (child.id,)),
+            Below(other.id, None, 1, (theirs.id,)),
+        ]
+        expect("below each", found=sorted(found, key=str), wanted=sorted(wanted, key=str))
+        expect("no more than that", found=sum(each.number for each in some), wanted=1)
+        expect("below none", found=list(store.below([], most=9)), wanted=[])
+        these = store.these([deep.id, RunId("r-none"), root.id])
+        expect("these", found=sorted(run.id for run in these), wanted=sorted([deep.id, root.id]))
+
+
 @SUITE.behaviour("store:search")
 def runs_are_found_by_what_people_remember_of_them(place: StorePlace) -> None:
     runs = [a_run(n) for n in range(1, 6)]
@@ -641,7 +673,11 @@ def runs_are_found_by_what_people_remember_of_them(place: StorePlace) -> None:
     runs[1] = over(_searched(runs[1], cwd="/srv/shop", tags=("nightly",)))
     runs[2] = below(_searched(runs[2], cwd="/srv/shop/api"), runs[0])
     runs[3] = below(_searched(runs[3], cwd="/srv/shopping"), runs[2])
-    runs[4] = replace(runs[4], times=replace(runs[4].times, created_at_ms=NOW_MS + 60_000))
+    runs[4] = replace(
+        runs[4],
+        times=replace(runs[4].times, created_at_ms=NOW_MS + 60_000),
+        resolved=replace(runs[4].resolved, model="small"),
+    )
     with closing(opened(place)) as store:
         store.commit(spawned(*runs))
 
@@ -659,6 +695,9 @@ def runs_are_found_by_what_people_remember_of_them(place: StorePlace) -> None:
         expect("in the task", found=ids(RunFilter(text='größe OF "all"')), wanted=[1])
         expect("in the label", found=ids(RunFilter(text="LABEL4")), wanted=[4])
         expect("not in a key", found=ids(RunFilter(text="resolved")), wanted=[])
+        expect("by its id", found=ids(RunFilter(text=runs[3].id.upper())), wanted=[4])
+        expect("a model", found=ids(RunFilter(model="small")), wanted=[5])
+        expect("no part of it", found=ids(RunFilter(model="mal")), wanted=[])
         expect("the tree", found=ids(RunFilter(below=runs[0].id)), wanted=[4, 3, 1])
         expect("the roots", found=ids(RunFilter(top=True)), wanted=[5, 2, 1])
         expect("a part", found=ids(RunFilter(below=runs[0].id, label="label3")), wanted=[3])
@@ -691,6 +730,10 @@ def the_steps_of_a_plan_are_found_by_its_id(place: StorePlace) -> None:
         expect("no plan", found=ids(RunFilter(plan=runs[3].id)), wanted=[])
         expect("all plans", found=ids(RunFilter(plans=True)), wanted=[3, 1])
         expect("they are read back", found=store.run(runs[1].id), wanted=runs[1])
+
+
+def place_of(run: Run) -> Place:
+    return Place(run.times.created_at_ms, run.id)
 
 
 def _searched(run: Run, *, task: str = "", tags: tuple[str, ...] = (), cwd: str = "/") -> Run:

@@ -70,12 +70,12 @@ def test_run_status_is_one_word_that_fits_the_run(events: tuple[e.Event, ...], w
 def test_a_tree_shows_what_the_worker_claims_and_that_it_is_blocked_but_not_why() -> None:
     claim = Report(summary="s", status=ReportStatus.PARTIAL, confidence=Confidence.LOW)
     said = runs.signal(ReportSeen(key="r", report=claim))
-    shown = {"status": ReportStatus.PARTIAL, "confidence": Confidence.LOW}
+    shown = {"status": ReportStatus.PARTIAL, "confidence": Confidence.LOW, "summary": "s"}
 
-    assert document_of(run_building.node(run_after(*LIVE), [], 9000))["completion"] is None
-    assert document_of(run_building.node(run_after(*LIVE, said), [], 9000))["completion"] == shown
+    assert document_of(run_building.node(run_after(*LIVE), [], 9000))["claim"] is None
+    assert document_of(run_building.node(run_after(*LIVE, said), [], 9000))["claim"] == shown
     ended = run_after(*LIVE, said, result(), exited())
-    assert document_of(run_building.node(ended, [], 9000))["completion"] == shown
+    assert document_of(run_building.node(ended, [], 9000))["claim"] == shown
     blocked = document_of(run_building.node(run_after(*LIVE, ASKED), [], 9000))
     assert (blocked["runStatus"], blocked["pendingRequestCount"]) == ("blocked", 1)
     assert "blockedReason" not in blocked
@@ -89,7 +89,9 @@ def test_a_row_has_every_name_of_the_contract_and_times_as_iso_8601() -> None:
         *("runId", "label", "agentId", "runtime", "sessionKey", "requester", "depth", "phase"),
         *("runStatus", "outcome", "attempt", "attemptsMax", "pendingRequestCount", "blockedReason"),
         *("latestProgress", "usage", "createdAt", "startedAt", "endedAt", "phaseSinceAt", "why"),
-        *("task", "tags", "subtreeUsage", "vacuous", "directory", "model", "planId"),
+        *("task", "tags", "subtreeUsage", "vacuous", "directory", "model", "planId", "planName"),
+        *("wait", "lastSignAt", "claim", "verdict", "budget", "chargedTo", "readAt"),
+        *("requesterRun", "below"),
     }
     assert row["createdAt"] == "1970-01-01T00:00:01.000Z"
     assert row["endedAt"] == "1970-01-01T00:00:02.000Z"

@@ -140,7 +140,7 @@ def test_records_that_cannot_be_read_are_an_answer_with_the_way_out(
             raise PermissionError(13, "Permission denied")
 
         monkeypatch.setattr(log, "sizes", broken)
-        for path in ("/v1/agents/stats", "/v1/agents/suggest"):
+        for path in ("/v1/agents/stats", "/v1/stats/series", "/v1/agents/suggest"):
             status, document = await home.call("GET", path)
             assert (status, document["retryable"]) == (503, True)
             assert "Permission denied" in str(document["message"])

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import re
 from collections.abc import AsyncIterator
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from tests.api.home_daemon import DEADLINE_S, Document, Home, serving, until
 
 from subagents.api.routes import event_routes as events
+from subagents.domain.transcript.feed_entry import FeedDocument
 
 JSON = {"Accept": "application/json"}
 AGENT = {"X-Subagents-Session": "agent:other:main", "X-Subagents-Caller": "agent"}
@@ -327,3 +329,41 @@ def test_a_number_of_another_database_is_answered_with_a_reset(tmp_path: Path) -
                 assert live.last_id == newest
 
     asyncio.run(scenario())
+
+
+@pytest.mark.requirement("events:rows")
+def test_with_rows_each_change_comes_as_the_row_that_lists_show(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with serving(tmp_path) as home:
+            run_id = await ended(home)
+            found = await page(home, "?after=0&rows=1&types=completion")
+            listed = (await home.ok("GET", "/v1/runs"))["runs"]
+            assert [each["type"] for each in found["events"]] == ["event", "row"]
+            row = found["events"][1]["row"]
+            assert [row] == listed
+            async with source(home, "?after=0&rows=1&level=alerts") as live:
+                blocks = await live.told(2)
+                other = await ended(home)
+                more = await live.told(2)
+            assert [block.event for block in blocks] == ["completion", "row"]
+            assert [block.id for block in blocks] == [None, None], "only behind the rows"
+            assert {block.data["runId"] for block in more} == {other}
+            assert run_id != other
+
+    asyncio.run(scenario())
+
+
+def a_document(number: int, name: str = "run") -> FeedDocument:
+    return FeedDocument(number=number, name=name, document={})
+
+
+@pytest.mark.requirement("events:rows", "events:sse")
+def test_no_number_is_named_before_everything_up_to_it_was_told() -> None:
+    def ids(*found: FeedDocument, resume_at: int) -> list[bytes]:
+        return re.findall(rb"^id: (\d+)$", events.frames(found, resume_at), re.MULTILINE)
+
+    assert ids(a_document(1), a_document(2), a_document(2), resume_at=2) == [b"1", b"2"]
+    assert ids(a_document(1), a_document(2), resume_at=1) == [b"1"]
+    assert ids(a_document(1), a_document(2), a_document(2, "row"), resume_at=2) == [b"2"]
+    assert events.frames([a_document(1, "row")], 7).endswith(b"\n\nid: 7\n\n")
+    assert ids(resume_at=7) == [b"7"]

@@ -105,7 +105,7 @@ def test_runs_and_trees_are_found_by_directory_tag_outcome_time_and_text(tmp_pat
         assert await found("tag=ui,nightly") == ["old"]
         assert await found("tag=ui,daily") == []
         assert await found("outcome=ok,error") == ["old"]
-        assert await found("text=front") == ["Front Page"]
+        assert await found("q=front") == ["Front Page"]
         assert await found("since=1h") == ["Front Page", "old"]
         assert await found("until=1h") == []
         assert await found(f"agentId=hang&directory={there}&phase=queued,spawning,running") == [
@@ -116,7 +116,7 @@ def test_runs_and_trees_are_found_by_directory_tag_outcome_time_and_text(tmp_pat
             ("directory=there", "directory"),
             ("outcome=good", "outcome"),
             ("since=soon", "since"),
-            (f"text={'x' * 1_001}", "text"),
+            (f"q={'x' * 1_001}", "q"),
         ):
             status, refused = await home.call("GET", f"/v1/runs?{query}")
             assert (status, refused["details"]["field"]) == (422, field)
@@ -165,10 +165,78 @@ def test_what_nobody_would_page_through_is_not_counted_and_the_answer_says_so(
         assert await counts("limit=3&offset=9") == (5, False, 3, True), "behind the last one"
         assert await counts("limit=2&label=n0&archived=1") == (1, False, 0, False)
         forest = await home.ok("GET", "/v1/tree?archived=1")
-        assert (len(forest["roots"]), forest["leftOut"], forest["leftOutIsBound"]) == (10, 0, False)
-        monkeypatch.setattr(queries, "ROOTS_MAX", 2)
-        forest = await home.ok("GET", "/v1/tree")
-        assert (forest["leftOut"], forest["leftOutIsBound"]) == (1, True)
+        assert (len(forest["roots"]), forest["truncated"]) == (10, None)
+        forest = await home.ok("GET", "/v1/tree?limit=2")
+        assert forest["truncated"] == {"shown": 2, "total": 3, "totalIsBound": True}
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:list:pages")
+@pytest.mark.parametrize("sort", ["newest", "oldest"])
+def test_pages_by_cursor_show_every_run_once_while_others_come(tmp_path: Path, sort: str) -> None:
+    async def scenario(home: Home) -> None:
+        labels = [f"n{n}" for n in range(7)]
+        for label in labels:
+            await home.spawn(label=label)
+        page = await home.ok("GET", f"/v1/runs?limit=3&sort={sort}")
+        assert page["truncated"] == {"shown": 3, "total": 7, "totalIsBound": False}
+        await home.spawn(label="late")
+
+        seen = [row["label"] for row in page["runs"]]
+        while page["nextCursor"] is not None:
+            cursor = page["nextCursor"]
+            page = await home.ok("GET", f"/v1/runs?limit=3&sort={sort}&cursor={cursor}")
+            seen += [row["label"] for row in page["runs"]]
+
+        wanted = labels[::-1] if sort == "newest" else [*labels, "late"]
+        assert seen == wanted
+        whole = await home.ok("GET", "/v1/runs")
+        assert (whole["truncated"], whole["nextCursor"]) == (None, None)
+        for query, field in (("cursor=3", "cursor"), ("cursor=1.r-1&offset=2", "offset")):
+            status, refused = await home.call("GET", f"/v1/runs?{query}")
+            assert (status, refused["details"]["field"]) == (422, field)
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:list:snapshot")
+def test_the_events_behind_the_number_of_a_list_bring_all_that_it_does_not_show(
+    tmp_path: Path,
+) -> None:
+    async def scenario(home: Home) -> None:
+        before = await home.ok("GET", "/v1/runs")
+        run_id = (await home.spawn("hang"))["runId"]
+        await home.until_phase(run_id, "running")
+        listed = await home.ok("GET", "/v1/runs")
+        store_number = await home.services.engine.feed.newest()
+        json = {"accept": "application/json"}
+        since = await home.ok("GET", f"/v1/events?after={before['seq']}", headers=json)
+        after = await home.ok("GET", f"/v1/events?after={listed['seq']}", headers=json)
+
+        assert before["seq"] == 0
+        assert {each["runId"] for each in since["events"]} == {run_id}
+        assert listed["seq"] == store_number == since["seq"]
+        assert after["events"] == []
+        assert listed["nowAt"].endswith("Z")
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:list:search")
+def test_runs_are_found_by_id_and_parent_and_roots_alone(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        parent = (await home.spawn("hang", label="parent"))["runId"]
+        await home.until_phase(parent, "running")
+        child = (await home.spawn(label="child", headers=home.worker(parent)))["runId"]
+
+        async def found(query: str) -> list[str]:
+            return [row["label"] for row in (await home.ok("GET", f"/v1/runs?{query}"))["runs"]]
+
+        assert await found(f"q={child[:8]}") == ["child"]
+        assert await found("model=small") == []
+        assert await found(f"parent={parent}") == ["child"]
+        assert await found("roots=1") == ["parent"]
 
     play(tmp_path, scenario)
 

@@ -20,7 +20,7 @@ ROW = {
 }
 NODE = {
     *("sessionKey", "runId", "label", "runStatus", "pendingRequestCount", "phase"),
-    *("verification", "completion", "latestProgress", "subtreeUsage", "budget", "children"),
+    *("verification", "claim", "latestProgress", "subtreeUsage", "budget", "children"),
 }
 
 
@@ -33,7 +33,7 @@ def test_a_list_that_was_not_counted_to_its_end_says_so_and_has_a_next_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queries, "COUNTED_MAX", 2)
-    monkeypatch.setattr(queries, "ROOTS_MAX", 1)
+    monkeypatch.setattr(look_tools, "ROOTS_MAX", 1)
 
     async def scenario(desk: ToolCaller) -> None:
         for number in range(4):
@@ -160,7 +160,8 @@ def test_what_was_checked_and_what_the_worker_claims_shows_in_tree_and_wait(
 
         assert isinstance(completed, list)
         assert node["verification"] == completed[0]["verification"]["status"] == "failed"
-        assert node["completion"] == {"status": "complete", "confidence": "low"}
+        claim = node["claim"]
+        assert (claim["status"], claim["confidence"]) == ("complete", "low")
         checks = completed[0]["verification"]["checks"]
         # What failed comes first.
         assert [each["passed"] for each in checks] == [False, True, True]

@@ -11,6 +11,7 @@ from tests.engine.world import ME, World, in_world
 
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.spec import Artifact, Contract, OnFailure
+from subagents.domain.track_record.series import Bucket, SeriesBy
 from subagents.domain.track_record.track_record import (
     DAY_MS,
     RETENTION_DAYS,
@@ -421,5 +422,27 @@ def test_statistics_are_of_so_many_days_and_of_files_as_they_are_now(tmp_path: P
             file.unlink()
         assert await successes(30) == []
         assert world.clock.now_ms() // DAY_MS - RETENTION_DAYS > 0
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("stats:series")
+def test_a_series_is_read_on_from_where_it_was_and_agrees_with_the_statistics(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        async def attempts() -> list[int]:
+            found = await world.engine.series(SeriesBy.AGENT, Bucket.DAY, days=3)
+            return [sum(each.attempts for each in groups.values()) for _, groups in found]
+
+        await over(world, await world.spawn("quick"))
+        assert await attempts() == [0, 0, 1]
+        await world.clock.advance(24 * 3600)
+        for agent in ("quick", "fail"):
+            await over(world, await world.spawn(agent))
+        assert await attempts() == [0, 1, 2]
+        assert sum(each.attempts for each in await world.engine.stats(days=3)) == 3
+        only = await world.engine.series(SeriesBy.COST, Bucket.HOUR, days=1, agent="fail")
+        assert [groups[None].attempts for _, groups in only if groups] == [1]
 
     in_world(tmp_path, scenario)

@@ -1,21 +1,25 @@
 """Following the runs by number: in order, without gap or double, also over restarts."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from tests.engine.world import ME, OTHER, World, in_world
 
 from subagents.domain.run.events import Spawned
+from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.values import RunId
 from subagents.domain.transcript.feed_entry import (
     COMPLETION,
     NEWS,
+    ROW,
     RUN,
     FeedDocument,
 )
 from subagents.engine.runs.feed import (
     PAGE,
+    SHOWN_EVERY_MS,
     Follower,
     Scope,
 )
@@ -38,7 +42,21 @@ async def read(world: World, one: Follower) -> list[FeedDocument]:
     return found
 
 
-def runs_in(found: list[FeedDocument]) -> set[object]:
+def shown(runs: Sequence[Run]) -> list[FeedDocument]:
+    """Each run as the document that a test looks at."""
+    return [
+        FeedDocument(number=run.seq, name=ROW, document={"runId": run.id, "phase": run.phase})
+        for run in runs
+    ]
+
+
+def with_rows(world: World, after: int = 0, *names: str) -> Follower:
+    return Follower(
+        world.engine.feed, after=after, scope=ALL, names=frozenset(names), rows_of=shown
+    )
+
+
+def runs_in(found: Sequence[FeedDocument]) -> set[object]:
     return {each.document["runId"] for each in found}
 
 
@@ -229,5 +247,68 @@ def test_the_events_of_a_pruned_run_are_gone_and_the_others_keep_their_numbers(
         assert isinstance(page[0].entry.event, Spawned)
         assert page[0].entry.run_id == third
         assert page[0].number == newest + 1
+
+    in_world(tmp_path, work)
+
+
+@pytest.mark.requirement("feed:rows")
+def test_a_run_that_changes_all_the_time_is_shown_once_a_second_and_as_it_is_at_last(
+    tmp_path: Path,
+) -> None:
+    async def work(world: World) -> None:
+        one = with_rows(world, world.store.newest_number())
+        run_id = await world.spawn("hang")
+        await world.until(run_id, Phase.RUNNING)
+        first = await world.clock.result(one.more(0))
+        for _ in range(5):
+            await world.engine.pause(run_id, by="me")
+            await world.engine.resume(run_id, by="me")
+        await world.engine.cancel(run_id, by="me")
+        await world.until(run_id, Phase.COMPLETED)
+        at_once = await world.clock.result(one.more(0))
+        begun_ms = world.clock.steady_ms()
+        later = await world.clock.result(one.more(10))
+
+        assert [each.document["phase"] for each in first] == [Phase.RUNNING]
+        assert at_once == []
+        assert [each.document["phase"] for each in later] == [Phase.COMPLETED]
+        assert world.clock.steady_ms() - begun_ms <= SHOWN_EVERY_MS
+        assert await world.clock.result(one.more(0)) == []
+
+    in_world(tmp_path, work)
+
+
+@pytest.mark.requirement("feed:rows")
+def test_who_comes_back_before_a_change_was_shown_is_shown_it_then(tmp_path: Path) -> None:
+    async def work(world: World) -> None:
+        one = with_rows(world, 0, RUN)
+        run_id = await world.spawn("hang")
+        await world.until(run_id, Phase.RUNNING)
+        await world.clock.result(one.more(0))
+        whole = one.resume_at
+        await world.engine.cancel(run_id, by="me")
+        await world.until(run_id, Phase.COMPLETED)
+        events = await world.clock.result(one.more(0))
+
+        assert {each.name for each in events} == {RUN}
+        assert (one.number, one.resume_at) == (world.store.newest_number(), whole)
+        again = await world.clock.result(with_rows(world, one.resume_at).more(0))
+        assert [each.document["phase"] for each in again] == [Phase.COMPLETED]
+
+    in_world(tmp_path, work)
+
+
+@pytest.mark.requirement("feed:rows")
+def test_a_burst_of_runs_is_shown_once_each(tmp_path: Path) -> None:
+    async def work(world: World) -> None:
+        one = with_rows(world)
+        ids = {await world.spawn() for _ in range(20)}
+        for run_id in ids:
+            await world.until(run_id, Phase.COMPLETED)
+        found = await world.clock.result(one.more(0))
+
+        assert len(found) == 20
+        assert runs_in(found) == ids
+        assert one.resume_at == one.number
 
     in_world(tmp_path, work)

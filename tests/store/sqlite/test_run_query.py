@@ -12,7 +12,7 @@ from tests.store.sqlite.sqlite_place import a_store
 from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.values import RunId, SessionKey, replace
-from subagents.ports import Batch, RunFilter
+from subagents.ports import Batch, Place, RunFilter
 from subagents.store.sqlite.run_query import mentions, narrowed
 from subagents.store.sqlite.statements import statements
 from subagents.testing.store_suite import NOW_MS, a_run, archived, over, spawned
@@ -22,6 +22,7 @@ RUN = RunId("r-1")
 
 
 RUNS = 3_000
+PLACE = Place(NOW_MS + 500, RunId("r-500"))
 STEPS_PER_RUN = 250
 """Of SQLite's machine, for a run that is shown; one that is only counted takes 15."""
 
@@ -48,7 +49,9 @@ FILTERS = {
     "below a run": (RunFilter(requester=ME, label="job", below=RUN), "autoindex_run_1 (run_id=?)"),
     "a plan": (RunFilter(plan="r-1"), "run_plan"),
     "plans": (RunFilter(requester=ME, plans=True), "run_plans"),
-    "a page": (RunFilter(archived=True, older_than=RunId("r-500")), "run_created"),
+    "a page": (RunFilter(archived=True, behind=PLACE), "run_created"),
+    "the oldest": (RunFilter(oldest_first=True), "run_created"),
+    "after the oldest": (RunFilter(requester=ME, behind=PLACE, oldest_first=True), "run_requester"),
 }
 
 
@@ -71,7 +74,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connectio
         store.open("one")
         store.commit(spawned(*(of_many(n) for n in range(RUNS))))
     with closing(sqlite3.connect(path)) as connection:
-        connection.create_function("mentions", 3, mentions, deterministic=True)
+        connection.create_function("mentions", 4, mentions, deterministic=True)
         yield connection
 
 
@@ -155,11 +158,11 @@ def test_a_text_is_found_however_json_writes_it(text: str) -> None:
         f"x{text}y",
     ):
         origin = msgspec.json.encode({"spec": {"task": task}})
-        assert mentions("", origin, text) == (text.casefold() in task.casefold())
+        assert mentions("r-1", "", origin, text) == (text.casefold() in task.casefold())
 
 
 @pytest.mark.requirement("store:search")
 @pytest.mark.parametrize("origin", [b"{", b"\xff", b"[]", None, "text"])
 def test_what_cannot_be_read_mentions_nothing(origin: object) -> None:
-    assert not mentions(None, origin, "a")
-    assert mentions("A label", origin, "a l")
+    assert not mentions("r-a", None, origin, "a")
+    assert mentions("r-1", "A label", origin, "a l")

@@ -3,15 +3,18 @@
 For the tool ``agents_list`` and the calls below ``/v1/agents``. Nothing here starts a run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from msgspec import structs
 
 from subagents.api.calls.services import Services
 from subagents.api.wire import agent_answers as wire
+from subagents.api.wire import usage_answers
 from subagents.config.settings import Agent
 from subagents.domain.track_record.measured_card import measured_cost_tier, measured_latency
+from subagents.domain.track_record.series import Groups, Sum
 from subagents.domain.track_record.suggest import (
     Suggestion,
     record_text,
@@ -19,7 +22,7 @@ from subagents.domain.track_record.suggest import (
 from subagents.domain.track_record.track_record import Rate, Runtime, Stats, Wanted
 from subagents.engine.runs.agent_choice import Known
 from subagents.errors import Unavailable
-from subagents.text import shortened
+from subagents.text import iso, shortened
 
 TEXT_CHARS_MAX: Final = 500
 
@@ -32,15 +35,47 @@ async def stats_of(
     Raises:
         Unavailable: The records cannot be read.
     """
-    try:
+    with records_readable(services):
         if days is None:
             return await services.engine.stats(wanted)
         return await services.engine.stats(wanted, days=days)
+
+
+@contextmanager
+def records_readable(services: Services) -> Iterator[None]:
+    """What is read within the block are performance records.
+
+    Raises:
+        Unavailable: They cannot be read.
+    """
+    try:
+        yield
     except OSError as error:
         raise Unavailable(
             f"the performance records cannot be read: {error.strerror or error}",
             hint=f"see agent-performance-*.jsonl in {services.paths.state_dir}",
         ) from error
+
+
+def series_bucket(at_ms: int, groups: Groups) -> usage_answers.SeriesBucket:
+    """What attempts that ended within one time came to, by name."""
+    names = sorted(groups, key=lambda name: (name is None, name))
+    return usage_answers.SeriesBucket(
+        begins_at=iso(at_ms), sums=[_series_sum(name, groups[name]) for name in names]
+    )
+
+
+def _series_sum(name: str | None, value: Sum) -> usage_answers.SeriesSum:
+    return usage_answers.SeriesSum(
+        name=name,
+        attempts=value.attempts,
+        runs=value.runs,
+        tokens_in=value.tokens_in if value.tokens_known else None,
+        tokens_out=value.tokens_out if value.tokens_known else None,
+        tokens_known_of=value.tokens_known,
+        cost_usd=round(value.cost_usd, 6) if value.cost_known else None,
+        cost_known_of=value.cost_known,
+    )
 
 
 def card(agent_id: str, agent: Agent) -> wire.AgentCard:

@@ -34,7 +34,7 @@ async def why(services: Services, run: Run, *, steps_max: int = STEPS_MAX) -> Wh
     sentence = explain.why_now(
         run,
         services.now_ms(),
-        lane=services.lane_of(run),
+        lane=services.around().lane(run),
         paused_by=paused_by if run.control.paused else None,
     )
     tries = run.delivery.tries if run.delivery else ()

@@ -8,9 +8,10 @@ import msgspec
 from subagents.api.answers.explain import Folded, Step
 from subagents.api.answers.run_building import without_secrets
 from subagents.api.wire import event_answers as wire
+from subagents.api.wire.run_answers import RunRow
 from subagents.api.wire.wire_struct import document_of
 from subagents.api.wire.words import as_word
-from subagents.domain.transcript.feed_entry import FeedDocument
+from subagents.domain.transcript.feed_entry import ROW, Document, FeedDocument
 from subagents.text import iso, shortened
 
 TEXT_CHARS_MAX: Final = 2000
@@ -46,6 +47,26 @@ def why_step(value: Step) -> wire.WhyStep:
 def stream_event(entry: FeedDocument) -> wire.StreamEvent:
     """One event for a follower."""
     return msgspec.convert(entry.document, wire.StreamEvent)
+
+
+def row_document(row: RunRow, number: int, now_ms: int) -> FeedDocument:
+    """A run that has changed, for a follower.
+
+    Args:
+        row: As it is now.
+        number: Of the newest event that was looked at.
+        now_ms: Now.
+    """
+    document: Document = {
+        "type": ROW,
+        "seq": number,
+        "runId": row.run_id,
+        "label": row.label,
+        "agentId": row.agent_id,
+        "occurredAt": iso(now_ms),
+        "row": document_of(row),
+    }
+    return FeedDocument(number=number, name=ROW, document=document)
 
 
 def _shown(value: object) -> object:

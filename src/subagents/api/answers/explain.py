@@ -11,6 +11,7 @@ from subagents.domain.rules import provider_limits
 from subagents.domain.rules.admission import LaneUse
 from subagents.domain.rules.budgets import budgets
 from subagents.domain.rules.deadlines import timer_event
+from subagents.domain.rules.wait_causes import is_paused
 from subagents.domain.run import events
 from subagents.domain.run.outcome import (
     DeferReason,
@@ -75,8 +76,7 @@ def why_now(  # noqa: C901, PLR0912 - one sentence per phase
         lane: The load of the run's lane, when it is known.
         paused_by: Who paused it, when that is known.
     """
-    is_held = run.phase in {Phase.WAITING, Phase.QUEUED, Phase.RETRY_WAIT}
-    if run.control.frozen_since_ms is not None or (run.control.paused and is_held):
+    if is_paused(run):
         who = f" by {paused_by}" if paused_by else ""
         return f"paused{who}; it continues after: subagents resume {run.id}"
     match run.phase:

@@ -3,14 +3,16 @@
 import shlex
 
 from subagents.api.wire import message_answers as wire
+from subagents.api.wire.run_waits import NamedRun
 from subagents.api.wire.wire_struct import iso_or_none
-from subagents.api.wire.words import as_word
+from subagents.api.wire.words import AtDeadline, as_word
 from subagents.domain.rules.admission import PROGRESS_LINES_MAX
 from subagents.domain.run.run import Message, MessageKind, Progress, Request, Run
 from subagents.domain.text import announcement
 from subagents.engine.messages.mailbox import Need
 from subagents.engine.messages.reports import ProgressAnswer
 from subagents.engine.runs.queries import AttentionItem
+from subagents.engine.runs.surroundings import Surroundings
 from subagents.ports import InboxRow
 from subagents.text import iso, one_line
 
@@ -48,8 +50,10 @@ def attention_item(value: AttentionItem) -> wire.AttentionItem:
         run_id=value.run.id,
         label=value.run.resolved.label,
         text=value.text,
-        request_id=value.request_id,
+        request_id=None if value.request is None else value.request.id,
+        options=[] if value.request is None else list(value.request.options),
         since_at=iso(value.since_ms),
+        message_id=value.message_id,
         commands=_commands(value),
     )
 
@@ -59,8 +63,8 @@ def _commands(value: AttentionItem) -> list[str]:
     run_id = value.run.id
     why, again = f"subagents why {run_id}", f"subagents retry {run_id}"
     match value.kind:
-        case _ if value.request_id is not None:
-            return _answer_commands(value.run, value.request_id)
+        case _ if value.request is not None:
+            return _answer_commands(value.request)
         case "undelivered":
             return [f"subagents result {run_id}", f"subagents redeliver {run_id}"]
         case "unread":
@@ -79,13 +83,12 @@ def _commands(value: AttentionItem) -> list[str]:
             return [f"subagents log {run_id}", why]
 
 
-def _answer_commands(run: Run, request_id: str) -> list[str]:
+def _answer_commands(asked: Request) -> list[str]:
     """How a person answers this question."""
-    answer = f"subagents answer {request_id}"
-    if run.approval is not None and run.approval.id == request_id:
+    answer = f"subagents answer {asked.id}"
+    if asked.by_spawn:
         return [f"{answer} --decision approve", f"{answer} --decision deny"]
-    asked = next((each for each in run.questions.requests if each.id == request_id), None)
-    if asked is None or asked.priority is not None:
+    if asked.priority is not None:
         return [f"{answer} TEXT"]
     # A "no" in words is an answer, with which a shell that asked goes on.
     options = [shlex.quote(each) for each in asked.options] or ["TEXT"]
@@ -115,9 +118,16 @@ def need(value: Need) -> wire.AttentionItem:
     )
 
 
-def request(run: Run, value: Request, *, status: str | None = None) -> wire.WorkerRequest:
+def request(
+    run: Run,
+    value: Request,
+    around: Surroundings | None = None,
+    *,
+    status: str | None = None,
+) -> wire.WorkerRequest:
     """A worker's question; ``status`` = what answering it came to, if that is not its own."""
     given = value.answer
+    waiting, total = ((), 0) if around is None else around.waiting_for(run)
     return wire.WorkerRequest(
         request_id=value.id,
         run_id=run.id,
@@ -127,6 +137,9 @@ def request(run: Run, value: Request, *, status: str | None = None) -> wire.Work
         context=value.context,
         options=list(value.options),
         default_answer=value.default_answer,
+        at_deadline=_at_deadline(value),
+        waiting=[NamedRun(run_id=each.id, label=each.resolved.label) for each in waiting],
+        waiting_total=total,
         status=status or request_status(value),
         answer=given.text if given else None,
         decision=as_word(given.decision if given else None),
@@ -135,6 +148,14 @@ def request(run: Run, value: Request, *, status: str | None = None) -> wire.Work
         deadline_at=iso_or_none(value.deadline_ms),
         answered_at=iso(given.at_ms) if given else None,
     )
+
+
+def _at_deadline(value: Request) -> AtDeadline | None:
+    if value.deadline_ms is None:
+        return None
+    if value.by_spawn:
+        return "deny"
+    return "timeout" if value.default_answer is None else "default"
 
 
 def request_status(value: Request) -> str:

@@ -4,20 +4,24 @@ Nothing unknown is turned into a zero: usage, percentages and times that nobody 
 Values of an agent's ``env`` are configuration secrets and are never shown.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from subagents.api.answers import message_building as messages
 from subagents.api.answers.explain import why_now
 from subagents.api.wire import run_answers as wire
+from subagents.api.wire import run_waits as waits
 from subagents.api.wire import usage_answers
+from subagents.api.wire.listing import Truncated
+from subagents.api.wire.run_waits import NamedRun
 from subagents.api.wire.wire_struct import Document, document_of, iso_or_none
 from subagents.api.wire.words import VerificationStatus, as_word
-from subagents.domain.rules.admission import LaneUse
 from subagents.domain.rules.budgets import budgets
 from subagents.domain.rules.path_patterns import pattern_of
+from subagents.domain.rules.wait_causes import HELD, WaitCause, WaitKind, is_paused
 from subagents.domain.run import outcome as domain
 from subagents.domain.run import spending, workspace
 from subagents.domain.run.access import Access, in_words
@@ -33,14 +37,16 @@ from subagents.domain.run.run import (
     Usage,
 )
 from subagents.domain.run.spec import Resolved, RunSpec
-from subagents.domain.run.values import announcement_id, attempt_before, attempt_id
+from subagents.domain.run.values import RunId, announcement_id, attempt_before, attempt_id
 from subagents.domain.text.announcement import announcement_text
-from subagents.engine.runs.queries import RunTree
+from subagents.engine.runs.queries import Descendants, RunTree
 from subagents.engine.runs.sessions import Sent
+from subagents.engine.runs.surroundings import Root, Surroundings
 from subagents.text import iso, shortened
 
 DETAIL_RESULT_CHARS_MAX: Final = 4000
 ROW_TASK_CHARS_MAX: Final = 500
+SUMMARY_CHARS_MAX: Final = 300
 HIDDEN: Final = "(hidden)"
 
 _PHASE_WORDS: Final = {
@@ -48,7 +54,6 @@ _PHASE_WORDS: Final = {
     Phase.QUEUED: "queued",
     Phase.RETRY_WAIT: "retrying",
 }
-_HELD: Final = frozenset(_PHASE_WORDS)
 
 
 # -- whole answers ------------------------------------------------------------------------------
@@ -60,52 +65,75 @@ def run_status(run: Run) -> str:
         return str(run.outcome.status)
     if run.pending_requests:
         return "blocked"
-    if run.control.frozen_since_ms is not None or (run.control.paused and run.phase in _HELD):
+    if is_paused(run):
         return "paused"
-    if run.retry.limited is not None and run.phase in _HELD:
+    if run.retry.limited is not None and run.phase in HELD:
         return "waiting"
     return _PHASE_WORDS.get(run.phase, "running")
 
 
-def row(run: Run, now_ms: int, *, lane: LaneUse | None = None) -> wire.RunRow:
-    """A run in a list; the retry after a failed verification counts in ``attempt`` only."""
-    pending = run.pending_requests
+def _head(run: Run, now_ms: int, around: Surroundings | None) -> dict[str, Any]:
+    """What a run in a list and one in a tree both show."""
+    return {
+        "run_id": run.id,
+        "label": run.resolved.label,
+        "agent_id": run.resolved.agent_id,
+        "session_key": run.session_key,
+        "phase": run.phase,
+        "run_status": run_status(run),
+        "outcome": outcome(run.outcome),
+        "latest_progress": messages.progress(run.progress.latest),
+        "pending_request_count": len(run.pending_requests),
+        "usage": own_usage(run),
+        "subtree_usage": subtree_usage(run),
+        "why": why_now(run, now_ms, lane=None if around is None else around.lane(run)),
+        "vacuous": run.verification.vacuous,
+        "wait": None if around is None else wait(run, around),
+        "last_sign_at": None if around is None else iso_or_none(around.last_sign_ms(run)),
+        "claim": claim(run),
+        "verdict": verdict(run),
+        "budget": budget_state(run, now_ms),
+        "charged_to": None if around is None else named(around.charged_to(run)),
+        "read_at": iso_or_none(run.announcement_consumed_ms),
+    }
+
+
+def row(run: Run, now_ms: int, around: Surroundings | None = None) -> wire.RunRow:
+    """A run in a list; the retry after a failed verification counts in ``attempt`` only.
+
+    Args:
+        run: Which.
+        now_ms: Now.
+        around: What is known besides; None = only what is in the run.
+    """
+    pending, step = run.pending_requests, run.resolved.step
     return wire.RunRow(
-        run_id=run.id,
-        label=run.resolved.label,
-        agent_id=run.resolved.agent_id,
+        **_head(run, now_ms, around),
         runtime=run.resolved.runtime,
-        session_key=run.session_key,
         requester=run.requester,
+        requester_run=run.lineage.requester_run,
         depth=run.lineage.depth,
-        phase=as_word(run.phase),
-        run_status=as_word(run_status(run)),
-        outcome=outcome(run.outcome),
         attempt=len(run.attempts),
         attempts_max=max(run.spec.retry_count + 1, len(run.attempts)),
-        pending_request_count=len(pending),
         blocked_reason=pending[0].question if pending else None,
-        latest_progress=messages.progress(run.progress.latest),
-        usage=own_usage(run),
-        subtree_usage=subtree_usage(run),
         created_at=iso(run.times.created_at_ms),
         started_at=iso_or_none(run.times.started_at_ms),
         ended_at=iso_or_none(run.ended_at_ms),
         phase_since_at=iso(run.times.phase_since_ms),
-        why=why_now(run, now_ms, lane=lane),
         task=shortened(run.spec.task, ROW_TASK_CHARS_MAX),
         tags=list(run.spec.tags),
-        vacuous=run.verification.vacuous,
         model=run.resolved.model,
         directory=run.resolved.project,
-        plan_id=None if run.resolved.step is None else run.resolved.step.plan,
+        plan_id=None if step is None else step.plan,
+        plan_name=None if step is None else step.name,
     )
 
 
-def detail(run: Run, now_ms: int, *, lane: LaneUse | None = None) -> wire.RunDetail:
+def detail(run: Run, now_ms: int, around: Surroundings | None = None) -> wire.RunDetail:
     """Everything about one run, but at most 4,000 characters of its result."""
+    shown = msgspec.structs.asdict(row(run, now_ms, around))
     return wire.RunDetail(
-        **msgspec.structs.asdict(row(run, now_ms, lane=lane)),
+        **{**shown, "budget": budget(run, now_ms)},
         spec=_with_defaults(run.spec),
         original_spawn_params=document_of(run.spec),
         resolved=resolved(run.resolved),
@@ -115,7 +143,6 @@ def detail(run: Run, now_ms: int, *, lane: LaneUse | None = None) -> wire.RunDet
         continued_by=run.session.continued_by,
         thread_id=thread_id(run),
         native_session=run.native_session,
-        requester_run=run.lineage.requester_run,
         retries_used=run.retry.used,
         retry_due_at=iso_or_none(run.retry.due_ms),
         dependencies=[link(each) for each in run.waiting.dependencies],
@@ -131,7 +158,6 @@ def detail(run: Run, now_ms: int, *, lane: LaneUse | None = None) -> wire.RunDet
         files_left=list(run.remains.files),
         workspace=workspace_of(run),
         report=report(run.report),
-        budget=budget(run, now_ms),
         cancel=None
         if run.control.cancel is None
         else wire.Cancellation(
@@ -196,42 +222,41 @@ def changed(run: Run, status: str) -> wire.RunState:
     )
 
 
-def tree(found: RunTree, now_ms: int) -> wire.RunNode:
+def tree(found: RunTree, now_ms: int, around: Surroundings | None = None) -> wire.RunNode:
     """A run in a tree, with the nodes of the runs it spawned."""
-    below = [tree(child, now_ms) for child in found.children]
-    return node(found.run, below, now_ms, left_out=found.left_out)
+    below = [tree(child, now_ms, around) for child in found.children]
+    return node(found.run, below, now_ms, around, left_out=found.left_out)
 
 
 def node(
-    run: Run, children: Sequence[wire.RunNode], now_ms: int, *, left_out: int = 0
+    run: Run,
+    children: Sequence[wire.RunNode],
+    now_ms: int,
+    around: Surroundings | None = None,
+    *,
+    left_out: int = 0,
 ) -> wire.RunNode:
     """A run in a tree, with these below it."""
     since = run.times.started_at_ms or run.times.created_at_ms
-    verdict = verification(run)
-    claim = run.report or (run.attempts[-1].reported.report if run.attempts else None)
+    found = verification(run)
+    shown = len(children)
     return wire.RunNode(
-        run_id=run.id,
-        label=run.resolved.label,
-        agent_id=run.resolved.agent_id,
-        session_key=run.session_key,
-        phase=as_word(run.phase),
-        run_status=as_word(run_status(run)),
-        outcome=outcome(run.outcome),
-        verification=as_word(verdict.status if verdict else run.verification.state),
-        completion=None
-        if claim is None
-        else wire.Completion(status=as_word(claim.status), confidence=as_word(claim.confidence)),
-        latest_progress=messages.progress(run.progress.latest),
-        pending_request_count=len(run.pending_requests),
-        usage=own_usage(run),
-        subtree_usage=subtree_usage(run),
-        budget=budget_state(run, now_ms),
+        **_head(run, now_ms, around),
+        verification=as_word(found.status if found else run.verification.state),
         elapsed_ms=max((run.ended_at_ms or now_ms) - since, 0),
-        why=why_now(run, now_ms),
-        vacuous=run.verification.vacuous,
         children=list(children),
-        children_left_out=left_out,
+        truncated=Truncated(shown=shown, total=shown + left_out) if left_out else None,
     )
+
+
+def below(found: Descendants, run_id: RunId) -> wire.BelowCounts | None:
+    """How many runs are below one, by state; None = there are none."""
+    if run_id not in found.of:
+        return None
+    states = Counter[str]()
+    for each, number in found.of[run_id]:
+        states[run_status(each) if isinstance(each, Run) else str(each)] += number
+    return wire.BelowCounts(runs=states.total(), states=dict(states), is_bound=found.is_bound)
 
 
 def _chosen(run: Run) -> str | None:
@@ -400,6 +425,110 @@ def artifacts(run: Run) -> list[wire.ResultFile]:
     ]
 
 
+def claim(run: Run) -> wire.Claim | None:
+    """What its worker says of its work; None = nothing yet."""
+    newest = run.attempts[-1] if run.attempts else None
+    said = run.report or (newest.reported.report if newest else None)
+    text = run.result or (newest.evidence.result if newest else None)
+    return _claim(said, text)
+
+
+def _claim(said: Report | None, text: str | None) -> wire.Claim | None:
+    if said is not None:
+        return wire.Claim(
+            status=as_word(said.status),
+            confidence=as_word(said.confidence),
+            summary=_first_line(said.summary),
+        )
+    return wire.Claim(summary=_first_line(text)) if text and text.strip() else None
+
+
+def _first_line(text: str) -> str:
+    return shortened(text.strip().partition("\n")[0], SUMMARY_CHARS_MAX)
+
+
+def verdict(run: Run) -> wire.Verdict | None:
+    """What its contract found, in short; None without one, and until it is known."""
+    found = run.verification.result
+    if found is None:
+        is_unchecked = run.spec.verification is not None and run.outcome is not None
+        return wire.Verdict(status="skipped") if is_unchecked else None
+    bad = found.failures
+    return wire.Verdict(
+        status=_verdict(found.verdict),
+        passed=len(found.checks) - len(bad),
+        checks=len(found.checks),
+        found=shortened(domain.failure_text(bad[0].target, bad[0].reason), SUMMARY_CHARS_MAX)
+        if bad
+        else None,
+    )
+
+
+def _verdict_of(run: Run, value: Attempt) -> wire.Verdict | None:
+    """Of the newest attempt the run's own; of one before, why there had to be another."""
+    if value is run.attempts[-1]:
+        return verdict(run)
+    cause = run.attempts[value.number].retry
+    if not cause.verifies:
+        return None
+    found = None if cause.reason is None else shortened(cause.reason, SUMMARY_CHARS_MAX)
+    return wire.Verdict(status="failed", found=found)
+
+
+def named(value: Run | LinkedRun | None) -> NamedRun | None:
+    """A run by its id and its name."""
+    if value is None:
+        return None
+    if isinstance(value, Run):
+        return NamedRun(run_id=value.id, label=value.resolved.label)
+    return NamedRun(run_id=value.run_id, label=value.label)
+
+
+def wait(run: Run, around: Surroundings) -> waits.Wait | None:
+    """What it waits for, as data; None = it is at work, or has ended."""
+    cause = around.cause(run)
+    if cause is None:
+        return None
+    lane = around.lane(run) if cause.kind is WaitKind.LANE else None
+    refusal = cause.refusal
+    runs: Sequence[LinkedRun | Run] = cause.runs
+    if refusal is not None and refusal.probe is not None and refusal.probe != run.id:
+        probe = around.open_run(refusal.probe)
+        runs = () if probe is None else (probe,)
+    return waits.Wait(
+        kind=as_word(cause.kind),
+        name=_waited_name(run, cause),
+        status=None if refusal is None else refusal.status,
+        runs=[each for each in map(named, runs) if each is not None],
+        runs_total=max(cause.runs_total, len(runs)),
+        root=_root(around.root(cause)),
+        place=around.place(run),
+        used=None if lane is None else lane.used,
+        slots=None if lane is None else lane.slots,
+        request_id=cause.request_id,
+        ends_at=iso_or_none(cause.ends_ms),
+        gives_up_at=iso_or_none(cause.gives_up_ms),
+    )
+
+
+def _waited_name(run: Run, cause: WaitCause) -> str | None:
+    if cause.refusal is not None:
+        return cause.refusal.provider
+    return run.resolved.lane if cause.kind is WaitKind.LANE else None
+
+
+def _root(value: Root | None) -> waits.WaitRoot | None:
+    if value is None:
+        return None
+    run, cause = value
+    return waits.WaitRoot(
+        run_id=run.id if isinstance(run, Run) else run.run_id,
+        label=run.resolved.label if isinstance(run, Run) else run.label,
+        kind=None if cause is None else as_word(cause.kind),
+        name=_waited_name(run, cause) if isinstance(run, Run) and cause is not None else None,
+    )
+
+
 def _report_from(value: Attempt) -> str | None:
     if value.reported.report is None:
         return None
@@ -431,6 +560,8 @@ def attempt(run: Run, value: Attempt) -> wire.Attempt:
         report=report(value.reported.report),
         report_from=_report_from(value),
         report_problem=value.reported.problem,
+        claim=_claim(value.reported.report, evidence.result),
+        verdict=_verdict_of(run, value),
     )
 
 

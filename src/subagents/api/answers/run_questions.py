@@ -83,4 +83,4 @@ async def request_answer(
     """The question as it stands, after waiting at most ``wait_s`` seconds for its answer."""
     found = await services.engine.answer_of(RequestId(request_id), wait_s=wait_s)
     run = await services.queries.run(RunId(request_id.rpartition(":")[0]))
-    return message_building.request(run, found, status=status)
+    return message_building.request(run, found, services.around(), status=status)

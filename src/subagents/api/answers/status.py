@@ -26,8 +26,8 @@ async def status(services: Services, run: Run) -> RunStatus:
         StoreUnavailable: What is known of its worker cannot be read.
     """
     now_ms = services.now_ms()
-    lane = services.lane_of(run)
-    row = structs.asdict(run_building.row(run, now_ms, lane=lane))
+    around = services.around()
+    row = structs.asdict(run_building.row(run, now_ms, around))
     watch = await services.engine.watch_of(run)
     usage = total_usage(run)
     is_over = run.ended_at_ms is not None
@@ -35,7 +35,10 @@ async def status(services: Services, run: Run) -> RunStatus:
     if run.times.started_at_ms is not None:
         took_ms = max((run.ended_at_ms or now_ms) - run.times.started_at_ms, 0)
     silent_ms = None if watch.last_at_ms is None else max(now_ms - watch.last_at_ms, 0)
-    row |= {"runtime": None if took_ms is None else duration(took_ms)}
+    row |= {
+        "runtime": None if took_ms is None else duration(took_ms),
+        "budget": run_building.budget(run, now_ms),
+    }
     return RunStatus(
         **row,
         granted=run_building.granted(run.resolved),
@@ -56,13 +59,11 @@ async def status(services: Services, run: Run) -> RunStatus:
         pending_requests=[_pending(each) for each in run.pending_requests],
         children_active=run.children.active,
         children_total=len(run.children),
-        requester_run=run.lineage.requester_run,
         deadline=iso_or_none(run.attempts[-1].times.deadline_ms)
         if run.attempts and not is_over and run.control.frozen_since_ms is None
         else None,
         paused=run.control.paused,
-        waiting=lane.limit or services.engine.backing_off(run),
-        budget=run_building.budget(run, now_ms),
+        waiting=around.lane(run).limit or services.engine.backing_off(run),
     )
 
 

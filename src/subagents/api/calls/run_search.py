@@ -1,22 +1,29 @@
 """Which runs a list is about: the query parameters that ``/v1/runs`` and ``/v1/tree`` share."""
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Final, TypeVar
 
-from subagents.api.calls.call import flag_in
+from subagents.api.calls.call import flag_in, number_in
 from subagents.api.wire.decoding import one_of
-from subagents.api.wire.parameters import Parameter, choices, flag, word
+from subagents.api.wire.listing import Truncated
+from subagents.api.wire.parameters import Parameter, choice, choices, flag, number, word
 from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import Phase
-from subagents.domain.run.values import SessionKey
+from subagents.domain.run.values import RunId, SessionKey, replace
+from subagents.engine.runs.queries import RunsFound
 from subagents.errors import UsageError
-from subagents.ports import RunFilter
+from subagents.ports import Place, RunFilter
 from subagents.text import parse_time
 
 Word = TypeVar("Word", bound=StrEnum)
 TEXT_CHARS_MAX: Final = 1_000
+OFFSET_MAX: Final = 10**9
+NEWEST: Final = "newest"
+OLDEST: Final = "oldest"
+SORTS: Final = (NEWEST, OLDEST)
 
 SEARCH: Final[tuple[Parameter, ...]] = (
     word("label", "Only runs with this label."),
@@ -28,7 +35,8 @@ SEARCH: Final[tuple[Parameter, ...]] = (
     word("tag", "Only runs with this tag; with commas: with all of these."),
     word("since", "Only runs spawned since then: 5m, 2h, 1d ago, or an ISO time."),
     word("until", "Only runs spawned before then: 5m, 2h, 1d ago, or an ISO time."),
-    word("text", "Only runs whose label or task contains this; case does not matter."),
+    word("model", "Only runs that were given this model."),
+    word("q", "Only runs whose label or task contains this, or whose id begins with it."),
     flag("archived", "Archived runs, too."),
 )
 
@@ -39,14 +47,14 @@ def search_in(query: Mapping[str, str], *, now_ms: int) -> RunFilter:
     Raises:
         UsageError: Names the parameter, and what may stand there.
     """
-    directory, text = query.get("directory"), query.get("text")
+    directory, text = query.get("directory"), query.get("q")
     if directory is not None and not PurePosixPath(directory).is_absolute():
         raise UsageError(
             f'directory must be absolute, not "{directory[:200]}"', details={"field": "directory"}
         )
     if text is not None and len(text) > TEXT_CHARS_MAX:
         raise UsageError(
-            f"text must have at most {TEXT_CHARS_MAX:,} characters", details={"field": "text"}
+            f"q must have at most {TEXT_CHARS_MAX:,} characters", details={"field": "q"}
         )
     return RunFilter(
         requester=SessionKey(query["requester"]) if "requester" in query else None,
@@ -56,11 +64,66 @@ def search_in(query: Mapping[str, str], *, now_ms: int) -> RunFilter:
         agent_id=query.get("agentId"),
         directory=directory,
         tags=tuple(tag for each in query.get("tag", "").split(",") if (tag := each.strip())),
+        model=query.get("model"),
         text=text or None,
         since_ms=_time_in(query, "since", now_ms),
         until_ms=_time_in(query, "until", now_ms),
         archived=flag_in(query, "archived"),
     )
+
+
+def page_in(query: Mapping[str, str], where: RunFilter, *, limit: int, limit_max: int) -> RunFilter:
+    """The filter with the window that the ``PAGE`` parameters of a query say.
+
+    Raises:
+        UsageError: Names the parameter, and what may stand there.
+    """
+    behind, offset = query.get("cursor"), number_in(query, "offset", default=0, high=OFFSET_MAX)
+    if behind is not None and offset:
+        raise UsageError("cursor and offset exclude each other", details={"field": "offset"})
+    return replace(
+        where,
+        limit=number_in(query, "limit", default=limit, low=1, high=limit_max),
+        offset=offset,
+        behind=None if behind is None else _place(behind),
+        oldest_first=one_of("sort", query.get("sort", NEWEST), SORTS) == OLDEST,
+    )
+
+
+def page_parameters(*, limit: int, limit_max: int) -> tuple[Parameter, ...]:
+    """What ``page_in`` reads."""
+    return (
+        number("limit", "At most so many.", low=1, high=limit_max, default=limit),
+        number("offset", "So many are left out before; for people's pages.", high=OFFSET_MAX),
+        word("cursor", "The page behind: `nextCursor` of the page before, with the same filters."),
+        choice("sort", "Which come first, by when they were spawned.", SORTS, default=NEWEST),
+    )
+
+
+def cursor_of(found: RunsFound) -> str | None:
+    """Where the page behind begins; None = there is none."""
+    if not found.has_more or not found.runs:
+        return None
+    last = found.runs[-1]
+    return f"{last.times.created_at_ms}.{last.id}"
+
+
+def truncated_of(found: RunsFound) -> Truncated | None:
+    """What the page leaves out; None = nothing."""
+    total, shown = found.total, len(found.runs)
+    if total.number <= shown and not total.is_bound:
+        return None
+    return Truncated(shown=shown, total=total.number, total_is_bound=total.is_bound)
+
+
+def _place(cursor: str) -> Place:
+    at_ms, _, run_id = cursor.partition(".")
+    if not re.fullmatch(r"[0-9]{1,16}", at_ms) or not run_id:
+        raise UsageError(
+            f'cursor must be the nextCursor of a page, not "{cursor[:40]}"',
+            details={"field": "cursor"},
+        )
+    return Place(int(at_ms), RunId(run_id))
 
 
 def some_of(name: str, text: str | None, known: type[Word]) -> tuple[Word, ...] | None:

@@ -6,17 +6,16 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypedDict
 
 from starlette.requests import Request
 
+from subagents.api.calls.logins import Logins
 from subagents.api.calls.refusals import Refusals
 from subagents.config.layers import Config
 from subagents.config.paths import Paths
 from subagents.config.user_config import UserConfig
-from subagents.domain.rules.admission import LaneUse, lane_key
 from subagents.domain.rules.parameter_checks import check_task
-from subagents.domain.rules.provider_limits import Gate, refusal_text
 from subagents.domain.run.access import Ceiling
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import SessionKey
@@ -24,11 +23,19 @@ from subagents.engine.engine import Engine
 from subagents.engine.records.counters import Histogram
 from subagents.engine.runs.queries import Queries
 from subagents.engine.runs.sessions import Sent
-from subagents.errors import ConfigError
+from subagents.engine.runs.surroundings import Surroundings
+from subagents.errors import ConfigError, Unavailable
 from subagents.ports import Exporter, OffLoop, Origin, Pushes
+from subagents.text import iso
 
 LAGS_S: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
-DAY_MS: Final = 24 * 3_600_000
+
+
+class AsOf(TypedDict):
+    """The fields of ``wire.listing.Listing`` that are known before the list is."""
+
+    seq: int
+    now_at: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +47,21 @@ class DaemonInfo:
     """Of the database."""
     pid: int
     started_at_ms: int
-    http_url: str | None = None
-    """Where it answers over TCP, if it does."""
+
+
+async def _no_port() -> str:
+    raise Unavailable("this daemon opens no TCP port")
+
+
+@dataclass(slots=True)
+class TcpPort:
+    """The daemon's TCP port; whoever serves it fills this."""
+
+    url: str | None = None
+    """Where it answers now; None = nowhere."""
+    open: Callable[[], Awaitable[str]] = _no_port
+    """Answer there, or go on to; returns the address. Raises ``Unavailable`` when none can be had.
+    """
 
 
 def _no_origin(_pid: int) -> Origin | None:
@@ -68,6 +88,8 @@ class Services:
     """``(attempt id, pid)`` of every marked process that no open run owns."""
     off_loop: OffLoop
     refusals: Refusals
+    logins: Logins
+    tcp: TcpPort = field(default_factory=TcpPort)
     origin_of: Callable[[int], Origin | None] = _no_origin
     """The attempt of this home that the process of that id belongs to; microseconds."""
     containment: Callable[[], str] = str
@@ -104,12 +126,16 @@ class Services:
         """
         return self.load_config(None, {}, {}) if self.user is None else self.user.known()
 
-    def lane_of(self, run: Run) -> LaneUse:
-        """How full the run's lane is now."""
-        held = self.queries.slots_held(lane_key(run))
-        gate = self.engine.gate_of(run)
-        limit = None if gate is None else _refusing(gate, self.now_ms())
-        return LaneUse(used=held, slots=run.resolved.lane_slots, limit=limit)
+    def as_of(self) -> AsOf:
+        """What a list says of its moment; asked for before its rows are read.
+
+        So no row is older than ``seq``, and the events behind that number bring all that it lacks.
+        """
+        return AsOf(seq=self.queries.seq, now_at=iso(self.now_ms()))
+
+    def around(self) -> Surroundings:
+        """What rows need besides their runs, for one answer."""
+        return self.engine.surroundings()
 
     async def send(
         self,
@@ -160,16 +186,6 @@ class Services:
     def free_bytes(self) -> int:
         """Room on the disk that holds the state. Blocking."""
         return shutil.disk_usage(self.paths.state_dir).free
-
-
-def _refusing(gate: Gate, now_ms: int) -> str:
-    """``waiting for anthropic: 429, until 14:05:10``."""
-    text = f"waiting for {refusal_text(gate.provider, gate.status)}"
-    if not gate.is_closed(now_ms):
-        return f"{text}; one run goes first ({gate.probe})"
-    at = time.localtime(gate.until_ms / 1000)
-    day = "%H:%M:%S" if gate.until_ms - now_ms < DAY_MS else "%Y-%m-%d %H:%M:%S"
-    return f"{text}, until {time.strftime(day, at)}"
 
 
 def services_of(request: Request) -> Services:

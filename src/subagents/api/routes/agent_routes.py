@@ -16,7 +16,7 @@ from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import answer, number_in, query_of
 from subagents.api.calls.services import services_of
 from subagents.api.routes.daemon_routes import WHERE, cwd_in
-from subagents.api.wire import agent_answers
+from subagents.api.wire import agent_answers, usage_answers
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import one_of
 from subagents.api.wire.parameters import choice, number, word
@@ -27,6 +27,7 @@ from subagents.config.programs.scope_probes import read_probes
 from subagents.config.settings import DEFAULT_LANE, Agent, Settings
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import agent_of
+from subagents.domain.track_record.series import Bucket, SeriesBy
 from subagents.domain.track_record.suggest import COST_TIERS
 from subagents.domain.track_record.track_record import RETENTION_DAYS, By, Stats, Wanted
 from subagents.engine.runs.agent_choice import ranked
@@ -42,6 +43,14 @@ STATS: Final = (
     word("tag", "Only attempts of runs with this tag."),
     word("model", "Only attempts with this model."),
     number("days", "So far back.", low=1, high=RETENTION_DAYS, default=RETENTION_DAYS),
+)
+SERIES_DAYS: Final = 14
+SERIES: Final = (
+    choice("by", "What is added up together.", SeriesBy, default=SeriesBy.OUTCOME.value),
+    choice("bucket", "For each hour or each day, in UTC.", Bucket, default=Bucket.DAY.value),
+    word("agent", "Only attempts of this agent."),
+    word("model", "Only attempts with this model."),
+    number("days", "So far back.", low=1, high=RETENTION_DAYS, default=SERIES_DAYS),
 )
 SUGGEST: Final = (
     word("hint", "What is to be done."),
@@ -78,7 +87,7 @@ async def agents(request: Request) -> Response:
         )
         for agent_id, agent in able.items()
     ]
-    return answer(agent_answers.AgentList(agents=found))
+    return answer(agent_answers.AgentList(**services.as_of(), agents=found))
 
 
 def _abilities(able: Abilities | None) -> agent_answers.AgentAbilities | None:
@@ -146,12 +155,31 @@ async def stats(request: Request) -> Response:
     wanted = Wanted(
         by=By(by), agent=query.get("agent"), tag=query.get("tag"), model=query.get("model")
     )
+    as_of = services.as_of()
     found = await agent_advice.stats_of(services, wanted, days=days)
-    return answer(
-        agent_answers.TrackRecords(
-            by=by, days=days, stats=[agent_advice.track_record(each) for each in found]
+    records = [agent_advice.track_record(each) for each in found]
+    return answer(agent_answers.TrackRecords(**as_of, by=by, days=days, stats=records))
+
+
+async def series(request: Request) -> Response:
+    """GET /v1/stats/series: what ended attempts came to over time."""
+    services = services_of(request)
+    Caller.of(request)
+    query = query_of(request, SERIES)
+    by = one_of("by", query.get("by", SeriesBy.OUTCOME.value), list(SeriesBy))
+    bucket = one_of("bucket", query.get("bucket", Bucket.DAY.value), list(Bucket))
+    days = number_in(query, "days", default=SERIES_DAYS, low=1, high=RETENTION_DAYS)
+    as_of = services.as_of()
+    with agent_advice.records_readable(services):
+        found = await services.engine.series(
+            SeriesBy(by),
+            Bucket(bucket),
+            days=days,
+            agent=query.get("agent"),
+            model=query.get("model"),
         )
-    )
+    buckets = [agent_advice.series_bucket(at_ms, groups) for at_ms, groups in found]
+    return answer(usage_answers.Series(**as_of, by=by, bucket=bucket, buckets=buckets))
 
 
 async def suggestions(request: Request) -> Response:
@@ -191,5 +219,6 @@ def _settings(request: Request, query: Mapping[str, str], caller: Caller) -> Set
 ROUTES: Final = (
     Route("/v1/agents", agents, methods=["GET"]),
     Route("/v1/agents/stats", stats, methods=["GET"]),
+    Route("/v1/stats/series", series, methods=["GET"]),
     Route("/v1/agents/suggest", suggestions, methods=["GET"]),
 )

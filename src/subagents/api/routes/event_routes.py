@@ -8,6 +8,7 @@ See docs/events.md.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Final
 
@@ -16,19 +17,21 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from subagents.api.answers import event_building
+from subagents.api.answers import event_building, run_building
 from subagents.api.calls.auth import Caller
-from subagents.api.calls.call import answer, find_run, number_in, query_of, while_connected
+from subagents.api.calls.call import answer, find_run, flag_in, number_in, query_of, while_connected
 from subagents.api.calls.services import Services, services_of
 from subagents.api.wire.decoding import one_of
 from subagents.api.wire.event_answers import EventPage
 from subagents.api.wire.parameters import (
     choice,
     choices,
+    flag,
     number,
     word,
 )
-from subagents.domain.transcript.feed_entry import NAMES, NEWS, FeedDocument
+from subagents.domain.run.run import Run
+from subagents.domain.transcript.feed_entry import NAMES, NEWS, ROW, FeedDocument
 from subagents.engine.runs.feed import Follower, Scope
 from subagents.errors import Unavailable, UsageError
 
@@ -49,6 +52,7 @@ FOLLOW: Final = (
     word("tree", "Only events of this run and those below it."),
     choices("types", "Only these events; excludes level.", NAMES),
     choice("level", "Everything, or only what alerts tell.", LEVELS, default="all"),
+    flag("rows", "Also each run that changed, as a row of lists: at most once a second."),
     number("wait", "With JSON: hold the line so many seconds.", high=WAIT_S_MAX, default=0),
 )
 
@@ -60,17 +64,29 @@ async def events(request: Request) -> Response:
     names = wanted_names(query)
     scope = await _scope(services, query, caller)
     number, is_reset = await services.engine.feed.begin(_after(request, query))
-    follower = Follower(services.engine.feed, after=number, scope=scope, names=names)
+    follower = Follower(
+        services.engine.feed,
+        after=number,
+        scope=scope,
+        names=names,
+        rows_of=partial(_rows, services) if flag_in(query, "rows") else None,
+    )
     if _wants_json(request):
         wait_s = number_in(query, "wait", default=0, high=WAIT_S_MAX)
         found = await while_connected(request, services, follower.more(wait_s))
         page = [event_building.stream_event(each) for each in found]
-        return answer(EventPage(events=page, seq=follower.number, reset=is_reset))
+        return answer(EventPage(events=page, seq=follower.resume_at, reset=is_reset))
     return StreamingResponse(
         _frames(request, services, follower, is_reset=is_reset),
         media_type=EVENT_STREAM,
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
+
+
+def _rows(services: Services, runs: Sequence[Run]) -> Sequence[FeedDocument]:
+    now_ms, around, number = services.now_ms(), services.around(), services.queries.seq
+    rows = (run_building.row(run, now_ms, around) for run in runs)
+    return [event_building.row_document(row, number, now_ms) for row in rows]
 
 
 def wanted_names(query: Mapping[str, str]) -> frozenset[str]:
@@ -127,24 +143,31 @@ async def _frames(
             found = await while_connected(request, services, follower.more(HEARTBEAT_S))
         except (ClientDisconnect, Unavailable):
             return
-        yield frames(found) if found else f": still here\nid: {follower.number}\n\n".encode()
+        yield frames(found, follower.resume_at)
 
 
-def frames(found: Sequence[FeedDocument]) -> bytes:
+def frames(found: Sequence[FeedDocument], resume_at: int) -> bytes:
     """The documents as server-sent events.
 
     Two of one number: only the last names it. A client cut off between them asks for both again.
+    Rows come behind all events that they are for, so only what stands behind the rows names a
+    number; and none names one behind ``resume_at``, before which something has not come yet.
     """
+    if not found:
+        return f": still here\nid: {resume_at}\n\n".encode()
+    has_rows = found[-1].name == ROW
+    named = set() if has_rows else {each.number for each in found if each.number <= resume_at}
     last = [one.number != other.number for one, other in pairwise(found)]
-    return b"".join(
+    lines = [
         b"%bevent: %b\ndata: %b\n\n"
         % (
-            b"id: %d\n" % each.number if is_last else b"",
+            b"id: %d\n" % each.number if is_last and each.number in named else b"",
             each.name.encode(),
             msgspec.json.encode(each.document),
         )
         for each, is_last in zip(found, [*last, True], strict=True)
-    )
+    ]
+    return b"".join([*lines, b"id: %d\n\n" % resume_at] if has_rows else lines)
 
 
 ROUTES: Final = (Route("/v1/events", events, methods=["GET"]),)

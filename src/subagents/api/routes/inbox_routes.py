@@ -1,5 +1,6 @@
 """Messages between a run and its requester: wait, inbox, questions, reports."""
 
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from starlette.requests import Request
@@ -25,6 +26,7 @@ from subagents.api.calls.call import (
 from subagents.api.calls.services import Services, services_of
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import one_of
+from subagents.api.wire.listing import Truncated
 from subagents.api.wire.message_answers import (
     Acknowledged,
     Attention,
@@ -37,6 +39,7 @@ from subagents.api.wire.parameters import flag, number
 from subagents.api.wire.run_answers import WaitError, WaitResult
 from subagents.api.wire.usage_answers import RequestHold
 from subagents.domain.rules.budgets.request_holds import Counted, Need
+from subagents.domain.run import run as domain
 from subagents.domain.run.run import Priority, Report, Run, Usage
 from subagents.domain.run.values import MessageId, RunId
 from subagents.domain.text.announcement import ANSWER_SUFFIX
@@ -108,12 +111,13 @@ async def take_inbox(request: Request) -> Response:
     """POST /v1/inbox: offer unread messages to this reader; acknowledging consumes them."""
     services, caller = services_of(request), Caller.of(request)
     body = wire.parse_body(await body_of(request), wire.InboxBody)
+    as_of = services.as_of()
     rows = await services.engine.offer_inbox(
         caller.session, reader=caller.reader, limit=body.limit, only=body.message_ids
     )
     ids = [row.message.id for row in rows]
     await services.engine.note_returned(ids, session=caller.session)
-    return answer(Inbox(messages=[await _message(services, row) for row in rows]))
+    return answer(Inbox(**as_of, messages=await _messages(services, rows)))
 
 
 async def look_at_inbox(request: Request) -> Response:
@@ -125,20 +129,30 @@ async def look_at_inbox(request: Request) -> Response:
     query = query_of(request, INBOX)
     limit = number_in(query, "limit", default=INBOX_LIMIT, low=1, high=wire.INBOX_LIMIT_MAX)
     session = services.queries.inbox_of(caller.session)
-    rows = await services.queries.inbox(session, unconsumed=not flag_in(query, "all"), limit=limit)
-    found = [
-        await _message(services, row, awaited=services.engine.is_under_way(row.message))
+    as_of = services.as_of()
+    is_all = flag_in(query, "all")
+    rows = await services.queries.inbox(session, unconsumed=not is_all, limit=limit + 1)
+    truncated = None
+    if len(rows) > limit:
+        # Of all messages the newest are shown, of unread ones the oldest; how many more is unknown.
+        rows = rows[-limit:] if is_all else rows[:limit]
+        truncated = Truncated(shown=limit, total=limit, total_is_bound=True)
+    found = await _messages(services, rows, is_awaited=services.engine.is_under_way)
+    return answer(Inbox(**as_of, truncated=truncated, messages=found))
+
+
+async def _messages(
+    services: Services,
+    rows: Sequence[InboxRow],
+    *,
+    is_awaited: Callable[[domain.Message], bool] = lambda _: False,
+) -> list[Message]:
+    # A message outlives a run that is set aside.
+    runs = await services.queries.these([row.message.run_id for row in rows])
+    return [
+        message_building.message(row, runs.get(row.message.run_id), awaited=is_awaited(row.message))
         for row in rows
     ]
-    return answer(Inbox(messages=found))
-
-
-async def _message(services: Services, row: InboxRow, *, awaited: bool = False) -> Message:
-    try:
-        run = await services.queries.run(row.message.run_id)
-    except SubagentsError:
-        run = None  # a message outlives a run that is set aside
-    return message_building.message(row, run, awaited=awaited)
 
 
 async def acknowledge(request: Request) -> Response:
@@ -167,10 +181,19 @@ def _about(message_id: MessageId) -> tuple[RunId, bool]:
 async def attention(request: Request) -> Response:
     """GET /v1/attention: what needs a person; the operator sees everybody's."""
     services, caller = services_of(request), Caller.of(request)
+    as_of = services.as_of()
     found = await services.queries.attention(
         None if caller.is_operator else services.queries.inbox_of(caller.session)
     )
-    return answer(Attention(items=[message_building.attention_item(each) for each in found]))
+    around = services.around()
+    asked = [(each.run, each.request) for each in found if each.request is not None]
+    return answer(
+        Attention(
+            **as_of,
+            items=[message_building.attention_item(each) for each in found],
+            requests=[message_building.request(run, value, around) for run, value in asked],
+        )
+    )
 
 
 async def respond(request: Request) -> Response:
@@ -200,7 +223,7 @@ async def ask(request: Request) -> Response:
         default_answer=body.default_answer,
     )
     await services.engine.tool_used(run.id, len(run.attempts), "request_orchestrator")
-    return answer(message_building.request(run, asked), status=201)
+    return answer(message_building.request(run, asked, services.around()), status=201)
 
 
 async def answer_of(request: Request) -> Response:

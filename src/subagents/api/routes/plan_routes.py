@@ -11,11 +11,17 @@ from starlette.routing import Route
 
 from subagents.api.answers import run_building
 from subagents.api.calls.auth import Caller
-from subagents.api.calls.call import answer, body_of, number_in, path_part, query_of
-from subagents.api.calls.run_search import SEARCH, search_in
+from subagents.api.calls.call import answer, body_of, path_part, query_of
+from subagents.api.calls.run_search import (
+    SEARCH,
+    cursor_of,
+    page_in,
+    page_parameters,
+    search_in,
+    truncated_of,
+)
 from subagents.api.calls.services import Services, services_of
 from subagents.api.wire import requests as wire
-from subagents.api.wire.parameters import number
 from subagents.api.wire.run_answers import PlanDetail, PlanPage, PlanStanding, RunRow
 from subagents.api.wire.wire_struct import iso_or_none
 from subagents.domain.run.values import replace
@@ -23,13 +29,11 @@ from subagents.engine.runs.plans import Plan
 
 PLANS_LIMIT: Final = 20
 PLANS_LIMIT_MAX: Final = 100
-OFFSET_MAX: Final = 10**9
 WANTED: Final = frozenset({"requester", "directory", "since", "until", "archived"})
 """Of a search what is about a plan as a whole."""
 PLANS: Final = (
     *(each for each in SEARCH if each in WANTED),
-    number("limit", "At most so many.", low=1, high=PLANS_LIMIT_MAX, default=PLANS_LIMIT),
-    number("offset", "So many of the newest are left out.", high=OFFSET_MAX, default=0),
+    *page_parameters(limit=PLANS_LIMIT, limit_max=PLANS_LIMIT_MAX),
 )
 
 
@@ -37,18 +41,22 @@ async def list_plans(request: Request) -> Response:
     """GET /v1/plans: newest first; an agent sees its own."""
     services, caller = services_of(request), Caller.of(request)
     query = query_of(request, PLANS)
-    where = replace(
-        search_in(query, now_ms=services.now_ms()),
-        plans=True,
-        limit=number_in(query, "limit", default=PLANS_LIMIT, low=1, high=PLANS_LIMIT_MAX),
-        offset=number_in(query, "offset", default=0, high=OFFSET_MAX),
+    where = page_in(
+        query,
+        replace(search_in(query, now_ms=services.now_ms()), plans=True),
+        limit=PLANS_LIMIT,
+        limit_max=PLANS_LIMIT_MAX,
     )
     if not caller.is_operator:
         where = replace(where, requester=services.queries.inbox_of(caller.session))
+    as_of = services.as_of()
     found = await services.queries.page(where)
     plans = [await services.engine.plans.plan(run.id) for run in found.runs]
     return answer(
         PlanPage(
+            **as_of,
+            truncated=truncated_of(found),
+            next_cursor=cursor_of(found),
             plans=[_standing(each, _rows(services, each)) for each in plans],
             total=found.total.number,
             total_is_bound=found.total.is_bound,
@@ -115,8 +123,8 @@ def _standing(plan: Plan, rows: Sequence[RunRow]) -> PlanStanding:
 
 
 def _rows(services: Services, plan: Plan) -> list[RunRow]:
-    now_ms = services.now_ms()
-    return [run_building.row(run, now_ms, lane=services.lane_of(run)) for run in plan.steps]
+    now_ms, around = services.now_ms(), services.around()
+    return [run_building.row(run, now_ms, around) for run in plan.steps]
 
 
 ROUTES: Final = (

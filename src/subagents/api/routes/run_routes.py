@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from typing import Final
 
+from msgspec import structs
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
@@ -22,27 +23,34 @@ from subagents.api.calls.call import (
     answer,
     body_of,
     find_run,
+    flag_in,
     number_in,
     query_of,
     run_of,
     while_connected,
 )
-from subagents.api.calls.run_search import SEARCH, search_in
+from subagents.api.calls.run_search import (
+    SEARCH,
+    cursor_of,
+    page_in,
+    page_parameters,
+    search_in,
+    truncated_of,
+)
 from subagents.api.calls.services import Services, services_of
 from subagents.api.routes.plan_routes import plan_id_of
 from subagents.api.wire import requests as wire
 from subagents.api.wire.event_answers import Timeline, TimelineEvent
-from subagents.api.wire.parameters import (
-    number,
-    word,
-)
+from subagents.api.wire.parameters import flag, number, word
 from subagents.api.wire.run_answers import RunForest, RunPage
 from subagents.domain.run.run import Run
-from subagents.domain.run.values import replace
+from subagents.domain.run.values import RunId, replace
 from subagents.engine.runs.queries import TREE_NODES_MAX
 
 LIST_LIMIT_MAX: Final = 1000
 LIST_LIMIT: Final = 50
+ROOTS_LIMIT_MAX: Final = 200
+ROOTS_LIMIT: Final = 50
 OFFSET_MAX: Final = 10**9
 RESULT_OFFSET_MAX: Final = 2**40
 TIMELINE_LIMIT: Final = 200
@@ -51,10 +59,11 @@ LIST: Final = (
     *SEARCH,
     word("tree", "Only this run and those below it."),
     word("plan", "Only the steps of this plan: its id, a unique prefix of it, its name or last."),
-    number("limit", "At most so many.", low=1, high=LIST_LIMIT_MAX, default=LIST_LIMIT),
-    number("offset", "So many of the newest are left out.", high=OFFSET_MAX, default=0),
+    word("parent", "Only runs that this run spawned itself."),
+    flag("roots", "Only runs that no other run spawned, each with counts of those below it."),
+    *page_parameters(limit=LIST_LIMIT, limit_max=LIST_LIMIT_MAX),
 )
-TREE: Final = SEARCH
+FOREST: Final = (*SEARCH, *page_parameters(limit=ROOTS_LIMIT, limit_max=ROOTS_LIMIT_MAX))
 RESULT_TEXT: Final = (
     number("offset", "From this byte on.", high=RESULT_OFFSET_MAX, default=0),
     number("limit", "At most this many bytes.", low=1, high=RESULT_OFFSET_MAX, default=None),
@@ -72,23 +81,38 @@ async def list_runs(request: Request) -> Response:
     """GET /v1/runs: newest first; an agent sees its own tree."""
     services, caller = services_of(request), Caller.of(request)
     query = query_of(request, LIST)
-    where = replace(
+    where = page_in(
+        query,
         search_in(query, now_ms=services.now_ms()),
-        limit=number_in(query, "limit", default=LIST_LIMIT, low=1, high=LIST_LIMIT_MAX),
-        offset=number_in(query, "offset", default=0, high=OFFSET_MAX),
+        limit=LIST_LIMIT,
+        limit_max=LIST_LIMIT_MAX,
     )
+    where = replace(where, top=flag_in(query, "roots"))
     if "plan" in query:
         where = replace(where, plan=await plan_id_of(services, query["plan"], caller))
+    if "parent" in query:
+        where = replace(where, requester_run=(await find_run(services, query["parent"], caller)).id)
     if "tree" in query:
         where = replace(where, below=(await find_run(services, query["tree"], caller)).id)
-    elif not caller.is_operator:
+    elif "parent" not in query and not caller.is_operator:
         where = replace(where, requester=services.queries.inbox_of(caller.session))
+    as_of = services.as_of()
     found = await services.queries.page(where)
-    now_ms = services.now_ms()
-    rows = [run_building.row(run, now_ms, lane=services.lane_of(run)) for run in found.runs]
+    now_ms, around = services.now_ms(), services.around()
+    rows = [run_building.row(run, now_ms, around) for run in found.runs]
+    if where.top:
+        parents = [run.id for run in found.runs if run.children]
+        counts = await services.queries.below(parents)
+        rows = [
+            structs.replace(row, below=run_building.below(counts, RunId(row.run_id)))
+            for row in rows
+        ]
     aside = [each.name for each in await services.queries.set_aside()]
     return answer(
         RunPage(
+            **as_of,
+            truncated=truncated_of(found),
+            next_cursor=cursor_of(found),
             runs=rows,
             total=found.total.number,
             total_is_bound=found.total.is_bound,
@@ -106,7 +130,7 @@ async def show(request: Request) -> Response:
     """GET /v1/runs/{sel}: everything, but at most 4,000 characters of the result."""
     services = services_of(request)
     run = await run_of(request, Caller.of(request))
-    return answer(run_building.detail(run, services.now_ms(), lane=services.lane_of(run)))
+    return answer(run_building.detail(run, services.now_ms(), services.around()))
 
 
 async def status(request: Request) -> Response:
@@ -150,23 +174,31 @@ async def tree(request: Request) -> Response:
     services = services_of(request)
     run = await run_of(request, Caller.of(request))
     found = await services.queries.tree(run.id, most=TREE_NODES_MAX)
-    return answer(run_building.tree(found, services.now_ms()))
+    return answer(run_building.tree(found, services.now_ms(), services.around()))
 
 
 async def roots(request: Request) -> Response:
     """GET /v1/tree: the trees whose root fits the search; an agent sees those it asked for."""
     services, caller = services_of(request), Caller.of(request)
-    where = search_in(query_of(request, TREE), now_ms=services.now_ms())
+    query = query_of(request, FOREST)
+    where = page_in(
+        query,
+        search_in(query, now_ms=services.now_ms()),
+        limit=ROOTS_LIMIT,
+        limit_max=ROOTS_LIMIT_MAX,
+    )
     if not caller.is_operator:
         where = replace(where, requester=services.queries.inbox_of(caller.session))
     where = replace(where, top=where.requester is None)
+    as_of = services.as_of()
     trees, found = await services.queries.roots(where)
-    now_ms = services.now_ms()
+    now_ms, around = services.now_ms(), services.around()
     return answer(
         RunForest(
-            roots=[run_building.tree(each, now_ms) for each in trees],
-            left_out=max(found.total.number - len(trees), 0),
-            left_out_is_bound=found.total.is_bound,
+            **as_of,
+            truncated=truncated_of(found),
+            next_cursor=cursor_of(found),
+            roots=[run_building.tree(each, now_ms, around) for each in trees],
             hidden=found.hidden.number,
             hidden_is_bound=found.hidden.is_bound,
         )
@@ -286,7 +318,7 @@ async def dismiss(request: Request) -> Response:
 
 
 def _row(services: Services, run: Run) -> Response:
-    return answer(run_building.row(run, services.now_ms(), lane=services.lane_of(run)))
+    return answer(run_building.row(run, services.now_ms(), services.around()))
 
 
 ROUTES: Final = (

@@ -55,7 +55,8 @@ async def add(request: Request) -> Response:
 async def list_schedules(request: Request) -> Response:
     """GET /v1/schedules: all of them, oldest first."""
     services, _ = _operator(request)
-    return answer(SchedulePage(schedules=schedule_building.rows(services.engine.schedules)))
+    rows = schedule_building.rows(services.engine.schedules)
+    return answer(SchedulePage(**services.as_of(), schedules=rows))
 
 
 async def show(request: Request) -> Response:

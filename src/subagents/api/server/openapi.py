@@ -23,7 +23,9 @@ from subagents.api.routes import (
     agent_routes,
     daemon_routes,
     event_routes,
+    graph_routes,
     inbox_routes,
+    login_routes,
     plan_routes,
     run_routes,
     session_routes,
@@ -33,7 +35,9 @@ from subagents.api.wire import (
     agent_answers,
     daemon_answers,
     event_answers,
+    graph_answers,
     log_answers,
+    login_answers,
     message_answers,
     run_answers,
     schedule_answers,
@@ -111,7 +115,8 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ),
     ("POST", "/v1/runs/{sel}/retry"): Operation(status=201, answers=(run_answers.SpawnReceipt,)),
     ("GET", "/v1/runs"): Operation(query=run_routes.LIST, answers=(run_answers.RunPage,)),
-    ("GET", "/v1/tree"): Operation(query=run_routes.TREE, answers=(run_answers.RunForest,)),
+    ("GET", "/v1/graph"): Operation(query=graph_routes.GRAPH, answers=(graph_answers.Graph,)),
+    ("GET", "/v1/tree"): Operation(query=run_routes.FOREST, answers=(run_answers.RunForest,)),
     ("GET", "/v1/runs/{sel}"): Operation(answers=(run_answers.RunDetail,)),
     ("GET", "/v1/runs/{sel}/status"): Operation(answers=(run_answers.RunStatus,)),
     ("GET", "/v1/runs/{sel}/result"): Operation(answers=(run_answers.StoredResult,)),
@@ -190,6 +195,9 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ("GET", "/v1/agents/stats"): Operation(
         query=agent_routes.STATS, answers=(agent_answers.TrackRecords,)
     ),
+    ("GET", "/v1/stats/series"): Operation(
+        query=agent_routes.SERIES, answers=(usage_answers.Series,)
+    ),
     ("GET", "/v1/agents/suggest"): Operation(
         query=agent_routes.SUGGEST, answers=(agent_answers.Suggestions,)
     ),
@@ -199,6 +207,19 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ("POST", "/v1/sweep"): Operation(answers=(daemon_answers.SweepResult,)),
     ("GET", "/v1/diagnostics"): Operation(answers=(daemon_answers.Diagnostics,)),
     ("POST", "/v1/shutdown"): Operation(status=202, answers=(daemon_answers.Stopping,)),
+    ("POST", "/v1/login"): Operation(
+        body=login_routes.LoginBody, answers=(login_answers.OwnLogin,)
+    ),
+    ("GET", "/v1/login"): Operation(answers=(login_answers.OwnLogin,)),
+    ("DELETE", "/v1/login"): Operation(answers=(login_answers.LoginRow,)),
+    ("POST", "/v1/login/codes"): Operation(
+        body=login_routes.CodeBody,
+        is_body_optional=True,
+        status=201,
+        answers=(login_answers.LoginCode,),
+    ),
+    ("GET", "/v1/logins"): Operation(answers=(login_answers.LoginList,)),
+    ("DELETE", "/v1/logins/{login}"): Operation(answers=(login_answers.LoginRow,)),
     ("GET", "/v1/events"): Operation(
         query=event_routes.FOLLOW,
         headers=("Last-Event-ID",),
@@ -212,6 +233,7 @@ PATH_WORDS: Final[Mapping[str, str]] = {
     "id": "A worker's question: `<runId>:q<n>`.",
     "thread": "A thread: `threadId` in the receipt of a spawn with `thread: true`.",
     "name": "A tool of `GET /v1/tools`.",
+    "login": "A login: `loginId` in `GET /v1/logins`.",
 }
 PLAN_PATH: Final = "/v1/plans/{sel}"
 PLAN_WORDS: Final = "A plan: its id, a unique beginning of it, its name, or `last`."
@@ -284,7 +306,7 @@ def document(routes: Iterable[BaseRoute]) -> Schema:
         "servers": [
             {"url": "http://localhost", "description": "Over the Unix socket, or daemon.http_port."}
         ],
-        "security": [{}, {"token": []}],
+        "security": [{}, {"token": []}, {"login": []}],
         "paths": paths,
         "components": {
             "schemas": _schemas(),
@@ -300,7 +322,13 @@ def document(routes: Iterable[BaseRoute]) -> Schema:
                     "type": "http",
                     "scheme": "bearer",
                     "description": "A worker's SUBAGENTS_TOKEN; over TCP also the operator's.",
-                }
+                },
+                "login": {
+                    "type": "apiKey",
+                    "in": "cookie",
+                    "name": "subagents-PORT",
+                    "description": "Of a browser, over TCP; with X-Subagents-CSRF for writes.",
+                },
             },
         },
     }

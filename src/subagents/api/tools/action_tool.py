@@ -182,7 +182,8 @@ async def _attention(call: Call, _asked: ActionArguments) -> Answer:
         for each in found
     ]
     lines = [
-        f'{each.kind} {each.request_id or each.run.id} "{one_line(each.run.resolved.label)}": '
+        f"{each.kind} {each.request.id if each.request else each.run.id} "
+        f'"{one_line(each.run.resolved.label)}": '
         f"{one_line(tool_wording.for_agents(each.text))}"
         for each in found
     ]

@@ -41,12 +41,13 @@ NODE: Final = (
     "pendingRequestCount",
     "phase",
     "verification",
-    "completion",
+    "claim",
     "latestProgress",
     "subtreeUsage",
     "budget",
 )
 MINUTE_MS: Final = 60_000
+ROOTS_MAX: Final = 50
 NODES_MAX: Final = 300
 """Of one answer; a smaller ``depth`` or a ``root`` shows the rest."""
 
@@ -127,7 +128,8 @@ async def tree(call: Call) -> Answer:
     asked = decoded(call, TreeArguments)
     services = call.services
     if asked.root is None:
-        where = RunFilter(requester=services.queries.inbox_of(call.caller.session))
+        session = services.queries.inbox_of(call.caller.session)
+        where = RunFilter(requester=session, limit=ROOTS_MAX)
         roots, found = await services.queries.roots(where)
         older = Count(max(found.total.number - len(roots), 0), is_bound=found.total.is_bound)
     else:

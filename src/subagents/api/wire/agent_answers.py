@@ -1,5 +1,6 @@
 """Answers about the configured agents: cards, load, track records, agent_advice."""
 
+from subagents.api.wire.listing import Listing
 from subagents.api.wire.wire_struct import Time, WireStruct
 
 
@@ -97,7 +98,7 @@ class ConfiguredAgent(AgentCard, frozen=True, kw_only=True):
     """What the last probe of the installed version found."""
 
 
-class AgentList(WireStruct, frozen=True, kw_only=True):
+class AgentList(Listing, frozen=True, kw_only=True):
     """The configured agents."""
 
     agents: list[ConfiguredAgent] = []
@@ -166,7 +167,7 @@ class TrackRecord(WireStruct, frozen=True, kw_only=True):
     """Of so many attempts."""
 
 
-class TrackRecords(WireStruct, frozen=True, kw_only=True):
+class TrackRecords(Listing, frozen=True, kw_only=True):
     """What ended attempts came to."""
 
     by: str = "agent"

@@ -2,7 +2,7 @@
 
 from msgspec import UNSET, UnsetType
 
-from subagents.api.wire.run_answers import DeliveryTry, InPhase
+from subagents.api.wire.run_answers import DeliveryTry, InPhase, RunRow
 from subagents.api.wire.wire_struct import Time, WireStruct
 from subagents.api.wire.words import OutcomeReason, Phase, Priority
 
@@ -65,7 +65,7 @@ class StreamEvent(WireStruct, frozen=True, kw_only=True):
     seq: int
     """In the order of all runs."""
     type: str = ""
-    """`event` for a structured one, else the name of the journal's entry."""
+    """`event` for a structured one, `row` with `rows=1`, else the name of the journal's entry."""
     event: str | UnsetType = UNSET
     """The name of a structured event: `completion`, `stuck`, …"""
     run_id: str = ""
@@ -132,10 +132,14 @@ class StreamEvent(WireStruct, frozen=True, kw_only=True):
     """`cc_message`: what the worker wrote to its requester."""
     priority: Priority | UnsetType = UNSET
     """`cc_message`: `info`, `question` or `blocker`."""
+    row: RunRow | UnsetType = UNSET
+    """`row`: the run as it is now."""
 
     @property
     def name(self) -> str:
-        """``run``, or the name of the structured event."""
+        """``run``, ``row``, or the name of the structured event."""
+        if isinstance(self.row, RunRow):
+            return "row"
         return self.event if isinstance(self.event, str) else "run"
 
 

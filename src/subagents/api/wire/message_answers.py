@@ -1,8 +1,11 @@
 """Answers about what workers and requesters say to each other: inbox, questions, progress."""
 
+from subagents.api.wire.listing import Listing
+from subagents.api.wire.run_waits import NamedRun
 from subagents.api.wire.wire_struct import OfRun, Time, WireStruct
 from subagents.api.wire.words import (
     UNSAID,
+    AtDeadline,
     Decision,
     MessageKind,
     OutcomeStatus,
@@ -42,7 +45,7 @@ class Message(WireStruct, frozen=True, kw_only=True):
     """A call under way, or a client that polls, is about to bring it."""
 
 
-class Inbox(WireStruct, frozen=True, kw_only=True):
+class Inbox(Listing, frozen=True, kw_only=True):
     """Messages of an inbox; by a POST they are offered to its reader, a GET only looks."""
 
     messages: list[Message] = []
@@ -72,13 +75,8 @@ class AttentionItem(OfRun, frozen=True, kw_only=True):
     """Since when."""
     commands: list[str] = []
     """What a person can type now, the most likely first."""
-
-
-class Attention(WireStruct, frozen=True, kw_only=True):
-    """What needs somebody."""
-
-    items: list[AttentionItem] = []
-    """The most urgent first."""
+    message_id: str | None = None
+    """Acknowledging it says that this was read; null = there is no unread message of it."""
 
 
 class WorkerRequest(OfRun, frozen=True, kw_only=True):
@@ -96,6 +94,13 @@ class WorkerRequest(OfRun, frozen=True, kw_only=True):
     """Possible answers."""
     default_answer: str | None = None
     """Taken when nobody answers in time."""
+    at_deadline: AtDeadline | None = None
+    """What happens when nobody answers in time: `default` (its default answer is taken), `timeout`
+    (its worker is told that nobody answered) or `deny`; null = nothing, or it has no deadline."""
+    waiting: list[NamedRun] = []
+    """Runs that wait for the run that asked, at most 20."""
+    waiting_total: int = 0
+    """So many there are."""
     status: str = "pending"
     """`pending`, `answered`, `timeout`, `cancelled`; to a second answer `already answered`."""
     answer: str | None = None
@@ -132,6 +137,15 @@ class ProgressUpdate(Progress, frozen=True, kw_only=True):
     """`L0_operational`, `L1_plan_update` or `L2_detail`."""
     metrics: dict[str, str | float] = {}
     """Names with text or number values."""
+
+
+class Attention(Listing, frozen=True, kw_only=True):
+    """What needs somebody."""
+
+    items: list[AttentionItem] = []
+    """The most urgent first."""
+    requests: list[WorkerRequest] = []
+    """The open questions among them, whole."""
 
 
 class ProgressLog(WireStruct, frozen=True, kw_only=True):

@@ -1,6 +1,8 @@
 """Answers about runs: a row, everything about one, its result, its node in a tree, its receipt."""
 
+from subagents.api.wire.listing import Listing, Truncated
 from subagents.api.wire.message_answers import AttentionItem, Progress, WorkerRequest
+from subagents.api.wire.run_waits import NamedRun, Wait
 from subagents.api.wire.usage_answers import BudgetState, BudgetUse, TreeUsage, Usage
 from subagents.api.wire.wire_struct import OfRun, Time, WireStruct
 from subagents.api.wire.words import (
@@ -174,6 +176,31 @@ class WorkerReport(WireStruct, frozen=True, kw_only=True):
     """What the requester should look at."""
 
 
+class Claim(WireStruct, frozen=True, kw_only=True):
+    """What a worker says of its work, in short: evidence, never the outcome."""
+
+    status: ReportStatus | None = None
+    """`complete`, `partial` or `failed`; null = it reported nothing, `summary` is from its
+    result."""
+    confidence: Confidence | None = None
+    """`high`, `medium` or `low`."""
+    summary: str = ""
+    """The first line of it, at most 300 characters."""
+
+
+class Verdict(WireStruct, frozen=True, kw_only=True):
+    """What a contract found, in short."""
+
+    status: VerificationStatus = UNSAID
+    """`passed`, `failed`, or `skipped`: it never ran, or could not check."""
+    passed: int = 0
+    """So many of its checks hold."""
+    checks: int = 0
+    """So many it has; of an attempt before the newest they are not kept: 0."""
+    found: str | None = None
+    """The first thing that does not hold, or could not be checked; at most 300 characters."""
+
+
 class InPhase(OfRun, frozen=True, kw_only=True):
     """A run, and where it is."""
 
@@ -234,6 +261,21 @@ class RunHead(Standing, frozen=True, kw_only=True):
     """Why it is where it is, in one sentence."""
     vacuous: bool = False
     """Its contract was met before the work began: that it is met proves nothing."""
+    wait: Wait | None = None
+    """What it waits for, as data; null = nothing: it is at work, or has ended."""
+    last_sign_at: Time | None = None
+    """When its worker last gave a sign of life; null before it began, and once it has ended."""
+    claim: Claim | None = None
+    """What its worker says of its work; null = nothing yet."""
+    verdict: Verdict | None = None
+    """What its contract found; null without a contract, and until it is known."""
+    budget: BudgetState | None = None
+    """How it stands to its own budget; null = it has none."""
+    charged_to: NamedRun | None = None
+    """The nearest run above whose budget pays for it, while it is open; null = it has a budget of
+    its own, or none is above it."""
+    read_at: Time | None = None
+    """When its end was read, or marked as read; null = it is unread, or has not ended."""
 
     @property
     def shown_state(self) -> str:
@@ -241,6 +283,17 @@ class RunHead(Standing, frozen=True, kw_only=True):
         if self.run_status == "paused":
             return "paused"
         return state_of(self.outcome, self.phase, self.pending_request_count)
+
+
+class BelowCounts(WireStruct, frozen=True, kw_only=True):
+    """The runs below one, on all levels."""
+
+    runs: int = 0
+    """So many."""
+    states: dict[str, int] = {}
+    """How many have each `runStatus`, such as `ok`, `error`, `running` or `waiting`."""
+    is_bound: bool = False
+    """There may be more: for all rows of an answer together at most 20,000 are counted."""
 
 
 class RunRow(RunHead, frozen=True, kw_only=True):
@@ -276,6 +329,12 @@ class RunRow(RunHead, frozen=True, kw_only=True):
     """The directory of its project, absolute."""
     plan_id: str | None = None
     """The plan it is a step of; null = none."""
+    plan_name: str | None = None
+    """As that was given."""
+    requester_run: str | None = None
+    """The run that spawned it; null for a top-level session's."""
+    below: BelowCounts | None = None
+    """The runs below it, by state; only in lists of roots, null = there are none."""
 
 
 class NextTime(WireStruct, frozen=True, kw_only=True):
@@ -287,7 +346,7 @@ class NextTime(WireStruct, frozen=True, kw_only=True):
     """When it is due next."""
 
 
-class RunPage(WireStruct, frozen=True, kw_only=True):
+class RunPage(Listing, frozen=True, kw_only=True):
     """A page of runs, newest first."""
 
     runs: list[RunRow] = []
@@ -358,6 +417,10 @@ class Attempt(WireStruct, frozen=True, kw_only=True):
     """`tool`, or `text` when it was read from its result."""
     report_problem: str | None = None
     """Why the report in its result is none."""
+    claim: Claim | None = None
+    """What its worker says of its work, in short."""
+    verdict: Verdict | None = None
+    """What the contract found of it; null = there is none, or it was not asked."""
 
 
 class DeliveryTry(WireStruct, frozen=True, kw_only=True):
@@ -428,8 +491,6 @@ class RunDetail(RunRow, frozen=True, kw_only=True):
     """The conversation outside that its session is bound to."""
     native_session: str | None = None
     """What the worker's program calls the session."""
-    requester_run: str | None = None
-    """The run that spawned it; null for a top-level session's."""
     retries_used: int = 0
     """Of its retry policy."""
     retry_due_at: Time | None = None
@@ -568,8 +629,6 @@ class RunStatus(RunRow, frozen=True, kw_only=True):
     """Runs it spawned that have not ended."""
     children_total: int = 0
     """Runs it spawned."""
-    requester_run: str | None = None
-    """The run that spawned it; null for a top-level session's."""
     deadline: Time | None = None
     """When it is stopped at the latest; null = never, or it has ended, or stands still."""
     paused: bool = False
@@ -580,41 +639,25 @@ class RunStatus(RunRow, frozen=True, kw_only=True):
     """Its own budget; null = none."""
 
 
-class Completion(WireStruct, frozen=True, kw_only=True):
-    """A worker's claim of completion, in a tree."""
-
-    status: ReportStatus = UNSAID
-    """`complete`, `partial` or `failed`."""
-    confidence: Confidence | None = None
-    """`high`, `medium` or `low`."""
-
-
 class RunNode(RunHead, frozen=True, kw_only=True):
     """A run in a tree, with those it spawned."""
 
     verification: VerificationStatus | VerificationState | None = None
     """`passed`, `failed` or `skipped`, or where verifying stands."""
-    completion: Completion | None = None
-    """Its worker's claim."""
-    budget: BudgetState | None = None
-    """How it stands to its own budget."""
     elapsed_ms: int | None = None
     """Since it began, until it ended."""
     children: list["RunNode"] = []
     """The runs it spawned."""
-    children_left_out: int = 0
-    """So many more it spawned: a tree has at most 1,000 runs; `GET /v1/runs?tree=` lists all."""
+    truncated: Truncated | None = None
+    """Of the runs it spawned not all are here; null = they are. `GET /v1/runs?parent=` has them
+    page by page."""
 
 
-class RunForest(WireStruct, frozen=True, kw_only=True):
+class RunForest(Listing, frozen=True, kw_only=True):
     """Trees of runs; an agent's are those of the runs it asked for."""
 
     roots: list[RunNode] = []
-    """The newest 50 that fit and that no other run spawned, oldest first."""
-    left_out: int = 0
-    """So many older ones there are. With the roots at most 1,000 are counted."""
-    left_out_is_bound: bool = False
-    """There are more than `leftOut`."""
+    """The newest `limit` that fit and that no other run spawned, oldest first."""
     hidden: int = 0
     """So many more are archived: `archived=1` shows them. At most 1,000 are counted."""
     hidden_is_bound: bool = False
@@ -779,7 +822,7 @@ class PlanDetail(PlanStanding, frozen=True, kw_only=True):
     """The newest run of each step, in the order of the plan."""
 
 
-class PlanPage(WireStruct, frozen=True, kw_only=True):
+class PlanPage(Listing, frozen=True, kw_only=True):
     """Plans, newest first."""
 
     plans: list[PlanStanding] = []

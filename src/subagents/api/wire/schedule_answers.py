@@ -1,5 +1,6 @@
 """What schedules are and came to, as answers."""
 
+from subagents.api.wire.listing import Listing
 from subagents.api.wire.wire_struct import Time, WireStruct
 from subagents.api.wire.words import UNSAID, MissedPolicy, OverlapPolicy, TimeDecision
 
@@ -64,7 +65,7 @@ class ScheduleRow(WireStruct, frozen=True, kw_only=True):
     """What became of the newest times, newest first."""
 
 
-class SchedulePage(WireStruct, frozen=True, kw_only=True):
+class SchedulePage(Listing, frozen=True, kw_only=True):
     """All schedules, oldest first."""
 
     schedules: list[ScheduleRow] = []

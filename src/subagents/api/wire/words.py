@@ -91,12 +91,16 @@ if TYPE_CHECKING:
     Decision: TypeAlias = Literal["answer", "approve", "deny", "default", "timeout", "cancelled"]
     ProgressLevel: TypeAlias = Literal["L0_operational", "L1_plan_update", "L2_detail"]
     DeliveryKind: TypeAlias = Literal["delivered", "deferred", "skipped", "failed"]
+    WaitKind: TypeAlias = Literal["provider", "lane", "runs", "retry", "answer", "paused"]
+    EdgeKind: TypeAlias = Literal["waits", "spawned"]
+    AtDeadline: TypeAlias = Literal["default", "timeout", "deny"]
 else:
     OutcomeStatus = OutcomeReason = Phase = RunStatusWord = CheckType = str
     VerificationStatus = VerificationState = ChangeKind = ReportStatus = Confidence = str
     OverlapPolicy = MissedPolicy = TimeDecision = str
     StopCause = AccessLevel = Keeper = Mode = Overshoot = str
     MessageKind = Priority = Decision = ProgressLevel = DeliveryKind = str
+    WaitKind = AtDeadline = EdgeKind = str
 
 
 def as_word(value: StrEnum | str | None) -> Any:

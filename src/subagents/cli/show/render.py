@@ -109,7 +109,8 @@ def tree_rows(roots: "Sequence[RunNode]", columns: int | None = None) -> list[Tr
 
 def _below(node: "RunNode", indent: str) -> list[_Branch]:
     found: list[_Branch] = []
-    more = node.children_left_out
+    cut = node.truncated
+    more = 0 if cut is None else cut.total - cut.shown
     for index, child in enumerate(node.children):
         is_last = index == len(node.children) - 1 and not more
         branch, stem = ("└ ", "  ") if is_last else ("├ ", "│ ")

@@ -69,7 +69,10 @@ class SearchFlags:
     ] = None
     text: Annotated[
         str | None,
-        Parameter(group=SEARCH, help="Only runs whose label or task has it.", metavar="TEXT"),
+        Parameter(group=SEARCH, help="Only runs whose label, task or id has it.", metavar="TEXT"),
+    ] = None
+    model: Annotated[
+        str | None, Parameter(group=SEARCH, help="Only runs of this model.", metavar="NAME")
     ] = None
 
     def query(self) -> dict[str, str]:

@@ -24,6 +24,7 @@ def search_query(
     since: str | None = None,
     until: str | None = None,
     text: str | None = None,
+    model: str | None = None,
 ) -> dict[str, str]:
     """The parameters of ``/v1/runs`` and ``/v1/tree`` that were asked for, one for each flag.
 
@@ -43,6 +44,7 @@ def search_query(
         "outcome": outcome,
         "since": since,
         "until": until,
-        "text": text,
+        "q": text,
+        "model": model,
     }
     return {name: value for name, value in found.items() if value}

@@ -113,11 +113,10 @@ def tree(
         output.document(answer)
         return EXIT_OK
     run_list.say_hidden(forest)
-    if forest.left_out:
-        more = "more than " if forest.left_out_is_bound else ""
-        output.note(
-            f"{more}{forest.left_out:,} older runs are not shown: --since, --until, or list"
-        )
+    if forest.truncated is not None:
+        more = "more than " if forest.truncated.total_is_bound else ""
+        older = forest.truncated.total - forest.truncated.shown
+        output.note(f"{more}{older:,} older runs are not shown: --since, --until, or list")
     columns = output.columns()
     for each in render.tree_rows(roots, columns):
         icon = output.styled(render.icon(each.state), each.state)

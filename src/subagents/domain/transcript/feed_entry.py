@@ -22,6 +22,8 @@ COMPLETION: Final = "completion"
 CC_MESSAGE: Final = "cc_message"
 RUN: Final = "run"
 """The generic event, of every journal entry."""
+ROW: Final = "row"
+"""A run as it is after it changed; for those who ask for it, beside the events."""
 NEWS: Final = (*(str(kind) for kind in AlertKind), CC_MESSAGE, COMPLETION)
 """The structured events."""
 NAMES: Final = (*NEWS, RUN)

@@ -23,6 +23,7 @@ from subagents.domain.rules.provider_limits import (
     Gate,
     Provider,
 )
+from subagents.domain.rules.wait_causes import Refusal
 from subagents.domain.run.outcome import Reason
 from subagents.domain.run.run import HOLDS_SLOT, Phase, Run
 from subagents.domain.run.signals import ResultSeen, Signal, UsageSeen
@@ -204,6 +205,20 @@ class ProviderGates:
         if gate is None or not (gate.is_closed(now) or gate.is_probing(now)):
             return None
         return gate
+
+    def refusal_of(self, run: Run) -> Refusal | None:
+        """What its provider keeps the run waiting with; None = it does not."""
+        gate = self.gate_of(run)
+        if gate is not None:
+            is_closed = gate.is_closed(self._clock.now_ms())
+            until_ms = gate.until_ms if is_closed else None
+            return Refusal(gate.provider, gate.status, until_ms, gate.probe)
+        if run.phase is Phase.RETRY_WAIT and run.retry.limited is not None:
+            return Refusal(self._provider_of(run).name, until_ms=run.retry.due_ms)
+        if not self.is_backing_off(run):
+            return None
+        found = self._backing_off[run.id]
+        return Refusal(self._provider_of(run).name, found.status, found.until_ms)
 
     def backing_off(self, run: Run) -> str | None:
         """``provider limit (429), next try in 4 s``: what a live attempt's program waits for."""

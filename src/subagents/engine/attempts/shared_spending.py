@@ -25,7 +25,7 @@ from subagents.domain.run.values import RunId
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import wait_at_most
 from subagents.errors import Forbidden
-from subagents.ports import RunFilter, readable
+from subagents.ports import Place, RunFilter, readable
 
 log = logging.getLogger(__name__)
 
@@ -178,18 +178,18 @@ class SharedSpending:
         return NOTHING if run is None else shared_caps.used_by(run)
 
     def _pages(self, where: RunFilter) -> Iterable[Run]:
-        last: RunId | None = None
+        last: Place | None = None
         while found := self._store.runs(
             RunFilter(
                 requester=where.requester,
                 archived=True,
                 ended_after_ms=where.ended_after_ms,
-                older_than=last,
+                behind=last,
                 limit=PAGE,
             )
         ):
             yield from found
-            last = found[-1].id
+            last = Place(found[-1].times.created_at_ms, found[-1].id)
 
     def record(self, before: Run | None, run: Run, at_ms: int) -> None:
         """Take over one change of a run's attempts; most change nothing here."""

@@ -305,6 +305,13 @@ class Recorder:
         watch = opened.checkpoint.watch if opened is not None and opened.is_read else Watch()
         return concerns(run, watch, now_ms=self._clock.now_ms())
 
+    def last_said_ms(self, run_id: RunId) -> int | None:
+        """When its newest attempt last said anything, as far as it is in memory; reads nothing."""
+        opened = self._open.get(run_id)
+        if opened is None or not opened.is_read:
+            return None
+        return opened.checkpoint.watch.last_at_ms
+
     # -- time ------------------------------------------------------------------------------
 
     async def run(self) -> None:

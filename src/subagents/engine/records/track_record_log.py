@@ -13,13 +13,14 @@ import asyncio
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId, replace
+from subagents.domain.track_record.series import Bucket, Cells, Groups, SeriesBy, put, series
 from subagents.domain.track_record.track_record import (
     DAY_MS,
     RETENTION_DAYS,
@@ -68,6 +69,7 @@ class _Read:
 
     offset: int = 0
     sums: Day = field(default_factory=dict)
+    cells: Cells = field(default_factory=dict)
 
 
 class TrackRecords:
@@ -274,16 +276,63 @@ class TrackRecords:
                     count_tags(sums, records, wanted)
             return sums
         with self._reading:
-            self._read = {day: read for day, read in self._read.items() if day in sizes}
-            for day in chosen:
-                read = self._read.get(day)
-                if read is None or read.offset > sizes[day]:
-                    read = self._read[day] = _Read()
-                if read.offset < sizes[day]:
-                    for end, records in self._pages(day, read.offset):
-                        count(read.sums, records)
-                        read.offset = end
+            self._read_on(sizes, chosen)
             return total([self._read[day].sums for day in reversed(chosen)], wanted)
+
+    async def series(
+        self,
+        by: SeriesBy,
+        bucket: Bucket,
+        *,
+        days: int,
+        agent: str | None = None,
+        model: str | None = None,
+    ) -> Sequence[tuple[int, Groups]]:
+        """What ended attempts came to over time; see ``domain.track_record.series.series``.
+
+        Args:
+            by: What is added up together.
+            bucket: For each hour or each day.
+            days: UTC days up to and with today, 1 to ``RETENTION_DAYS``.
+            agent: Only attempts of this agent.
+            model: Only attempts with this model.
+
+        Raises:
+            OSError: The log cannot be read.
+        """
+        await self.flush()
+        now_ms, first = self._clock.now_ms(), self._today - days + 1
+
+        def added_up() -> Sequence[tuple[int, Groups]]:
+            sizes = self._records.sizes()
+            chosen = sorted(day for day in sizes if day >= first)
+            with self._reading:
+                self._read_on(sizes, chosen)
+                cells = [each for day in chosen for each in self._read[day].cells.items()]
+            return series(
+                cells,
+                by=by,
+                bucket=bucket,
+                since_ms=first * DAY_MS,
+                until_ms=now_ms,
+                agent=agent,
+                model=model,
+            )
+
+        return await self._off_loop(added_up)
+
+    def _read_on(self, sizes: Mapping[int, int], chosen: Sequence[int]) -> None:
+        """Read what was written into the files of these days since they were read."""
+        self._read = {day: read for day, read in self._read.items() if day in sizes}
+        for day in chosen:
+            read = self._read.get(day)
+            if read is None or read.offset > sizes[day]:
+                read = self._read[day] = _Read()
+            if read.offset < sizes[day]:
+                for end, records in self._pages(day, read.offset):
+                    count(read.sums, records)
+                    put(read.cells, records)
+                    read.offset = end
 
     def _pages(self, day: int, offset: int) -> Iterator[tuple[int, Sequence[AttemptRecord]]]:
         while True:

@@ -8,7 +8,7 @@ See docs/decisions/0021.
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -19,6 +19,7 @@ from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import wait_at_most
 from subagents.ports import (
     Batch,
+    EngineClock,
     FeedEntry,
     readable,
 )
@@ -27,6 +28,8 @@ PAGE: Final = 200
 """Entries read at once: the largest, a spawn with its task, has a quarter of a megabyte."""
 PACE_S: Final = 0.02
 """Between a commit and the look at it: in a burst one look finds many."""
+SHOWN_EVERY_MS: Final = 1_000
+"""A run that changes all the time is shown so often."""
 DEPTH_MAX: Final = 64
 """More than ``max_spawn_depth`` can be, so the walk up a tree ends."""
 
@@ -128,14 +131,14 @@ class Feed:
         known: Known = {}
         happened = []
         for each in found:
-            run = await self._run(each.entry.run_id, known, seq_min=each.entry.seq)
+            run = await self.run(each.entry.run_id, known, seq_min=each.entry.seq)
             if run is not None:
                 happened.append(Happened(found=each, run=run))
         number = found[-1].number if found else after
         is_last = len(found) < PAGE
         return Page(number=number, happened=tuple(happened), known=known, is_last=is_last)
 
-    async def _run(self, run_id: RunId, known: Known, *, seq_min: int = 0) -> Run | None:
+    async def run(self, run_id: RunId, known: Known, *, seq_min: int = 0) -> Run | None:
         """The run, not older than its event ``seq_min``; None = it was pruned, or is set aside."""
         run = known.get(run_id) or self._ledger.published.get(run_id)
         if run is None or run.seq < seq_min:
@@ -169,11 +172,65 @@ class Feed:
                 return True
             if current.lineage.requester_run is None:
                 return False
-            above = await self._run(current.lineage.requester_run, known)
+            above = await self.run(current.lineage.requester_run, known)
             if above is None:
                 return False
             current = above
         return False
+
+
+class ChangedRuns:
+    """Which runs have changed since they were shown, each shown at most once a second.
+
+    Args:
+        clock: By which the seconds go.
+    """
+
+    def __init__(self, clock: EngineClock) -> None:
+        self._clock = clock
+        self._changed: dict[RunId, tuple[int, int]] = {}
+        """Not shown yet: the number of the first event since, and the newest one's in its run."""
+        self._shown_ms: dict[RunId, int] = {}
+        """When those of the last second were shown."""
+
+    def add(self, found: FeedEntry) -> None:
+        """The run of this entry has changed by it."""
+        run_id, seq = found.entry.run_id, found.entry.seq
+        number, _ = self._changed.get(run_id, (found.number, 0))
+        self._changed[run_id] = number, seq
+
+    def take(self) -> Mapping[RunId, int]:
+        """Those that are due now, and the number of the newest event of each in its run."""
+        now = self._clock.steady_ms()
+        self._shown_ms = {
+            run_id: at for run_id, at in self._shown_ms.items() if now - at < SHOWN_EVERY_MS
+        }
+        due = {
+            run_id: seq
+            for run_id, (_, seq) in self._changed.items()
+            if run_id not in self._shown_ms
+        }
+        for run_id in due:
+            del self._changed[run_id]
+            self._shown_ms[run_id] = now
+        return due
+
+    def wait_ms(self) -> int | None:
+        """How long until one is due; None = none has changed."""
+        now = self._clock.steady_ms()
+        dues = (
+            self._shown_ms.get(run_id, now - SHOWN_EVERY_MS) + SHOWN_EVERY_MS
+            for run_id in self._changed
+        )
+        first = min(dues, default=None)
+        return None if first is None else max(first - now, 1)
+
+    def before(self, number: int) -> int:
+        """The last event up to ``number`` before which every change was shown."""
+        return min([number, *(first - 1 for first, _ in self._changed.values())])
+
+
+RowsOf = Callable[[Sequence[Run]], Sequence[FeedDocument]]
 
 
 class Follower:
@@ -184,13 +241,33 @@ class Follower:
         after: Everything up to this number is known already.
         scope: Which runs.
         names: Which documents, of ``domain.feed.NAMES``.
+        rows_of: Makes a document of each run that has changed; None = only events are followed.
     """
 
-    def __init__(self, feed: Feed, *, after: int, scope: Scope, names: frozenset[str]) -> None:
+    def __init__(
+        self,
+        feed: Feed,
+        *,
+        after: int,
+        scope: Scope,
+        names: frozenset[str],
+        rows_of: RowsOf | None = None,
+    ) -> None:
         self._feed = feed
         self._scope = scope
         self._names = names
+        self._rows_of = rows_of
+        self._changed = ChangedRuns(feed.clock)
         self.number = after
+
+    @property
+    def resume_at(self) -> int:
+        """Where somebody continues who has everything that was returned, and misses nothing.
+
+        Less than ``number`` while a run that has changed was not shown since: then some events
+        come again.
+        """
+        return self._changed.before(self.number)
 
     async def more(self, wait_s: float) -> Sequence[FeedDocument]:
         """What came, in order; empty when nothing did within ``wait_s`` seconds.
@@ -209,11 +286,13 @@ class Follower:
                 page = await self._feed.page(self.number)
                 found = await self._wanted(page)
                 self.number = page.number
+                rows = await self._rows(page.known)
                 left_ms = due_ms - clock.steady_ms()
-                if found or left_ms <= 0:
-                    return found
+                if found or rows or left_ms <= 0:
+                    return [*found, *rows]
                 if page.is_last:
-                    await wait_at_most(clock, left_ms / 1000, woken)
+                    wait_ms = min(left_ms, self._changed.wait_ms() or left_ms)
+                    await wait_at_most(clock, wait_ms / 1000, woken)
                     if woken.is_set():
                         await clock.sleep(PACE_S)
 
@@ -221,6 +300,19 @@ class Follower:
         found: list[FeedDocument] = []
         for each in page.happened:
             documents = each.documents(self._names)
-            if documents and await self._feed.fits(each.run, self._scope, page.known):
+            is_wanted = bool(documents) or self._rows_of is not None
+            if is_wanted and await self._feed.fits(each.run, self._scope, page.known):
                 found += documents
+                if self._rows_of is not None:
+                    self._changed.add(each.found)
         return found
+
+    async def _rows(self, known: Known) -> Sequence[FeedDocument]:
+        if self._rows_of is None:
+            return ()
+        found = [
+            await self._feed.run(run_id, known, seq_min=seq)
+            for run_id, seq in self._changed.take().items()
+        ]
+        runs = [run for run in found if run is not None]
+        return self._rows_of(runs) if runs else ()

@@ -1,19 +1,20 @@
 """Read models. Open runs are answered from what was committed last, ended ones from the store."""
 
 import contextlib
-from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from subagents.domain.rules.admission import pending_requests
+from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import (
     SETTLED,
     MessageKind,
     Phase,
+    Request,
     Run,
 )
 from subagents.domain.run.values import (
-    RequestId,
+    MessageId,
     RunId,
     SessionKey,
     Value,
@@ -37,8 +38,10 @@ from subagents.ports import (
 )
 
 TREE_NODES_MAX: Final = 1_000
-"""A tree that is drawn has no more runs; what is left out is counted."""
-ROOTS_MAX: Final = 50
+"""A tree that is drawn has no more runs, nor have all trees of a list below their roots together;
+what is left out is counted."""
+BELOW_MAX: Final = 20_000
+"""So many runs below others are counted for one answer."""
 SESSIONS_PAGE: Final = 200
 SESSIONS_SEARCHED_MAX: Final = 5_000
 """Newest runs of an agent among which an ended session is searched."""
@@ -81,7 +84,7 @@ class RunsFound(NamedTuple):
 
 
 class Forest(NamedTuple):
-    """The trees of the newest runs of a list, oldest first, and that list."""
+    """The trees of a page of a list of runs, oldest first, and that page."""
 
     trees: tuple["RunTree", ...]
     found: RunsFound
@@ -94,6 +97,15 @@ class RunTree(Value, frozen=True):
     children: tuple["RunTree", ...] = ()
     left_out: int = 0
     """Further runs that its agent spawned."""
+
+
+class Descendants(NamedTuple):
+    """The runs below some runs, by state."""
+
+    of: Mapping[RunId, Sequence[tuple[Status | Run, int]]]
+    """By the run above: outcomes with their numbers, and each run that is not over."""
+    is_bound: bool
+    """There are more: counting ended at ``BELOW_MAX``."""
 
 
 ESCALATIONS_LOOKED_AT: Final = 1_000
@@ -111,7 +123,10 @@ class AttentionItem(Value, frozen=True):
     run: Run
     text: str
     since_ms: int
-    request_id: RequestId | None = None
+    request: Request | None = None
+    """The open question."""
+    message_id: MessageId | None = None
+    """The unread message that it came with."""
     is_escalation: bool = False
     """It stays until somebody deals with it, or says so."""
 
@@ -133,6 +148,11 @@ class Queries:
     def open_runs(self) -> Collection[Run]:
         """Every run that is not over, as committed; a view that changes with the next commit."""
         return self._ledger.published.values()
+
+    @property
+    def seq(self) -> int:
+        """Number of the newest event that whatever is read from here on shows."""
+        return self._ledger.number
 
     def open_run(self, run_id: RunId) -> Run | None:
         """That run as committed, while it is open."""
@@ -309,19 +329,50 @@ class Queries:
         Raises:
             NotFound: No such run.
         """
-        root = await self.run(run_id)
+        (tree,) = await self._grown([await self.run(run_id)], most)
+        return tree
+
+    async def _grown(self, roots: Sequence[Run], most: int | None) -> tuple[RunTree, ...]:
+        """The runs with their descendants, at most so many in all; one query for each level."""
         children: dict[RunId, list[Run]] = {}
-        pending, seen = deque([root]), 1
-        while pending and (most is None or seen < most):
-            parent = pending.popleft()
-            if not parent.children:
-                continue
-            room = len(parent.children) if most is None else most - seen
-            found = await self._readable(child.run_id for child in parent.children[:room])
-            children[parent.id] = found
-            pending.extend(found)
-            seen += len(found)
-        return _node(root, children)
+        level, seen = list(roots), len(roots)
+        while level and (most is None or seen < most):
+            shares = _shares(level, None if most is None else most - seen)
+            wanted = {
+                run.id: [child.run_id for child in run.children[: shares[run.id]]]
+                for run in level
+                if run.id in shares
+            }
+            found = await self.these([run_id for ids in wanted.values() for run_id in ids])
+            children |= {
+                parent: [found[run_id] for run_id in ids if run_id in found]
+                for parent, ids in wanted.items()
+            }
+            level = [run for parent in wanted for run in children[parent]]
+            seen += len(level)
+        return tuple(_node(root, children) for root in roots)
+
+    async def these(self, run_ids: Sequence[RunId]) -> Mapping[RunId, Run]:
+        """Those of these runs that can be read; from the store with one query."""
+        published = self._ledger.published
+        found = {run_id: published[run_id] for run_id in run_ids if run_id in published}
+        missing = [run_id for run_id in run_ids if run_id not in found]
+        if missing:
+            stored = await self._off_loop(lambda: self._store.these(missing))
+            found |= {run.id: run for run in stored}
+        return found
+
+    async def below(self, run_ids: Sequence[RunId]) -> Descendants:
+        """How many runs are below each of these, on all levels; those of no run are left out."""
+        rows = await self._off_loop(lambda: self._store.below(run_ids, most=BELOW_MAX))
+        open_runs = await self.these([run_id for row in rows for run_id in row.open])
+        found: dict[RunId, list[tuple[Status | Run, int]]] = {}
+        for row in rows:
+            of_root = found.setdefault(row.root, [])
+            if row.outcome is not None:
+                of_root.append((row.outcome, row.number))
+            of_root += ((open_runs[each], 1) for each in row.open if each in open_runs)
+        return Descendants(found, is_bound=sum(row.number for row in rows) >= BELOW_MAX)
 
     async def _readable(self, run_ids: Iterable[RunId]) -> list[Run]:
         """These runs without those that are set aside."""
@@ -336,10 +387,10 @@ class Queries:
         return tuple(await self._off_loop(self._store.set_aside))
 
     async def roots(self, where: RunFilter) -> Forest:
-        """The trees of the newest ``ROOTS_MAX`` runs that the filter matches."""
-        found = await self.page(replace(where, limit=ROOTS_MAX))
-        trees = [await self.tree(run.id, most=TREE_NODES_MAX) for run in reversed(found.runs)]
-        return Forest(tuple(trees), found)
+        """The trees of the runs of the filter's window, oldest first."""
+        found = await self.page(where)
+        oldest = found.runs if where.oldest_first else found.runs[::-1]
+        return Forest(await self._grown(oldest, len(oldest) + TREE_NODES_MAX), found)
 
     async def inbox(
         self, session: SessionKey | None, *, unconsumed: bool = False, limit: int = 200
@@ -374,7 +425,7 @@ class Queries:
                 run=run,
                 text=request.question,
                 since_ms=request.asked_at_ms,
-                request_id=request.id,
+                request=request,
             )
             for run, request in open_requests
         ]
@@ -403,20 +454,22 @@ class Queries:
         ]
         items += await self._escalations(session)
         shown = {str(request.id) for _, request in open_requests}
-        for row in await self.inbox(session, unconsumed=True, limit=500):
-            if row.message.id in shown or row.message.id.endswith(ESCALATION_SUFFIX):
+        unread = await self.inbox(session, unconsumed=True, limit=500)
+        runs = await self.these([row.message.run_id for row in unread])
+        for row in unread:
+            about = runs.get(row.message.run_id)
+            is_shown = row.message.id in shown or row.message.id.endswith(ESCALATION_SUFFIX)
+            if about is None or is_shown:
                 continue
             if row.message.kind is MessageKind.BLOCKER:
-                run = await self.run(row.message.run_id)
-                items.append(_unread(run, "blocker", row))
+                items.append(_unread(about, "blocker", row))
             elif row.message.kind is MessageKind.ANNOUNCEMENT:
-                run = await self.run(row.message.run_id)
                 lapses = self._mailbox.leases.lapses(row.message.id)
-                if run.phase in SETTLED and run.has_failed:
-                    items.append(_unread(run, "failed", row))
-                elif lapses >= UNREAD_LAPSES and run.phase is not Phase.COMPLETED_GIVEUP:
+                if about.phase in SETTLED and about.has_failed:
+                    items.append(_unread(about, "failed", row))
+                elif lapses >= UNREAD_LAPSES and about.phase is not Phase.COMPLETED_GIVEUP:
                     text = f"offered to {lapses} readers, none of which took it"
-                    items.append(_unread(run, "unread", row, text=text))
+                    items.append(_unread(about, "unread", row, text=text))
         return tuple(items)
 
     async def _escalations(self, session: SessionKey | None) -> list[AttentionItem]:
@@ -424,16 +477,16 @@ class Queries:
 
         Whether the message was read does not matter: reading mends nothing.
         """
-        rows = await self._off_loop(
+        rows: Sequence[InboxRow] = await self._off_loop(
             lambda: self._store.blockers(session, limit=ESCALATIONS_LOOKED_AT)
         )
         repeated: dict[SessionKey, set[RunId | None]] = {}
         found = []
+        rows = [row for row in rows if row.message.id.endswith(ESCALATION_SUFFIX)]
+        runs = await self.these([row.message.run_id for row in rows])
         for row in rows:
-            if not row.message.id.endswith(ESCALATION_SUFFIX):
-                continue
-            run = await self.run(row.message.run_id)
-            if run.verification.dismissed_at_ms is not None:
+            run = runs.get(row.message.run_id)
+            if run is None or run.verification.dismissed_at_ms is not None:
                 continue
             if run.requester not in repeated:
                 others = RunFilter(
@@ -461,7 +514,24 @@ def _unread(run: Run, kind: str, row: InboxRow, *, text: str | None = None) -> A
     text = row.message.text if text is None else text
     if kind == "failed" and run.outcome is not None:
         text = run.outcome.error or str(run.outcome.reason)
-    return AttentionItem(kind=kind, run=run, text=text, since_ms=row.message.created_at_ms)
+    return AttentionItem(
+        kind=kind,
+        run=run,
+        text=text,
+        since_ms=row.message.created_at_ms,
+        message_id=None if row.consumed_at_ms is not None else row.message.id,
+    )
+
+
+def _shares(parents: Sequence[Run], room: int | None) -> Mapping[RunId, int]:
+    """How many children of each parent are shown: the wide ones share what the others leave."""
+    few = sorted((run for run in parents if run.children), key=lambda run: len(run.children))
+    shares = {}
+    for number, run in enumerate(few):
+        wanted = len(run.children)
+        shares[run.id] = wanted if room is None else min(wanted, room // (len(few) - number))
+        room = None if room is None else room - shares[run.id]
+    return shares
 
 
 def _node(run: Run, children: dict[RunId, list[Run]]) -> RunTree:

@@ -40,8 +40,8 @@ CONDITIONS: Final[Mapping[str, str]] = {
     "keeps_session": "keeps_session = :keeps_session",
     "since_ms": "created_at_ms >= :since_ms",
     "until_ms": "created_at_ms < :until_ms",
-    "older_than": """(created_at_ms, number) <
-        (SELECT created_at_ms, number FROM run WHERE run_id = :older_than)""",
+    "behind": """(created_at_ms, number) < (SELECT json_extract(:behind, '$[0]'), coalesce(
+        (SELECT number FROM run WHERE run_id = json_extract(:behind, '$[1]')), 1 << 62))""",
     "active_since_ms": "(ended_at_ms IS NULL OR ended_at_ms >= :active_since_ms)",
     "ended_after_ms": "ended_at_ms >= :ended_after_ms",
     "tags": """NOT EXISTS (
@@ -50,11 +50,18 @@ CONDITIONS: Final[Mapping[str, str]] = {
         ))""",
     "directory": "rtrim(:directory, '/') || '/' ="
     " substr(directory || '/', 1, length(rtrim(:directory, '/')) + 1)",
-    "text": "mentions(label, origin, :text)",
+    "model": "is_of_model(origin, :model)",
+    "text": "mentions(run_id, label, origin, :text)",
 }
 """By the field of the filter, in the order in which they are tried."""
 MOVING: Final = ("phases", "outcomes", "active_since_ms", "ended_after_ms")
 """What these ask for is right in the rows of runs that are over only (``open_runs``)."""
+_BACK: Final = (
+    (" DESC", " ASC"),
+    ("(created_at_ms, number) <", "(created_at_ms, number) >"),
+    ("1 << 62", "-1"),
+)
+"""What is different where the oldest come first."""
 _OPEN_ONES: Final = "is_over = 0 AND run_id IN (SELECT value FROM json_each(:open))"
 ANYTHING: Final = statements()["any_run"].removesuffix(";")
 """What stands in ``select_runs`` and ``count_runs`` for the runs that are asked for."""
@@ -125,7 +132,15 @@ def narrowed(
         for shelf in shelves
     ]
     chosen = "\nUNION ALL\n".join(arms) or f"{ANYTHING} AND FALSE"
-    return statement.replace(ANYTHING, chosen), {**values, "far": far}
+    whole = statement.replace(ANYTHING, chosen)
+    return turned(whole) if where.oldest_first else whole, {**values, "far": far}
+
+
+def turned(statement: str) -> str:
+    """The statement that goes through the list the other way round."""
+    for there, back in _BACK:
+        statement = statement.replace(there, back)
+    return statement
 
 
 def _ways(where: RunFilter, asked: Sequence[str]) -> Iterator[_Way]:
@@ -179,17 +194,28 @@ class _Spec(Value, frozen=True):
     task: str = ""
 
 
+class _Given(Value, frozen=True):
+    model: str | None = None
+
+
 class _Asked(Value, frozen=True):
     spec: _Spec = _Spec()
+    resolved: _Given = _Given()
 
 
+ID_CHARS_MIN: Final = 3
 _ESCAPED: Final = frozenset('"\\')
 _asked: Final = msgspec.json.Decoder(_Asked)
 
 
-def mentions(label: object, origin: object, text: str) -> bool:
-    """The SQL function: whether the label or the task contains ``text``, in whichever case."""
+def mentions(run_id: object, label: object, origin: object, text: str) -> bool:
+    """The SQL function: whether the label or the task contains ``text``, in whichever case.
+
+    Or the id begins with it, at three characters or more, also without its ``r-``.
+    """
     text = text.casefold()
+    if len(text) >= ID_CHARS_MIN and str(run_id).startswith((text, f"r-{text}")):
+        return True
     if isinstance(label, str) and text in label.casefold():
         return True
     if not isinstance(origin, bytes):
@@ -204,3 +230,13 @@ def mentions(label: object, origin: object, text: str) -> bool:
     except (msgspec.DecodeError, UnicodeDecodeError):
         return False  # a damaged row is found when it is read
     return text in asked.spec.task.casefold()
+
+
+def is_of_model(origin: object, model: str) -> bool:
+    """The SQL function: whether the run was given this model."""
+    if not isinstance(origin, bytes) or model.encode() not in origin:
+        return False
+    try:
+        return _asked.decode(origin).resolved.model == model
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False

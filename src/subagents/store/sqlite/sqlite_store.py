@@ -21,6 +21,7 @@ import msgspec
 
 from subagents.domain.lifecycle.erasure import BEARERS, erased_event
 from subagents.domain.run.events import encode_event
+from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import OVER, Run
 from subagents.domain.run.spec import IDEMPOTENCY_WINDOW_MS
 from subagents.domain.run.values import MessageId, RunId, SessionKey
@@ -28,6 +29,7 @@ from subagents.domain.schedules.schedule import Schedule
 from subagents.errors import AlreadyRunning, CorruptState, StoreUnavailable
 from subagents.ports import (
     Batch,
+    Below,
     FeedEntry,
     InboxRow,
     JournalEntry,
@@ -42,7 +44,7 @@ from subagents.store.sqlite.disk_reserve import DiskReserve
 from subagents.store.sqlite.identity import APPLICATION_ID, read_only, require_ours, ways_out
 from subagents.store.sqlite.migrate import migrate, migrations, version_of
 from subagents.store.sqlite.open_runs import OpenRuns, folded
-from subagents.store.sqlite.run_query import mentions, narrowed
+from subagents.store.sqlite.run_query import is_of_model, mentions, narrowed
 from subagents.store.sqlite.statements import statements
 from subagents.store.sqlite.wal_mark import WalMark
 from subagents.text import counted
@@ -632,7 +634,8 @@ class SqliteStore:
                 return self._readers.get(timeout=BUSY_TIMEOUT_MS / 1000)
             connection = self._connect()
             connection.execute("PRAGMA query_only = ON")
-            connection.create_function("mentions", 3, mentions, deterministic=True)
+            connection.create_function("mentions", 4, mentions, deterministic=True)
+            connection.create_function("is_of_model", 2, is_of_model, deterministic=True)
             connection.execute(f"PRAGMA cache_size = -{READER_CACHE_KB}")
         except queue.Empty as error:
             raise StoreUnavailable("all readers of the database are busy") from error
@@ -794,6 +797,24 @@ class SqliteStore:
     def _open_runs(self) -> Sequence[Run]:
         return self._open.all() if self._open.is_complete else self.load_open()
 
+    def these(self, run_ids: Sequence[RunId]) -> Sequence[Run]:
+        """See ``ports.Store.these``."""
+        return self._runs(self._sql["select_these"], (_json(run_ids), 0)) if run_ids else ()
+
+    def below(self, run_ids: Sequence[RunId], *, most: int) -> Sequence[Below]:
+        """See ``ports.Store.below``."""
+        far = len(run_ids) + most
+        found = self._all("count_below", {"roots": _json(run_ids), "far": far}) if run_ids else ()
+        return [
+            Below(
+                root=RunId(str(root)),
+                outcome=None if ended is None else Status(str(ended)),
+                number=int(str(number)),
+                open=() if ids is None else tuple(msgspec.json.decode(str(ids), type=list[RunId])),
+            )
+            for root, _, ended, number, ids in found
+        ]
+
     def find(self, prefix: str) -> Sequence[RunId]:
         """See ``ports.Store.find``."""
         found = self._all("find_runs", (prefix, f"{prefix}\U0010ffff"))
@@ -816,7 +837,7 @@ class SqliteStore:
         if not events:
             return after, ()
         run_ids = dict.fromkeys(_shown(run_id) for _, run_id in events)
-        wanted = (msgspec.json.encode([*run_ids]).decode(), ended_since_ms)
+        wanted = (_json(run_ids), ended_since_ms)
         return int(str(events[-1][0])), self._runs(self._sql["select_these"], wanted)
 
     def newest_number(self) -> int:
@@ -915,6 +936,10 @@ def _lenient(connection: sqlite3.Connection) -> Iterator[None]:
         yield
     finally:
         connection.text_factory = str
+
+
+def _json(run_ids: Iterable[str]) -> str:
+    return msgspec.json.encode([*run_ids]).decode()
 
 
 def _raw(text: str) -> bytes:

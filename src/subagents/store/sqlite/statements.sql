@@ -235,6 +235,20 @@ WHERE run_id IN (SELECT value FROM json_each(?1))
   AND (ended_at_ms IS NULL OR ended_at_ms >= ?2)
   AND run_id NOT IN (SELECT name FROM set_aside);
 
+-- name: count_below
+-- By the runs of a JSON list, level after level.
+WITH RECURSIVE below(root, id) AS (
+  SELECT value, value FROM json_each(:roots)
+  UNION ALL
+  SELECT below.root, child.run_id
+  FROM below CROSS JOIN run AS child INDEXED BY run_parent ON child.requester_run = below.id
+  LIMIT :far)
+SELECT below.root, run.is_over, CASE WHEN run.is_over THEN run.outcome END AS ended, count(*),
+       CASE WHEN run.is_over = 0 THEN json_group_array(run.run_id) END
+FROM below CROSS JOIN run ON run.run_id = below.id
+WHERE below.id <> below.root AND below.id NOT IN (SELECT name FROM set_aside)
+GROUP BY below.root, run.is_over, ended;
+
 -- name: select_inbox
 SELECT number, message_id, session_key, run_id, kind, created_at_ms, text, consumed_at_ms,
        consumed_by, checksum, place_checksum, read_checksum

@@ -1,0 +1,47 @@
+"""Answers about what a run waits for: the cause as data, where the row has it in words."""
+
+from subagents.api.wire.wire_struct import OfRun, Time, WireStruct
+from subagents.api.wire.words import UNSAID, WaitKind
+
+
+class NamedRun(OfRun, frozen=True, kw_only=True):
+    """A run, by its id and its name."""
+
+
+class WaitRoot(NamedRun, frozen=True, kw_only=True):
+    """The run at the end of a chain of runs that wait for each other."""
+
+    kind: WaitKind | None = None
+    """What it waits for in turn; null = it is at work."""
+    name: str | None = None
+    """The lane or the provider."""
+
+
+class Wait(WireStruct, frozen=True, kw_only=True):
+    """What a run waits for now."""
+
+    kind: WaitKind = UNSAID
+    """`provider` (it refuses for now), `lane` (a slot), `runs` (other runs have to end first),
+    `retry` (its next attempt is due later), `answer` (to a question) or `paused`."""
+    name: str | None = None
+    """Of `lane` and `provider`: which."""
+    status: int | None = None
+    """Of `provider`: the HTTP status of its refusal, where it is known."""
+    runs: list[NamedRun] = []
+    """Of `runs`: those that have not ended, at most 20; of `provider` the one that goes first."""
+    runs_total: int = 0
+    """So many there are."""
+    root: WaitRoot | None = None
+    """Of `runs`: where the chain of those that wait for each other ends."""
+    place: int | None = None
+    """Of `lane`: its place in the line, 1 = next."""
+    used: int | None = None
+    """Of `lane`: slots that are taken."""
+    slots: int | None = None
+    """Of `lane`: slots that there are."""
+    request_id: str | None = None
+    """Of `answer`: the oldest open question."""
+    ends_at: Time | None = None
+    """When it ends by itself; null = not known, or never."""
+    gives_up_at: Time | None = None
+    """When the run stops waiting for it; null = never."""

@@ -1,0 +1,121 @@
+"""What a run waits for, as data: the same causes that ``why`` puts into words."""
+
+from enum import StrEnum
+from itertools import islice
+from typing import Final, NamedTuple
+
+from subagents.domain.rules.provider_limits import TOTAL_MS_MAX
+from subagents.domain.run.linked_runs import LinkedRun
+from subagents.domain.run.run import Phase, Run
+from subagents.domain.run.values import RequestId, RunId
+
+RUNS_MAX: Final = 20
+"""Named of those that a run waits for; there may be ten thousand."""
+HELD: Final = frozenset({Phase.WAITING, Phase.QUEUED, Phase.RETRY_WAIT})
+"""Nothing of the run is at work: a pause holds it where it is."""
+
+
+class WaitKind(StrEnum):
+    PROVIDER = "provider"
+    LANE = "lane"
+    RUNS = "runs"
+    RETRY = "retry"
+    ANSWER = "answer"
+    PAUSED = "paused"
+
+
+class Refusal(NamedTuple):
+    """A model's provider takes no more for now."""
+
+    provider: str
+    status: int | None = None
+    """Of HTTP; None = it is not known."""
+    until_ms: int | None = None
+    probe: RunId | None = None
+    """The run that goes first and tells whether it takes requests again."""
+
+
+class WaitCause(NamedTuple):
+    """What a run waits for now."""
+
+    kind: WaitKind
+    refusal: Refusal | None = None
+    """Of ``PROVIDER``."""
+    runs: tuple[LinkedRun, ...] = ()
+    """Of ``RUNS``: at most ``RUNS_MAX`` that have not ended."""
+    runs_total: int = 0
+    request_id: RequestId | None = None
+    """Of ``ANSWER``."""
+    ends_ms: int | None = None
+    """When it ends by itself."""
+    gives_up_ms: int | None = None
+    """When the run stops waiting for it."""
+
+
+def is_paused(run: Run) -> bool:
+    """Whether it stands still because somebody paused it."""
+    return run.control.frozen_since_ms is not None or (run.control.paused and run.phase in HELD)
+
+
+def wait_cause(run: Run, refusal: Refusal | None) -> WaitCause | None:
+    """What the run waits for; None = it is at work, or has ended.
+
+    Args:
+        run: As it is.
+        refusal: Of its model's provider, when that keeps it from going on.
+    """
+    if is_paused(run):
+        return WaitCause(WaitKind.PAUSED)
+    match run.phase:
+        case Phase.WAITING:
+            if run.approval is not None and run.approval.answer is None:
+                return _answer(run)
+            return _dependencies(run)
+        case Phase.QUEUED if refusal is None:
+            return WaitCause(WaitKind.LANE)
+        case Phase.RUNNING if run.attempt.evidence.stop is not None:
+            return None
+        case Phase.RUNNING if run.pending_requests:
+            return _answer(run)
+        case Phase.ENDING | Phase.VERIFYING if run.children.active:
+            return _children(run)
+        case Phase.RETRY_WAIT if run.retry.limited is None:
+            return WaitCause(WaitKind.RETRY, ends_ms=run.retry.due_ms)
+        case Phase.QUEUED | Phase.RUNNING | Phase.RETRY_WAIT if refusal is not None:
+            return _provider(run, refusal)
+        case _:
+            return None
+
+
+def _answer(run: Run) -> WaitCause:
+    asked = run.pending_requests[0]
+    return WaitCause(WaitKind.ANSWER, request_id=asked.id, gives_up_ms=asked.deadline_ms)
+
+
+def _dependencies(run: Run) -> WaitCause:
+    open_ones = (each for each in run.waiting.dependencies if each.outcome is None)
+    return WaitCause(
+        WaitKind.RUNS,
+        runs=tuple(islice(open_ones, RUNS_MAX)),
+        runs_total=run.waiting.dependencies.active,
+        gives_up_ms=run.waiting.deadline_ms,
+    )
+
+
+def _children(run: Run) -> WaitCause:
+    open_ones = (each for each in run.children if each.outcome is None)
+    return WaitCause(
+        WaitKind.RUNS,
+        runs=tuple(islice(open_ones, RUNS_MAX)),
+        runs_total=run.children.active,
+    )
+
+
+def _provider(run: Run, refusal: Refusal) -> WaitCause:
+    limited = run.retry.limited
+    return WaitCause(
+        WaitKind.PROVIDER,
+        refusal=refusal,
+        ends_ms=refusal.until_ms,
+        gives_up_ms=None if limited is None else limited.since_ms + TOTAL_MS_MAX,
+    )

@@ -1,0 +1,141 @@
+"""What is known of a run besides what is in it: why it waits, its place in the line, its pulse.
+
+From memory alone: a row of a list costs no query and no look at a file, however many there are.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from subagents.domain.rules.admission import LaneUse, lane_key
+from subagents.domain.rules.provider_limits import Gate, refusal_text
+from subagents.domain.rules.wait_causes import WaitCause, WaitKind, wait_cause
+from subagents.domain.run.linked_runs import LinkedRun
+from subagents.domain.run.run import Phase, Run
+from subagents.domain.run.values import RunId
+from subagents.engine.attempts.provider_gate import ProviderGates
+from subagents.engine.kernel.kernel import Kernel
+from subagents.engine.kernel.lanes import LaneKey
+from subagents.engine.records.recorder import Recorder
+
+HOPS_MAX: Final = 64
+"""Of a chain of runs that wait for each other; a longer one is followed no further."""
+DEPTH_MAX: Final = 64
+"""More than ``max_spawn_depth`` can be."""
+DAY_MS: Final = 24 * 3_600_000
+WAITING_MAX: Final = 20
+"""Named of the runs that wait for one."""
+
+
+class Root(NamedTuple):
+    """The run at the end of a chain of runs that wait for each other."""
+
+    run: LinkedRun | Run
+    cause: WaitCause | None
+    """What it waits for in turn; None = it is at work."""
+
+
+class Surroundings:
+    """For one answer: what several of its rows need is found out once.
+
+    Args:
+        kernel: Has the open runs.
+        gates: What their providers refuse.
+        recorder: When their workers last said anything.
+    """
+
+    def __init__(self, kernel: Kernel, gates: ProviderGates, recorder: Recorder) -> None:
+        self._ledger, self._clock = kernel.ledger, kernel.clock
+        self._gates, self._recorder = gates, recorder
+        self._lines: dict[LaneKey, Mapping[RunId, int]] = {}
+        self._roots: dict[RunId, Root | None] = {}
+
+    def open_run(self, run_id: RunId) -> Run | None:
+        """That run, while it is open."""
+        return self._ledger.published.get(run_id)
+
+    def cause(self, run: Run) -> WaitCause | None:
+        """What it waits for; None = it is at work, or has ended."""
+        if run.is_settled:
+            return None
+        return wait_cause(run, self._gates.refusal_of(run))
+
+    def root(self, cause: WaitCause) -> Root | None:
+        """Where the chain of the runs that it waits for ends; None = it waits for no run."""
+        if cause.kind is not WaitKind.RUNS or not cause.runs:
+            return None
+        first = cause.runs[0].run_id
+        if first not in self._roots:
+            self._roots[first] = self._end_of(cause.runs[0])
+        return self._roots[first]
+
+    def _end_of(self, awaited: LinkedRun) -> Root:
+        at: LinkedRun | Run = awaited
+        found: WaitCause | None = None
+        for _ in range(HOPS_MAX):
+            run = self._ledger.published.get(awaited.run_id)
+            if run is None:
+                break
+            at, found = run, self.cause(run)
+            if found is None or found.kind is not WaitKind.RUNS or not found.runs:
+                break
+            awaited = found.runs[0]
+        return Root(at, found)
+
+    def lane(self, run: Run) -> LaneUse:
+        """How full its lane is now."""
+        held = self._ledger.lanes.held(lane_key(run))
+        gate = self._gates.gate_of(run)
+        limit = None if gate is None else _refusing(gate, self._clock.now_ms())
+        return LaneUse(used=held, slots=run.resolved.lane_slots, limit=limit)
+
+    def place(self, run: Run) -> int | None:
+        """Its place in the line of its lane, 1 = next; None = it is not in one."""
+        if run.phase is not Phase.QUEUED:
+            return None
+        lane = lane_key(run)
+        if lane not in self._lines:
+            line = self._ledger.lanes.line(lane)
+            self._lines[lane] = {run_id: place for place, run_id in enumerate(line, 1)}
+        return self._lines[lane].get(run.id)
+
+    def last_sign_ms(self, run: Run) -> int | None:
+        """When its worker last gave a sign of life; None before it began, and once it has ended."""
+        if run.is_settled or not run.attempts or run.attempt.times.started_at_ms is None:
+            return None
+        latest, said_ms = run.progress.latest, self._recorder.last_said_ms(run.id)
+        signs = (
+            run.attempt.times.started_at_ms,
+            0 if said_ms is None else said_ms,
+            0 if latest is None else latest.updated_at_ms,
+            max((each.asked_at_ms for each in run.questions.requests), default=0),
+        )
+        return max(signs)
+
+    def charged_to(self, run: Run) -> Run | None:
+        """The nearest run above whose budget pays for it, while both are open."""
+        if run.is_settled or run.spec.budget is not None:
+            return None
+        above = run.lineage.requester_run
+        for _ in range(DEPTH_MAX):
+            found = None if above is None else self._ledger.published.get(above)
+            if found is None or found.spec.budget is not None:
+                return found
+            above = found.lineage.requester_run
+        return None
+
+    def waiting_for(self, run: Run) -> tuple[tuple[Run, ...], int]:
+        """Runs that cannot begin before it has ended, at most ``WAITING_MAX``, and how many."""
+        ids = self._ledger.lanes.dependants(run.id)
+        found = (self._ledger.published.get(each) for each in ids[:WAITING_MAX])
+        return tuple(each for each in found if each is not None), len(ids)
+
+
+def _refusing(gate: Gate, now_ms: int) -> str:
+    """``waiting for anthropic: 429, until 14:05:10``."""
+    text = f"waiting for {refusal_text(gate.provider, gate.status)}"
+    if not gate.is_closed(now_ms):
+        return f"{text}; one run goes first ({gate.probe})"
+    at = time.localtime(gate.until_ms / 1000)
+    day = "%H:%M:%S" if gate.until_ms - now_ms < DAY_MS else "%Y-%m-%d %H:%M:%S"
+    return f"{text}, until {time.strftime(day, at)}"

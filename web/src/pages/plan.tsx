@@ -1,0 +1,1 @@
+export default function Page(_props: Record<string, unknown>) { return null; }
