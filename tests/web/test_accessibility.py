@@ -56,7 +56,9 @@ def test_axe_finds_nothing_on_any_page_and_nothing_is_sideways(
     script = AXE.read_text(encoding="utf-8")
     for place in (*PAGES, *(f"runs/{asks}{tab}" for tab in TABS)):
         page.goto(f"{origin}/ui/{place}")
-        expect(page.locator("main").locator("section, ul, form, .empty, .box").first).to_be_visible()
+        expect(
+            page.locator("main").locator("section, ul, form, .empty, .box").first
+        ).to_be_visible()
         expect(page.locator("[aria-busy=true]")).to_have_count(0)
         page.evaluate(script)
         assert page.evaluate(RUN_AXE) == [], place
