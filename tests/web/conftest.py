@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from tests.e2e.live_home import DEFAULTS, LiveHome, live_home
 
 from subagents.api.server.web_page import FOLDER, INDEX
@@ -26,6 +26,7 @@ ARGUMENTS: Final = (
 )
 WAIT_MS: Final = 40_000.0
 """For what takes a moment here: a machine may be slow, and busy with other tests."""
+expect.set_options(timeout=WAIT_MS)
 LOG_IN: Final = """
 async (code) => {
   const answer = await fetch("/v1/login", {method: "POST", body: JSON.stringify({code})});
@@ -100,6 +101,7 @@ class Browsers:
         """A tab in which the built page has logged in by itself, as after ``subagents ui``."""
         page = self.tab(**options)
         self.open_page(page, self.address(role))
+        page.wait_for_selector("h1")
         return page
 
 

@@ -41,6 +41,7 @@ export function App({ problem }: { problem: Problem | null }) {
             <Route path="/runs/:id/:tab?">{({ id, tab }) => <RunPage key={id} id={id} tab={tab ?? "overview"} />}</Route>
             <Route path="/plans" component={PlansPage} />
             <Route path="/plans/:id">{({ id }) => <PlanPage key={id} id={id} />}</Route>
+            <Route path="/trees/:id">{({ id }) => <PlanPage key={id} id={id} isTree />}</Route>
             <Route path="/sessions" component={SessionsPage} />
             <Route path="/sessions/:key">{({ key }) => <SessionPage key={key} session={key} />}</Route>
             <Route path="/inbox" component={InboxPage} />

@@ -62,7 +62,8 @@ class Engine:
         self.stats, self.series = parts.track_records.stats, parts.track_records.series
         self.known_agents = parts.agent_choice.known
         self.progress_of = parts.reports.progress_of
-        self.results = parts.results
+        self.results, self.artifacts = parts.results, parts.artifacts
+        self.diff_of = parts.workspaces.diff
         self.answer_of = parts.questions.answer_of
         self.unread_count = parts.mailbox.unread_count
         self.courier_of = parts.deliveries.courier_of
@@ -76,6 +77,8 @@ class Engine:
         self.schedules = parts.schedules
         self.send = parts.sessions.send
         self.cancel = parts.control.cancel
+        self.plan_cancel = parts.control.plan_cancel
+        self.withdraw_cancel = parts.control.withdraw_cancel
         self.interrupt = parts.control.interrupt
         self.steer = parts.control.steer
         self.pause = parts.control.pause
@@ -113,19 +116,15 @@ class Engine:
         parts, ledger = self._parts, self._parts.ledger
         await parts.spawner.keys.load()
         await parts.shared_spending.load()
-        schedules, outbox = await self._off_loop(
-            lambda: (self._store.load_schedules(), self._store.load_outbox())
-        )
-        parts.schedules.load(schedules)
+        parts.schedules.load(await self._off_loop(self._store.load_schedules))
         await parts.recorder.pause()
         # Last, and nothing is awaited after it: from here on calls are served again.
-        await ledger.load(self._owner, self._epoch)
+        outbox = await ledger.load(self._owner, self._epoch)
         parts.recorder.reset()
         parts.counters.reset()
         parts.track_records.reset()
         parts.timers.tell_again()
         parts.emergency_stops.record()
-        outbox = [entry for entry in outbox if entry.run_id not in ledger.aside]
         self.recoveries = decisions(ledger.published.values(), outbox, ledger.leases)
         for run in ledger.published.values():
             parts.timers.arm(run)

@@ -57,12 +57,14 @@ export async function request(
   path: string,
   body?: unknown,
   signal?: AbortSignal,
+  headers: Record<string, string> = {},
 ): Promise<Response> {
   let response: Response;
   try {
     response = await fetch(path, {
       method,
       headers: {
+        ...headers,
         ...(body === undefined ? {} : { "content-type": "application/json" }),
         ...(csrf === null || method === "GET" ? {} : { "x-subagents-csrf": csrf }),
       },

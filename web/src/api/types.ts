@@ -1,7 +1,19 @@
 // The documents of the daemon's API by their own names. Types only: nothing is kept twice.
-import type { components } from "./schema";
+import type { components, paths } from "./schema";
 
 type Schemas = components["schemas"];
+type Asked<P extends keyof paths> = paths[P] extends { get: { parameters: { query?: infer Q } } } ? NonNullable<Q> : never;
+/** Parameters of a list, by their names in the document: one that is renamed there fails the build. */
+type QueryOf<P extends keyof paths> = { [name in keyof Asked<P>]?: string | number | boolean | null };
+
+export type RunsQuery = QueryOf<"/v1/runs">;
+export type GraphQuery = QueryOf<"/v1/graph">;
+export type LogQuery = QueryOf<"/v1/runs/{sel}/log">;
+export type InboxQuery = QueryOf<"/v1/inbox">;
+export type StatsQuery = QueryOf<"/v1/agents/stats">;
+export type SeriesQuery = QueryOf<"/v1/stats/series">;
+export type SuggestQuery = QueryOf<"/v1/agents/suggest">;
+export type EventsQuery = QueryOf<"/v1/events">;
 
 export type AgentList = Schemas["AgentList"];
 export type Attempt = Schemas["Attempt"];
@@ -32,6 +44,10 @@ export type RunNode = Schemas["RunNode"];
 export type RunPage = Schemas["RunPage"];
 export type RunRow = Schemas["RunRow"];
 export type RunStatus = Schemas["RunStatus"];
+export type Series = Schemas["Series"];
+export type SeriesSum = Schemas["SeriesSum"];
+export type StreamEvent = Schemas["StreamEvent"];
+export type EventPage = Schemas["EventPage"];
 export type SpawnReceipt = Schemas["SpawnReceipt"];
 export type StoredResult = Schemas["StoredResult"];
 export type Suggestions = Schemas["Suggestions"];

@@ -16,7 +16,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const [, navigate] = useLocation();
   const id = useId();
   const asked = useDeferredValue(words.trim());
-  const runs = useRuns({ text: asked || null, limit: 12, archived: asked !== "" }).data?.runs ?? [];
+  const runs = useRuns({ q: asked || null, limit: 12, archived: asked !== "" }).data?.runs ?? [];
   const pages = [...PAGES, { path: "/new", name: "New run" }].filter((page) =>
     page.name.toLowerCase().includes(words.trim().toLowerCase()),
   );

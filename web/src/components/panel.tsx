@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 
-type Props = { title: string; note?: ReactNode; right?: ReactNode; children: ReactNode; level?: 2 | 3; className?: string };
+type Props = { title: string; note?: ReactNode; right?: ReactNode; children: ReactNode; className?: string };
 
 /** A box with a title. */
 export function Panel({ title, note, right, children, className = "" }: Props) {
@@ -13,6 +13,24 @@ export function Panel({ title, note, right, children, className = "" }: Props) {
       </header>
       {children}
     </section>
+  );
+}
+
+/** Text of any length in a box that scrolls, also with keys. */
+export function Scrolls({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <div className="body scrolls" tabIndex={0} role="group" aria-label={name}>
+      {children}
+    </div>
+  );
+}
+
+/** A table that scrolls within itself where it is too wide. */
+export function TableBox({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <div className="table-box" tabIndex={0} role="group" aria-label={name}>
+      <table>{children}</table>
+    </div>
   );
 }
 

@@ -14,9 +14,10 @@ import { runAt } from "./routes";
 import { Said } from "./said";
 import { Ago, Clock } from "./when";
 
-export function QuestionCard({ request, isFirst }: { request: WorkerRequest; isFirst: boolean }) {
+export function QuestionCard({ request, isFirst, level = 3 }: { request: WorkerRequest; isFirst: boolean; level?: 2 | 3 }) {
   const run = useRun(request.runId).data;
   const { options } = request;
+  const Title = level === 2 ? "h2" : "h3";
   const [chosen, setChosen] = useState<number | null>(null);
   const [words, setWords, clearWords] = useDraft(request.requestId);
   const [isSending, setSending] = useState(false);
@@ -74,9 +75,9 @@ export function QuestionCard({ request, isFirst }: { request: WorkerRequest; isF
           )}
         </span>
       </header>
-      <h3>
+      <Title className="asked">
         <Said text={request.question} />
-      </h3>
+      </Title>
       {request.context !== null && (
         <p className="context">
           <Said text={request.context} />

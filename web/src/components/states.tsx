@@ -30,7 +30,7 @@ export function Skeleton() {
 export function Empty({ title, children }: { title: string; children?: ReactNode }) {
   return (
     <div className="empty">
-      <h3>{title}</h3>
+      <p className="title">{title}</p>
       {children}
     </div>
   );

@@ -1,7 +1,7 @@
 // The lines of a transcript, as far as they were looked at, and those that come while one looks.
 import { useEffect, useRef, useState } from "react";
-import { get, Problem, runPath, type Query } from "../api/client";
-import type { LogLine, LogPage } from "../api/types";
+import { get, Problem, runPath } from "../api/client";
+import type { LogLine, LogPage, LogQuery } from "../api/types";
 
 export type Filter = { grep: string; type: string; attempt: string };
 
@@ -28,7 +28,7 @@ const AGAIN_MS = 1_000;
 export function useTranscript(id: string, filter: Filter): [Transcript, (place: number) => void] {
   const [found, setFound] = useState(EMPTY);
   const asked = useRef(new Set<number>());
-  const query: Query = { grep: filter.grep || null, type: filter.type || null, attempt: filter.attempt || null };
+  const query: LogQuery = { grep: filter.grep || null, type: filter.type || null, attempt: filter.attempt || null };
   const key = JSON.stringify([id, query]);
 
   useEffect(() => {
@@ -60,12 +60,12 @@ export function useTranscript(id: string, filter: Filter): [Transcript, (place: 
 
 type Change = (change: (before: Transcript) => Transcript) => void;
 
-async function follow(id: string, query: Query, signal: AbortSignal, set: Change): Promise<void> {
+async function follow(id: string, query: LogQuery, signal: AbortSignal, set: Change): Promise<void> {
   let nextSeq: number | null = null;
   while (!signal.aborted) {
     try {
       // The line is held until there is something: nothing is asked for in vain.
-      const more: Query = nextSeq === null ? { tail: PAGE } : { afterSeq: nextSeq, waitSeconds: WAIT_S, limit: 1_000 };
+      const more: LogQuery = nextSeq === null ? { tail: PAGE } : { afterSeq: nextSeq, waitSeconds: WAIT_S, limit: 1_000 };
       const page: LogPage = await get<LogPage>(runPath(id, "log"), { ...query, ...more }, signal);
       const isFirst = nextSeq === null;
       nextSeq = page.nextSeq;

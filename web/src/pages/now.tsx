@@ -2,10 +2,11 @@
 import { useState } from "react";
 import { Link } from "wouter";
 import { cancel, markRead, redeliver, retry, dismiss } from "../api/actions";
-import { NOW_ROWS, useAttention, useEnded, useVersion, useWaiting, useWorking } from "../api/queries";
+import { NOW_ROWS, useAttention, useEnded, useFailed, useVersion, useWaiting, useWorking } from "../api/queries";
 import type { Attention, AttentionItem, RunPage, RunRow } from "../api/types";
 import { useWhyNot } from "../components/actions-allowed";
-import { WordChip } from "../components/chip";
+import { StateChip, WordChip } from "../components/chip";
+import { Cost } from "../components/cost";
 import { Heading } from "../components/heading";
 import { QuestionCard } from "../components/question-card";
 import { RowScope, useRow } from "../components/rows";
@@ -16,6 +17,7 @@ import { Answered, Command, Empty } from "../components/states";
 import { needsSomebody } from "../components/title";
 import { Ago, Ahead } from "../components/when";
 import { counted } from "../text/amounts";
+import { plain } from "../text/marks";
 import { causesOf, type Cause } from "../text/causes";
 
 const ENDED_SHOWN = 10;
@@ -72,6 +74,7 @@ function NeedsYou({
   waiting: RunPage | undefined;
 }) {
   const items = attention.items.filter(needsSomebody);
+  const rows = new Map(useFailed().data?.runs.map((run) => [run.runId, run]));
   const asked = items.filter((each) => each.requestId !== null);
   const others = items.filter((each) => each.requestId === null);
   const failed = others.filter((each) => each.kind === "failed");
@@ -112,7 +115,7 @@ function NeedsYou({
       {others.length > 0 && (
         <ul className="box lines">
           {others.map((each, at) => (
-            <NeedLine key={`${each.kind}/${each.runId}`} item={each} isFirst={asked.length === 0 && at === 0} />
+            <NeedLine key={`${each.kind}/${each.runId}`} item={each} run={rows.get(each.runId)} isFirst={asked.length === 0 && at === 0} />
           ))}
         </ul>
       )}
@@ -123,7 +126,7 @@ function NeedsYou({
 const NEED_WORDS: Record<string, string> = { failed: "error", blocker: "blocked" };
 
 /** What needs somebody and is no question: a failure nobody read, a delivery that was given up. */
-function NeedLine({ item, isFirst }: { item: AttentionItem; isFirst: boolean }) {
+function NeedLine({ item, run, isFirst }: { item: AttentionItem; run: RunRow | undefined; isFirst: boolean }) {
   const whyNot = useWhyNot();
   const isFailure = item.kind === "failed";
   const isUndelivered = item.kind === "undelivered";
@@ -137,18 +140,21 @@ function NeedLine({ item, isFirst }: { item: AttentionItem; isFirst: boolean }) 
   });
   return (
     <li className="line need" {...row}>
-      <WordChip word={NEED_WORDS[item.kind] ?? item.kind} />
+      {isFailure && run !== undefined ? <StateChip run={run} /> : <WordChip word={NEED_WORDS[item.kind] ?? item.kind} />}
       <span className="name">
         <Link id={`need-${item.runId}`} href={runAt(item.runId)} className="label" tabIndex={-1}>
           <Said text={item.label} />
         </Link>
+        <span className="note">{run?.agentId}</span>
       </span>
       <span className="why">
         <Said text={item.text} />
+        {run !== undefined && <Claimed run={run} />}
       </span>
       <span className="age num">
         <Ago at={item.sinceAt} />
       </span>
+      <span className="cost num">{run !== undefined && <Cost run={run} />}</span>
       <span className="acts">
         <button type="button" className="plain" disabled={whyNot !== null} title={whyNot ?? undefined} onClick={again}>
           {isUndelivered ? "Deliver again" : "Retry"}
@@ -168,6 +174,17 @@ function NeedLine({ item, isFirst }: { item: AttentionItem; isFirst: boolean }) 
       </span>
     </li>
   );
+}
+
+/** What the worker said, below what was found; and which plan it is of. */
+function Claimed({ run }: { run: RunRow }) {
+  const claim = run.claim?.summary;
+  const words = [
+    run.planId !== null && `of plan ${run.planName ?? run.planId}`,
+    run.attempt > 1 && `${run.attempt} attempts`,
+    claim && `it said “${plain(claim)}”`,
+  ].filter(Boolean);
+  return words.length === 0 ? null : <small>{words.join(" · ")}</small>;
 }
 
 type HeadProps = { title: string; number: number | string; note?: string; children?: React.ReactNode };

@@ -5,7 +5,7 @@ import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { useDeferredValue, useEffect, useMemo, useRef, useState } from "react";
 import { useSearchParams } from "wouter";
 import { get } from "../api/client";
-import type { RunPage, RunRow } from "../api/types";
+import type { RunPage, RunRow, RunsQuery } from "../api/types";
 import { BulkBar } from "../components/bulk-bar";
 import { Heading } from "../components/heading";
 import { RowScope } from "../components/rows";
@@ -41,7 +41,7 @@ export default function RunsPage() {
     );
 
   const wanted = useDeferredValue(filter);
-  const query = {
+  const query: RunsQuery = {
     ...asked(wanted),
     roots: !isFlat && !("tree" in asked(wanted)),
     ...(hidesEnded && !("phase" in asked(wanted)) ? { phase: "waiting,queued,spawning,running,ending,verifying,retry_wait" } : {}),

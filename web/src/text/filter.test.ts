@@ -5,7 +5,7 @@ test("named words become parameters, the rest is text", () => {
   expect(asked('outcome:error outcome:lost agent:codex "two words" http://x')).toEqual({
     outcome: "error,lost",
     agentId: "codex",
-    text: "two words http://x",
+    q: "two words http://x",
   });
 });
 

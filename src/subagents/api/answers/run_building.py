@@ -94,6 +94,9 @@ def _head(run: Run, now_ms: int, around: Surroundings | None) -> dict[str, Any]:
         "verdict": verdict(run),
         "budget": budget_state(run, now_ms),
         "charged_to": None if around is None else named(around.charged_to(run)),
+        "cancel_at": None
+        if run.control.planned is None or run.is_settled
+        else iso(run.control.planned.due_ms),
         "read_at": iso_or_none(run.announcement_consumed_ms),
     }
 

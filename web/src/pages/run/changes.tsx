@@ -1,6 +1,6 @@
 // What a run changed in its worktree.
 import type { RunDetail } from "../../api/types";
-import { Facts, Panel } from "../../components/panel";
+import { Facts, Panel, TableBox } from "../../components/panel";
 import { Said } from "../../components/said";
 import { Command, Empty } from "../../components/states";
 import { counted } from "../../text/amounts";
@@ -45,7 +45,7 @@ export function ChangesTab({ run }: { run: RunDetail }) {
           {changes.outOfScope.length > 0 && (
             <p className="body you">Not named by its contract: {changes.outOfScope.map((each) => <Said key={each} text={`${each} `} mono />)}</p>
           )}
-          <table>
+          <TableBox name="changed files">
             <thead>
               <tr>
                 <th scope="col">file</th>
@@ -70,7 +70,7 @@ export function ChangesTab({ run }: { run: RunDetail }) {
                 </tr>
               ))}
             </tbody>
-          </table>
+          </TableBox>
           {workspace !== null && (
             <div className="body">
               <Command text={`git -C ${workspace.repository} diff HEAD...${workspace.branch}`} />

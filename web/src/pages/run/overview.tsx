@@ -3,7 +3,7 @@ import { Link } from "wouter";
 import { useResultText, useRun } from "../../api/queries";
 import type { RunDetail } from "../../api/types";
 import { StateChip } from "../../components/chip";
-import { Facts, Panel } from "../../components/panel";
+import { Facts, Panel, Scrolls } from "../../components/panel";
 import { QuestionCard } from "../../components/question-card";
 import { runAt } from "../../components/routes";
 import { RowScope } from "../../components/rows";
@@ -24,7 +24,7 @@ export function OverviewTab({ run }: { run: RunDetail }) {
         <RowScope>
           <ul className="cards">
             {asked.map((each, at) => (
-              <QuestionCard key={each.requestId} request={each} isFirst={at === 0} />
+              <QuestionCard key={each.requestId} request={each} isFirst={at === 0} level={2} />
             ))}
           </ul>
         </RowScope>
@@ -38,9 +38,9 @@ export function OverviewTab({ run }: { run: RunDetail }) {
             </>
           }
         >
-          <div className="body scrolls">
+          <Scrolls name="task">
             <Said text={String(run.spec["task"] ?? run.task ?? "")} mono />
-          </div>
+          </Scrolls>
         </Panel>
         {!ended && (
           <Panel title="Result">
@@ -76,7 +76,7 @@ function Result({ run }: { run: RunDetail }) {
   const note = run.result === null ? undefined : `${bytes(run.resultBytes)}${isCut && whole.data === undefined ? ", cut here" : ", whole"}`;
   return (
     <Panel title="Result" note={note} right={run.result !== null && <CopyButton text={text} />}>
-      <div className="body scrolls">
+      <Scrolls name="result">
         {run.result === null ? (
           <p>
             It gave none.
@@ -97,7 +97,7 @@ function Result({ run }: { run: RunDetail }) {
             </button>
           </p>
         )}
-      </div>
+      </Scrolls>
       {run.artifacts.length > 0 && (
         <ul className="list files">
           {run.artifacts.map((each) => (

@@ -2,7 +2,7 @@
 import { useState } from "react";
 import { useTimeline } from "../../api/queries";
 import type { RunDetail } from "../../api/types";
-import { Panel } from "../../components/panel";
+import { Panel, Scrolls } from "../../components/panel";
 import { Said } from "../../components/said";
 import { Answered, CopyButton } from "../../components/states";
 import { clockSeconds, ms } from "../../text/times";
@@ -49,13 +49,13 @@ function Json({ value }: { value: unknown }) {
   const text = JSON.stringify(value, null, 2) ?? "";
   const [isWhole, setWhole] = useState(false);
   return (
-    <div className="body scrolls">
+    <Scrolls name="as JSON">
       <Said text={isWhole ? text : text.slice(0, SHOWN_CHARS)} mono />
       {text.length > SHOWN_CHARS && !isWhole && (
         <button type="button" onClick={() => setWhole(true)}>
           {SHOWN_CHARS.toLocaleString("en")} of {text.length.toLocaleString("en")} characters; show all
         </button>
       )}
-    </div>
+    </Scrolls>
   );
 }
