@@ -24,7 +24,7 @@ PYTHON ?= $(shell for each in python3 python3.11 python3.12 python3.13 python3.1
 HERE := $(shell pwd -P)
 moved = $(if $(findstring <$(HERE)>,<$(shell cat $(1) 2>/dev/null)>),,FORCE)
 
-.PHONY: help setup dev demo test check quick format-check lint types imports bandit audit package sbom pytest smoke docs docs-check site \
+.PHONY: help setup dev web test-web demo test check quick format-check lint types imports bandit audit package sbom pytest smoke docs docs-check site \
 	torture torture-short simulate mutations conformance first-day upgrade test-real test-clients runtime-table fuzz bench format clean FORCE
 
 help: ## list the targets
@@ -69,6 +69,9 @@ test: pytest smoke ## all default tests
 pytest: dev
 	$(PY) -m pytest -q -n $(WORKERS)
 
+test-web: web ## the web page in a real browser (needs npm and Chromium)
+	$(PY) -m pytest -q -n $(WORKERS) tests/web
+
 smoke: dev
 	$(PY) -m tests.simulation.simulator --seeds $(SMOKE_SEEDS) --workers $(WORKERS)
 
@@ -94,6 +97,9 @@ bandit: dev
 
 audit: dev ## ask whether a package we depend on has a published vulnerability
 	$(PY) -m scripts.audit
+
+web: dev ## build the web page into the package (needs npm; the API works without it)
+	$(PY) -m scripts.web_page
 
 package: dev ## build the wheel, install it with pip and uv, and run its demo from there
 	$(PY) -m scripts.package_check

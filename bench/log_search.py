@@ -35,6 +35,8 @@ SEARCHES: Final = {
     "number": r"\d{4}ms$",
     "words": r"\w+ \w+ 77",
     "either": "quick|needle",
+    "begins": "^99",
+    "digits": r"\d",
 }
 _WORDS: Final = """
     the quick brown fox jumps over lazy dog compile error warning src/module.py line test passed

@@ -1,4 +1,4 @@
-"""Build the wheel, install it as users do, run its demo there, and write its bill of materials.
+"""Build page and wheel, install it as users do, run its demo there, and write a bill of materials.
 
     python -m scripts.package_check [--sbom]
 
@@ -16,6 +16,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
+
+from scripts import web_page
 
 DIST: Final = Path("dist")
 FIRST_RESULT_S: Final = 15.0
@@ -44,6 +46,8 @@ def main(arguments: Sequence[str]) -> int:
 def build() -> Path:
     """The wheel and the source distribution of this checkout; returns the wheel."""
     shutil.rmtree(DIST, ignore_errors=True)
+    if web_page.main(["--if-possible"]) != 0:
+        raise SystemExit("the web page cannot be built, and a release has one")
     command(sys.executable, "-m", "build", "--no-isolation", "--outdir", str(DIST), quiet=True)
     (wheel,) = DIST.glob("*.whl")
     return wheel

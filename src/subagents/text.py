@@ -98,8 +98,10 @@ def shortened(text: str | None, chars_max: int, where: str = "") -> str | None:
 
 def fence(text: str) -> str:
     """Quote untrusted text so that nothing in it can end the quote."""
-    longest = max((len(ticks) for ticks in re.findall(r"`+", text)), default=0)
-    ticks = "`" * max(3, longest + 1)
+    ticks = "```"
+    if "`" in text:
+        longest = max(len(run) for run in re.findall(r"`+", text))
+        ticks = "`" * max(3, longest + 1)
     return f"{ticks}\n{text}\n{ticks}"
 
 

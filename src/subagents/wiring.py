@@ -10,16 +10,17 @@ import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 import msgspec
 
 from subagents.api.a2a.a2a_endpoint import PACKAGE, TASKS
 from subagents.api.calls import extras
+from subagents.api.calls.logins import Logins
 from subagents.api.calls.refusals import FILE_NAME, Refusals
 from subagents.api.calls.services import DaemonInfo, Services, wall_ms
-from subagents.config.layers import Config, ConfigCache, load
+from subagents.config.layers import CACHED_MAX, Config, ConfigCache, load
 from subagents.config.paths import Paths
 from subagents.config.programs.scope_probes import proof_of
 from subagents.config.settings import DaemonSettings, NotificationChannel, Settings
@@ -136,14 +137,15 @@ def config_loader(
         standing: Dotted key → value; hold for every call, stronger than its files.
         user: What goes on with the last good configuration; None = nothing does.
     """
-    cache = ConfigCache(dict(environ), paths)  # what `os.environ` says is decoded each time
+    cache = ConfigCache(environ, paths)
+    place = lru_cache(maxsize=CACHED_MAX)(Path)
 
     def load_config(
         cwd: str | None, variables: Mapping[str, str], flags: Mapping[str, object]
     ) -> Config:
         if user is not None:
             user.known()  # so that what is good now is kept
-        where = Path(cwd) if cwd is not None else None
+        where = place(cwd) if cwd is not None else None
         if not variables and not flags and not standing:
             return cache.load(where)
         merged = {**environ, **variables}
@@ -209,7 +211,7 @@ def build_node(
             "steer": [SteerCourier(runtimes)],
         },
         clock=clock,
-        ids=RandomIds(),
+        ids=RandomIds(clock),
         off_loop=off_loop,
         verifier=Verifier(
             checks,
@@ -514,7 +516,8 @@ def rebuild_database(paths: Paths, new: Path, *, is_cut: bool = False) -> list[R
     threads = DaemonThreads("store")
     try:
         store = SqliteStore(new)
-        asyncio.run(apply_repairs(store, threads, SystemClock(), RandomIds(), repairs))
+        clock = SystemClock()
+        asyncio.run(apply_repairs(store, threads, clock, RandomIds(clock), repairs))
     finally:
         threads.close()
     return repairs
@@ -525,7 +528,6 @@ def services_of(
     environ: Mapping[str, str],
     overrides: Mapping[str, object] | None = None,
     *,
-    http_url: str | None = None,
     user: UserConfig | None = None,
 ) -> Services:
     """What the daemon's calls use.
@@ -534,7 +536,6 @@ def services_of(
         node: The engine and its adapters.
         environ: Of this process.
         overrides: Hold for every call, stronger than its files.
-        http_url: Where it answers over TCP, if it does.
         user: What goes on with the last good configuration; None = nothing does.
     """
 
@@ -553,12 +554,12 @@ def services_of(
             schema=migrations()[-1][0],
             pid=os.getpid(),
             started_at_ms=wall_ms(),
-            http_url=http_url,
         ),
         check_database=node.store.check,
         orphans=orphans,
         off_loop=node.threads[0],
         refusals=Refusals(node.paths.state_dir / FILE_NAME, node.threads[0], node.engine),
+        logins=Logins(node.paths, node.threads[0], wall_ms),
         origin_of=node.command.origin_of,
         containment=lambda: cgroups.place().words,
         exporter=node.exporter,
@@ -584,7 +585,7 @@ async def embedded(
     paths.ensure()
     node = build_node(paths, config, None, config_loader(paths, environ, overrides))
     daemon = config.settings.daemon
-    services = services_of(node, environ, overrides, http_url=daemon.http_url)
+    services = services_of(node, environ, overrides)
     ready = asyncio.Event()
     serving = asyncio.create_task(
         serve_until_stopped(services, paths=paths, ready=ready, settings=daemon)
@@ -642,7 +643,7 @@ def serve(overrides: Mapping[str, object] | None = None) -> None:
     loader = config_loader(paths, environ, {}, user)
     node = build_node(paths, config, user.now, loader)
     daemon = config.settings.daemon
-    services = services_of(node, environ, http_url=daemon.http_url, user=user)
+    services = services_of(node, environ, user=user)
     asyncio.run(run_daemon(services, paths=paths, log_path=paths.log_file, settings=daemon))
     for threads in node.threads:
         threads.close()

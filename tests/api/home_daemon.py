@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from subagents.api.calls.logins import Logins
 from subagents.api.calls.refusals import FILE_NAME, Refusals
 from subagents.api.calls.services import DaemonInfo, Services, wall_ms
 from subagents.api.server.daemon import run_daemon
@@ -96,7 +97,7 @@ def build(home: Path, config: str = CONFIG) -> Services:
             runtimes={"scripted": TellingRuntime(clock), "command": command},
             couriers={},
             clock=clock,
-            ids=RandomIds(),
+            ids=RandomIds(clock),
             off_loop=threads,
             verifier=Verifier(threads, clock, commands_allowed=False),
             settings=load_config(None, {}, {}).settings,
@@ -117,6 +118,7 @@ def build(home: Path, config: str = CONFIG) -> Services:
         orphans=orphans,
         off_loop=threads,
         refusals=Refusals(paths.state_dir / FILE_NAME, threads, engine),
+        logins=Logins(paths, threads, wall_ms),
         origin_of=command.origin_of,
     )
 

@@ -40,7 +40,7 @@ NAMED_IN_THE_SPEC += [
 ]
 NAMED_IN_THE_SPEC += ["inbox", "attention", "init", "demo", "doctor", "serve", "up", "down"]
 NAMED_IN_THE_SPEC += ["report", "progress", "notify", "ask", "worker"]
-NAMED_IN_THE_SPEC += ["agents stats", "agents suggest"]
+NAMED_IN_THE_SPEC += ["agents stats", "agents suggest", "ui", "ui sessions", "ui revoke"]
 NAMED_IN_THE_SPEC += [
     "plan run",
     "plan list",

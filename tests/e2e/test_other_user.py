@@ -1,6 +1,7 @@
 """What another user of the machine gets of a daemon and its workers: tried as one, not argued."""
 
 import asyncio
+import json
 import os
 import re
 import shutil
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import httpx2
 import pytest
 from tests.e2e.live_home import DEFAULTS, LiveHome, live_home
 
@@ -127,6 +129,37 @@ def test_another_user_gets_nothing_of_the_port_without_the_operators_token(home:
     for token in ((), ("x" * 43,)):
         said = as_nobody("/usr/bin/python3", "-c", ask, port, *token).stdout.split()
         assert said[1:] == ["401"] * 4, said
+
+
+@pytest.mark.requirement("security:other-user", "login:own-user")
+def test_another_user_logs_in_by_no_code_and_calls_with_no_cookie_that_it_got_hold_of(
+    home: LiveHome,
+) -> None:
+    """A code stands in the arguments of a browser, and a browser sends our cookie to each port."""
+    address, _, code = home.post("/v1/login/codes")["url"].partition("/#k=")
+    ask = (
+        "import sys, urllib.request as u, urllib.error as e\n"
+        "address, path, body, cookie = sys.argv[1:]\n"
+        "request = u.Request(address + path, body.encode() or None)\n"
+        "request.add_header('Origin', address)\n"
+        "request.add_header('Cookie', cookie)\n"
+        "try: print(u.urlopen(request).status)\n"
+        "except e.HTTPError as refused: print(refused.code, refused.read().decode())\n"
+    )
+    body = json.dumps({"code": code})
+    program = ("/usr/bin/python3", "-c", ask, address)
+
+    tried = as_nobody(*program, "/v1/login", body, "")
+    assert f"this connection belongs to user {NOBODY}" in tried.stdout
+    assert tried.stdout.startswith("403"), tried
+    assert home.get("/v1/logins")["logins"] == []
+    answered = httpx2.post(f"{address}/v1/login", content=body, headers={"Origin": address})
+    cookie = answered.headers["Set-Cookie"].partition(";")[0]  # the code was as good as before
+    assert subprocess.run(
+        [*program, "/v1/runs", "", cookie], capture_output=True, text=True, check=False
+    ).stdout.split() == ["200"]
+    tried = as_nobody(*program, "/v1/runs", "", cookie)
+    assert f"this connection belongs to user {NOBODY}" in tried.stdout
 
 
 @pytest.mark.requirement("security:other-user")

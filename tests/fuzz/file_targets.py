@@ -32,6 +32,7 @@ from subagents.domain.run.values import replace
 from subagents.domain.run.worker_output import LineType
 from subagents.domain.run.workspace import Worktree
 from subagents.domain.text.report_text import find_report
+from subagents.domain.transcript.transcript_query import LogQuery
 from subagents.engine.verification.artifacts import check_artifact
 from subagents.engine.verification.file_trees import matching_files
 from subagents.engine.verification.verifier import check_schemas
@@ -187,7 +188,7 @@ def grep(data: bytes) -> None:
     except UsageError:
         return
     rows = [Row(1, 1, LineType.TEXT, 1, x) for x in rest.decode("utf-8", "replace").split("\n")]
-    found = Search(wanted).matching(rows)
+    found = Search(wanted, LogQuery()).matching(rows)
     assert len(found) <= len(rows)
 
 

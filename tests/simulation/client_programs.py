@@ -19,6 +19,7 @@ from tests.simulation.delivery_channels import Channels
 from tests.simulation.virtual_loop import Process, VirtualClock, VirtualLoop, context_of
 
 from subagents.api.calls.hand_over import WIRE, Wire
+from subagents.api.calls.logins import Logins
 from subagents.api.calls.refusals import Refusals
 from subagents.api.calls.services import DaemonInfo, Services
 from subagents.api.server.app import create_app
@@ -57,18 +58,18 @@ class Host(Protocol):
 def application(host: Host, life: Any) -> Starlette:
     """What the daemon of that life answers with."""
     here = Path("/nowhere")
+    paths = Paths(config_file=here, state_dir=here, cache_dir=here, runtime_dir=here, socket=here)
     services = Services(
         engine=life.engine,
         queries=life.engine.queries,
         load_config=lambda *_: _refused(),
-        paths=Paths(
-            config_file=here, state_dir=here, cache_dir=here, runtime_dir=here, socket=here
-        ),
+        paths=paths,
         info=DaemonInfo(version="simulated", schema=0, pid=1, started_at_ms=0),
         check_database=list,
         orphans=_no_orphans,
         off_loop=host.off_loop,
         refusals=Refusals(here, host.off_loop, life.engine),
+        logins=Logins(paths, host.off_loop, host.clock.now_ms),
         now_ms=host.clock.now_ms,
     )
     return create_app(services)

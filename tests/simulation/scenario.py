@@ -183,6 +183,7 @@ class Scenario:
         self._rng = random.Random(f"{seed}:scenario")
         self._purse = random.Random(f"{seed}:budgets")
         self._bench = random.Random(f"{seed}:judges")
+        self._keeping = random.Random(f"{seed}:keeping")
         self._judged = self._bench.choice((0.0, 0.9, 0.9))
         """Of the contracts, how many have a judge."""
         self._budgeted = self._purse.choice((0.0, 0.0, 0.5, 0.9))
@@ -612,6 +613,14 @@ class Scenario:
     async def _sweep(self, _run_id: RunId) -> None:
         await self._try(lambda engine: engine.sweep())
 
+    async def _ask_for_old(self) -> None:
+        """Somebody wants a result again that was archived: it is unread again, and kept."""
+        for run in self._judge.view.values():
+            is_kept = run.times.archived_at_ms is not None and run.id not in self._judge.pruned
+            if is_kept and self._keeping.random() < 0.5:
+                await self._redeliver(run.id)
+                return
+
     async def _redeliver(self, run_id: RunId) -> None:
         await self._try(lambda engine: engine.redeliver(run_id, by="simulation"))
 
@@ -624,6 +633,11 @@ class Scenario:
             self._judge.promised(receipt.run)
 
     async def _restart(self, _run_id: RunId) -> None:
+        if self._keeping.random() < 0.5:
+            # By an operator who keeps results for less time from now on.
+            await self._ask_for_old()
+            settings, shorter = self._host.settings, Retention(result_retention_days=0)
+            self._host.settings = set_(settings, retention=shorter)
         await self._host.stop()
 
     _Action = Callable[["Scenario", RunId], Awaitable[None]]

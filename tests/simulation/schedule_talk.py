@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Final, TypeVar
 
 from subagents.domain.run.run import Run
-from subagents.domain.run.spec import RunSpec
+from subagents.domain.run.spec import RunSpec, ScheduledTime
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.domain.schedules.schedule import (
     Missed,
@@ -36,6 +36,10 @@ def is_outdated(reader: str, run: Run | None) -> bool:
     return is_good and reader.startswith(READER)
 
 
+def _key(time: ScheduledTime) -> tuple[str, int, bool]:
+    return time.schedule, time.due_ms, time.by_hand
+
+
 class Times:
     """Which times of schedules were decided, and with which runs.
 
@@ -46,18 +50,18 @@ class Times:
     def __init__(self, fail: Callable[[str, str], None]) -> None:
         self._fail = fail
         self._known: dict[ScheduleId, Schedule] = {}
-        self._started: dict[tuple[str, int], frozenset[RunId]] = {}
-        """By schedule and due time."""
+        self._started: dict[tuple[str, int, bool], frozenset[RunId]] = {}
+        """By schedule, due time, and whether by hand: both may be of one millisecond."""
         self.may_be_gone = False
         """Somebody asked for their removal; whether it was done need not be known."""
 
     def on_commit(self, batch: Batch) -> None:
         """What one batch says of schedules, and of the runs that it creates for them."""
-        made: dict[tuple[str, int], set[RunId]] = {}
+        made: dict[tuple[str, int, bool], set[RunId]] = {}
         for run_id in batch.created:
             time = batch.runs[run_id].resolved.scheduled
             if time is not None:
-                made.setdefault((time.schedule, time.due_ms), set()).add(run_id)
+                made.setdefault(_key(time), set()).add(run_id)
         for key, run_ids in made.items():
             if key in self._started:
                 self._fail("a time starts its work once", f"{key}: {sorted(run_ids)}")
@@ -79,7 +83,8 @@ class Times:
         if before is not None and schedule.decided_to_ms < before.decided_to_ms:
             self._fail("what was decided stays decided", schedule_id)
         for each in schedule.times:
-            if each.run_ids and (schedule_id, each.due_ms) not in self._started:
+            key = (schedule_id, each.due_ms, each.by_hand)
+            if each.run_ids and key not in self._started:
                 self._fail("a time is decided with its runs", f"{schedule_id} {each.due_ms}")
 
     def may_cancel(self, run: Run) -> bool:
@@ -90,11 +95,11 @@ class Times:
 
     def reload(self, runs: Iterable[Run], schedules: Iterable[Schedule]) -> None:
         """After a crash: the file must hold what was committed."""
-        found: dict[tuple[str, int], set[RunId]] = {}
+        found: dict[tuple[str, int, bool], set[RunId]] = {}
         for run in runs:
             time = run.resolved.scheduled
             if time is not None:
-                found.setdefault((time.schedule, time.due_ms), set()).add(run.id)
+                found.setdefault(_key(time), set()).add(run.id)
         for key, run_ids in found.items():
             if self._started.get(key, run_ids) != run_ids:
                 self._fail("a time starts its work once", f"{key} after a restart")

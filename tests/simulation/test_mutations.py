@@ -30,6 +30,7 @@ LIKELY = {
     "names_results_before_they_are_files": 214,
     "never_takes_an_offer_back": 37,
     "offers_what_a_courier_carries": 77,
+    "prunes_what_nobody_read": 107,
     "pushes_nested_results_outside": 1,
     "pushes_what_a_reader_holds": 77,
     "reopens_no_messages": 44,

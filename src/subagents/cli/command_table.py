@@ -67,6 +67,9 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
         Command("why", "show.show_commands:why", "Explain why a run is in its current state"),
         Command("stats", "show.report_commands:stats", "Count runs, time, tokens and cost"),
         Command("export", "show.report_commands:export", "Print runs as CSV or JSON"),
+        Command("ui", "web.ui_commands:ui", "Open the web page"),
+        Command("ui sessions", "web.ui_commands:sessions", "List browsers that are logged in"),
+        Command("ui revoke", "web.ui_commands:revoke", "Log browsers out"),
         Command("attention", "show.show_commands:attention", "List what needs a person"),
         Command("agents list", "setup.agent_commands:list_", "List the configured agents"),
         Command("agents show", "setup.agent_commands:show", "Show an agent's card and record"),
@@ -165,8 +168,11 @@ PARENTS: Final = {
     "import": "Take over agents that were defined for another program",
     "hook": "Commands that Claude Code's hooks run",
     "service": "Run the daemon as a systemd user service",
+    "ui": "Open the web page, and see who is logged in",
     "mcp": "Serve MCP on stdin and stdout, and register with MCP clients",
 }
+BEFORE_PARSER: Final = "mcp"
+"""Every session of every client starts it: the parser would double its time to start."""
 ALIASES: Final = {"logs": "log", "ls": "list", "ps": "list"}
 """What people type who know docker, kubectl or a shell."""
 
@@ -174,6 +180,11 @@ ALIASES: Final = {"logs": "log", "ls": "list", "ps": "list"}
 def commands() -> list[Command]:
     """All, in the order of the overview."""
     return [each for group in GROUPS.values() for each in group]
+
+
+def is_only_group(name: str) -> bool:
+    """Whether the parser knows ``name`` as a group that does nothing by itself."""
+    return name in PARENTS and (name == BEFORE_PARSER or name not in {c.name for c in commands()})
 
 
 def below(parent: str) -> list[str]:

@@ -10,11 +10,13 @@ from typing import Final
 
 from subagents.cli.command_table import (
     ALIASES,
+    BEFORE_PARSER,
     GROUPS,
     PARENTS,
     Command,
     below,
     commands,
+    is_only_group,
     named,
     target_of,
 )
@@ -132,16 +134,17 @@ def _without_parser(arguments: list[str]) -> int | None:
             sys.stdout.write(overview())
         case ["--version" | "-V"]:
             sys.stdout.write(f"subagents {__version__}\n")
-        case ["mcp", *rest] if not rest or rest[0] not in {*HELP_FLAGS, *below("mcp")}:
-            # Every session of every client starts it: the parser would double its time to start.
+        case [word, *rest] if word == BEFORE_PARSER and (
+            not rest or rest[0] not in {*HELP_FLAGS, *below(word)}
+        ):
             from subagents.cli.bridge.mcp_front import serve  # noqa: PLC0415
 
             return serve(rest)
-        case [parent] if parent in PARENTS:
+        case [parent] if is_only_group(parent):
             sys.stdout.write(overview_of(parent))
-        case [parent, flag] if parent in PARENTS and flag in HELP_FLAGS:
+        case [parent, flag] if is_only_group(parent) and flag in HELP_FLAGS:
             sys.stdout.write(overview_of(parent))
-        case ["help", parent] if parent in PARENTS:
+        case ["help", parent] if is_only_group(parent):
             sys.stdout.write(overview_of(parent))
         case ["help", *words]:
             return _help(words)

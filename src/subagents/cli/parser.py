@@ -2,13 +2,13 @@
 
 from cyclopts import App, Parameter
 
-from subagents.cli.command_table import PARENTS, commands
+from subagents.cli.command_table import BEFORE_PARSER, PARENTS, commands, target_of
 from subagents.cli.help_page import HelpPage
 from subagents.version import __version__
 
 
 def application(help_page: HelpPage | None = None) -> App:
-    """The parser with all commands, none of them imported.
+    """The parser with all commands, none of them imported but those that are groups, too.
 
     Args:
         help_page: What ``--help`` is shown by; None = as text on the terminal.
@@ -34,9 +34,12 @@ def application(help_page: HelpPage | None = None) -> App:
     for parent in parents.values():
         app.command(parent)
     for each in commands():
+        if each.name == BEFORE_PARSER:
+            continue
         if each.name in parents:
-            continue  # read without the parser
+            parents[each.name].default(target_of(each))
+            continue
         parent_name, _, name = each.name.rpartition(" ")
         parent = parents[parent_name] if parent_name else app
-        parent.command(each.target, name=name)
+        parent.command(each.target, name=name, help=each.summary)
     return app

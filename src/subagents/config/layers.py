@@ -29,7 +29,6 @@ from subagents.config.settings import (
 )
 from subagents.config.sources import (
     DEFAULT,
-    PREFIX,
     Layer,
     Tree,
     absolute_cwds,
@@ -246,14 +245,14 @@ class _Remembered(NamedTuple):
 
 
 class ConfigCache:
-    """`load`, remembered while neither the files nor the environment change.
+    """`load`, remembered while the files do not change.
 
     The daemon asks for every spawn. The files that were read are looked at each time, and so is
     where a caller would put one: its directory. What takes longer, the search through the
     directories above and who may write them, is done again after `LOOK_AGAIN_S`.
 
     Args:
-        environ: As for `load`.
+        environ: As for `load`, as it is now: that of a process stays as it is.
         paths: As for `load`.
         clock: Seconds from whenever.
     """
@@ -264,7 +263,8 @@ class ConfigCache:
         paths: Paths,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._environ = environ
+        # A copy: what `os.environ` says is decoded each time.
+        self._environ = dict(environ)
         self._paths = paths
         self._clock = clock
         self._loaded: dict[Path | None, _Remembered] = {}
@@ -279,7 +279,7 @@ class ConfigCache:
         if (
             known is not None
             and now_s - known.looked_s < LOOK_AGAIN_S
-            and self._near(known.files) == known.near
+            and [identity(each) for each in known.files] == known.near
         ):
             return known.config
         # Before reading: a file that changes meanwhile is then read again next time.
@@ -287,7 +287,7 @@ class ConfigCache:
         here = () if cwd is None else (str(cwd / CONFIG_FILE_NAME),)
         own = (str(self._paths.config_file), str(self._paths.trusted_file))
         files = (*own, *here, *(str(each.file) for each in projects))
-        near = self._near(files)
+        near = [identity(each) for each in files]
         found = (user, projects, near)
         if known is None or known.found != found:
             config = load(cwd, self._environ, paths=self._paths)
@@ -297,14 +297,6 @@ class ConfigCache:
             self._loaded.clear()
         self._loaded[cwd] = _Remembered(config, found, files, near, now_s)
         return config
-
-    def _near(self, files: Iterable[str]) -> object:
-        variables = [
-            (name, self._environ[name])
-            for name in self._environ
-            if name.startswith(PREFIX) or name in ("PATH", "HOME")
-        ]
-        return variables, [identity(each) for each in files]
 
 
 def _merge(into: Tree, values: Tree, origin: str, origins: dict[str, str]) -> None:

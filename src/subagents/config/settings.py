@@ -702,7 +702,7 @@ class Settings(Section, frozen=True):
         Raises:
             NotFound: The message lists the configured agents, nearest name first.
         """
-        found = self.agents.get(agent_id.strip().lower())
+        found = self.agents.get(agent_id) or self.agents.get(agent_id.strip().lower())
         if found is None:
             near = nearest(agent_id, self.agents)
             guess = f"; did you mean {near!r}?" if near else ""

@@ -43,6 +43,9 @@ def write_entries(paths: Paths, file: Path, entries: dict[str, T], *, entries_ma
     try:
         with open(draft, "wb", opener=private) as opened:
             opened.write(msgspec.json.encode(kept))
+            opened.flush()
+            # What was taken back must not be there again after a loss of power.
+            os.fsync(opened.fileno())
         draft.replace(file)
     except OSError as error:
         raise ConfigError(f"cannot write {file}: {error.strerror}") from error

@@ -59,7 +59,7 @@ from subagents.engine.kernel.quarantine import (
     Quarantine,
     Quarantined,
 )
-from subagents.engine.kernel.tasks import Tasks
+from subagents.engine.kernel.tasks import Tasks, TimeLimit
 from subagents.engine.messages.delivery import Deliveries
 from subagents.engine.verification.verifier import Verifier
 from subagents.engine.verification.work_root import root_of
@@ -128,6 +128,7 @@ class Outbox:
         self._has_spare = False
         self._checking: dict[RunId, asyncio.Future[Verification]] = {}
         self._tasks = Tasks()
+        self._starting = TimeLimit(START_S_MAX)
         self._quarantine = quarantine
         self._supervisor = supervisor
         self._workspaces = workspaces
@@ -314,9 +315,7 @@ class Outbox:
             env = await self._env(run, number)
             await self._workspaces.prepare(run)
             await self._look_before(run)
-            # The loop's own timer: one on the clock port would cost two tasks for every start.
-            async with asyncio.timeout(START_S_MAX):
-                started = await self._runtime(run).start(launch_of(run, env))
+            started = await self._starting.of(self._runtime(run).start(launch_of(run, env)))
         except TimeoutError:
             # It may have started all the same, or may yet: stopped, it never will.
             async with asyncio.timeout(START_S_MAX):

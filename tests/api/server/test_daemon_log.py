@@ -41,15 +41,17 @@ def test_a_line_says_when_how_grave_who_what_and_of_which_run(tmp_path: Path) ->
     with writing_log(path, bytes_max=10**6):
         LOG.info('run %s said "%s"', "r-abcdefghij", "ok ✔")
         LOG.warning("nothing of a run", extra={"run_id": "r-given00000"})
+        LOG.warning("another one is %s.", "r-01v89wxyz2")
         LOG.debug("not this")
 
-    first, second = lines(path)
+    first, second, third = lines(path)
     assert first["message"] == 'run r-abcdefghij said "ok ✔"'
     assert (first["level"], first["logger"]) == ("info", "subagents.test")
     assert first["run_id"] == "r-abcdefghij"
     assert first["ts"].endswith("+00:00")
     assert "exception" not in first
     assert (second["level"], second["run_id"]) == ("warning", "r-given00000")
+    assert third["run_id"] == "r-01v89wxyz2"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 

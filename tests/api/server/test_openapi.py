@@ -90,6 +90,9 @@ def test_every_answer_has_the_fields_that_are_described_and_no_others(tmp_path: 
             left_out.add(("GET", "/v1/runs/{sel}/diff"))
             # Only of a delivery that was given up, or an escalation; they answer as pause does.
             left_out |= {("POST", f"/v1/runs/{{sel}}/{verb}") for verb in ("redeliver", "dismiss")}
+            # Of a browser's own login, over TCP.
+            left_out |= {("POST", "/v1/login"), ("DELETE", "/v1/login")}
+            left_out.add(("DELETE", "/v1/logins/{login}"))
             assert answered == set(OPERATIONS) - left_out
 
     asyncio.run(scenario())
@@ -171,13 +174,17 @@ async def everything(home: Home) -> set[tuple[str, str]]:
     await ok("POST", "/v1/inbox/ack", {"messageIds": [each["id"] for each in read["messages"]]})
     await ok("POST", f"{base}/retry")
     for path in (
+        *("/v1/agents", "/v1/agents/stats", "/v1/agents/suggest?hint=x", "/v1/config"),
+        *("/healthz", "/readyz", "/version", "/openapi.json", "/v1/diagnostics"),
+        *("/v1/login", "/v1/logins"),
         *(f"/v1/graph?tree={run}", "/v1/stats/series"),
         *("/v1/agents", "/v1/agents/stats", "/v1/agents/suggest?hint=x", "/v1/config"),
         *("/healthz", "/readyz", "/version", "/openapi.json", "/v1/diagnostics"),
     ):
         await ok("GET", path)
     await ok("GET", "/v1/events?after=0", headers={"Accept": "application/json"})
-    await ok("POST", "/v1/sweep")
+    for path in ("/v1/login/codes", "/v1/sweep"):
+        await ok("POST", path)
     return called
 
 

@@ -12,7 +12,8 @@ import pytest
 from tests.api.home_daemon import Document, Home, build, serving
 
 from subagents.api.server.daemon import run_daemon
-from subagents.api.server.tcp import bound, operator_token, own_names
+from subagents.api.server.tcp import operator_token, own_names
+from subagents.api.server.tcp_listener import bound
 from subagents.config.layers import load
 from subagents.config.paths import Paths
 from subagents.config.settings import DaemonSettings

@@ -12,7 +12,7 @@ from subagents.domain.run.events import SlotGranted, TokenIssued
 from subagents.domain.run.run import Phase
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import RunId
-from subagents.engine.kernel.system_clock import RandomIds
+from subagents.engine.kernel.system_clock import RandomIds, SystemClock
 from subagents.engine.kernel.worker_tokens import (
     Identity,
     Issued,
@@ -250,7 +250,7 @@ def test_a_disk_that_says_no_before_the_start_costs_no_worker_its_token(tmp_path
 
 @pytest.mark.requirement("token:unguessable")
 def test_real_tokens_hold_43_random_url_safe_characters() -> None:
-    ids = RandomIds()
+    ids = RandomIds(SystemClock())
     found = {ids.token_secret() for _ in range(100)}
 
     assert len(found) == 100

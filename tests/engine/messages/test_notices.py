@@ -65,7 +65,7 @@ def test_a_question_or_blocker_is_shown_until_it_is_answered_also_when_it_was_re
 
         assert await shown(world, run_id) == ("blocked", 2, "disk full")
         needs = await world.engine.queries.attention(ME)
-        assert [(each.kind, each.request_id) for each in needs] == [
+        assert [(each.kind, each.request and each.request.id) for each in needs] == [
             ("blocker", f"{run_id}:n2"),
             ("question", f"{run_id}:q1"),
         ]
@@ -151,7 +151,9 @@ def test_an_unread_notice_of_an_ended_attempt_is_still_news(tmp_path: Path) -> N
         unread = [row.message.kind for row in world.store.inbox(ME, unconsumed=True)]
         assert unread == [MessageKind.BLOCKER, MessageKind.ANNOUNCEMENT]
         needs = await world.engine.queries.attention(ME)
-        assert [(each.kind, each.request_id) for each in needs] == [("blocker", None)]
+        assert [(each.kind, each.request and each.request.id) for each in needs] == [
+            ("blocker", None)
+        ]
 
     in_world(tmp_path, scenario)
 

@@ -56,7 +56,7 @@ def with_rows(world: World, after: int = 0, *names: str) -> Follower:
     )
 
 
-def runs_in(found: list[FeedDocument]) -> set[object]:
+def runs_in(found: Sequence[FeedDocument]) -> set[object]:
     return {each.document["runId"] for each in found}
 
 

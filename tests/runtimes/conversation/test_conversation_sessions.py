@@ -80,7 +80,7 @@ async def engine_of(harness: Harness) -> AsyncIterator[Desk]:
             runtimes={"echo": echo},
             couriers={},
             clock=clock,
-            ids=RandomIds(),
+            ids=RandomIds(clock),
             off_loop=off_loop,
             verifier=Verifier(off_loop, clock, commands_allowed=False),
             settings=SETTINGS,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from subagents.store.sqlite.pages import PAGE_BYTES, Pages, Stored
+from subagents.store.sqlite.pages import PAGE_BYTES, TABLE_LEAF, Pages, Stored
 
 VALUES = st.one_of(
     st.none(),
@@ -23,6 +23,7 @@ VALUES = st.one_of(
 def written(path: Path, found: list[tuple[Stored, ...]], *, page: int = PAGE_BYTES) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute(f"PRAGMA page_size = {page}")
+        connection.execute("PRAGMA synchronous = OFF")
         connection.execute("CREATE TABLE kept (a, b, c)")
         connection.executemany("INSERT INTO kept VALUES (?, ?, ?)", found)
 
@@ -87,6 +88,26 @@ def test_deleted_rows_do_not_come_back(tmp_path: Path) -> None:
         connection.execute("DELETE FROM kept WHERE a >= 10")
 
     assert [values[0] for _, values in kept(path)] == list(range(10))
+
+
+@pytest.mark.requirement("store:salvage:pages")
+def test_a_record_without_end_whose_pages_lead_in_a_circle_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    written(path, [("x" * 10_000, 0, 0), (2, 0, 0)])
+    content = bytearray(path.read_bytes())
+    leaf, circle = PAGE_BYTES, 2 * PAGE_BYTES
+    assert content[leaf] == TABLE_LEAF
+    cell = leaf + int.from_bytes(content[leaf + 8 : leaf + 10], "big")
+    # A length of eight bytes, and its number; what follows of it begins on the page `circle`.
+    content[cell : cell + 8] = b"\xff" * 7 + b"\x7f"
+    content[cell + 8] = 1
+    content[circle : circle + 4] = (3).to_bytes(4, "big")
+    here = 489 + ((1 << 56) - 1 - 489) % 4_092
+    overflow = cell + 9 + (here if here <= 4_061 else 489)
+    content[overflow : overflow + 4] = (3).to_bytes(4, "big")
+    path.write_bytes(content)
+
+    assert kept(path) == [(2, (2, 0, 0))]
 
 
 @pytest.mark.requirement("store:salvage:pages")

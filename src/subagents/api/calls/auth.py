@@ -1,9 +1,9 @@
 """Who makes a call.
 
 A worker proves with its token which attempt it belongs to, and is held to its own subtree. Who
-comes over TCP proves with the operator's token that it may call at all (``tcp``). On the Unix
-socket the operating system has let in only the user who owns the daemon: a top-level session named
-in a header tells callers apart, it does not keep them out.
+comes over TCP proves with the operator's token, or a browser with its login's cookie, that it may
+call at all (``tcp``). On the Unix socket the operating system has let in only the user who owns the
+daemon: a top-level session named in a header tells callers apart, it does not keep them out.
 """
 
 import errno
@@ -21,6 +21,7 @@ from urllib.parse import unquote
 from starlette.requests import Request
 from starlette.types import Scope
 
+from subagents.api.calls.logins import Login
 from subagents.api.calls.refusals import Refusal, is_refusal
 from subagents.api.calls.services import Services, services_of
 from subagents.domain.redaction.redact import redact
@@ -54,7 +55,14 @@ class Connection:
     end: socket.socket | None = None
     """Ours of the Unix socket, where ``pid`` is known."""
     is_operator: bool = False
-    """On TCP: this request came with the operator's token."""
+    """On TCP: this request came with the operator's token, or from a browser that is logged in."""
+    port: int | None = None
+    """On TCP: ours."""
+    login: Login | None = None
+    """On TCP: of the browser that made this request. What a viewer may not, the listener refuses.
+    """
+    csrf: str | None = None
+    """What the page of this login sends along with its writes."""
     _origin: Origin | None = None
     _has_looked: bool = False
 

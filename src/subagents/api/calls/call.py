@@ -9,7 +9,7 @@ from urllib.parse import unquote
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.types import Receive
+from starlette.types import Receive, Scope
 
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.services import Services, services_of
@@ -36,6 +36,8 @@ DRAIN_BYTES_MAX: Final = 16 * 1024 * 1024
 """How much of a body that is too large is still read, so that its sender hears the answer."""
 DEPTH_MAX: Final = 64
 """More than ``max_spawn_depth`` can be, so the walk up a tree ends."""
+
+_IS_SETTLED: Final = "is_settled"
 
 T = TypeVar("T")
 
@@ -77,7 +79,14 @@ async def run_of(request: Request, caller: Caller) -> Run:
         NotFound: No such run.
         Forbidden: It is somebody else's.
     """
-    return await find_run(services_of(request), path_part(request, "sel"), caller)
+    run = await find_run(services_of(request), path_part(request, "sel"), caller)
+    request.scope.setdefault("state", {})[_IS_SETTLED] = run.is_settled
+    return run
+
+
+def is_about_settled_run(scope: Scope) -> bool:
+    """Whether the call that was answered named a run that is over."""
+    return bool(scope.get("state", {}).get(_IS_SETTLED))
 
 
 def path_part(request: Request, name: str) -> str:

@@ -10,6 +10,7 @@ from typing import Final, TypedDict
 
 from starlette.requests import Request
 
+from subagents.api.calls.logins import Logins
 from subagents.api.calls.refusals import Refusals
 from subagents.config.layers import Config
 from subagents.config.paths import Paths
@@ -23,7 +24,7 @@ from subagents.engine.records.counters import Histogram
 from subagents.engine.runs.queries import Queries
 from subagents.engine.runs.sessions import Sent
 from subagents.engine.runs.surroundings import Surroundings
-from subagents.errors import ConfigError
+from subagents.errors import ConfigError, Unavailable
 from subagents.ports import Exporter, OffLoop, Origin, Pushes
 from subagents.text import iso
 
@@ -46,8 +47,21 @@ class DaemonInfo:
     """Of the database."""
     pid: int
     started_at_ms: int
-    http_url: str | None = None
-    """Where it answers over TCP, if it does."""
+
+
+async def _no_port() -> str:
+    raise Unavailable("this daemon opens no TCP port")
+
+
+@dataclass(slots=True)
+class TcpPort:
+    """The daemon's TCP port; whoever serves it fills this."""
+
+    url: str | None = None
+    """Where it answers now; None = nowhere."""
+    open: Callable[[], Awaitable[str]] = _no_port
+    """Answer there, or go on to; returns the address. Raises ``Unavailable`` when none can be had.
+    """
 
 
 def _no_origin(_pid: int) -> Origin | None:
@@ -74,6 +88,8 @@ class Services:
     """``(attempt id, pid)`` of every marked process that no open run owns."""
     off_loop: OffLoop
     refusals: Refusals
+    logins: Logins
+    tcp: TcpPort = field(default_factory=TcpPort)
     origin_of: Callable[[int], Origin | None] = _no_origin
     """The attempt of this home that the process of that id belongs to; microseconds."""
     containment: Callable[[], str] = str

@@ -154,7 +154,7 @@ async def diagnostics(request: Request) -> Response:
             telemetry=_telemetry(services),
             socket=str(services.paths.socket),
             supervisor_socket=str(services.paths.supervisor_socket),
-            http_url=services.info.http_url,
+            http_url=services.tcp.url,
             attempts_dir=str(services.paths.attempts_dir),
             degraded=services.refusing,
             orphans=[_orphan(*each) for each in await services.orphans()],

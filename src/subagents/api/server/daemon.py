@@ -13,11 +13,10 @@ import signal
 import socket
 import stat
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import IO, Final, TypeAlias, cast
+from typing import IO, Final, Self, TypeAlias, cast
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -30,7 +29,7 @@ from subagents.api.server import service_notices
 from subagents.api.server.app import create_app
 from subagents.api.server.daemon_log import writing_log
 from subagents.api.server.loop_lag import LoopLag
-from subagents.api.server.tcp import TcpGuard, bound, operator_token
+from subagents.api.server.tcp_listener import TcpListener
 from subagents.api.server.tcp_protocol import BoundedProtocol
 from subagents.api.server.watched_protocol import WatchedProtocol
 from subagents.api.supervisor.supervisor_socket import SupervisorServer
@@ -110,25 +109,23 @@ async def _start_and_serve(
     services: Services, paths: Paths, settings: DaemonSettings, when_ready: Callable[[], None]
 ) -> None:
     log.info("daemon %s starts, pid %s", services.info.version, os.getpid())
-    # The port first: a daemon that cannot have it has touched nothing.
-    with bound(settings) if settings.http_port else contextlib.nullcontext() as tcp:
-        if tcp is not None:
-            operator_token(paths.state_dir)
+    await services.logins.load()
+    # The port first: a daemon that cannot have the configured one has touched nothing.
+    with contextlib.ExitStack() as ports:
+        tcp = TcpListener(services, paths, settings, ports)
+        tcp.bind()
         await services.engine.start()
         try:
             async with exporting(services):
-                await _serve_all(services, paths, settings, tcp, when_ready)
+                await _serve_all(services, paths, tcp, when_ready)
         finally:
             await services.engine.stop()
+            await services.logins.flush()
             log.info("daemon stopped")
 
 
 async def _serve_all(
-    services: Services,
-    paths: Paths,
-    settings: DaemonSettings,
-    tcp: socket.socket | None,
-    when_ready: Callable[[], None],
+    services: Services, paths: Paths, tcp: TcpListener, when_ready: Callable[[], None]
 ) -> None:
     # A listener that is made later is closed, as these, only after its server.
     with (
@@ -140,20 +137,28 @@ async def _serve_all(
         mcp: McpEndpoint = app.state.mcp
         lag = LoopLag(app, services.loop_lag_s)
         later.callback(lag.stop)
-        servers = [(unix, _config(lag, SameUserProtocol, services.info))]
-        log.info("listening on %s", paths.socket)
-        if tcp is not None:
-            guarded = TcpGuard(lag, services, settings, operator_token(paths.state_dir))
-            servers.append((tcp, _config(guarded, BoundedProtocol, services.info)))
-            log.info("listening on %s", settings.http_url)
-
         services.engine.on_commit(lag.on_commit)
         supervisors = SupervisorServer(services)
+
         try:
-            await supervisors.open(watched)
-            async with bound_again(paths, paths.supervisor_socket, supervisors.open, later):
-                again = partial(bound_again, paths, paths.socket, stack=later)
-                await _serve(services, servers, when_ready, again)
+            async with _Servers(services.stopping) as servers:
+
+                async def serve_tcp(listener: socket.socket, guarded: ASGIApp) -> None:
+                    config = _config(guarded, BoundedProtocol, services.info)
+                    await servers.add(listener, config).opened()
+
+                # Before the other: who reaches that one may ask where this is.
+                await tcp.serve_by(serve_tcp, lag)
+                first = servers.add(unix, _config(lag, SameUserProtocol, services.info))
+                log.info("listening on %s", paths.socket)
+                await supervisors.open(watched)
+                async with (
+                    bound_again(paths, paths.supervisor_socket, supervisors.open, later),
+                    bound_again(paths, paths.socket, first.listen_at, later),
+                ):
+                    await first.opened()
+                    when_ready()
+                    await servers.until_one_ends()
         finally:
             await supervisors.close()
             await mcp.stop()
@@ -184,7 +189,12 @@ def _config(app: ASGIApp, protocol: type[HttpToolsProtocol], info: DaemonInfo) -
     return uvicorn.Config(
         app,
         # Every answer says it, so that no client has to ask first.
-        headers=[("x-subagents-version", info.version)],
+        headers=[
+            ("x-subagents-version", info.version),
+            # And no browser makes a program or a picture of what a worker said.
+            ("x-content-type-options", "nosniff"),
+            ("cross-origin-resource-policy", "same-origin"),
+        ],
         http=protocol,
         ws="none",
         lifespan="off",
@@ -198,38 +208,31 @@ def _config(app: ASGIApp, protocol: type[HttpToolsProtocol], info: DaemonInfo) -
     )
 
 
-async def _serve(
-    services: Services,
-    listeners: Sequence[tuple[socket.socket, uvicorn.Config]],
-    when_ready: Callable[[], None],
-    keeping_first: Callable[[ListenAt], AbstractAsyncContextManager[None]],
-) -> None:
-    """Serve on every listener until ``services.stopping``; ready when the last one is open.
+class _Servers:
+    """One server for each listener, until the daemon stops; more may come meanwhile."""
 
-    ``keeping_first`` gives the first one another listener when it needs one.
-    """
-    closed = len(listeners)
+    def __init__(self, stopping: asyncio.Event) -> None:
+        self._stopping = stopping
+        self._tasks = [asyncio.create_task(_until(stopping), name="stop")]
 
-    def opened() -> None:
-        nonlocal closed
-        closed -= 1
-        if not closed:
-            when_ready()
+    def add(self, listener: socket.socket, config: uvicorn.Config) -> "_Server":
+        """Serve on that listener, too."""
+        server = _Server(config, self._stopping)
+        server.serving = asyncio.create_task(server.serve(sockets=[listener]), name="serve")
+        self._tasks.append(server.serving)
+        return server
 
-    servers = [
-        (_Server(config, opened, services.stopping), listener) for listener, config in listeners
-    ]
-    serving = [
-        asyncio.create_task(server.serve(sockets=[listener]), name="serve")
-        for server, listener in servers
-    ]
-    stopping = asyncio.create_task(_until(services.stopping), name="stop")
-    try:
-        async with keeping_first(servers[0][0].listen_at):
-            await asyncio.wait({*serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        services.stopping.set()
-        await asyncio.gather(*serving, stopping)
+    async def until_one_ends(self) -> None:
+        """Return when the daemon is told to stop, or one cannot go on."""
+        await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Let them finish what they answer; raises what one of them failed with."""
+        self._stopping.set()
+        await asyncio.gather(*self._tasks)
 
 
 async def _until(event: asyncio.Event) -> None:
@@ -241,12 +244,18 @@ class _Server(uvicorn.Server):
     without its ten looks a second whether it is told to stop.
     """
 
-    def __init__(
-        self, config: uvicorn.Config, when_ready: Callable[[], None], stopping: asyncio.Event
-    ) -> None:
+    serving: "asyncio.Task[None]"
+
+    def __init__(self, config: uvicorn.Config, stopping: asyncio.Event) -> None:
         super().__init__(config)
-        self._when_ready = when_ready
+        self._opened = asyncio.Event()
         self._stopping = stopping
+
+    async def opened(self) -> None:
+        """Return when it accepts connections, or has failed."""
+        waiting = asyncio.create_task(self._opened.wait())
+        await asyncio.wait({waiting, self.serving}, return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -254,7 +263,7 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        self._when_ready()
+        self._opened.set()
 
     async def main_loop(self) -> None:
         # What a tick does besides: our headers are the same all the time, since none is a date.

@@ -28,7 +28,7 @@ SILENT: Final = "opentelemetry"
 """Says every failed try; ``telemetry.journal_export`` says each outage once."""
 TEXT_CHARS_MAX: Final = 64 * 1024
 """Of a message or an exception; what a runtime or a caller sent can stand in either."""
-RUN_ID: Final = re.compile(r"(?<![\w-])r-[a-z2-7]{10}(?![\w-])")
+RUN_ID: Final = re.compile(r"(?<![\w-])r-[0-9a-z]{10}(?![\w-])")
 STANDARD_STREAMS: Final = (1, 2)
 
 

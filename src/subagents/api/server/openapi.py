@@ -26,6 +26,7 @@ from subagents.api.routes import (
     event_routes,
     graph_routes,
     inbox_routes,
+    login_routes,
     plan_routes,
     run_routes,
     session_routes,
@@ -37,6 +38,7 @@ from subagents.api.wire import (
     event_answers,
     graph_answers,
     log_answers,
+    login_answers,
     message_answers,
     run_answers,
     schedule_answers,
@@ -222,6 +224,19 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ("POST", "/v1/sweep"): Operation(answers=(daemon_answers.SweepResult,)),
     ("GET", "/v1/diagnostics"): Operation(answers=(daemon_answers.Diagnostics,)),
     ("POST", "/v1/shutdown"): Operation(status=202, answers=(daemon_answers.Stopping,)),
+    ("POST", "/v1/login"): Operation(
+        body=login_routes.LoginBody, answers=(login_answers.OwnLogin,)
+    ),
+    ("GET", "/v1/login"): Operation(answers=(login_answers.OwnLogin,)),
+    ("DELETE", "/v1/login"): Operation(answers=(login_answers.LoginRow,)),
+    ("POST", "/v1/login/codes"): Operation(
+        body=login_routes.CodeBody,
+        is_body_optional=True,
+        status=201,
+        answers=(login_answers.LoginCode,),
+    ),
+    ("GET", "/v1/logins"): Operation(answers=(login_answers.LoginList,)),
+    ("DELETE", "/v1/logins/{login}"): Operation(answers=(login_answers.LoginRow,)),
     ("GET", "/v1/events"): Operation(
         query=event_routes.FOLLOW,
         headers=("Last-Event-ID",),
@@ -235,6 +250,7 @@ PATH_WORDS: Final[Mapping[str, str]] = {
     "id": "A worker's question: `<runId>:q<n>`.",
     "thread": "A thread: `threadId` in the receipt of a spawn with `thread: true`.",
     "name": "A tool of `GET /v1/tools`.",
+    "login": "A login: `loginId` in `GET /v1/logins`.",
 }
 PLAN_PATH: Final = "/v1/plans/{sel}"
 PLAN_WORDS: Final = "A plan: its id, a unique beginning of it, its name, or `last`."
@@ -311,7 +327,7 @@ def document(routes: Iterable[BaseRoute]) -> Schema:
         "servers": [
             {"url": "http://localhost", "description": "Over the Unix socket, or daemon.http_port."}
         ],
-        "security": [{}, {"token": []}],
+        "security": [{}, {"token": []}, {"login": []}],
         "paths": paths,
         "components": {
             "schemas": _schemas(),
@@ -327,7 +343,13 @@ def document(routes: Iterable[BaseRoute]) -> Schema:
                     "type": "http",
                     "scheme": "bearer",
                     "description": "A worker's SUBAGENTS_TOKEN; over TCP also the operator's.",
-                }
+                },
+                "login": {
+                    "type": "apiKey",
+                    "in": "cookie",
+                    "name": "subagents-PORT",
+                    "description": "Of a browser, over TCP; with X-Subagents-CSRF for writes.",
+                },
             },
         },
     }

@@ -2,18 +2,18 @@
 
 The Unix socket is guarded by the file system; a port is open to every program of the machine and,
 through any page it shows, to a browser. So each request must name us as its host (a page that makes
-a name of its own point here does not), come from no foreign page, and bring a token. There are no
-CORS headers: no page of another origin reads an answer.
+a name of its own point here does not), come from no foreign page, and bring a token, or the cookie
+of a login. There are no CORS headers: no page of another origin reads an answer.
+
+Browsers send a cookie to every port of a host, and so to whatever another user runs on one. So a
+cookie, and the code that is given for one, count only from a process of our own user.
 """
 
-import contextlib
 import hmac
 import os
 import re
 import secrets
-import socket
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +22,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from subagents.api.calls.auth import CONNECTION, Connection, note_refusal, run_concerned
 from subagents.api.calls.call import problem, status_of
+from subagents.api.calls.logins import Login, Role, csrf_of
 from subagents.api.calls.services import Services
+from subagents.api.routes.login_routes import cookie_name
+from subagents.api.server.login_call import LoginCall
+from subagents.api.server.tcp_peer import PEER, TcpPeer
+from subagents.api.server.web_page import WebPage
 from subagents.config.settings import DaemonSettings
 from subagents.errors import (
     ConfigError,
@@ -40,6 +45,13 @@ OPEN_PATHS: Final = frozenset({"/healthz"})
 HTTP_PORT: Final = 80
 """Left out of ``Host`` and ``Origin`` by clients."""
 MISDIRECTED: Final = 421
+LOG_IN: Final = ("POST", "/v1/login")
+LOG_OUT: Final = ("DELETE", "/v1/login")
+READS: Final = frozenset({"GET", "HEAD"})
+"""What changes nothing, and is all that a viewer may ask."""
+OWN_SITES: Final = frozenset({"same-origin", "none"})
+"""Of ``Sec-Fetch-Site``; "none" is somebody who typed the address."""
+CSRF_HEADER: Final = b"x-subagents-csrf"
 
 
 class TcpGuard:
@@ -50,13 +62,21 @@ class TcpGuard:
         services: For workers' tokens, and to note who was turned away.
         settings: Host and port it listens on.
         operator_token: See ``operator_token``.
+        page: What browsers are shown before they call; the same for everybody.
     """
 
     def __init__(
-        self, app: ASGIApp, services: Services, settings: DaemonSettings, operator_token: str
+        self,
+        app: ASGIApp,
+        services: Services,
+        settings: DaemonSettings,
+        operator_token: str,
+        page: WebPage,
     ) -> None:
         self._app = app
+        self._page = page
         self._services = services
+        self._port = settings.http_port
         self._operator_token = operator_token.encode()
         self._hosts = own_names(settings)
         self._origins = frozenset(f"http://{each}" for each in self._hosts)
@@ -66,22 +86,30 @@ class TcpGuard:
             await self._app(scope, receive, send)
             return
         host, port = scope["client"] or ("", 0)
-        connection = Connection(f"{host}:{port}")
+        connection = Connection(f"{host}:{port}", port=self._port)
         try:
-            self._check(scope, connection)
+            self._check_names(scope)
+            if self._page.answers(scope):
+                await self._page(scope, receive, send)
+                return
+            await self._admit(scope, connection)
         except SubagentsError as error:
             self._note(scope, connection, error)
             await _answer(error)(scope, receive, send)
             return
         state = {**scope.get("state", {}), CONNECTION: connection}
-        await self._app({**scope, "state": state}, receive, send)
+        known = {**scope, "state": state}
+        if connection.login is None:
+            await self._app(known, receive, send)
+        else:
+            call = LoginCall(self._services.logins, connection.login)
+            await call(self._app, known, receive, send)
 
-    def _check(self, scope: Scope, connection: Connection) -> None:
-        """Let the request in, or say why not.
+    def _check_names(self, scope: Scope) -> None:
+        """Whether somebody means us, and is no page of somebody else.
 
         Raises:
             Forbidden: The host is not us (``guardrail`` "host"), or the page is foreign ("origin").
-            Unauthorized: No token, or one that is not valid.
         """
         hosts = _given(scope, b"host")
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
@@ -92,13 +120,49 @@ class TcpGuard:
         origins = _given(scope, b"origin")
         if origins and (len(origins) != 1 or origins[0].lower() not in self._origins):
             raise Forbidden(f"pages of {_shown(origins)} may not call here", guardrail="origin")
+
+    async def _admit(self, scope: Scope, connection: Connection) -> None:
+        """Let the request in, or say why not.
+
+        Raises:
+            Forbidden: A login's call that is not its page's own, or not for its role.
+            Unauthorized: No token and no cookie, or one that is not valid.
+        """
+        call = (scope["method"], scope["path"])
         if scope["path"] in OPEN_PATHS:
             return
-        token = _bearer(_given(scope, b"authorization"))
+        if call == LOG_IN:
+            _require_own_page(scope)
+            await self._require_own_user(scope)
+            return
+        authorizations = _given(scope, b"authorization")
+        cookie = None if authorizations else _cookie(scope, cookie_name(self._port))
+        if cookie is not None:
+            await self._require_own_user(scope)
+            login = self._services.logins.use(cookie)
+            connection.is_operator, connection.login = True, login
+            connection.csrf = csrf_of(cookie)
+            _check_login(scope, login, connection.csrf)
+            return
+        token = _bearer(authorizations)
         if hmac.compare_digest(token.encode(), self._operator_token):
             connection.is_operator = True
             return
         self._services.engine.identify(token)
+
+    async def _require_own_user(self, scope: Scope) -> None:
+        """Raises ``Forbidden`` unless the other end is a process of our user's, or of root's."""
+        peer = scope.get("state", {}).get(PEER)
+        if not isinstance(peer, TcpPeer):
+            return
+        owner = await peer.owner(self._services.off_loop)
+        if owner not in {os.getuid(), 0}:
+            who = "nobody knows whom" if owner is None else f"user {owner}"
+            raise Forbidden(
+                f"this connection belongs to {who}, and logins are for user {os.getuid()}",
+                guardrail="user",
+                hint="open the page as the user whose daemon this is, or forward it: ssh -L",
+            )
 
     def _note(self, scope: Scope, connection: Connection, error: SubagentsError) -> None:
         call = f"{scope['method']} {scope['path']}"
@@ -120,6 +184,43 @@ def own_names(settings: DaemonSettings) -> frozenset[str]:
     return frozenset(names | hosts if settings.http_port == HTTP_PORT else names)
 
 
+def _require_own_page(scope: Scope) -> None:
+    """Raises ``Forbidden`` unless a page of ours, which browsers always name, makes this call."""
+    if not _given(scope, b"origin"):
+        raise Forbidden("only our own page may do this, and names its Origin", guardrail="origin")
+
+
+def _check_login(scope: Scope, login: Login, csrf: str) -> None:
+    """Whether a call with a cookie is one of our page's, and one that its user may make.
+
+    Raises:
+        Forbidden: It is neither.
+    """
+    sites = _given(scope, b"sec-fetch-site")
+    if sites and sites[0] not in OWN_SITES:
+        raise Forbidden(f"a page that is {_shown(sites)} may not call here", guardrail="origin")
+    if scope["method"] in READS:
+        return
+    _require_own_page(scope)
+    given = _given(scope, CSRF_HEADER)
+    if len(given) != 1 or not hmac.compare_digest(given[0].encode(), csrf.encode()):
+        raise Forbidden(
+            "a write with a cookie needs X-Subagents-CSRF as GET /v1/login gives it",
+            guardrail="csrf",
+        )
+    if login.role is not Role.OPERATOR and (scope["method"], scope["path"]) != LOG_OUT:
+        raise Forbidden(f"a {login.role} may look, and change nothing", guardrail="role")
+
+
+def _cookie(scope: Scope, name: str) -> str | None:
+    for header in _given(scope, b"cookie"):
+        for each in header.split(";"):
+            key, _, value = each.strip().partition("=")
+            if key == name:
+                return value
+    return None
+
+
 def _given(scope: Scope, name: bytes) -> list[str]:
     return [value.decode("latin-1").strip() for key, value in scope["headers"] if key == name]
 
@@ -130,7 +231,10 @@ def _shown(values: list[str]) -> str:
 
 
 def _bearer(given: list[str]) -> str:
-    hint = f"send Authorization: Bearer <the content of {FILE_NAME} in the state directory>"
+    hint = (
+        f"send Authorization: Bearer <the content of {FILE_NAME} in the state directory>;"
+        " a browser logs in: subagents ui"
+    )
     if not given:
         raise Unauthorized("calls over TCP need a token", hint=hint)
     scheme, _, token = given[0].partition(" ")
@@ -189,28 +293,3 @@ def _write_token(file: Path) -> None:
     with os.fdopen(os.open(draft, flags, 0o600), "w", encoding="ascii") as opened:
         opened.write(f"{secrets.token_urlsafe(TOKEN_BYTES)}\n")
     draft.replace(file)
-
-
-# -- the listener -------------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def bound(settings: DaemonSettings) -> Iterator[socket.socket]:
-    """A socket at the configured address; it does not listen yet.
-
-    Raises:
-        ConfigError: The port is taken, or not for us.
-    """
-    family = socket.AF_INET6 if ":" in settings.http_host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as listener:
-        # The connections of a daemon that was killed must not keep the next one from the port.
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((settings.http_host, settings.http_port))
-        except OSError as error:
-            raise ConfigError(
-                f"cannot listen on {settings.http_url}: {error.strerror or error}",
-                hint="choose another daemon.http_port, or 0 for none",
-            ) from error
-        listener.setblocking(False)
-        yield listener

@@ -9,6 +9,7 @@ import asyncio
 import logging
 from typing import Final
 
+from subagents.api.server.tcp_peer import PEER, TcpPeer
 from subagents.api.server.watched_protocol import WatchedProtocol
 
 log = logging.getLogger(__name__)
@@ -41,6 +42,8 @@ class BoundedProtocol(WatchedProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in the base class
         super().connection_made(transport)
+        theirs, ours = (transport.get_extra_info(name)[:2] for name in ("peername", "sockname"))
+        self.app_state = {**self.app_state, PEER: TcpPeer(theirs, ours)}
         peer = self.client[0] if self.client else ""
         of_peer = sum(
             1

@@ -81,8 +81,9 @@ def decode(raw: object, kind: type[T], *, at: str = "") -> T:
     Raises:
         UsageError: Names the field (after ``at``) and what is allowed.
     """
-    for path, text in texts_in(raw, at.rstrip(".")):
-        _check_text(path, text)
+    if _may_have_a_bad_text(raw):
+        for path, text in texts_in(raw, at.rstrip(".")):
+            _check_text(path, text)
     try:
         return msgspec.convert(raw, kind)
     except msgspec.ValidationError as error:
@@ -222,6 +223,17 @@ def texts_in(raw: object, path: str) -> list[tuple[str, str]]:
             found += [(f"a name in {here or 'the body'}", name) for name in value]
             left += [(f"{here}.{name}" if here else name, item) for name, item in value.items()]
     return found
+
+
+def _may_have_a_bad_text(raw: object) -> bool:
+    """Whether ``_check_text`` might refuse one: most bodies are known to be good at one look."""
+    try:
+        return _NUL in msgspec.json.encode(raw)
+    except (ValueError, OverflowError, TypeError, RecursionError):
+        return True  # half a surrogate pair, or what is no JSON for other reasons
+
+
+_NUL: Final = rb"\u0000"
 
 
 def _check_text(field: str, text: str) -> None:

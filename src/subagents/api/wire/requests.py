@@ -6,7 +6,7 @@ is allowed; nothing was stored. HTTP and MCP share this file.
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Final, Literal, TypeVar
+from typing import Annotated, Final, Literal, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -74,6 +74,27 @@ _LIKE: Final[Mapping[str | None, Sequence[Parameter]]] = {
     for each in parameters(RunSpec)
     if each.inner
 }
+
+
+class _Timed(NamedTuple):
+    """A parameter that is a duration, or has some below it."""
+
+    unit: str | None
+    """``seconds`` or ``milliseconds`` when it is one."""
+    inner: "Mapping[str, _Timed]"
+
+
+def _timed_in(declared: Iterable[Parameter]) -> dict[str, _Timed]:
+    found: dict[str, _Timed] = {}
+    for each in declared:
+        inner = _timed_in(each.inner or _LIKE.get(each.like, ()))
+        if each.is_duration or inner:
+            unit = each.unit if each.is_duration else None
+            found[each.name.rpartition(".")[2]] = _Timed(unit, inner)
+    return found
+
+
+_TIMED: Final = _timed_in(parameters(RunSpec))
 
 Action = Literal[
     "list",
@@ -378,24 +399,25 @@ def parse_spec(raw: object, *, at: str = "") -> RunSpec:
         name: [value] if name in LISTS and isinstance(value, str) else value
         for name, value in raw.items()
     }
-    spec = decode(_with_durations(given, parameters(RunSpec), at), RunSpec, at=at)
+    spec = decode(_with_durations(given, _TIMED, at), RunSpec, at=at)
     check_spec(spec, field=lambda parameter: f"{at}{parameter.name}")
     return spec
 
 
 def _with_durations(
-    raw: Mapping[str, object], declared: Iterable[Parameter], at: str
+    raw: Mapping[str, object], timed: Mapping[str, _Timed], at: str
 ) -> dict[str, object]:
     """``raw`` with texts such as ``5m`` in the units of their parameters."""
     given = dict(raw)
-    for each in declared:
-        name = each.name.rpartition(".")[2]
-        value = given.get(name)
-        if isinstance(value, str) and each.is_duration:
+    for name, value in raw.items():
+        known = timed.get(name)
+        if known is None:
+            continue
+        if isinstance(value, str) and known.unit is not None:
             found_ms = parse_duration(value, field=f"{at}{name}")
-            given[name] = found_ms / 1000 if each.unit == "seconds" else found_ms
-        elif isinstance(value, dict) and (inner := each.inner or _LIKE.get(each.like, ())):
-            given[name] = _with_durations(value, inner, f"{at}{name}.")
+            given[name] = found_ms / 1000 if known.unit == "seconds" else found_ms
+        elif isinstance(value, dict):
+            given[name] = _with_durations(value, known.inner, f"{at}{name}.")
     return given
 
 

@@ -17,7 +17,7 @@ from subagents.domain.run.effects import (
     Transition,
 )
 from subagents.domain.run.events import ChildSpent, Event, RequestHeld, TimerFired
-from subagents.domain.run.run import SETTLED, Attempt, BudgetStop, Hold, Run, Usage
+from subagents.domain.run.run import SETTLED, BudgetStop, Hold, Run, Usage
 from subagents.domain.run.values import replace
 
 Stop: TypeAlias = Callable[[Run, BudgetStop, int], Transition]
@@ -71,16 +71,15 @@ def _used_alike(before: Run, run: Run) -> bool:
     if run.attempts is before.attempts:
         return True
     for known, now in zip(before.attempts, run.attempts, strict=False):
-        if known is not now and not _counts_alike(known, now):
+        if known is now:
+            continue
+        if known.usage is not now.usage or known.hold is not now.hold:
+            return False
+        has_ended = known.outcome is None and now.outcome is not None
+        if has_ended and (now.hold is not None or spending.is_cost_missing(now)):
             return False
     new = run.attempts[len(before.attempts) :]
     return not new or all(each.usage is None for each in new)
-
-
-def _counts_alike(before: Attempt, now: Attempt) -> bool:
-    has_ended = before.outcome is None and now.outcome is not None
-    matters = has_ended and (now.hold is not None or spending.is_cost_missing(now))
-    return before.usage is now.usage and before.hold is now.hold and not matters
 
 
 def report_spending(step: Transition) -> Transition:

@@ -63,6 +63,9 @@ def redact(text: str, own: Sequence[str] = ()) -> str:
     Returns:
         The same object when nothing was secret.
     """
+    # Nearly all texts hold none: those are known by one look of the set, without a position.
+    if not own and not may_hold_secret(text):
+        return text
     for _ in range(_PASSES_MAX):
         found = _merged(_spans(text, own))
         if not found:
@@ -78,7 +81,7 @@ def redact(text: str, own: Sequence[str] = ()) -> str:
 
 def may_hold_secret(text: str) -> bool:
     """False = ``redact`` finds nothing in it; hundreds of megabytes a second."""
-    return suspects().next(text.encode("utf-8", "surrogatepass")) is not None
+    return bool(suspects().rules.Match(text.encode("utf-8", "surrogatepass")))
 
 
 MARGIN_BYTES: Final = 16 * 1024

@@ -10,7 +10,6 @@ here. Only what names something, and is compared elsewhere, must be listed to be
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from functools import cache
 from typing import Final, TypeVar, get_args
 
 import msgspec
@@ -79,12 +78,14 @@ def redact_value(value: T, own: Sequence[str] = ()) -> T:
     kind = type(value)
     if kind is str:
         clean = redact(value, own)  # type: ignore[arg-type]  # it is one
-    elif kind in _WITHOUT_TEXT or isinstance(value, Enum):
+    elif not value or kind in _WITHOUT_TEXT:
         pass
     elif isinstance(value, msgspec.Struct):
         clean = _redacted_struct(value, own)
+    elif isinstance(value, Enum):
+        pass
     elif isinstance(value, tuple):
-        clean = tuple(_redacted(value, own)) if value else value
+        clean = tuple(_redacted(value, own))
     elif isinstance(value, list):
         clean = _redacted(value, own)
     elif isinstance(value, Mapping):
@@ -95,31 +96,38 @@ def redact_value(value: T, own: Sequence[str] = ()) -> T:
 _WITHOUT_TEXT: Final = frozenset({int, bool, float, type(None)})
 
 
-def _redacted_struct(value: msgspec.Struct, own: Sequence[str]) -> msgspec.Struct:
-    changes = {}
-    for name in _fields(type(value)):
-        old = getattr(value, name)
-        if type(old) not in _WITHOUT_TEXT and (new := redact_value(old, own)) != old:
-            changes[name] = new
-    return replace(value, **changes) if changes else value
-
-
-def has_text(value: object) -> bool:
+def has_text(value: msgspec.Struct) -> bool:
     """Whether ``redact_value`` has anything to look at: most signals say nothing in words."""
-    if not isinstance(value, msgspec.Struct):
-        return bool(value)
-    for name in _fields(type(value)):
+    for name in _FIELDS[type(value)]:
         inside = getattr(value, name)
-        if inside and (type(inside) is str or has_text(inside)):
+        if inside and (not isinstance(inside, msgspec.Struct) or has_text(inside)):
             return True
     return False
 
 
-@cache
-def _fields(kind: type[msgspec.Struct]) -> tuple[str, ...]:
-    """Those that can hold a text to be redacted, by their types."""
-    fields = msgspec.structs.fields(kind)
-    return tuple(f.name for f in fields if f.name not in _EXACT and _may_hold_text(f.type))
+def _redacted_struct(value: msgspec.Struct, own: Sequence[str]) -> msgspec.Struct:
+    changes = {}
+    for name in _FIELDS[type(value)]:
+        old = getattr(value, name)
+        if not old or type(old) in _WITHOUT_TEXT:
+            continue
+        new = redact_value(old, own)
+        if new is not old and new != old:
+            changes[name] = new
+    return replace(value, **changes) if changes else value
+
+
+class _Fields(dict[type[msgspec.Struct], tuple[str, ...]]):
+    """Of each kind of struct those that can hold a text to be redacted, by their types."""
+
+    def __missing__(self, kind: type[msgspec.Struct]) -> tuple[str, ...]:
+        fields = msgspec.structs.fields(kind)
+        found = (f.name for f in fields if f.name not in _EXACT and _may_hold_text(f.type))
+        self[kind] = names = tuple(found)
+        return names
+
+
+_FIELDS: Final = _Fields()
 
 
 def _may_hold_text(kind: object) -> bool:
@@ -128,7 +136,7 @@ def _may_hold_text(kind: object) -> bool:
         inside = get_args(kind)
         return not inside or any(_may_hold_text(each) for each in inside)
     if issubclass(kind, msgspec.Struct):
-        return bool(_fields(kind))
+        return bool(_FIELDS[kind])
     return kind not in _WITHOUT_TEXT and not issubclass(kind, Enum)
 
 

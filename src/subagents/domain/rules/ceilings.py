@@ -69,11 +69,12 @@ def decide(
             guardrail=GUARDRAIL,
             hint=f'leave access out, or ask the user to set agents.{agent_id}.access = "{asked}"',
         )
-    views = [each for each in ceilings if each.sees is not None]
+    # Mostly a person spawns, and nobody is above the run.
+    views = [each for each in ceilings if each.sees is not None] if ceilings else []
     for each in views:
         _check_view(each, cwd)
     # The very directory, not one below it: whoever works there could turn that into a link.
-    seen = [each.sees for each in views if each.sees is not None]
+    seen = [each.sees for each in views if each.sees is not None] if views else []
     sees = max(seen, key=len) if seen else cwd if is_apart else None
     if sees is not None and asked is AccessLevel.FULL and not views:
         raise UsageError(
@@ -84,8 +85,8 @@ def decide(
     if sees is not None and asked is None:
         declared = min(declared, AccessLevel.WRITE, key=_rank)
     wanted = declared if asked is None else asked
-    over = [each for each in ceilings if is_over(wanted, each, cwd=cwd)]
-    offline = next((each for each in ceilings if not each.network), None)
+    over = [each for each in ceilings if is_over(wanted, each, cwd=cwd)] if ceilings else []
+    offline = next((each for each in ceilings if not each.network), None) if ceilings else None
     if network and offline is not None:
         raise Forbidden(
             f'network "host" is more than its requester may give: {offline.source} has none',
@@ -105,7 +106,9 @@ def decide(
         below = (sees or cwd) if asked is AccessLevel.WRITE else None
         # A person's yes goes over the ceilings' network, too, but not over what was asked for.
         return Decision(Access(level=asked, network=network, below=below, sees=sees), question)
-    level = min((_most(wanted, each, cwd=cwd) for each in ceilings), key=_rank, default=wanted)
+    level = wanted
+    if ceilings:
+        level = min((_most(wanted, each, cwd=cwd) for each in ceilings), key=_rank)
     narrowed = None
     if over:
         narrowed = f"{over[0].source} may {_limit(over[0])}"

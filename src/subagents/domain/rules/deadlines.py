@@ -32,7 +32,11 @@ def longest_wait_ms(run: Run) -> int | None:
 
 def next_due_ms(run: Run) -> int | None:
     """When time itself will next change this run: its earliest stored deadline, or None."""
-    return min([at_ms for at_ms, _ in _deadlines(run) if at_ms is not None], default=None)
+    first: int | None = None
+    for at_ms, _ in _deadlines(run):
+        if at_ms is not None and (first is None or at_ms < first):
+            first = at_ms
+    return first
 
 
 def timer_event(run: Run, now_ms: int) -> TimerFired | None:

@@ -704,7 +704,7 @@ class Run(Value, frozen=True):
     @property
     def session_keys(self) -> frozenset[SessionKey]:
         """Every session that a worker of this run speaks or spoke under."""
-        return frozenset({self.session.first_key, *(each.session.key for each in self.attempts)})
+        return frozenset([self.session.first_key, *[each.session.key for each in self.attempts]])
 
     @property
     def root(self) -> RunId:
@@ -734,12 +734,14 @@ class Run(Value, frozen=True):
 
     @property
     def pending_requests(self) -> tuple[Request, ...]:
-        return tuple(request for request in self.questions.requests if request.answer is None)
+        asked = self.questions.requests
+        return tuple(request for request in asked if request.answer is None) if asked else ()
 
     @property
     def approval(self) -> Request | None:
         """The question to a person before which the run does not begin; None = there is none."""
-        return next((request for request in self.questions.requests if request.by_spawn), None)
+        asked = self.questions.requests
+        return next((request for request in asked if request.by_spawn), None) if asked else None
 
     @property
     def remains(self) -> Remains:

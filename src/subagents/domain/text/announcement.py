@@ -145,8 +145,8 @@ def _command(verb: str, run: Run, *, by_tool: bool) -> str:
 
 def _whole_error(outcome: Outcome, chars_max: int | None) -> str:
     """The error as it is, when it did not fit on the first line."""
-    error = outcome.error or ""
-    if one_line(error) == error:
+    error = outcome.error
+    if not error or one_line(error) == error:
         return ""
     shown = error if chars_max is None else cut(error, chars_max)
     return f"Error:\n{fence(shown)}\n\n"
@@ -167,7 +167,7 @@ def _left_behind(run: Run, outcome: Outcome, chars_max: int) -> str:
     if tree is not None and remains.changes is not None and not remains.changes.is_clean:
         text = one_line(workspace.summary(remains.changes))
         parts.append(f"Worktree: {text} (branch {tree.branch} in {tree.path})")
-    return "".join(f"{part}\n\n" for part in parts)
+    return "".join([f"{part}\n\n" for part in parts]) if parts else ""
 
 
 def stats_line(run: Run) -> str:
@@ -355,6 +355,9 @@ def result_for_others(run: Run) -> str | None:
         text = "\n".join(lines)
     if text is None:
         return None
+    is_cut = run.conclusion is not None and run.conclusion.is_cut
+    if not is_cut and len(text) * 4 <= DEPENDENCY_RESULT_BYTES_MAX:
+        return text
     where = f"{_command('result', run, by_tool=True)}; in a shell: subagents result {run.id}"
     if run.conclusion is not None and run.conclusion.is_cut:
         return f"(the end of {run.conclusion.bytes_total} bytes; all of it: {where})\n…{text}"

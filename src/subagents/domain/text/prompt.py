@@ -34,14 +34,16 @@ def compose(run: Run) -> str:
     dependency; one labelled block each, in the order given, with several; a retry is announced
     before everything else.
     """
-    text = _with_results(run)
-    failures = _failed_dependencies(run)
-    if failures:
-        text = f"{failures}\n\n{text}"
+    text = run.spec.task
+    if run.waiting.dependencies:
+        text = _with_results(run)
+        failures = _failed_dependencies(run)
+        if failures:
+            text = f"{failures}\n\n{text}"
     attempt = run.attempt
-    early = [s for s in run.control.steers if s.at_ms <= attempt.times.requested_at_ms]
-    for steer in early:
-        text += f"\n\n[Message from {steer.by}]:\n{steer.message}"
+    for steer in run.control.steers:
+        if steer.at_ms <= attempt.times.requested_at_ms:
+            text += f"\n\n[Message from {steer.by}]:\n{steer.message}"
     if attempt.retry.reason is None:
         return text
     kind = " verification" if attempt.retry.verifies else ""
@@ -53,7 +55,7 @@ def compose(run: Run) -> str:
 
 
 def _with_results(run: Run) -> str:
-    if not run.spec.include_dependency_result or not run.waiting.dependencies:
+    if not run.spec.include_dependency_result:
         return run.spec.task
     results = dependency_results(run)
     if len(run.waiting.dependencies) == 1:

@@ -40,7 +40,6 @@ from subagents.engine.records.results import Results
 from subagents.errors import StoreUnavailable, SubagentsError
 from subagents.ports import (
     Batch,
-    Lease,
     LongResult,
     Runtime,
     Tidied,
@@ -131,13 +130,14 @@ class Supervisor:
     def live_attempts(self) -> int:
         return len(self._watched)
 
-    def adopt(self, leases: Mapping[RunId, Lease]) -> None:
+    def adopt(self) -> None:
         """After a restart: go on watching where the leases say reading stopped, and keep them.
 
         Watching and keeping the leases end together (``stop``): a keeper that outlives the
         watchers, if only for one slow commit, would take every attempt for unseen.
         """
         self._is_stopped = False
+        leases = self._ledger.leases
         self._cursors = {attempt_id(run_id, h.attempt): h.cursor for run_id, h in leases.items()}
         for run in tuple(self._ledger.published.values()):
             # Never started again: its worker may live on, and two on one task harm each other.
@@ -426,9 +426,10 @@ class Supervisor:
         self._provider_gates.see(run, signal)
         if isinstance(signal, ProgressSeen):
             signal = self._paced(run.id, signal)
-        event = SignalReceived(at_ms=self._clock.now_ms(), attempt=len(run.attempts), signal=signal)
+        attempt = run.attempts[-1]
+        event = SignalReceived(at_ms=self._clock.now_ms(), attempt=attempt.number, signal=signal)
         # A follow-up turn ends with signals of its own under the keys of the turn before.
-        number = run.attempts[-1].turn.number
+        number = attempt.turn.number
         turn = "" if number == 1 else f"/turn{number}"
         self._ledger.apply_now(run.id, event, key=f"{signal.key}{turn}")
 
@@ -437,7 +438,7 @@ class Supervisor:
         return (
             live is not None
             and live.phase in HOLDS_SLOT
-            and len(live.attempts) == len(run.attempts)
+            and live.attempts[-1].number == run.attempts[-1].number
         )
 
     def _has_gone_on(self, run: Run) -> bool:
@@ -501,7 +502,5 @@ class Supervisor:
 
 def _is_behind(run: Run, live: Run) -> bool:
     """Whether the attempt is in a later turn by now than it is in ``run``."""
-    return (
-        len(live.attempts) == len(run.attempts)
-        and live.attempts[-1].turn.number > run.attempts[-1].turn.number
-    )
+    now, then = live.attempts[-1], run.attempts[-1]
+    return now.number == then.number and now.turn.number > then.turn.number

@@ -8,12 +8,16 @@ it here, so racing spawns cannot both see the last free place.
 import heapq
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from typing import Final
 
 from subagents.domain.rules.admission import Children, holds_slot, lane_key, queue_order
-from subagents.domain.run.run import SETTLED, Phase, Run
+from subagents.domain.run.run import HOLDS_SLOT, SETTLED, Phase, Run
 from subagents.domain.run.values import RunId, SessionKey
 
 LaneKey = tuple[str, int]
+
+_IN_LANES: Final = HOLDS_SLOT | {Phase.ENDING, Phase.QUEUED}
+"""Where a run may have a slot, or wait for one."""
 
 
 class Lanes:
@@ -43,37 +47,38 @@ class Lanes:
                 if dependency.outcome is None:
                     self._dependants[dependency.run_id].append(after.id)
             self._session[after.session.first_key] = after.id
-        if before is None or (
-            before.attempts is not after.attempts and len(before.attempts) != len(after.attempts)
-        ):
-            self._session[after.session_key] = after.id
-        # Most events leave these parts of a run as they are: the same objects.
-        if (
-            before is None
-            or (before.phase in SETTLED) is not (after.phase in SETTLED)
-            or before.phase is Phase.WAITING
-            or after.phase is Phase.WAITING
-        ):
             self._place_requester(after)
-        if (
-            before is None
-            or before.phase is not after.phase
-            or before.control is not after.control
-            or before.times is not after.times
-        ):
+            self._place_lane(before, after)
+            return
+        # Most events leave these parts of a run as they are: the same objects.
+        if before.attempts is not after.attempts and len(before.attempts) != len(after.attempts):
+            self._session[after.session_key] = after.id
+        if before.phase is not after.phase:
+            if (before.phase in SETTLED) is not (after.phase in SETTLED) or (
+                before.phase is Phase.WAITING
+            ):
+                self._place_requester(after)
+            if before.phase in _IN_LANES or after.phase in _IN_LANES:
+                self._place_lane(before, after)
+            return
+        if after.phase is Phase.WAITING:
+            self._place_requester(after)
+        elif after.phase is Phase.QUEUED:
             self._place_lane(before, after)
 
     def drop(self, run: Run) -> None:
         """The run left memory."""
         for index in (self._active, self._waits_for_runs):
-            of_requester = index.get(run.requester)
-            if of_requester is not None:
+            if run.requester in index:
+                of_requester = index[run.requester]
                 of_requester.discard(run.id)
                 if not of_requester:
                     del index[run.requester]
-        self._dependants.pop(run.id, None)
-        for key in {run.session.first_key, *(a.session.key for a in run.attempts)}:
-            self._session.pop(key, None)
+        if run.id in self._dependants:
+            del self._dependants[run.id]
+        for key in run.session_keys:
+            if key in self._session:
+                del self._session[key]
 
     def _place_requester(self, run: Run) -> None:
         if run.phase in SETTLED:
@@ -86,28 +91,24 @@ class Lanes:
             waiting.discard(run.id)
 
     def _place_lane(self, before: Run | None, after: Run) -> None:
-        lane = lane_key(after)
         held = before is not None and holds_slot(before)
-        holds = holds_slot(after)
-        if holds and not held:
-            self._held[lane].add(after.id)
-        elif held and not holds:
-            self._held[lane].discard(after.id)
-            self.touched.add(lane)
-        waits = after.phase is Phase.QUEUED and not after.control.paused
-        if waits and after.id not in self._waiting:
-            order = queue_order(after)
-            self._waiting[after.id] = (order, lane)
-            self._slots[after.id] = after.resolved.lane_slots
-            heapq.heappush(self._queued[lane], (order, after.id))
-            self.touched.add(lane)
-        elif waits and self._waiting[after.id][0] != queue_order(after):
-            # The entry with the old order stays in the heap: ``grants`` skips it.
-            order = queue_order(after)
-            self._waiting[after.id] = (order, lane)
-            heapq.heappush(self._queued[lane], (order, after.id))
-            self.touched.add(lane)
-        elif not waits and after.id in self._waiting:
+        if held is not holds_slot(after):
+            lane = lane_key(after)
+            if held:
+                self._held[lane].discard(after.id)
+                self.touched.add(lane)
+            else:
+                self._held[lane].add(after.id)
+        known = self._waiting.get(after.id)
+        if after.phase is Phase.QUEUED and not after.control.paused:
+            order, lane = queue_order(after), lane_key(after)
+            if known is None or known[0] != order:
+                # The entry with the old order stays in the heap: ``grants`` skips it.
+                self._waiting[after.id] = (order, lane)
+                self._slots[after.id] = after.resolved.lane_slots
+                heapq.heappush(self._queued[lane], (order, after.id))
+                self.touched.add(lane)
+        elif known is not None:
             # Its entry stays in the heap, where it is expensive to find: ``grants`` skips it.
             del self._waiting[after.id]
             del self._slots[after.id]

@@ -102,6 +102,8 @@ class Ledger:
         self.aside: dict[str, str] = {}
         """Runs that were not loaded because what is stored of them is damaged, and why."""
         self.lanes = Lanes()
+        self.leases: dict[RunId, Lease] = {}
+        """Those that were renewed; ahead of the disk as ``live`` is."""
         self._kept_by: dict[RunId, int] = {}
         """Runs that are over, and the place of the child that is not: it keeps both in memory."""
         self.tokens = Issued()
@@ -137,12 +139,18 @@ class Ledger:
 
     # -- loading ---------------------------------------------------------------------------
 
-    async def load(self, owner: str, epoch: int) -> None:
-        """Forget everything in memory and read the open runs from the store."""
+    async def load(self, owner: str, epoch: int) -> Sequence[OutboxEntry]:
+        """Forget everything in memory and read the open runs from the store.
+
+        Returns:
+            Their effects that are not known to be done.
+        """
         # What one of these finds damaged is left out by the next.
         number = await self._off_loop(self._store.newest_number)
         keys = await self._off_loop(self._store.load_keys)
+        leases = await self._off_loop(self._store.load_leases)
         runs = await self._off_loop(self._store.load_open)
+        outbox = await self._off_loop(self._store.load_outbox)
         aside = await self._off_loop(self._store.set_aside)
         # No await from here on: until everything is there, every call is refused.
         self._reset()
@@ -153,7 +161,9 @@ class Ledger:
         for run in runs:
             self.live[run.id] = self.published[run.id] = run
             self.lanes.put(None, run)
+        self.leases = {held.run_id: held for held in leases}
         self._keys = {run_id: set(found) for run_id, found in keys.items()}
+        return [entry for entry in outbox if entry.run_id not in self.aside]
 
     async def load_run(self, run_id: RunId) -> Run:
         """Return the run, loading it back into memory when it was over and gone from there.
@@ -304,13 +314,10 @@ class Ledger:
         self._note_work()
 
     def renew_lease(self, run: Run, cursor: int) -> None:
-        """Extend this node's right to act for the run's attempt."""
-        if self._failure is None:
-            self.batch.leases[run.id] = self._lease(run, cursor)
-            self._note_work()
-
-    def _lease(self, run: Run, cursor: int) -> Lease:
-        return Lease(
+        """Extend this node's right to act for the run's attempt, which began with its slot."""
+        if self._failure is not None:
+            return
+        self.leases[run.id] = self.batch.leases[run.id] = Lease(
             run_id=run.id,
             attempt=len(run.attempts),
             owner=self.owner,
@@ -318,6 +325,7 @@ class Ledger:
             until_ms=self._clock.now_ms() + self._lease_ms,
             cursor=cursor,
         )
+        self._note_work()
 
     def _require_usable(self) -> None:
         if self._failure is not None:
@@ -356,8 +364,8 @@ class Ledger:
             ]
         if step.messages:
             batch.messages += [addresses.addressed(self.live, run, each) for each in step.messages]
-        if before is None or before.phase is not run.phase:
-            self._track_lease(before, run)
+        if before is not None and before.phase in HOLDS_SLOT and run.phase not in HOLDS_SLOT:
+            self._end_lease(run)
         self.lanes.put(before, run)
         if before is None or before.attempts is not run.attempts:
             self.recorded(before, run, event.at_ms)
@@ -369,20 +377,18 @@ class Ledger:
         if self._resting is not None and not self._resting.done():
             self._resting.set_result(None)
 
-    def _track_lease(self, before: Run | None, run: Run) -> None:
-        held = before is not None and before.phase in HOLDS_SLOT
-        holds = run.phase in HOLDS_SLOT
-        if holds and not held:
-            self.batch.leases[run.id] = self._lease(run, 0)
-        elif held and not holds:
+    def _end_lease(self, run: Run) -> None:
+        # Most attempts are over before their lease is renewed, and of those nothing is stored: an
+        # attempt's slot says who acts for it, and its output is read from the beginning.
+        if self.leases.pop(run.id, None) is not None:
             self.batch.leases[run.id] = None
-            # Its agent answers nothing more: what its children asked goes to who can.
-            self.batch.readdressed += addresses.left_open(self.live, run)
+        # Its agent answers nothing more: what its children asked goes to who can.
+        self.batch.readdressed += addresses.left_open(self.live, run)
 
     def step(self, run_id: RunId, event: Event) -> list[tuple[Run, FollowUp]]:
         step = reduce(self.live[run_id], event)
         self._record(step, event, key=None, is_new=False)
-        return [(step.run, followup) for followup in step.followups]
+        return [(step.run, each) for each in step.followups] if step.followups else []
 
     def living_inbox(self, run: Run) -> SessionKey:
         """See ``addresses.living_inbox``."""
@@ -512,6 +518,10 @@ class Ledger:
         if parent is not None:
             self.evict(parent)
             return
+        if not run.children:
+            if self.published.get(run.id) is run:
+                self._leave((run,))
+            return
         # Looked through once, not at the end of each: on from the child that was not over then.
         at = self._kept_by.pop(run.id, 0)
         while at < len(run.children) and self._may_leave(run.children[at].run_id):
@@ -524,18 +534,20 @@ class Ledger:
         # One that was looked at before may have been taken up again since.
         if not all(self._may_leave(member.id) for member in family):
             return
-        self._evictions += 1
-        for member in family:
-            self.lanes.drop(member)
-            self.live.pop(member.id)
-            self.published.pop(member.id)
-            self._keys.pop(member.id, None)
-            self.tokens.throw_away(member.id)
+        self._leave(family)
         for member in family[1:]:
             for child in member.children:
                 grandchild = self.live.get(child.run_id)
                 if grandchild is not None:
                     self.evict(grandchild)
+
+    def _leave(self, family: Iterable[Run]) -> None:
+        self._evictions += 1
+        for member in family:
+            self.lanes.drop(member)
+            del self.live[member.id], self.published[member.id]
+            self._keys.pop(member.id, None)
+            self.tokens.throw_away(member.id)
 
     def _may_leave(self, run_id: RunId) -> bool:
         """Whether the run is over, or not in memory at all, and on the disk as it is here."""

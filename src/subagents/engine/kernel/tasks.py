@@ -3,8 +3,8 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Coroutine
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Final, TypeVar
 
 from subagents.ports import Clock
 
@@ -12,6 +12,61 @@ log = logging.getLogger(__name__)
 
 AGAIN_S: Final = 1.0
 """Before work that never ends is begun again."""
+
+T = TypeVar("T")
+
+
+class TimeLimit:
+    """``asyncio.timeout`` of one length for many tasks at once, with one timer of the loop.
+
+    It is the loop's own: one on the clock port would cost two tasks for everything it limits.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._due_s: dict[asyncio.Task[Any], float] = {}
+        """Of each task that is at work, in the order in which they are due."""
+        self._late: set[asyncio.Task[Any]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def of(self, work: Awaitable[T]) -> T:
+        """What ``work`` comes to; not within itself.
+
+        Raises:
+            TimeoutError: It took too long, and was cancelled.
+            RuntimeError: No task calls.
+        """
+        loop = asyncio.get_running_loop()
+        task = asyncio.current_task(loop)
+        if task is None:
+            raise RuntimeError("only the work of a task can be limited")
+        self._due_s[task] = due_s = loop.time() + self._seconds
+        if self._timer is None:
+            self._timer = loop.call_at(due_s, self._cancel_late)
+        cancelling = task.cancelling()
+        try:
+            return await work
+        except asyncio.CancelledError as error:
+            # Somebody else may have cancelled it, too: that is to be heard of.
+            if task in self._late and task.cancelling() == cancelling + 1:
+                raise TimeoutError from error
+            raise
+        finally:
+            del self._due_s[task]
+            if task in self._late:
+                self._late.remove(task)
+                task.uncancel()
+
+    def _cancel_late(self) -> None:
+        self._timer = None
+        loop = asyncio.get_running_loop()
+        for task, due_s in self._due_s.items():
+            if due_s > loop.time():
+                self._timer = loop.call_at(due_s, self._cancel_late)
+                return
+            if task not in self._late:
+                self._late.add(task)
+                task.cancel()
 
 
 class Tasks:

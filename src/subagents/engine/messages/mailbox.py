@@ -218,11 +218,11 @@ class Mailbox:
 
     def _offer_completed(self, found: WaitResult, session: SessionKey, reader: str) -> WaitResult:
         offered = tuple(
-            announcement_id(run.id)
+            message_id
             for run in found.completed
             if self.is_addressed_to(run, session)
             and not self._is_consumed(run)
-            and self._acquire(announcement_id(run.id), reader)
+            and self.leases.acquire(message_id := announcement_id(run.id), reader)
         )
         return WaitResult(
             completed=found.completed,
@@ -266,13 +266,16 @@ class Mailbox:
 
         Whoever else waits for the run sees its end and takes nothing from that inbox.
         """
-        moved_to = run.delivery.target if run.delivery is not None else None
-        return session in {moved_to, self._ledger.living_inbox(run)}
+        if run.delivery is not None and run.delivery.target == session:
+            return True
+        return self._ledger.living_inbox(run) == session
 
     def _is_consumed(self, run: Run) -> bool:
         # A consumption counts as soon as it is decided, a redelivery only once it is committed.
         newest = self._ledger.live.get(run.id, run)
-        return any(each.announcement_consumed_ms is not None for each in (run, newest))
+        return (
+            run.announcement_consumed_ms is not None or newest.announcement_consumed_ms is not None
+        )
 
     # -- the inbox -------------------------------------------------------------------------
 

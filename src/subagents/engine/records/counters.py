@@ -21,9 +21,8 @@ from subagents.domain.run.outcome import (
     Delivered,
     DeliveryOutcome,
     Skipped,
-    Status,
 )
-from subagents.domain.run.run import SETTLED, Phase, Run, Usage
+from subagents.domain.run.run import SETTLED, Conclusion, Phase, Run, Usage
 from subagents.domain.run.values import RunId
 from subagents.engine.kernel.ledger import Ledger
 from subagents.errors import StoreUnavailable
@@ -106,11 +105,9 @@ class Counters:
         self.commit_s.observe(self._ledger.commit_s)
         self.commit_events.observe(len(batch.journal))
         for entry in batch.journal:
-            run = batch.runs.get(entry.run_id)
-            if run is None:
-                continue
+            run = batch.runs[entry.run_id]
             if run.conclusion is not None and run.conclusion.seq == entry.seq:
-                self._ended(run)
+                self._ended(run, run.conclusion)
             if type(entry.event) in COUNTED:
                 self._count(entry, run)
         for run in batch.runs.values():
@@ -133,15 +130,17 @@ class Counters:
             case DeliverySettled(record=record):
                 self.deliveries[_delivery(record.outcome)] += 1
 
-    def _ended(self, run: Run) -> None:
+    def _ended(self, run: Run, ended: Conclusion) -> None:
         agent = self.agent(run.resolved.agent_id)
-        status = run.outcome.status if run.outcome is not None else Status.LOST
-        self.ended[agent, str(status)] += 1
-        if run.times.started_at_ms is not None and run.ended_at_ms is not None:
-            took_s = max(run.ended_at_ms - run.times.started_at_ms, 0) / 1000
-            self.run_s.setdefault(agent, Histogram(RUNS_S)).observe(took_s)
+        self.ended[agent, str(ended.outcome.status)] += 1
+        if run.times.started_at_ms is not None:
+            took_s = max(ended.ended_at_ms - run.times.started_at_ms, 0) / 1000
+            if agent not in self.run_s:
+                self.run_s[agent] = Histogram(RUNS_S)
+            self.run_s[agent].observe(took_s)
         for attempt in run.attempts:
-            self._used(agent, attempt.usage or Usage())
+            if attempt.usage is not None:
+                self._used(agent, attempt.usage)
 
     def _used(self, agent: str, usage: Usage) -> None:
         if usage.tokens_in is not None:

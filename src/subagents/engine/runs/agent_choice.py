@@ -98,7 +98,7 @@ class AgentChoice:
             NotFound: No agent can take one of them.
             Unavailable: What is known of the agents cannot be read.
         """
-        if AUTO in settings.agents or not any(spec.agent_id == AUTO for spec in specs):
+        if AUTO in settings.agents or AUTO not in [spec.agent_id for spec in specs]:
             return [None] * len(specs)
         able = (
             agent_cards.working_agents(settings)

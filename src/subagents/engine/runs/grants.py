@@ -83,6 +83,9 @@ class Grants:
             NotFound: It is not configured.
             Forbidden: The caller may not spawn it.
         """
+        if wanted is not None and parent is None and is_operator:
+            agent_id = wanted.strip().lower()
+            return agent_id, settings.agent(agent_id)
         own = agent_that_spawns(parent, requester)
         if wanted is None:
             own_agent = settings.agents.get(own)
@@ -127,11 +130,14 @@ class Grants:
         *,
         cwd: str,
         found: Sequence[Ceiling],
+        is_apart: bool,
         may_ask: bool,
         inherited: tuple[str, ...] | None,
         deny: Iterable[str],
     ) -> Grant:
         """What the agent's worker may do in this run, and how it is kept to it.
+
+        ``is_apart``: see ``shall_be_apart``.
 
         Raises:
             Forbidden: It is more than it may have, or nothing can keep it to less.
@@ -139,9 +145,17 @@ class Grants:
         """
         runtime = self.runtime(agent_id, agent)
         runtime.check(agent.options)
-        await self._check_limits(agent_id, agent, runtime)
+        if agent.limits.given:
+            await self._check_limits(agent_id, agent, runtime)
         bound, question = await self._bound(
-            spec, agent_id, agent, runtime, cwd=cwd, found=found, may_ask=may_ask
+            spec,
+            agent_id,
+            agent,
+            runtime,
+            cwd=cwd,
+            found=found,
+            is_apart=is_apart,
+            may_ask=may_ask,
         )
         deny = tuple(dict.fromkeys((*spec.tools_deny, *deny, *bound.deny)))
         tools = admission.effective_tools(
@@ -166,8 +180,6 @@ class Grants:
 
     async def _check_limits(self, agent_id: str, agent: Agent, runtime: Runtime) -> None:
         limits = agent.limits.given
-        if not limits:
-            return
         unkept: str | None = f'runtime "{runtime.name}" cannot hold its workers to any'
         if isinstance(runtime, Limited):
             unkept = await self._off_loop(partial(runtime.unkept_limits, limits))
@@ -198,12 +210,14 @@ class Grants:
             agent_id, agent = self.agent(
                 judge.agent_id, parent, requester, settings, is_operator=is_operator
             )
+            above = _above_judge(judged)
             worker = await self.grant(
                 spec,
                 agent_id,
                 agent,
                 cwd=judged.cwd,
-                found=_above_judge(judged),
+                found=above,
+                is_apart=shall_be_apart(spec, agent, above),
                 may_ask=False,
                 inherited=inherited_tools(judged, agent_id),
                 deny=judged.tools_deny,
@@ -274,6 +288,7 @@ class Grants:
                 agent,
                 cwd=resolved.cwd,
                 found=found,
+                is_apart=shall_be_apart(spec, agent, found),
                 # Nobody is there to be asked when it takes over.
                 may_ask=False,
                 inherited=inherited,
@@ -316,6 +331,7 @@ class Grants:
         *,
         cwd: str,
         found: Sequence[Ceiling],
+        is_apart: bool,
         may_ask: bool,
     ) -> tuple[Bound, str | None]:
         """What the run may do, how it is kept to it, and what a person must be asked before.
@@ -323,7 +339,6 @@ class Grants:
         Raises:
             Forbidden: It is more than it may have, or nothing can keep it to less.
         """
-        is_apart = shall_be_apart(spec, agent, found)
         if is_apart and spec.isolation is Isolation.WORKTREE:
             raise UsageError(
                 'isolation "worktree" cannot be had in a sandbox, where its repository is not seen',

@@ -94,8 +94,10 @@ KEYS_MAX: Final = 10_000
 """With so many in memory, those that are over are dropped."""
 
 PROBE_MS: Final = 100
-"""So long a good answer counts: a burst of spawns is no burst of probes. What goes bad meanwhile is
-found by the commit or by the runtime."""
+"""Before the disk is looked at again: a burst of spawns is no burst of probes."""
+PROBE_MS_MAX: Final = 1_000
+"""So long a good answer counts at most, while the next look is under way: nobody waits for that.
+What goes bad meanwhile is found by the commit or by the runtime."""
 PROBES_MAX: Final = 1_000
 
 
@@ -319,7 +321,7 @@ class Spawner:
             )
 
         digests = _digests(specs, cwd, plan)
-        if known := self.keys.of(digests, inbox):
+        if digests and (known := self.keys.of(digests, inbox)):
             return await self._repeated(specs, known, spawn_others)
         before = [
             None
@@ -375,7 +377,7 @@ class Spawner:
             drafts = await self._environments.keep(drafts, environments)
         if found:
             await self._dependencies.look_again(drafts, found)
-        if known := self.keys.of(digests, inbox):
+        if digests and (known := self.keys.of(digests, inbox)):
             # The same key came in while this call was looking things up.
             await self._environments.drop(drafts)
             return await self._repeated(specs, known, spawn_others)
@@ -410,8 +412,8 @@ class Spawner:
             raise UsageError("nothing to spawn")
         if number > BATCH_RUNS_MAX:
             raise UsageError(f"batch has {number} runs, at most {BATCH_RUNS_MAX}")
-        is_well = self._probe.was_well("room")
-        if not (is_well or await self._probe.is_well("room", self._store.has_room)):
+        room = self._store.has_room
+        if not (self._probe.was_well("room", room) or await self._probe.is_well("room", room)):
             raise StoreUnavailable(
                 "the disk of the database is almost full: no new runs are accepted",
                 hint="free disk space; runs that were accepted continue",
@@ -506,7 +508,8 @@ class Spawner:
         )
         cwd = spec.cwd or (agent.cwd or cwd)
         found = grants.ceilings_of(ceiling, parent, previous, agent_id)
-        if cwd and grants.shall_be_apart(spec, agent, found):
+        is_apart = grants.shall_be_apart(spec, agent, found)
+        if cwd and is_apart:
             # A link could lead out of what is seen, later or by another worker's hand.
             cwd = await self._off_loop(partial(os.path.realpath, cwd))
         above = [run for run in (parent, previous) if run is not None]
@@ -523,6 +526,7 @@ class Spawner:
             # To a ceiling, a session goes on where it was: a worktree is where it comes from.
             cwd=cwd if previous is None else previous.resolved.project,
             found=found,
+            is_apart=is_apart,
             may_ask=not above,
             inherited=inherited,
             deny=[name for run in above for name in run.resolved.tools_deny],
@@ -627,9 +631,10 @@ class Spawner:
         directory = _plain(cwd)
         if not directory.startswith("/"):
             raise UsageError(f'cwd must be absolute, not "{cwd}"')
-        name = f"directory {directory}"
-        is_well = self._probe.was_well(name)
-        if not (is_well or await self._probe.is_well(name, lambda: Path(directory).is_dir())):
+        look = partial(os.path.isdir, directory)
+        if not (
+            self._probe.was_well(directory, look) or await self._probe.is_well(directory, look)
+        ):
             raise UsageError(f'cwd "{cwd}" is not a directory')
         return directory
 
@@ -799,6 +804,8 @@ def _digests(specs: Sequence[RunSpec], cwd: str, plan: PlanAsked | None) -> dict
         UsageError: One stands for two runs.
     """
     keyed = [(spec.idempotency_key, spec) for spec in specs if spec.idempotency_key is not None]
+    if not keyed:
+        return {}
     budget = None if plan is None else plan.budget
     found = {key: idempotency.digest_of(spec, cwd=cwd, plan=budget) for key, spec in keyed}
     if len(found) != len(keyed):
@@ -951,24 +958,33 @@ class CachedProbe:
         self._looking: dict[str, tuple[asyncio.Future[bool], Waiters]] = {}
         self._well_at_ms: dict[str, int] = {}
 
-    def was_well(self, name: str) -> bool:
-        """Whether the answer of a moment ago was good."""
+    def was_well(self, name: str, look: Callable[[], bool]) -> bool:
+        """Whether the answer of a moment ago was good; an older one is asked for anew meanwhile."""
         at_ms = self._well_at_ms.get(name)
-        return at_ms is not None and 0 <= self._clock.steady_ms() - at_ms < PROBE_MS
+        if at_ms is None:
+            return False
+        age_ms = self._clock.steady_ms() - at_ms
+        if age_ms >= PROBE_MS and name not in self._looking:
+            self._look(name, look)
+        return age_ms < PROBE_MS_MAX
 
     async def is_well(self, name: str, look: Callable[[], bool]) -> bool:
         """The answer of ``look``, which blocks: one for all who ask while it looks."""
         if name not in self._looking:
-            asked: asyncio.Future[bool] = asyncio.ensure_future(self._off_loop(look))
-            self._looking[name] = asked, Waiters()
-            began_ms = self._clock.steady_ms()
-            asked.add_done_callback(lambda _: self._looked(name, began_ms))
+            self._look(name, look)
         looking, waiters = self._looking[name]
         await waiters.join()
         return looking.result()
 
+    def _look(self, name: str, look: Callable[[], bool]) -> None:
+        asked: asyncio.Future[bool] = asyncio.ensure_future(self._off_loop(look))
+        self._looking[name] = asked, Waiters()
+        began_ms = self._clock.steady_ms()
+        asked.add_done_callback(lambda _: self._looked(name, began_ms))
+
     def _looked(self, name: str, began_ms: int) -> None:
         looking, waiters = self._looking.pop(name)
+        self._well_at_ms.pop(name, None)
         if not looking.cancelled() and looking.exception() is None and looking.result():
             if len(self._well_at_ms) >= PROBES_MAX:
                 self._well_at_ms.clear()

@@ -65,7 +65,8 @@ class Timers:
             self._untold.pop(entry.key or "", None)
         for run in batch.runs.values():
             if run.phase in UNTIMED:
-                self._due.drop(run.id)
+                if run.id in self._due.due_ms:
+                    self._due.drop(run.id)
             else:
                 self.arm(run)
 
@@ -73,7 +74,8 @@ class Timers:
         """Take over the run's newest due time."""
         due = next_due_ms(run)
         if due is None:
-            self._due.drop(run.id)
+            if run.id in self._due.due_ms:
+                self._due.drop(run.id)
         elif self._due.put(run.id, due):
             self._changed.set()
 

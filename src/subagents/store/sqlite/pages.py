@@ -96,10 +96,12 @@ class Pages:
         return Row(number, _values(payload))
 
     def _overflow(self, number: int, size: int) -> bytes:
-        parts = []
+        parts, seen = [], set[int]()
         while size > 0:
-            if not 0 < number <= self.count:
+            # Of a damaged one neither the length nor the way need come to an end.
+            if not 0 < number <= self.count or number in seen:
                 raise ValueError(number)
+            seen.add(number)
             page = self.page(number)
             part = page[4 : 4 + min(size, self._usable - 4)]
             parts.append(part)

@@ -12,9 +12,10 @@ from typing import Any, Final, NamedTuple
 
 import re2  # type: ignore[import-untyped]  # it brings no types
 
-from subagents.domain.transcript.transcript_query import GREP_CHARS_MAX
+from subagents.domain.transcript.transcript_query import GREP_CHARS_MAX, LogQuery
 from subagents.errors import UsageError
-from subagents.store.transcripts.segments import Row, Turns
+from subagents.store.transcripts.record_search import NOTHING, Found, record_search
+from subagents.store.transcripts.segments import Row, Turns, first_seq, rows_of
 
 SEARCH_S: Final = 5.0
 ROWS_AT_ONCE: Final = 10
@@ -31,6 +32,7 @@ class Pattern(NamedTuple):
     """An ``re2.Set`` of one: it says whether a text matches, and does not work out where."""
     word: str | None
     """The pattern, if it is nothing but a word: finding that takes a tenth of the time."""
+    source: str
 
 
 class _Construct(NamedTuple):
@@ -86,7 +88,7 @@ def pattern(text: str) -> Pattern:
     except UnicodeEncodeError as error:
         raise _refusal(f"not Unicode text: {text!a}") from error
     re2.purge()  # it would keep the last 128, with up to 8 MiB each
-    return Pattern(matching, text if _PLAIN.fullmatch(text) else None)
+    return Pattern(matching, text if _PLAIN.fullmatch(text) else None, text)
 
 
 def _refusal(error: str) -> UsageError:
@@ -107,21 +109,50 @@ class Search:
 
     Args:
         wanted: What for.
+        query: Of which lines; its window is the caller's.
+        lowest: The number of the first line that is looked at.
         now: Seconds, of any clock that does not jump.
     """
 
-    def __init__(self, wanted: Pattern, *, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        wanted: Pattern,
+        query: LogQuery,
+        *,
+        lowest: int = 1,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._matches, self._word = wanted.matching.Match, wanted.word
         self._encoded = (wanted.word or "").encode()
+        self._records = record_search(wanted.source, query.types, query.attempt)
+        self._query = query
+        self._lowest = lowest
         self._now = now
         self._due = now() + SEARCH_S
         self._turns = Turns()
-        self.looked_at = 0
-        """Lines so far, also those that were passed over."""
 
-    def can_be_in(self, data: bytes) -> bool:
-        """False = no line in these records matches, and none need be decoded."""
-        return self._encoded in data
+    def find(self, data: bytes) -> Found:
+        """The lines that match among these records.
+
+        Raises:
+            UsageError: The search takes too long.
+        """
+        if self._encoded not in data:
+            return NOTHING
+        first = first_seq(data)
+        if self._records is None or first is None or first < self._lowest or b"\0" in data:
+            return self._decoded(data)
+        self._check(first)
+        if b"\\" not in data:
+            return self._records.find(data)
+        records = data.split(b"\n")
+        found = self._records.find(b"\n".join(each for each in records if b"\\" not in each))
+        others = self._decoded(b"\n".join(each for each in records if b"\\" in each))
+        return found.beside(others) if others.lines else found
+
+    def _decoded(self, data: bytes) -> Found:
+        rows = self.matching(fitting(rows_of(data), self._query, self._lowest))
+        return Found(len(rows), lambda: rows)
 
     def matching(self, rows: Sequence[Row]) -> Sequence[Row]:
         """Those whose text matches, in order.
@@ -131,20 +162,31 @@ class Search:
         """
         found: list[Row] = []
         for at in range(0, len(rows), ROWS_AT_ONCE):
-            self._check()
+            self._check(rows[at].seq)
             self._turns.give()
             part = rows[at : at + ROWS_AT_ONCE]
             if self._word is None:
                 found += [row for row in part if self._matches(row.text.encode())]
             else:
                 found += [row for row in part if self._word in row.text]
-            self.looked_at += len(part)
         return found
 
-    def _check(self) -> None:
+    def _check(self, seq: int) -> None:
         if self._now() > self._due:
+            lines = seq - self._lowest
             raise UsageError(
-                f"grep: stopped after {SEARCH_S:g} s and {self.looked_at:,} lines",
+                f"grep: stopped after {SEARCH_S:g} s and {lines:,} lines",
                 hint="look at fewer lines (since, type, attempt), or name a word they contain",
-                details={"field": "grep", "linesSearched": self.looked_at},
+                details={"field": "grep", "linesSearched": lines},
             )
+
+
+def fitting(rows: Sequence[Row], query: LogQuery, lowest: int) -> Sequence[Row]:
+    """Those from ``lowest`` on, of the types and the attempt that are wanted."""
+    if rows and rows[0].seq < lowest:
+        rows = [row for row in rows if row.seq >= lowest]
+    if query.types:
+        rows = [row for row in rows if row.type in query.types]
+    if query.attempt is not None:
+        rows = [row for row in rows if row.attempt == query.attempt]
+    return rows

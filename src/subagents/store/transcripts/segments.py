@@ -194,8 +194,6 @@ def without_marks(data: bytes) -> bytes:
     """The lines alone."""
     if data.startswith(b"{"):
         data = b"\n" + data
-    elif b"\n{" not in data:
-        return data
     first, *others = data.split(b"\n{")
     rests = (each.partition(b"\n")[2] for each in others)
     return b"\n".join(piece for piece in (first, *rests) if piece)
@@ -243,6 +241,14 @@ def _line_after(file: BinaryIO, start: int, end: int) -> tuple[int, bytes | None
 def seq_at(line: bytes) -> int:
     """The number in the beginning of a line."""
     return int(line[1 : line.index(b",")])
+
+
+def first_seq(data: bytes) -> int | None:
+    """The number of the first line among these records; None = it cannot be read, or none."""
+    begun = 0 if data.startswith(b"[") else data.find(b"\n[") + 1
+    with suppress(ValueError):
+        return seq_at(data[begun : begun + PROBE_BYTES])
+    return None
 
 
 def ts_at(line: bytes) -> int:

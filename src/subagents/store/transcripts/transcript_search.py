@@ -6,13 +6,15 @@ filter by time or number is a place in the file. Only type, attempt and ``grep``
 
 import os
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final, Self
 
 from subagents.domain.transcript.transcript_query import LogPage, LogQuery
 from subagents.store.transcripts import grep, segments
+from subagents.store.transcripts.record_search import Found
 from subagents.store.transcripts.segments import (
     Key,
     Row,
@@ -114,7 +116,7 @@ def read(place: Path, query: LogQuery) -> LogPage:
     with _Transcript(place) as transcript:
         lowest = max(_lowest(transcript, query), transcript.dropped + 1)
         if pattern is not None or query.types or query.attempt is not None:
-            search = None if pattern is None else grep.Search(pattern)
+            search = None if pattern is None else grep.Search(pattern, query, lowest=lowest)
             return _filtered(transcript, query, lowest, search)
         return _window(transcript, query, lowest)
 
@@ -189,45 +191,42 @@ def _filtered(
     transcript: _Transcript, query: LogQuery, lowest: int, search: grep.Search | None
 ) -> LogPage:
     """Look at all lines from ``lowest`` on; ``search`` is the pattern's, if there is one."""
-    begin = 0 if query.offset is None else query.offset
-    newest_only = query.offset is None
-    kept: deque[Row] = deque(maxlen=query.limit if newest_only else None)
-    total = 0
-    for matching in _passing(transcript, query, lowest, search):
+    newest_only, limit = query.offset is None, query.limit
+    begin = query.offset or 0
+    kept: deque[Found] = deque()
+    total = left_out = 0
+    """Lines of all, and of those before ``kept``."""
+    for found in _passing(transcript, query, lowest, search):
+        total += found.lines
         if newest_only:
-            kept.extend(matching)
-        elif len(kept) < query.limit and total + len(matching) > begin:
-            kept.extend(matching[max(begin - total, 0) :][: query.limit - len(kept)])
-        total += len(matching)
-    is_cut = not newest_only and kept and total > begin + len(kept)
+            kept.append(found)
+            while kept and total - left_out - kept[0].lines >= limit:
+                left_out += kept.popleft().lines
+        elif total <= begin:
+            left_out = total
+        elif total - found.lines < begin + limit:
+            kept.append(found)
+    begin = max(total - limit, 0) if newest_only else min(begin, total)
+    rows = [row for found in kept for row in found.rows()][begin - left_out :][:limit]
+    is_cut = not newest_only and rows and total > begin + len(rows)
     return LogPage(
         total_lines=total,
-        offset=total - len(kept) if newest_only else min(begin, total),
-        lines=tuple(row.line() for row in kept),
-        next_seq=kept[-1].seq if is_cut else transcript.newest,
+        offset=begin,
+        lines=tuple(row.line() for row in rows),
+        next_seq=rows[-1].seq if is_cut else transcript.newest,
         dropped_lines=transcript.dropped,
     )
 
 
 def _passing(
     transcript: _Transcript, query: LogQuery, lowest: int, search: grep.Search | None
-) -> Iterator[Sequence[Row]]:
+) -> Iterator[Found]:
     if not transcript.segments:
         return
-    types, attempt = frozenset(map(str, query.types)), query.attempt
     holding = segments.holding(transcript.segments, lowest)
     for data in transcript.slices(holding, lambda line: segments.seq_at(line) >= lowest):
-        if search is not None and not search.can_be_in(data):
-            search.looked_at += data.count(b"\n[")
-            continue
-        rows: Sequence[Row] = segments.rows_of(data)
-        if rows and rows[0].seq < lowest:
-            rows = [row for row in rows if row.seq >= lowest]
-        if types:
-            rows = [row for row in rows if row.type in types]
-        if attempt is not None:
-            rows = [row for row in rows if row.attempt == attempt]
         if search is not None:
-            rows = search.matching(rows)
-        if rows:
-            yield rows
+            yield search.find(data)
+            continue
+        rows = grep.fitting(segments.rows_of(data), query, lowest)
+        yield Found(len(rows), partial(tuple, rows))

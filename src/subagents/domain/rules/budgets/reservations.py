@@ -185,6 +185,8 @@ def _refused(text: str, *, holder: str, left: float, dimension: str | None = Non
 
 def left_for(above: Sequence[Run], spec: RunSpec, *, now_ms: int) -> Budget | None:
     """What a new run shares with others, in the dimensions for which it has no limit of its own."""
+    if not above:
+        return None
     own = spec.budget or Budget()
     tokens, cost, runs = (_left(dimension, above) for dimension in _RESERVED)
     times = [left for holder in above if (left := _left_ms(holder, now_ms)) is not None]

@@ -1,0 +1,60 @@
+"""A browser's tab as far as HTTP goes: it keeps its cookie and says whose page it shows."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import httpx2
+from tests.api.home_daemon import Document, Home, serving
+from tests.api.server.test_tcp import free_port
+
+from subagents.config.settings import DaemonSettings
+
+
+class Tab(httpx2.AsyncClient):
+    """At the daemon of ``home``, whose TCP port is open."""
+
+    def __init__(self, home: Home) -> None:
+        self.home = home
+        url = home.services.tcp.url
+        assert url is not None
+        self.origin = {"Origin": url}
+        super().__init__(base_url=url, timeout=40, trust_env=False)
+
+    async def code(self, role: str = "operator") -> str:
+        """What the user gets from ``subagents ui``."""
+        made = await self.home.ok("POST", "/v1/login/codes", {"role": role})
+        return str(made["url"]).partition("#k=")[2]
+
+    async def log_in(self, code: str) -> httpx2.Response:
+        """As our page does with what stands behind the ``#``."""
+        return await self.post("/v1/login", json={"code": code}, headers=self.origin)
+
+    async def logged_in(self, role: str = "operator") -> Document:
+        """The answer to a login that must succeed; from now on writes are the page's own."""
+        answered = await self.log_in(await self.code(role))
+        assert answered.status_code == 200, answered.text
+        found: Document = answered.json()
+        self.headers.update({**self.origin, "X-Subagents-CSRF": found["csrf"]})
+        return found
+
+    async def status(self, method: str, path: str, **headers: str) -> int:
+        return (await self.request(method, path, headers=headers)).status_code
+
+
+def play(home: Path, scenario: Callable[[Tab], Awaitable[None]]) -> None:
+    """The scenario at a daemon of its own with a TCP port."""
+
+    async def whole() -> None:
+        async with (
+            serving(home, settings=DaemonSettings(http_port=free_port())) as daemon,
+            Tab(daemon) as tab,
+        ):
+            await scenario(tab)
+
+    asyncio.run(whole())
+
+
+def at(home: Home, clock: Callable[[], int]) -> None:
+    """Let the logins of this daemon go by another clock."""
+    home.services.logins._now_ms = clock

@@ -1,0 +1,33 @@
+// TypeScript types of the daemon's answers, from its own OpenAPI document: src/api/schema.ts.
+//
+//   node scripts/types.mjs [--check]
+//
+// PYTHON names the interpreter that has the package; ../.venv/bin/python is the default.
+import { execFileSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import openapiTS, { astToString } from "openapi-typescript";
+
+const web = dirname(dirname(fileURLToPath(import.meta.url)));
+const file = join(web, "src/api/schema.ts");
+const python = process.env.PYTHON ?? join(web, "../.venv/bin/python");
+const program = [
+  "import msgspec, sys",
+  "from subagents.api.server.app import PARTS",
+  "from subagents.api.server.openapi import document",
+  "found = document([each for part in PARTS for each in part.ROUTES])",
+  "sys.stdout.buffer.write(msgspec.json.encode(found))",
+].join("\n");
+
+const found = execFileSync(python, ["-c", program], { maxBuffer: 64 * 1024 * 1024 });
+const text = `// Written by \`npm run types\` from the daemon's OpenAPI document.\n${astToString(
+  await openapiTS(JSON.parse(found.toString())),
+)}`;
+
+if (!process.argv.includes("--check")) {
+  writeFileSync(file, text);
+} else if (readFileSync(file, "utf8") !== text) {
+  console.error("src/api/schema.ts is not what the daemon answers now; run: npm run types");
+  process.exit(1);
+}

@@ -1,0 +1,152 @@
+// What somebody can do with a run. Each one says at once that it is under way, and what came of it.
+import { get, post, Problem, runPath } from "./client";
+import type { RunRow, RunStatus, SpawnReceipt, WorkerRequest } from "./types";
+import { touched } from "../live/live";
+import { Store } from "../live/store";
+import { afterGrace, toldDone, toldFailed } from "../live/toasts";
+import { counted } from "../text/amounts";
+import { plain } from "../text/marks";
+
+type Named = { runId: string; label: string };
+
+/** What is under way, by run: `cancelling …` */
+export const underWay = new Store<Readonly<Record<string, string>>>({});
+
+function mark(runId: string, word: string | null): void {
+  underWay.update(({ [runId]: _, ...rest }) => (word === null ? rest : { ...rest, [runId]: word }));
+}
+
+/** Do it, with a word in the row until it is done; true = it was. */
+async function doing(run: Named, word: string, act: () => Promise<unknown>): Promise<boolean> {
+  mark(run.runId, `${word} …`);
+  try {
+    await act();
+    touched(run.runId);
+    return true;
+  } catch (error) {
+    toldFailed(`${plain(run.label)}: ${word} did not work`, reason(error));
+    return false;
+  } finally {
+    mark(run.runId, null);
+  }
+}
+
+export function reason(error: unknown): string {
+  if (error instanceof Problem) return error.hint === null ? error.message : `${error.message}. ${error.hint}`;
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Ask how many runs below stop with it, wait five seconds, then stop it. */
+export async function cancel(run: Named, why: string | null = null): Promise<void> {
+  mark(run.runId, "stops in 5 s");
+  const below = await activeBelow(run.runId);
+  const others = below === 0 ? "" : ` and ${counted(below, "run")} below it`;
+  const stop = () =>
+    void doing(run, "cancelling", () => post(runPath(run.runId, "cancel"), why === null ? {} : { reason: why }));
+  afterGrace(`${plain(run.label)}${others} will be cancelled in 5 s`, below === 0 ? "Keep it" : "Keep them", stop, () =>
+    mark(run.runId, null),
+  );
+}
+
+async function activeBelow(runId: string): Promise<number> {
+  try {
+    return (await get<RunStatus>(runPath(runId, "status"))).childrenActive;
+  } catch {
+    return 0;
+  }
+}
+
+export function cancelNow(run: Named): Promise<boolean> {
+  return doing(run, "cancelling", () => post(runPath(run.runId, "cancel"), {}));
+}
+
+export function interrupt(run: Named): void {
+  mark(run.runId, "its turn ends in 5 s");
+  const end = () => void doing(run, "interrupting", () => post(runPath(run.runId, "interrupt"), {}));
+  afterGrace(`The turn of ${plain(run.label)} ends in 5 s`, "Let it work", end, () => mark(run.runId, null));
+}
+
+export async function pause(run: Named): Promise<void> {
+  const isDone = await doing(run, "pausing", () => post<RunRow>(runPath(run.runId, "pause")));
+  if (isDone) toldDone(`${plain(run.label)} is paused`, () => void resume(run));
+}
+
+export function resume(run: Named): Promise<boolean> {
+  return doing(run, "resuming", () => post<RunRow>(runPath(run.runId, "resume")));
+}
+
+/** Start it again from its stored parameters. */
+export async function retry(run: Named): Promise<string | null> {
+  let started: SpawnReceipt | null = null;
+  const isDone = await doing(run, "retrying", async () => {
+    started = await post<SpawnReceipt>(runPath(run.runId, "retry"));
+  });
+  if (!isDone || started === null) return null;
+  const { runId } = started as SpawnReceipt;
+  touched(runId);
+  toldDone(`${plain(run.label)} was started again as ${runId}`);
+  return runId;
+}
+
+export function redeliver(run: Named): Promise<boolean> {
+  return doing(run, "delivering again", () => post(runPath(run.runId, "redeliver")));
+}
+
+export function dismiss(run: Named): Promise<boolean> {
+  return doing(run, "dismissing", () => post(runPath(run.runId, "dismiss")));
+}
+
+/** Mark how they ended as read; `z` gives the results once more. */
+export async function markRead(runs: readonly (Named & { messageId?: string | null })[]): Promise<void> {
+  try {
+    await post("/v1/inbox/ack", { messageIds: runs.map((each) => each.messageId ?? `${each.runId}:announce`) });
+  } catch (error) {
+    return toldFailed("They were not marked as read", reason(error));
+  }
+  for (const each of runs) touched(each.runId);
+  const what = runs.length === 1 ? plain(runs[0]?.label ?? "") : counted(runs.length, "result");
+  toldDone(`Marked ${what} as read`, () => void Promise.all(runs.map(redeliver)));
+}
+
+/** A message for a run at work; true = it was taken. */
+export function steer(run: Named, message: string): Promise<boolean> {
+  return doing(run, "steering", () => post(runPath(run.runId, "steer"), { message }));
+}
+
+/** A message for its session, whoever works in it now; may start the run that continues it. */
+export function send(run: Named, message: string): Promise<boolean> {
+  return doing(run, "sending", () => post(runPath(run.runId, "send"), { message }));
+}
+
+export type Decision = "answer" | "deny" | "approve";
+
+/** Answer a question; the first answer counts, and who comes second hears whose it was. */
+export async function answer(
+  run: Named,
+  requestId: string,
+  response: string,
+  decision: Decision,
+): Promise<boolean> {
+  try {
+    const found = await post<WorkerRequest>(`/v1/requests/${encodeURIComponent(requestId)}/respond`, {
+      response,
+      decision,
+    });
+    touched(run.runId);
+    if (found.status !== "already answered") return true;
+    lost(run, response, found.answer, found.by);
+  } catch (error) {
+    if (error instanceof Problem && error.status === 409) {
+      lost(run, response, error.details["answer"], error.details["by"]);
+      touched(run.runId);
+    } else toldFailed("The answer was not taken", reason(error));
+  }
+  return false;
+}
+
+function lost(run: Named, mine: string, theirs: unknown, by: unknown): void {
+  const whose = typeof by === "string" ? `By ${plain(by)}: ` : "";
+  const what = typeof theirs === "string" ? `“${plain(theirs)}”. ` : "";
+  const again = mine === "" ? null : { word: "Send as steer", run: () => void steer(run, mine) };
+  toldFailed(`The answer was not taken: ${plain(run.label)} was answered before`, `${whose}${what}Yours is still in the box.`, again);
+}

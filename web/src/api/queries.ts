@@ -1,0 +1,107 @@
+// The questions that pages ask. The first word of a key says when it is asked again: see live.ts.
+import { keepPreviousData, useQuery, type UseQueryResult } from "@tanstack/react-query";
+import { address, get, request, runPath, text, type Query } from "./client";
+import type * as api from "./types";
+import { ACTIVE_PHASES, WAITING_PHASES } from "../text/states";
+
+type Found<T> = UseQueryResult<T, Error>;
+
+function useList<T, Q extends Query = Query>(path: string, query: Q = {} as Q, enabled = true): Found<T> {
+  return useQuery({
+    queryKey: ["list", path, query],
+    queryFn: ({ signal }) => get<T>(path, query, signal),
+    placeholderData: keepPreviousData,
+    enabled,
+  });
+}
+
+function useRunPart<T>(id: string, part: string, query: Query = {}): Found<T> {
+  return useQuery({
+    queryKey: ["run", id, part, query],
+    queryFn: ({ signal }) => get<T>(runPath(id, part), query, signal),
+  });
+}
+
+/** What no run changes; asked once, and after a reconnect. */
+function useStill<T, Q extends Query = Query>(path: string, query: Q = {} as Q, enabled = true): Found<T> {
+  return useQuery({
+    queryKey: ["still", path, query],
+    queryFn: ({ signal }) => get<T>(path, query, signal),
+    placeholderData: keepPreviousData,
+    enabled,
+  });
+}
+
+/** The most rows that the home page asks for in each of its parts. */
+export const NOW_ROWS = 200;
+
+export const useAttention = () => useList<api.Attention>("/v1/attention");
+export const useWorking = () =>
+  useList<api.RunPage, api.RunsQuery>("/v1/runs", { phase: ACTIVE_PHASES.join(","), limit: NOW_ROWS });
+export const useWaiting = () =>
+  useList<api.RunPage, api.RunsQuery>("/v1/runs", { phase: WAITING_PHASES.join(","), limit: NOW_ROWS });
+export const useEnded = () =>
+  useList<api.RunPage, api.RunsQuery>("/v1/runs", { outcome: "ok,partial,error,timeout,cancelled,lost", limit: 30 });
+export const useGraph = (query: api.GraphQuery) => useList<api.Graph, api.GraphQuery>("/v1/graph", query);
+/** The rows of failures, for what an item that needs somebody does not say. */
+export const useFailed = () =>
+  useList<api.RunPage, api.RunsQuery>("/v1/runs", { outcome: "error,timeout,lost,partial", limit: NOW_ROWS });
+export const useRuns = (query: api.RunsQuery, enabled = true) => useList<api.RunPage, api.RunsQuery>("/v1/runs", query, enabled);
+export const usePlans = () => useList<api.PlanPage>("/v1/plans", { limit: 100 });
+export const usePlan = (sel: string) => useList<api.PlanDetail>(`/v1/plans/${encodeURIComponent(sel)}`);
+export const useInbox = (all: boolean) => useList<api.Inbox, api.InboxQuery>("/v1/inbox", { all, limit: 500 });
+export const useTrackRecords = (by: string, days: number) =>
+  useList<api.TrackRecords, api.StatsQuery>("/v1/agents/stats", { by, days });
+
+export const useSeries = (by: string, days: number) =>
+  useList<api.Series, api.SeriesQuery>("/v1/stats/series", { by, bucket: "day", days });
+
+export const useRun = (id: string) => useRunPart<api.RunDetail>(id, "");
+export const useRunStatus = (id: string) => useRunPart<api.RunStatus>(id, "status");
+export const useWhy = (id: string) => useRunPart<api.Why>(id, "why");
+export const useTimeline = (id: string) => useRunPart<api.Timeline>(id, "timeline", { limit: 1000 });
+// A tree changes with every run below it, so it is asked again whenever any run changes.
+export const useTree = (id: string) => useList<api.RunNode>(runPath(id, "tree"));
+
+export function useResultText(id: string, bytes: number, enabled: boolean): Found<string> {
+  return useQuery({
+    queryKey: ["run", id, "result/text", bytes],
+    queryFn: () => text(runPath(id, "result/text")),
+    enabled,
+  });
+}
+
+export const useAgents = (cwd = "") => useStill<api.AgentList>("/v1/agents", { cwd: cwd || null });
+export const useSuggestions = (hint: string) =>
+  useStill<api.Suggestions, api.SuggestQuery>("/v1/agents/suggest", { hint, limit: 5 }, hint !== "");
+export const useLogins = () => useStill<api.LoginList>("/v1/logins");
+export const useVersion = () => useStill<api.DaemonVersion>("/version");
+export const useConfig = () => useStill<api.EffectiveConfig>("/v1/config");
+/** How far back alerts are looked for, in events of all runs. */
+const ALERTS_BACK = 5_000;
+const ALERT_PAGES = 8;
+
+/** The structured events before now, the newest first; a page of the stream says where it goes on. */
+export function useAlerts(seq: number | undefined): Found<api.StreamEvent[]> {
+  return useQuery({
+    queryKey: ["list", "/v1/events", "alerts"],
+    enabled: seq !== undefined,
+    placeholderData: keepPreviousData,
+    queryFn: async ({ signal }) => {
+      const found: api.StreamEvent[] = [];
+      let after = Math.max((seq ?? 0) - ALERTS_BACK, 0);
+      for (let page = 0; page < ALERT_PAGES; page += 1) {
+        const path = address("/v1/events", { after, level: "alerts" } satisfies api.EventsQuery);
+        const answer = await request("GET", path, undefined, signal, { accept: "application/json" });
+        const { events, seq: next } = (await answer.json()) as api.EventPage;
+        found.push(...events);
+        if (next <= after || events.length === 0) break;
+        after = next;
+      }
+      return found.reverse();
+    },
+  });
+}
+
+export const useDiagnostics = () => useList<api.Diagnostics>("/v1/diagnostics");
+export const useOpenApi = () => useStill<Record<string, unknown>>("/openapi.json");

@@ -1,0 +1,60 @@
+// The documents of the daemon's API by their own names. Types only: nothing is kept twice.
+import type { components, paths } from "./schema";
+
+type Schemas = components["schemas"];
+type Asked<P extends keyof paths> = paths[P] extends { get: { parameters: { query?: infer Q } } } ? NonNullable<Q> : never;
+/** Parameters of a list, by their names in the document: one that is renamed there fails the build. */
+type QueryOf<P extends keyof paths> = { [name in keyof Asked<P>]?: string | number | boolean | null };
+
+export type RunsQuery = QueryOf<"/v1/runs">;
+export type GraphQuery = QueryOf<"/v1/graph">;
+export type LogQuery = QueryOf<"/v1/runs/{sel}/log">;
+export type InboxQuery = QueryOf<"/v1/inbox">;
+export type StatsQuery = QueryOf<"/v1/agents/stats">;
+export type SeriesQuery = QueryOf<"/v1/stats/series">;
+export type SuggestQuery = QueryOf<"/v1/agents/suggest">;
+export type EventsQuery = QueryOf<"/v1/events">;
+
+export type AgentList = Schemas["AgentList"];
+export type Attempt = Schemas["Attempt"];
+export type Attention = Schemas["Attention"];
+export type AttentionItem = Schemas["AttentionItem"];
+export type BudgetState = Schemas["BudgetState"];
+export type Check = Schemas["Check"];
+export type ConfiguredAgent = Schemas["ConfiguredAgent"];
+export type DaemonVersion = Schemas["DaemonVersion"];
+export type Diagnostics = Schemas["Diagnostics"];
+export type EffectiveConfig = Schemas["EffectiveConfig"];
+export type Inbox = Schemas["Inbox"];
+export type LogLine = Schemas["LogLine"];
+export type LogPage = Schemas["LogPage"];
+export type Message = Schemas["Message"];
+export type Graph = Schemas["Graph"];
+export type GraphNode = Schemas["GraphNode"];
+export type LoginList = Schemas["LoginList"];
+export type OwnLogin = Schemas["OwnLogin"];
+export type Wait = Schemas["Wait"];
+export type Outcome = Schemas["Outcome"];
+export type PlanDetail = Schemas["PlanDetail"];
+export type PlanPage = Schemas["PlanPage"];
+export type PlanReceipt = Schemas["PlanReceipt"];
+export type Rate = Schemas["Rate"];
+export type RunDetail = Schemas["RunDetail"];
+export type RunNode = Schemas["RunNode"];
+export type RunPage = Schemas["RunPage"];
+export type RunRow = Schemas["RunRow"];
+export type RunStatus = Schemas["RunStatus"];
+export type Series = Schemas["Series"];
+export type SeriesSum = Schemas["SeriesSum"];
+export type StreamEvent = Schemas["StreamEvent"];
+export type EventPage = Schemas["EventPage"];
+export type SpawnReceipt = Schemas["SpawnReceipt"];
+export type StoredResult = Schemas["StoredResult"];
+export type Suggestions = Schemas["Suggestions"];
+export type Timeline = Schemas["Timeline"];
+export type TimelineEvent = Schemas["TimelineEvent"];
+export type TrackRecords = Schemas["TrackRecords"];
+export type Usage = Schemas["Usage"];
+export type Why = Schemas["Why"];
+export type WorkerRequest = Schemas["WorkerRequest"];
+export type Workspace = Schemas["Workspace"];

@@ -1,0 +1,64 @@
+import { lazy, Suspense } from "react";
+import { Route, Switch } from "wouter";
+import type { Problem } from "./api/client";
+import { Dialogs } from "./components/dialogs";
+import { LoggedOut } from "./components/logged-out";
+import { Peek } from "./components/peek";
+import { Shell } from "./components/shell";
+import { Skeleton } from "./components/states";
+import { Toasts } from "./components/toasts";
+import { link } from "./live/live";
+import { useStorePart } from "./live/store";
+import { NowPage } from "./pages/now";
+
+// Each page comes when it is opened; Now is what most come for, and comes with the rest.
+const RunsPage = lazy(() => import("./pages/runs"));
+const RunPage = lazy(() => import("./pages/run"));
+const PlansPage = lazy(() => import("./pages/plans"));
+const PlanPage = lazy(() => import("./pages/plan"));
+const SessionsPage = lazy(() => import("./pages/sessions"));
+const SessionPage = lazy(() => import("./pages/session"));
+const InboxPage = lazy(() => import("./pages/inbox"));
+const AgentsPage = lazy(() => import("./pages/agents"));
+const CostPage = lazy(() => import("./pages/cost"));
+const AlertsPage = lazy(() => import("./pages/alerts"));
+const SystemPage = lazy(() => import("./pages/system"));
+const NewRunPage = lazy(() => import("./pages/new-run"));
+
+export function App({ problem }: { problem: Problem | null }) {
+  const state = useStorePart(link, (now) => now.state);
+  if (problem !== null) return <LoggedOut problem={problem} />;
+  if (state === "loggedOut") return <LoggedOut problem={null} />;
+  // Until the stream says where it is: what changes between an answer and it would be missed.
+  if (state === "connecting") return <Skeleton />;
+  return (
+    <>
+      <Shell>
+        <Suspense fallback={<Skeleton />}>
+          <Switch>
+            <Route path="/" component={NowPage} />
+            <Route path="/runs" component={RunsPage} />
+            <Route path="/runs/:id/:tab?">{({ id, tab }) => <RunPage key={id} id={id} tab={tab ?? "overview"} />}</Route>
+            <Route path="/plans" component={PlansPage} />
+            <Route path="/plans/:id">{({ id }) => <PlanPage key={id} id={id} />}</Route>
+            <Route path="/trees/:id">{({ id }) => <PlanPage key={id} id={id} isTree />}</Route>
+            <Route path="/sessions" component={SessionsPage} />
+            <Route path="/sessions/:key">{({ key }) => <SessionPage key={key} session={key} />}</Route>
+            <Route path="/inbox" component={InboxPage} />
+            <Route path="/agents" component={AgentsPage} />
+            <Route path="/cost" component={CostPage} />
+            <Route path="/alerts" component={AlertsPage} />
+            <Route path="/system" component={SystemPage} />
+            <Route path="/new" component={NewRunPage} />
+            <Route>
+              <h1>There is no such page</h1>
+            </Route>
+          </Switch>
+        </Suspense>
+      </Shell>
+      <Peek />
+      <Dialogs />
+      <Toasts />
+    </>
+  );
+}

@@ -1,0 +1,73 @@
+// What can be done with all chosen runs at once, and why not.
+import { useState } from "react";
+import { cancelNow, markRead, retry } from "../api/actions";
+import type { RunRow } from "../api/types";
+import { afterGrace } from "../live/toasts";
+import { counted } from "../text/amounts";
+import { isEnded } from "../text/states";
+import { useWhyNot } from "./actions-allowed";
+
+/** From so many on, a cancel wants the number typed. */
+const MANY = 10;
+
+export function BulkBar({ runs, onClear }: { runs: readonly RunRow[]; onClear: () => void }) {
+  const whyNot = useWhyNot();
+  const [typed, setTyped] = useState("");
+  const active = runs.filter((run) => !isEnded(run));
+  const ended = runs.filter(isEnded);
+  const isSure = active.length <= MANY || typed === String(active.length);
+  const cancelAll = () => {
+    const stop = () => void Promise.all(active.map(cancelNow));
+    afterGrace(`${counted(active.length, "run")} and all below them will be cancelled in 5 s`, "Keep them", stop, () => {});
+    onClear();
+  };
+  return (
+    <div className="bulk" role="group" aria-label="chosen runs">
+      <strong>{runs.length} chosen</strong>
+      <button
+        type="button"
+        disabled={ended.length === 0 || whyNot !== null}
+        onClick={() => {
+          void Promise.all(ended.map(retry));
+          onClear();
+        }}
+      >
+        Retry {ended.length > 0 && ended.length}
+      </button>
+      <button
+        type="button"
+        disabled={ended.length === 0 || whyNot !== null}
+        onClick={() => {
+          void markRead(ended);
+          onClear();
+        }}
+      >
+        Mark as read
+      </button>
+      {active.length > MANY && (
+        <input
+          size={5}
+          inputMode="numeric"
+          aria-label={`type ${active.length} to cancel them`}
+          placeholder={String(active.length)}
+          value={typed}
+          onChange={(event) => setTyped(event.target.value)}
+        />
+      )}
+      <button type="button" className="danger" disabled={active.length === 0 || !isSure || whyNot !== null} onClick={cancelAll}>
+        Cancel {active.length > 0 && active.length}
+      </button>
+      <button type="button" className="plain" onClick={onClear}>
+        Clear <kbd>Esc</kbd>
+      </button>
+      <span className="note">
+        {whyNot ??
+          (active.length === 0
+            ? "All have ended: there is nothing to cancel."
+            : !isSure
+              ? `More than ${MANY} runs: type ${active.length} to cancel them.`
+              : "")}
+      </span>
+    </div>
+  );
+}

@@ -1,0 +1,27 @@
+import { underWay } from "../api/actions";
+import { useStorePart } from "../live/store";
+import { named, stateOf, type Standing } from "../text/states";
+import { ShapeMark } from "./shape";
+
+/** The state of a run: shape, word, colour, in this order of importance. */
+export function StateChip({ run }: { run: Standing & { runId?: string } }) {
+  const { word, shape, hue } = stateOf(run);
+  const doing = useStorePart(underWay, (all) => (run.runId === undefined ? undefined : all[run.runId]));
+  return (
+    <span className={`chip ${hue}`}>
+      <ShapeMark shape={shape} />
+      <span>{doing ?? word}</span>
+    </span>
+  );
+}
+
+/** A word of the wire as a chip; `text` stands in its place where more is to be said. */
+export function WordChip({ word, text }: { word: string; text?: string }) {
+  const { shape, hue } = named(word);
+  return (
+    <span className={`chip ${hue}`}>
+      <ShapeMark shape={shape} />
+      <span>{text ?? word}</span>
+    </span>
+  );
+}

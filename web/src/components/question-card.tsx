@@ -1,0 +1,155 @@
+// A question of a worker, with its options, an answer in own words, and what happens without one.
+import { useId, useState } from "react";
+import { Link, useLocation } from "wouter";
+import { answer, type Decision } from "../api/actions";
+import { useRun } from "../api/queries";
+import type { WorkerRequest } from "../api/types";
+import { useDraft } from "../live/drafts";
+import { plain } from "../text/marks";
+import { useWhyNot } from "./actions-allowed";
+import { WordChip } from "./chip";
+import { BudgetBar, Dollars, Tokens } from "./cost";
+import { useRow } from "./rows";
+import { runAt } from "./routes";
+import { Said } from "./said";
+import { Ago, Clock } from "./when";
+
+export function QuestionCard({ request, isFirst, level = 3 }: { request: WorkerRequest; isFirst: boolean; level?: 2 | 3 }) {
+  const run = useRun(request.runId).data;
+  const { options } = request;
+  const Title = level === 2 ? "h2" : "h3";
+  const [chosen, setChosen] = useState<number | null>(null);
+  const [words, setWords, clearWords] = useDraft(request.requestId);
+  const [isSending, setSending] = useState(false);
+  const [, navigate] = useLocation();
+  const whyNot = useWhyNot();
+  const name = useId();
+  const said = words.trim();
+  const response = said !== "" ? said : chosen === null ? null : (options[chosen] ?? null);
+
+  const send = async (decision: Decision) => {
+    if (isSending || whyNot !== null) return;
+    if (decision === "answer" && response === null) return;
+    setSending(true);
+    const isTaken = await answer(request, request.requestId, decision === "deny" ? said : (response ?? ""), decision);
+    setSending(false);
+    if (isTaken) clearWords();
+  };
+  const choose = (at: number) => {
+    setChosen(at);
+    clearWords();
+  };
+  const row = useRow(request.requestId, isFirst, {
+    ...Object.fromEntries(options.map((_, at) => [String(at + 1), () => choose(at)])),
+    Enter: () => void send("answer"),
+    a: () => document.getElementById(`${name}-words`)?.focus(),
+    o: () => navigate(runAt(request.runId)),
+  });
+  const isBlocker = request.priority === "blocker";
+
+  return (
+    <li className="question" {...row} aria-label={`${isBlocker ? "blocked" : "asks"}: ${plain(request.label)}`}>
+      <header>
+        <WordChip word={isBlocker ? "blocked" : "asks"} />
+        <Link href={runAt(request.runId)} className="label">
+          <Said text={request.label} />
+        </Link>
+        {run && (
+          <span className="note">
+            {run.agentId} · <Dollars usage={run.subtreeUsage ?? run.usage} /> · <Tokens run={run} /> tokens
+            {run.budget?.percent != null && (
+              <>
+                {" · "}budget <BudgetBar budget={run.budget} />
+              </>
+            )}
+          </span>
+        )}
+        <span className="right note">
+          asked <Ago at={request.askedAt} />
+          {request.deadlineAt !== null ? (
+            <>
+              {" · "}open until <Clock at={request.deadlineAt} />
+            </>
+          ) : (
+            " · no deadline"
+          )}
+        </span>
+      </header>
+      <Title className="asked">
+        <Said text={request.question} />
+      </Title>
+      {request.context !== null && (
+        <p className="context">
+          <Said text={request.context} />
+        </p>
+      )}
+      {options.length > 0 && (
+        <fieldset className="options">
+          <legend className="visually-hidden">options</legend>
+          {options.map((option, at) => (
+            <label key={at} className={chosen === at && said === "" ? "option chosen" : "option"}>
+              <input
+                type="radio"
+                name={name}
+                checked={chosen === at && said === ""}
+                onChange={() => choose(at)}
+              />
+              <Said text={option} />
+              {at < 9 && <kbd>{at + 1}</kbd>}
+            </label>
+          ))}
+        </fieldset>
+      )}
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void send("answer");
+        }}
+      >
+        <input
+          id={`${name}-words`}
+          aria-label={`answer ${plain(request.label)}`}
+          placeholder={options.length > 0 ? "or in your own words" : "answer"}
+          value={words}
+          onChange={(event) => setWords(event.target.value)}
+          autoComplete="off"
+        />
+        <button type="submit" className="primary" disabled={response === null || isSending || whyNot !== null}>
+          {isSending ? "sending …" : "Answer"} <kbd>↵</kbd>
+        </button>
+        <button type="button" disabled={isSending || whyNot !== null} onClick={() => void send("deny")}>
+          Deny
+        </button>
+      </form>
+      <p className="note">
+        {whyNot ?? <Afterwards request={request} />}
+      </p>
+    </li>
+  );
+}
+
+function Afterwards({ request }: { request: WorkerRequest }) {
+  const { atDeadline, deadlineAt, defaultAnswer, waiting, waitingTotal } = request;
+  return (
+    <>
+      {atDeadline === null && "It stays open until it is answered or the attempt ends. "}
+      {atDeadline === "timeout" && (
+        <>
+          No default: at <Clock at={deadlineAt} /> the worker is told that nobody answered.{" "}
+        </>
+      )}
+      {atDeadline === "deny" && (
+        <>
+          At <Clock at={deadlineAt} /> it is denied.{" "}
+        </>
+      )}
+      {atDeadline === "default" && (
+        <>
+          At <Clock at={deadlineAt} /> it goes on with “<Said text={defaultAnswer ?? ""} />
+          ”.{" "}
+        </>
+      )}
+      {waitingTotal === 0 ? "No other run waits for this one." : `${waiting.map((each) => plain(each.label)).join(", ")}${waitingTotal > waiting.length ? ` and ${waitingTotal - waiting.length} more` : ""} wait for it.`}
+    </>
+  );
+}

@@ -1,0 +1,17 @@
+// Addresses of pages; below the path that the daemon serves the page at.
+export const PAGES = [
+  { path: "/", name: "Now", key: "n" },
+  { path: "/runs", name: "Runs", key: "r" },
+  { path: "/plans", name: "Plans", key: "p" },
+  { path: "/sessions", name: "Sessions", key: "s" },
+  { path: "/inbox", name: "Inbox", key: "i" },
+  { path: "/agents", name: "Agents", key: "a" },
+  { path: "/cost", name: "Cost", key: "c" },
+  { path: "/alerts", name: "Alerts", key: "l" },
+  { path: "/system", name: "System", key: "y" },
+] as const;
+
+export const runAt = (id: string, tab = "") => `/runs/${encodeURIComponent(id)}${tab && `/${tab}`}`;
+export const treeAt = (id: string) => `/trees/${encodeURIComponent(id)}`;
+export const planAt = (id: string) => `/plans/${encodeURIComponent(id)}`;
+export const sessionAt = (key: string) => `/sessions/${encodeURIComponent(key)}`;

@@ -1,0 +1,134 @@
+// Rows of the table of runs.
+import { Link, useLocation } from "wouter";
+import { cancel, markRead, retry } from "../api/actions";
+import type { RunRow } from "../api/types";
+import { plain } from "../text/marks";
+import { isEnded } from "../text/states";
+import { StateChip } from "./chip";
+import { Cost, Tokens } from "./cost";
+import { openPeek } from "./peek";
+import { runAt } from "./routes";
+import { useRow } from "./rows";
+import { whyOf } from "./run-line";
+import { Said } from "./said";
+import { copy } from "./states";
+import { Ago, Took } from "./when";
+
+const COLUMNS = ["", "state", "run", "agent", "why", "att.", "started", "took", "tokens", "cost"];
+const NUMBERS = new Set(["att.", "started", "took", "tokens", "cost"]);
+
+export function RunTableHead() {
+  return (
+    <div role="rowgroup">
+      <div role="row" className="runrow head" aria-rowindex={1}>
+        {COLUMNS.map((each) => (
+          <span
+            key={each}
+            role="columnheader"
+            className={`${NUMBERS.has(each) ? "num " : ""}col-${each === "" ? "choose" : each.replace(".", "")}`}
+            aria-sort={each === "started" ? "descending" : undefined}
+          >
+            {each === "" ? <span className="visually-hidden">chosen</span> : each}
+            {each === "started" && " ↓"}
+          </span>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+type Props = {
+  refOf: (element: Element | null) => void;
+  index: number;
+  run: RunRow;
+  level: number;
+  isOpen: boolean;
+  isChosen: boolean;
+  onToggle: (run: RunRow) => void;
+  onChoose: (run: RunRow) => void;
+};
+
+export function RunTableRow({ refOf, index, run, level, isOpen, isChosen, onToggle, onChoose }: Props) {
+  const [, navigate] = useLocation();
+  const has = run.below !== null && run.below.runs > 0;
+  const open = () => navigate(runAt(run.runId));
+  const row = useRow(`${run.runId}/${level}`, index === 0, {
+    Enter: open,
+    o: open,
+    Space: () => openPeek(run),
+    v: () => onChoose(run),
+    x: () => void markRead([run]),
+    r: () => void retry(run),
+    y: () => void copy(run.runId),
+    Backspace: () => void cancel(run),
+    ArrowRight: () => has && !isOpen && onToggle(run),
+    ArrowLeft: () => isOpen && onToggle(run),
+  });
+  return (
+    <div
+      ref={refOf}
+      data-index={index}
+      role="row"
+      className={`runrow level-${Math.min(level, 4)}${isChosen ? " chosen" : ""}`}
+      aria-level={level + 1}
+      aria-rowindex={index + 2}
+      aria-selected={isChosen}
+      {...(has ? { "aria-expanded": isOpen } : {})}
+      {...row}
+    >
+      <span role="gridcell" className="col-choose">
+        <input type="checkbox" aria-label={`choose ${plain(run.label)}`} checked={isChosen} tabIndex={-1} onChange={() => onChoose(run)} />
+      </span>
+      <span role="gridcell" className="col-state">
+        <StateChip run={run} />
+      </span>
+      <span role="gridcell" className="col-run">
+        {has ? (
+          <button type="button" className="twist" tabIndex={-1} aria-label={isOpen ? "fold" : "unfold"} onClick={() => onToggle(run)}>
+            {isOpen ? "▾" : "▸"}
+          </button>
+        ) : (
+          <span className="twist" />
+        )}
+        <Link href={runAt(run.runId)} className="label" title={run.runId} tabIndex={-1}>
+          <Said text={run.label} />
+        </Link>
+        {run.below !== null && run.below.runs > 0 && (
+          <span className="note">
+            {run.below.runs}
+            {run.below.isBound && "+"}
+          </span>
+        )}
+      </span>
+      <span role="gridcell" className="col-agent note">
+        {run.agentId}
+      </span>
+      <span role="gridcell" className="col-why">
+        {run.below !== null && run.below.runs > 0 ? <span className="note">{statesOf(run.below.states)} · </span> : null}
+        <Said text={whyOf(run)} />
+      </span>
+      <span role="gridcell" className="col-att num">
+        {run.attempt === 0 ? "–" : run.attempt}
+      </span>
+      <span role="gridcell" className="col-started num">
+        <Ago at={run.startedAt} />
+      </span>
+      <span role="gridcell" className="col-took num">
+        {run.startedAt === null ? "–" : <Took from={run.startedAt} to={isEnded(run) ? run.endedAt : null} />}
+      </span>
+      <span role="gridcell" className="col-tokens num">
+        <Tokens run={run} />
+      </span>
+      <span role="gridcell" className="col-cost num">
+        <Cost run={run} />
+      </span>
+    </div>
+  );
+}
+
+function statesOf(states: Readonly<Record<string, number>>): string {
+  return Object.entries(states)
+    .sort(([, a], [, b]) => b - a)
+    .map(([word, number]) => `${number} ${word}`)
+    .join(" · ");
+}

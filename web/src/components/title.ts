@@ -1,0 +1,46 @@
+// The title and icon of the tab say how many need somebody: "(2) asks: auth-refactor".
+import { useEffect } from "react";
+import { useAttention } from "../api/queries";
+import type { AttentionItem } from "../api/types";
+import { Store, useStore } from "../live/store";
+import { announcement } from "../live/toasts";
+import { plain } from "../text/marks";
+
+const page = new Store<string>("subagents");
+
+export function useTitle(title: string): void {
+  useEffect(() => page.set(title), [title]);
+}
+
+/** What can be done without a person, and is therefore not counted. */
+export function needsSomebody(item: AttentionItem): boolean {
+  return NEEDS.has(item.kind);
+}
+
+const NEEDS = new Set(["question", "blocker", "failed", "undelivered", "unread", "quarantined", "limit"]);
+
+const known = new Set<string>();
+
+/** Keep title and icon right, and say new questions to who does not look. */
+export function useTabTitle(): number {
+  const items = useAttention().data?.items.filter(needsSomebody) ?? [];
+  const title = useStore(page);
+  const first = items.find((each) => each.requestId !== null);
+  const what = first === undefined ? title : `${first.kind === "blocker" ? "blocked" : "asks"}: ${plain(first.label)}`;
+  const words = items.length === 0 ? `${title} · subagents` : `(${items.length}) ${what}`;
+  useEffect(() => {
+    document.title = words;
+  }, [words]);
+  useEffect(() => {
+    const file = items.length === 0 ? "icon.svg" : `icon-${Math.min(items.length, 10)}.svg`;
+    document.querySelector<HTMLLinkElement>("link[rel=icon]")?.setAttribute("href", import.meta.env.BASE_URL + file);
+  }, [items.length]);
+  useEffect(() => {
+    for (const each of items) {
+      if (each.requestId === null || known.has(each.requestId)) continue;
+      known.add(each.requestId);
+      announcement.set(`${plain(each.label)} asks: ${plain(each.text)}`);
+    }
+  });
+  return items.length;
+}

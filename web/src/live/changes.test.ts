@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+import { changed, dueIn, FLUSH_MS, NOTHING, type Happening } from "./changes";
+
+const event = (seq: number, runId: string): Happening => ({
+  kind: "event",
+  event: { seq, runId, event: "run", label: runId },
+});
+
+test("many events of a run are one change of it", () => {
+  const after = [event(1, "a"), event(2, "a"), event(2, "b")].reduce(changed, NOTHING);
+  expect(after.seq).toBe(2);
+  expect([...after.runs]).toEqual(["a", "b"]);
+});
+
+test("an event that came before is no news", () => {
+  const after = [event(5, "a"), { kind: "flushed" } as const, event(4, "a")].reduce(changed, NOTHING);
+  expect(after.runs.size).toBe(0);
+  expect(after.seq).toBe(5);
+});
+
+test("after a reconnect and after a reset everything is looked at again", () => {
+  expect(changed(NOTHING, { kind: "connected" }).all).toBe(true);
+  expect(changed(changed(NOTHING, event(9, "a")), { kind: "reset", seq: 3 })).toMatchObject({ seq: 3, all: true });
+});
+
+test("the first change is due at once, the next a second later", () => {
+  const after = changed(NOTHING, event(1, "a"));
+  expect(dueIn(NOTHING, 0, 0)).toBeNull();
+  expect(dueIn(after, 10_000, 0)).toBe(0);
+  expect(dueIn(after, 10_000, 9_900)).toBe(FLUSH_MS - 100);
+});

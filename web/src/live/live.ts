@@ -1,0 +1,66 @@
+// What the stream says, put to work: the state of the link, and questions that are asked again.
+import { QueryClient } from "@tanstack/react-query";
+import { changed, dueIn, NOTHING, type Changes, type Happening } from "./changes";
+import { Store } from "./store";
+import type { Link } from "./stream";
+import { followShared } from "./tabs";
+
+export const link = new Store<Link>({ state: "connecting", since: Date.now(), tries: 0 });
+/** When the page was last known to be up to date. */
+export const asOf = new Store<number>(Date.now());
+
+/** Answers stay until the stream says that they changed; nothing is asked for by a clock. */
+export const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: Infinity,
+      gcTime: 60_000,
+      retry: false,
+      refetchOnWindowFocus: false,
+      refetchOnReconnect: false,
+      networkMode: "always",
+    },
+    mutations: { retry: false, networkMode: "always" },
+  },
+});
+
+let changes: Changes = NOTHING;
+let flushedAt = 0;
+let timer: ReturnType<typeof setTimeout> | null = null;
+
+export function startLive(): void {
+  followShared(() => changes.seq, { happened, linked });
+}
+
+function linked(next: Link): void {
+  // Since the first loss, not since the last try.
+  const before = link.get();
+  link.set(next.state === "lost" && before.state === "lost" ? { ...next, since: before.since } : next);
+}
+
+function happened(happening: Happening): void {
+  changes = changed(changes, happening);
+  asOf.set(Date.now());
+  const due = dueIn(changes, Date.now(), flushedAt);
+  if (due !== null && timer === null) timer = setTimeout(flush, due);
+}
+
+/** Ask again what is shown of the runs that changed.
+ *
+ * The first word of a question's key says what it is about: `run` and an id, `list` for what any
+ * run can change, anything else for what no run changes.
+ */
+function flush(): void {
+  timer = null;
+  flushedAt = Date.now();
+  const { runs, all } = changes;
+  changes = changed(changes, { kind: "flushed" });
+  void queries.invalidateQueries({
+    predicate: ({ queryKey: [about, id] }) => all || about === "list" || (about === "run" && runs.has(String(id))),
+  });
+}
+
+/** After an action of ours: do not wait for the stream to come round. */
+export function touched(runId: string): void {
+  happened({ kind: "event", event: { seq: changes.seq ?? 0, runId, event: "run", label: "" } });
+}

@@ -1,0 +1,47 @@
+// What this browser remembers of how somebody wants the page.
+import { Store } from "./store";
+
+export type SavedFilter = { name: string; search: string };
+export type Preferences = {
+  theme: "system" | "light" | "dark";
+  absoluteTimes: boolean;
+  keys: boolean;
+  saved: SavedFilter[];
+};
+
+const NAME = "subagents:preferences";
+const DEFAULTS: Preferences = { theme: "system", absoluteTimes: false, keys: true, saved: [] };
+
+function remembered(): Preferences {
+  try {
+    return { ...DEFAULTS, ...(JSON.parse(localStorage.getItem(NAME) ?? "{}") as Partial<Preferences>) };
+  } catch {
+    return DEFAULTS;
+  }
+}
+
+export const preferences = new Store<Preferences>(remembered());
+
+export function prefer(change: Partial<Preferences>): void {
+  preferences.update((before) => ({ ...before, ...change }));
+}
+
+function apply(): void {
+  const now = preferences.get();
+  document.documentElement.dataset["theme"] = now.theme;
+  try {
+    localStorage.setItem(NAME, JSON.stringify(now));
+  } catch {
+    // Private windows may keep nothing: then it holds until the page is closed.
+  }
+}
+
+preferences.subscribe(apply);
+apply();
+
+/** From what is seen now to the other one. */
+export function switchTheme(): void {
+  const { theme } = preferences.get();
+  const isDark = theme === "system" ? matchMedia("(prefers-color-scheme: dark)").matches : theme === "dark";
+  prefer({ theme: isDark ? "light" : "dark" });
+}

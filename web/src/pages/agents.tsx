@@ -1,0 +1,221 @@
+// The configured agents: what they are for, how they do, what was probed, and who fits some work.
+import { useDeferredValue, useState } from "react";
+import { useAgents, useSuggestions, useTrackRecords } from "../api/queries";
+import type { ConfiguredAgent, Rate, TrackRecords } from "../api/types";
+import { WordChip } from "../components/chip";
+import { Heading } from "../components/heading";
+import { Panel, TableBox } from "../components/panel";
+import { Said } from "../components/said";
+import { Answered, Command, Empty } from "../components/states";
+import { Ago } from "../components/when";
+import { counted, dollars, NOT_REPORTED } from "../text/amounts";
+import { span } from "../text/times";
+
+export default function AgentsPage() {
+  const agents = useAgents();
+  const [days, setDays] = useState(30);
+  const [hint, setHint] = useState("");
+  const records = useTrackRecords("agent", days);
+  return (
+    <>
+      <Heading title="Agents" note={agents.data && `${agents.data.agents.length} configured`} />
+      <div className="filters">
+        <label className="search">
+          <span className="visually-hidden">what is to be done</span>
+          <input value={hint} placeholder="what is to be done: who fits, and why" onChange={(event) => setHint(event.target.value)} />
+        </label>
+        <select aria-label="how far back" value={days} onChange={(event) => setDays(Number(event.target.value))}>
+          {[1, 7, 30].map((each) => (
+            <option key={each} value={each}>
+              {counted(each, "day")}
+            </option>
+          ))}
+        </select>
+      </div>
+      {hint.trim() !== "" && <Suggested hint={hint.trim()} />}
+      <Answered query={agents}>{(found) => <AgentTable agents={found.agents} records={records.data} />}</Answered>
+      <Answered query={agents}>{(found) => <Probes agents={found.agents} />}</Answered>
+      {records.data && <Failures records={records.data} />}
+    </>
+  );
+}
+
+function Suggested({ hint }: { hint: string }) {
+  const asked = useDeferredValue(hint);
+  const query = useSuggestions(asked);
+  return (
+    <Panel title="Suggested" note="nothing is started; each point has its reason">
+      <Answered query={query}>
+        {(found) => (
+          <ol className="steps">
+            {found.suggestions.map((each) => (
+              <li key={each.id}>
+                <code className="num">{each.score.toFixed(2)}</code>
+                <span>
+                  <b>{each.id}</b> {each.reasons.join("; ")}
+                </span>
+              </li>
+            ))}
+          </ol>
+        )}
+      </Answered>
+    </Panel>
+  );
+}
+
+function AgentTable({ agents, records }: { agents: readonly ConfiguredAgent[]; records: TrackRecords | undefined }) {
+  const of = new Map(records?.stats.map((each) => [each.name, each]));
+  return (
+    <Panel title="Agents" note="success counts evidence, not claims; the line is its 95 % interval, from 0 to 100 %">
+      <TableBox name="agents">
+          <thead>
+            <tr>
+              {["agent", "for", "success, of attempts", "", "verified", "p50", "p95", "cost", "lane"].map((each, at) => (
+                <th key={at} scope="col" className={at > 3 && at < 8 ? "num" : ""}>
+                  {each === "" ? <span className="visually-hidden">interval</span> : each}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {agents.map((agent) => {
+              const record = of.get(agent.id);
+              return (
+                <tr key={agent.id}>
+                  <td>
+                    <b>{agent.id}</b>
+                    <div className="note">{agent.runtime}</div>
+                  </td>
+                  <td>
+                    {agent.description} <span className="note">{agent.tags.join(", ")}</span>
+                  </td>
+                  <td>{record?.success ? <RateWords rate={record.success} /> : "none ended"}</td>
+                  <td>
+                    <Interval rate={record?.success ?? null} />
+                  </td>
+                  <td className="num">{record?.verified ? `${record.verified.count} of ${record.verified.n}` : record ? "no contract" : "–"}</td>
+                  <td className="num">{record?.runtime ? span(record.runtime.p50Ms) : "–"}</td>
+                  <td className="num">{record?.runtime ? span(record.runtime.p95Ms) : "–"}</td>
+                  <td className="num">
+                    {record === undefined ? "–" : record.costUsd === null ? <em>{NOT_REPORTED}</em> : dollars(record.costUsd)}
+                    {record !== undefined && record.costUsd !== null && record.costKnown < record.attemptCount && (
+                      <div className="note">
+                        by {record.costKnown} of {record.attemptCount}
+                      </div>
+                    )}
+                  </td>
+                  <td>
+                    {agent.limits.lane} <span className="note">{counted(agent.limits.laneSlots, "slot")}</span>
+                  </td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </TableBox>
+      <p className="note body">1 of 1 is 21–100 %: one lucky run says little. Cancelled attempts and refusals of a provider are in no rate.</p>
+    </Panel>
+  );
+}
+
+function RateWords({ rate }: { rate: Rate }) {
+  return (
+    <>
+      {Math.round(rate.rate * 100)} % of {rate.n}
+    </>
+  );
+}
+
+/** A dot with whiskers from 0 to 100 per cent; dotted where nothing ended. */
+function Interval({ rate }: { rate: Rate | null }) {
+  const at = (value: number) => `${2 + value * 96}%`;
+  const words = rate === null ? "none ended" : `${Math.round(rate.low * 100)} to ${Math.round(rate.high * 100)} per cent`;
+  return (
+    <svg className="interval" width="120" height="14" role="img" aria-label={words}>
+      <line x1="2%" x2="98%" y1="7" y2="7" className={rate === null ? "none" : "grid"} />
+      {rate !== null && (
+        <>
+          <line x1={at(rate.low)} x2={at(rate.high)} y1="7" y2="7" className="whisker" />
+          <line x1={at(rate.low)} x2={at(rate.low)} y1="3" y2="11" className="whisker" />
+          <line x1={at(rate.high)} x2={at(rate.high)} y1="3" y2="11" className="whisker" />
+          <circle cx={at(rate.rate)} cy="7" r="3.5" className="dot" />
+        </>
+      )}
+    </svg>
+  );
+}
+
+const VERDICTS: Record<string, string> = { proven: "ok", broken: "error", open: "waiting" };
+
+function Probes({ agents }: { agents: readonly ConfiguredAgent[] }) {
+  return (
+    <Panel title="What was probed" note="does the program keep to what its runtime says?">
+      <ul className="list checks">
+        {agents.map((agent) => (
+          <li key={agent.id}>
+            {agent.probe === null ? <WordChip word="waiting" text="not probed" /> : <WordChip word="ok" text="probed" />}
+            <div>
+              <b>{agent.id}</b>
+              {agent.probe === null ? (
+                <p className="note">{abilitiesOf(agent)}</p>
+              ) : (
+                agent.probe.claims.map((each) => (
+                  <p key={each.name} className="note">
+                    <WordChip word={VERDICTS[each.verdict] ?? "waiting"} text={each.verdict} /> {each.name}: <Said text={each.detail} />
+                  </p>
+                ))
+              )}
+            </div>
+            <span className="note">
+              {agent.probe !== null && (
+                <>
+                  {agent.probe.version} · <Ago at={agent.probe.probedAt} />
+                </>
+              )}
+            </span>
+          </li>
+        ))}
+      </ul>
+      {agents.length === 0 ? (
+        <Empty title="No agents that can work" />
+      ) : (
+        <div className="body">
+          <Command text="subagents doctor --probe AGENT" />
+        </div>
+      )}
+    </Panel>
+  );
+}
+
+function abilitiesOf({ abilities }: ConfiguredAgent): string {
+  if (abilities === null) return "it cannot work as configured";
+  const able = [
+    abilities.steer && "takes messages while it works",
+    abilities.resume && "continues its session",
+    abilities.interrupt && "its turn can be ended",
+    abilities.scopeTools && "its tools can be narrowed",
+    abilities.usage && "reports tokens or cost",
+    abilities.survivesDaemon && "outlives the daemon",
+  ].filter(Boolean);
+  return able.length === 0 ? "its runtime claims nothing" : `its runtime says: ${able.join(", ")}`;
+}
+
+function Failures({ records }: { records: TrackRecords }) {
+  const failed = records.stats.filter((each) => Object.keys(each.reasons).length > 0);
+  if (failed.length === 0) return null;
+  return (
+    <Panel title="Why attempts failed">
+      <dl className="facts">
+        {failed.map((each) => (
+          <div key={each.name}>
+            <dt>{each.name}</dt>
+            <dd>
+              {Object.entries(each.reasons)
+                .map(([word, number]) => `${number} ${word}`)
+                .join(", ")}
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </Panel>
+  );
+}

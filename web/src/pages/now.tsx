@@ -1,0 +1,333 @@
+// The home page: who needs somebody, what goes on, what waits and for what, what just ended.
+import { useState } from "react";
+import { Link } from "wouter";
+import { cancel, markRead, redeliver, retry, dismiss } from "../api/actions";
+import { NOW_ROWS, useAttention, useEnded, useFailed, useVersion, useWaiting, useWorking } from "../api/queries";
+import type { Attention, AttentionItem, RunPage, RunRow } from "../api/types";
+import { useWhyNot } from "../components/actions-allowed";
+import { StateChip, WordChip } from "../components/chip";
+import { Cost } from "../components/cost";
+import { Heading } from "../components/heading";
+import { QuestionCard } from "../components/question-card";
+import { RowScope, useRow } from "../components/rows";
+import { RunLine } from "../components/run-line";
+import { runAt } from "../components/routes";
+import { Said } from "../components/said";
+import { Answered, Command, Empty } from "../components/states";
+import { needsSomebody } from "../components/title";
+import { Ago, Ahead } from "../components/when";
+import { counted } from "../text/amounts";
+import { plain } from "../text/marks";
+import { causesOf, type Cause } from "../text/causes";
+
+const ENDED_SHOWN = 10;
+
+export function NowPage() {
+  const attention = useAttention();
+  const working = useWorking();
+  const waiting = useWaiting();
+  const ended = useEnded();
+  const needs = attention.data?.items.filter(needsSomebody) ?? [];
+  const isNew = [working, waiting, ended].every((each) => each.data?.runs.length === 0) && needs.length === 0;
+  return (
+    <RowScope>
+      <Heading title="Now" />
+      {isNew ? (
+        <NothingYet />
+      ) : (
+        <>
+          <Answered query={attention}>
+            {(found) => <NeedsYou attention={found} working={working.data} waiting={waiting.data} />}
+          </Answered>
+          <Answered query={working}>
+            {(found) => <Working page={found} isFirst={needs.length === 0} attention={attention.data} />}
+          </Answered>
+          <Answered query={waiting}>{(found) => <Waiting page={found} />}</Answered>
+          <Answered query={ended}>{(found) => <JustEnded page={found} />}</Answered>
+        </>
+      )}
+    </RowScope>
+  );
+}
+
+function NothingYet() {
+  const version = useVersion().data;
+  return (
+    <Empty title="No runs yet">
+      <p>
+        Hand something over, <Link href="/new">here</Link> (<kbd>c</kbd>) or from a shell:
+      </p>
+      <Command text="subagents run 'wc -l README.md' --label first" />
+      <Command text="subagents demo" />
+      {version?.degraded && <p className="note">New runs are not accepted: {version.degraded}</p>}
+    </Empty>
+  );
+}
+
+function NeedsYou({
+  attention,
+  working,
+  waiting,
+}: {
+  attention: Attention;
+  working: RunPage | undefined;
+  waiting: RunPage | undefined;
+}) {
+  const items = attention.items.filter(needsSomebody);
+  const rows = new Map(useFailed().data?.runs.map((run) => [run.runId, run]));
+  const asked = items.filter((each) => each.requestId !== null);
+  const others = items.filter((each) => each.requestId === null);
+  const failed = others.filter((each) => each.kind === "failed");
+  if (items.length === 0) {
+    return (
+      <section aria-label="needs you">
+        <SectionHead title="Needs you" number={0} />
+        <div className="box">
+          <Empty title="Nothing needs you">
+            <p>
+              {counted(working?.runs.length ?? 0, "is working", "are working")},{" "}
+              {counted(waiting?.runs.length ?? 0, "waits", "wait")} for something that is not you. The next question shows
+              up here and in the title of this tab.
+            </p>
+          </Empty>
+        </div>
+      </section>
+    );
+  }
+  const note = [
+    asked.length > 0 && `${counted(asked.length, "worker waits", "workers wait")} for an answer`,
+    failed.length > 0 && `${counted(failed.length, "failure is", "failures are")} unread`,
+  ].filter(Boolean);
+  return (
+    <section aria-label="needs you">
+      <SectionHead title="Needs you" number={items.length} note={note.join(", ")}>
+        {failed.length > 1 && (
+          <button type="button" className="plain" onClick={() => void markRead(failed)}>
+            Mark all failures as read
+          </button>
+        )}
+      </SectionHead>
+      <ul className="cards">
+        {attention.requests.map((each, at) => (
+          <QuestionCard key={each.requestId} request={each} isFirst={at === 0} />
+        ))}
+      </ul>
+      {others.length > 0 && (
+        <ul className="box lines">
+          {others.map((each, at) => (
+            <NeedLine key={`${each.kind}/${each.runId}`} item={each} run={rows.get(each.runId)} isFirst={asked.length === 0 && at === 0} />
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+const NEED_WORDS: Record<string, string> = { failed: "error", blocker: "blocked" };
+
+/** What needs somebody and is no question: a failure nobody read, a delivery that was given up. */
+function NeedLine({ item, run, isFirst }: { item: AttentionItem; run: RunRow | undefined; isFirst: boolean }) {
+  const whyNot = useWhyNot();
+  const isFailure = item.kind === "failed";
+  const isUndelivered = item.kind === "undelivered";
+  const settle = () => void (isFailure || item.kind === "unread" ? markRead([item]) : dismiss(item));
+  const again = () => void (isUndelivered ? redeliver(item) : retry(item));
+  const row = useRow(`${item.kind}/${item.runId}`, isFirst, {
+    Enter: () => document.getElementById(`need-${item.runId}`)?.click(),
+    o: () => document.getElementById(`need-${item.runId}`)?.click(),
+    r: again,
+    x: settle,
+  });
+  return (
+    <li className="line need" {...row}>
+      {isFailure && run !== undefined ? <StateChip run={run} /> : <WordChip word={NEED_WORDS[item.kind] ?? item.kind} />}
+      <span className="name">
+        <Link id={`need-${item.runId}`} href={runAt(item.runId)} className="label" tabIndex={-1}>
+          <Said text={item.label} />
+        </Link>
+        <span className="note">{run?.agentId}</span>
+      </span>
+      <span className="why">
+        <Said text={item.text} />
+        {run !== undefined && <Claimed run={run} />}
+      </span>
+      <span className="age num">
+        <Ago at={item.sinceAt} />
+      </span>
+      <span className="cost num">{run !== undefined && <Cost run={run} />}</span>
+      <span className="acts">
+        <button type="button" className="plain" disabled={whyNot !== null} title={whyNot ?? undefined} onClick={again}>
+          {isUndelivered ? "Deliver again" : "Retry"}
+        </button>
+        {!isUndelivered && (
+          <button
+            type="button"
+            className="plain"
+            disabled={whyNot !== null}
+            title={whyNot ?? "mark as read (x)"}
+            aria-label="mark as read"
+            onClick={settle}
+          >
+            ✓
+          </button>
+        )}
+      </span>
+    </li>
+  );
+}
+
+/** What the worker said, below what was found; and which plan it is of. */
+function Claimed({ run }: { run: RunRow }) {
+  const claim = run.claim?.summary;
+  const words = [
+    run.planId !== null && `of plan ${run.planName ?? run.planId}`,
+    run.attempt > 1 && `${run.attempt} attempts`,
+    claim && `it said “${plain(claim)}”`,
+  ].filter(Boolean);
+  return words.length === 0 ? null : <small>{words.join(" · ")}</small>;
+}
+
+type HeadProps = { title: string; number: number | string; note?: string; children?: React.ReactNode };
+
+function SectionHead({ title, number, note, children }: HeadProps) {
+  return (
+    <header className="section">
+      <h2>{title}</h2>
+      <span className="number">{number}</span>
+      <span className="right note">
+        {note} {children}
+      </span>
+    </header>
+  );
+}
+
+function Columns() {
+  return (
+    <div className="columns line" aria-hidden="true">
+      <span>state</span>
+      <span>run</span>
+      <span>why</span>
+      <span className="num">last sign</span>
+      <span className="num">cost</span>
+      <span className="num">budget</span>
+      <span />
+    </div>
+  );
+}
+
+function Working({ page, isFirst, attention }: { page: RunPage; isFirst: boolean; attention: Attention | undefined }) {
+  const concerns = new Map(
+    attention?.items.filter((each) => !needsSomebody(each)).map((each) => [each.runId, each.text]),
+  );
+  const runs = page.runs.filter((run) => run.pendingRequestCount === 0);
+  if (runs.length === 0) return null;
+  return (
+    <section aria-label="working">
+      <SectionHead title="Working" number={runs.length} {...cutNote(page)} />
+      <Columns />
+      <ul className="box lines">
+        {runs.map((run, at) => (
+          <ActiveLine key={run.runId} run={run} isFirst={isFirst && at === 0} concern={concerns.get(run.runId)} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function cutNote(page: RunPage): { note?: string } {
+  const total = page.total ?? 0;
+  return total > NOW_ROWS ? { note: `${NOW_ROWS} of ${total}${page.totalIsBound ? " or more" : ""}` } : {};
+}
+
+function ActiveLine({ run, isFirst, concern }: { run: RunRow; isFirst: boolean; concern?: string | undefined }) {
+  const whyNot = useWhyNot();
+  const stop = () => void cancel(run);
+  return (
+    <RunLine run={run} isFirst={isFirst} keys={{ Backspace: stop }} {...(concern === undefined ? {} : { more: concern })}>
+      <button type="button" className="plain" disabled={whyNot !== null} title={whyNot ?? undefined} onClick={stop}>
+        Cancel
+      </button>
+    </RunLine>
+  );
+}
+
+function Waiting({ page }: { page: RunPage }) {
+  if (page.runs.length === 0) return null;
+  return (
+    <section aria-label="waiting">
+      <SectionHead title="Waiting" number={page.runs.length} note="by what they wait for" />
+      <ul className="box causes">
+        {causesOf(page.runs).map((cause) => (
+          <CauseRow key={cause.key} cause={cause} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+const FOLDED = 8;
+
+/** All that wait for the same; what it is comes first. */
+function CauseRow({ cause }: { cause: Cause }) {
+  const [isOpen, setOpen] = useState(false);
+  const shown = isOpen ? cause.runs : cause.runs.slice(0, FOLDED);
+  return (
+    <li className="cause">
+      <WordChip word={cause.state} />
+      <div>
+        <strong>
+          <Said text={cause.words} />
+        </strong>
+        <ul>
+          {shown.map((run) => (
+            <li key={run.runId}>
+              <Link href={runAt(run.runId)}>
+                <Said text={run.label} />
+              </Link>
+              {run.wait?.place != null && <span className="note"> {run.wait.place === 1 ? "next" : `${run.wait.place}. in line`}</span>}
+            </li>
+          ))}
+          {cause.runs.length > shown.length && (
+            <li>
+              <button type="button" className="plain" onClick={() => setOpen(true)}>
+                {cause.runs.length - shown.length} more
+              </button>
+            </li>
+          )}
+        </ul>
+      </div>
+      <span className="age num">
+        {cause.endsAt !== null ? (
+          <>
+            again at <Ahead at={cause.endsAt} />
+          </>
+        ) : cause.givesUpAt !== null ? (
+          <>
+            gives up at <Ahead at={cause.givesUpAt} />
+          </>
+        ) : (
+          <>
+            since <Ago at={cause.since} />
+          </>
+        )}
+      </span>
+    </li>
+  );
+}
+
+function JustEnded({ page }: { page: RunPage }) {
+  const runs = [...page.runs].sort((a, b) => (b.endedAt ?? "").localeCompare(a.endedAt ?? "")).slice(0, ENDED_SHOWN);
+  if (runs.length === 0) return null;
+  return (
+    <section aria-label="just ended">
+      <SectionHead title="Just ended" number="">
+        <Link href="/runs">all runs</Link>
+      </SectionHead>
+      <ul className="box lines">
+        {runs.map((run) => (
+          <RunLine key={run.runId} run={run} isFirst={false} keys={{ r: () => void retry(run) }} />
+        ))}
+      </ul>
+    </section>
+  );
+}

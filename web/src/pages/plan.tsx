@@ -1,0 +1,129 @@
+// A plan, or a tree of runs, as a graph; or as a table when there is too much for a graph.
+import { useState } from "react";
+import { Link, useLocation } from "wouter";
+import { reason } from "../api/actions";
+import { post } from "../api/client";
+import { useGraph } from "../api/queries";
+import type { Graph, PlanReceipt } from "../api/types";
+import { useWhyNot } from "../components/actions-allowed";
+import { StateChip, WordChip } from "../components/chip";
+import { Heading } from "../components/heading";
+import { RunGraph } from "../components/run-graph";
+import { planAt, runAt } from "../components/routes";
+import { Said } from "../components/said";
+import { Answered } from "../components/states";
+import { Took } from "../components/when";
+import { afterGrace, toldDone, toldFailed } from "../live/toasts";
+import { counted } from "../text/amounts";
+import { FOLD_BY_STATE, TABLE_ABOVE } from "../text/graph";
+import { plain } from "../text/marks";
+import { isEnded } from "../text/states";
+
+export default function PlanPage({ id, isTree = false }: { id: string; isTree?: boolean }) {
+  const query = useGraph(isTree ? { tree: id } : { plan: id });
+  const name = query.data?.name ?? query.data?.nodes[0]?.label ?? id;
+  return (
+    <>
+      <Heading title={`${isTree ? "Tree" : "Plan"}: ${plain(name)}`} note={query.data && counted(query.data.runs, "run")} />
+      <Answered query={query}>{(graph) => <Shown graph={graph} id={id} isTree={isTree} />}</Answered>
+    </>
+  );
+}
+
+function Shown({ graph, id, isTree }: { graph: Graph; id: string; isTree: boolean }) {
+  const [folds, setFolds] = useState(true);
+  const isTooLarge = graph.runs > TABLE_ABOVE;
+  // A graph of a phone's width shows nothing; the table does.
+  const [isTable, setTable] = useState(isTooLarge || window.innerWidth <= 640);
+  return (
+    <>
+      <div className="filters">
+        <span className="counts">
+          {Object.entries(graph.states).map(([word, number]) => (
+            <WordChip key={word} word={word} text={`${number} ${word}`} />
+          ))}
+        </span>
+        <span className="right filters">
+          {!isTree && <PlanActions graph={graph} id={id} />}
+          {!isTable && (
+            <label className="check button">
+              <input type="checkbox" checked={folds} onChange={(event) => setFolds(event.target.checked)} /> fold by state
+            </label>
+          )}
+          <button type="button" aria-pressed={isTable} disabled={isTooLarge} onClick={() => setTable(!isTable)}>
+            {isTable ? "Graph" : "Table"}
+          </button>
+        </span>
+      </div>
+      {isTooLarge && <p className="note">More than {TABLE_ABOVE.toLocaleString("en")} runs: a table shows more than a graph.</p>}
+      {!isTable && graph.runs > FOLD_BY_STATE && <p className="note">More than {FOLD_BY_STATE} runs: folded by state.</p>}
+      {graph.truncated && (
+        <p className="note">
+          {graph.truncated.shown.toLocaleString("en")} of {graph.truncated.total.toLocaleString("en")} runs are shown.{" "}
+          <Link href={`/runs?${new URLSearchParams({ q: `${isTree ? "tree" : "plan"}:${id}`, flat: "1" })}`}>all of them</Link>
+        </p>
+      )}
+      {isTable ? <Steps graph={graph} /> : <RunGraph graph={graph} folds={folds} />}
+    </>
+  );
+}
+
+function PlanActions({ graph, id }: { graph: Graph; id: string }) {
+  const whyNot = useWhyNot();
+  const [, navigate] = useLocation();
+  const active = graph.nodes.filter((each) => !isEnded(each)).length;
+  const stop = async () => {
+    try {
+      await post(`/v1/plans/${encodeURIComponent(id)}/cancel`, {});
+    } catch (error) {
+      toldFailed("The plan was not cancelled", reason(error));
+    }
+  };
+  const again = async () => {
+    try {
+      const found = await post<PlanReceipt>(`/v1/plans/${encodeURIComponent(id)}/retry`);
+      toldDone(`Started ${counted(found.receipts.length, "run")} again`);
+      if (found.planId !== null) navigate(planAt(found.planId));
+    } catch (error) {
+      toldFailed("The plan was not started again", reason(error));
+    }
+  };
+  const off = { disabled: whyNot !== null, title: whyNot ?? undefined };
+  return active > 0 ? (
+    <button
+      type="button"
+      className="danger"
+      {...off}
+      onClick={() => afterGrace(`${counted(active, "run")} of this plan will be cancelled in 5 s`, "Keep them", () => void stop(), () => {})}
+    >
+      Cancel {active}
+    </button>
+  ) : (
+    <button type="button" {...off} onClick={() => void again()}>
+      Retry what failed
+    </button>
+  );
+}
+
+function Steps({ graph }: { graph: Graph }) {
+  return (
+    <ul className="box lines">
+      {graph.nodes.map((each) => (
+        <li key={each.runId} className="line need">
+          <StateChip run={each} />
+          <span className="name">
+            <Link href={runAt(each.runId)} className="label">
+              <Said text={each.label} />
+            </Link>
+            <span className="note">{each.agentId}</span>
+          </span>
+          <span className="why">
+            <Said text={each.why} />
+          </span>
+          <span className="age num">{each.startedAt === null ? "–" : <Took from={each.startedAt} to={each.endedAt} />}</span>
+          <span className="note num">{each.below !== null && `${counted(each.below.runs, "run")} below`}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,83 @@
+// What a run changed in its worktree.
+import type { RunDetail } from "../../api/types";
+import { Facts, Panel, TableBox } from "../../components/panel";
+import { Said } from "../../components/said";
+import { Command, Empty } from "../../components/states";
+import { counted } from "../../text/amounts";
+
+export function ChangesTab({ run }: { run: RunDetail }) {
+  const workspace = run.workspace;
+  const changes = workspace?.changes ?? run.verification?.changes ?? null;
+  if (workspace === null && changes === null) {
+    return (
+      <Empty title="It has no worktree">
+        <p>It works in its directory as it is, so nobody knows which changes are its own. With a worktree of its own:</p>
+        <Command text="subagents run TASK --isolation worktree" />
+      </Empty>
+    );
+  }
+  return (
+    <>
+      {workspace !== null && (
+        <Panel title="Worktree">
+          <Facts
+            facts={[
+              ["path", <code key="path">{workspace.path}</code>],
+              ["branch", <code key="branch">{workspace.branch}</code>],
+              ["of", <code key="of">{workspace.repository}</code>],
+              ["kept", workspace.kept === null ? "until the run is over" : workspace.kept ? "yes" : "no, it was removed"],
+            ]}
+          />
+        </Panel>
+      )}
+      {changes === null ? (
+        <Empty title="Not known yet">
+          <p>What changed is looked at when an attempt has ended.</p>
+        </Empty>
+      ) : changes.error !== null ? (
+        <Empty title="It could not be looked at">
+          <p>
+            <Said text={changes.error} />
+          </p>
+        </Empty>
+      ) : (
+        <Panel title="Changes" note={changes.summary} right={changes.changed.length < changes.files && `${changes.changed.length} of ${counted(changes.files, "file")}`}>
+          {changes.outOfScope.length > 0 && (
+            <p className="body you">Not named by its contract: {changes.outOfScope.map((each) => <Said key={each} text={`${each} `} mono />)}</p>
+          )}
+          <TableBox name="changed files">
+            <thead>
+              <tr>
+                <th scope="col">file</th>
+                <th scope="col">what</th>
+                <th scope="col" className="num">
+                  added
+                </th>
+                <th scope="col" className="num">
+                  removed
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {changes.changed.map((each) => (
+                <tr key={each.path}>
+                  <td>
+                    <Said text={each.path} mono />
+                  </td>
+                  <td className={each.kind === "deleted" ? "bad" : ""}>{each.kind}</td>
+                  <td className="num">{each.insertions === null ? "binary" : `+${each.insertions}`}</td>
+                  <td className="num">{each.deletions === null ? "binary" : `−${each.deletions}`}</td>
+                </tr>
+              ))}
+            </tbody>
+          </TableBox>
+          {workspace !== null && (
+            <div className="body">
+              <Command text={`git -C ${workspace.repository} diff HEAD...${workspace.branch}`} />
+            </div>
+          )}
+        </Panel>
+      )}
+    </>
+  );
+}

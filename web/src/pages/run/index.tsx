@@ -1,0 +1,97 @@
+// One run: how it stands, why, and what can be done; below that, tabs that each load on their own.
+import { Suspense } from "react";
+import { Link } from "wouter";
+import { useRun } from "../../api/queries";
+import type { RunDetail } from "../../api/types";
+import { Heading } from "../../components/heading";
+import { runAt } from "../../components/routes";
+import { Answered, CopyButton, Skeleton } from "../../components/states";
+import { plain } from "../../text/marks";
+import { stateOf } from "../../text/states";
+import { ChangesTab } from "./changes";
+import { MessagesTab } from "./messages";
+import { OverviewTab } from "./overview";
+import { RawTab } from "./raw";
+import { RunTop } from "./top";
+import { TimelineTab } from "./timeline";
+import { TranscriptTab } from "./transcript";
+import { TreeTab } from "./tree";
+
+const TABS = ["overview", "transcript", "timeline", "tree", "changes", "messages", "raw"] as const;
+type Tab = (typeof TABS)[number];
+
+export default function RunPage({ id, tab }: { id: string; tab: string }) {
+  const query = useRun(id);
+  const run = query.data;
+  return (
+    <>
+      <Heading title={run === undefined ? id : `${stateOf(run).word}: ${plain(run.label)}`}>
+        <nav className="crumbs" aria-label="where this is">
+          <Link href="/runs">Runs</Link> /
+          {run?.requesterRun && (
+            <>
+              {" "}
+              <Link href={runAt(run.requesterRun)}>{run.requesterRun}</Link> /
+            </>
+          )}{" "}
+          <code>{run?.runId ?? id}</code>
+          <CopyButton text={run?.runId ?? id} />
+        </nav>
+      </Heading>
+      <Answered query={query}>
+        {(found) => (
+          <>
+            <RunTop run={found} />
+            <Tabs run={found} tab={tab} />
+            <Suspense fallback={<Skeleton />}>
+              <div className="tab">
+                <TabBody run={found} tab={tab as Tab} />
+              </div>
+            </Suspense>
+          </>
+        )}
+      </Answered>
+    </>
+  );
+}
+
+function Tabs({ run, tab }: { run: RunDetail; tab: string }) {
+  const numbers: Partial<Record<Tab, number>> = {
+    tree: run.children.length,
+    changes: run.workspace?.changes?.files ?? 0,
+    messages: run.requests.length,
+  };
+  return (
+    <nav className="tabs" aria-label="about this run">
+      {TABS.map((each) => (
+        <Link
+          key={each}
+          href={runAt(run.runId, each === "overview" ? "" : each)}
+          replace
+          aria-current={each === tab ? "page" : undefined}
+        >
+          {each[0]?.toUpperCase() + each.slice(1)} {numbers[each] ? <span className="note">{numbers[each]}</span> : null}
+        </Link>
+      ))}
+    </nav>
+  );
+}
+
+function TabBody({ run, tab }: { run: RunDetail; tab: Tab }) {
+  switch (tab) {
+    case "transcript":
+      return <TranscriptTab run={run} />;
+    case "timeline":
+      return <TimelineTab run={run} />;
+    case "tree":
+      return <TreeTab run={run} />;
+    case "changes":
+      return <ChangesTab run={run} />;
+    case "messages":
+      return <MessagesTab run={run} />;
+    case "raw":
+      return <RawTab run={run} />;
+    default:
+      return <OverviewTab run={run} />;
+  }
+}

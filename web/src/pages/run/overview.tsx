@@ -1,0 +1,217 @@
+// What was asked, what was promised, what was found, what came of it.
+import { Link } from "wouter";
+import { useResultText, useRun } from "../../api/queries";
+import type { RunDetail } from "../../api/types";
+import { StateChip } from "../../components/chip";
+import { Facts, Panel, Scrolls } from "../../components/panel";
+import { QuestionCard } from "../../components/question-card";
+import { runAt } from "../../components/routes";
+import { RowScope } from "../../components/rows";
+import { Said } from "../../components/said";
+import { Command, CopyButton } from "../../components/states";
+import { Ago, Ahead } from "../../components/when";
+import { bytes } from "../../text/amounts";
+import { isEnded } from "../../text/states";
+import { Contract } from "./contract";
+import { useState } from "react";
+
+export function OverviewTab({ run }: { run: RunDetail }) {
+  const asked = run.requests.filter((each) => each.status === "pending");
+  const ended = isEnded(run);
+  return (
+    <div className="two-columns">
+      <div>
+        <RowScope>
+          <ul className="cards">
+            {asked.map((each, at) => (
+              <QuestionCard key={each.requestId} request={each} isFirst={at === 0} level={2} />
+            ))}
+          </ul>
+        </RowScope>
+        <Contract run={run} />
+        {ended && <Result run={run} />}
+        <Panel
+          title="Task"
+          note={
+            <>
+              from {run.requester}, <Ago at={run.createdAt} />
+            </>
+          }
+        >
+          <Scrolls name="task">
+            <Said text={String(run.spec["task"] ?? run.task ?? "")} mono />
+          </Scrolls>
+        </Panel>
+        {!ended && (
+          <Panel title="Result">
+            <div className="body">
+              None yet. It comes when the run has ended; until then: <Link href={runAt(run.runId, "transcript")}>the transcript</Link>.
+            </div>
+          </Panel>
+        )}
+      </div>
+      <aside aria-label="more about this run">
+        <Progress run={run} />
+        <Left run={run} />
+        <Below run={run} />
+        <Before run={run} />
+        <Parameters run={run} />
+        <Panel title="From a shell">
+          <div className="body">
+            <Command text={`subagents why ${run.runId}`} />
+            <Command text={ended ? `subagents retry ${run.runId}` : `subagents attach ${run.runId}`} />
+          </div>
+        </Panel>
+      </aside>
+    </div>
+  );
+}
+
+function Result({ run }: { run: RunDetail }) {
+  const shown = run.result ?? "";
+  const isCut = run.resultBytes > new TextEncoder().encode(shown).length;
+  const [wantsAll, setWantsAll] = useState(false);
+  const whole = useResultText(run.runId, run.resultBytes, wantsAll);
+  const text = whole.data ?? shown;
+  const note = run.result === null ? undefined : `${bytes(run.resultBytes)}${isCut && whole.data === undefined ? ", cut here" : ", whole"}`;
+  return (
+    <Panel title="Result" note={note} right={run.result !== null && <CopyButton text={text} />}>
+      <Scrolls name="result">
+        {run.result === null ? (
+          <p>
+            It gave none.
+            {run.lastWords !== null && (
+              <>
+                {" "}
+                Its last words: <Said text={run.lastWords} mono />
+              </>
+            )}
+          </p>
+        ) : (
+          <Said text={text} mono />
+        )}
+        {isCut && whole.data === undefined && (
+          <p>
+            <button type="button" onClick={() => setWantsAll(true)}>
+              {whole.isFetching ? "loading …" : `Show all ${bytes(run.resultBytes)}`}
+            </button>
+          </p>
+        )}
+      </Scrolls>
+      {run.artifacts.length > 0 && (
+        <ul className="list files">
+          {run.artifacts.map((each) => (
+            <li key={each.path}>
+              <Said text={each.path} mono /> <span className="note">{each.verified ? "verified" : "reported"}</span>
+              {each.description && <Said text={each.description} />}
+            </li>
+          ))}
+        </ul>
+      )}
+    </Panel>
+  );
+}
+
+function Progress({ run }: { run: RunDetail }) {
+  const progress = run.latestProgress;
+  if (progress === null || isEnded(run)) return null;
+  const percent = progress.percentComplete;
+  return (
+    <Panel title="Now" right={<span className="note"><Ago at={progress.updatedAt} /></span>}>
+      <div className="body">
+        {percent !== null && `${Math.round(percent)} % `}
+        <Said text={progress.phase} />
+        {percent !== null && (
+          <svg className="wide work" width="100%" height="6" role="img" aria-label={`${Math.round(percent)} per cent`}>
+            <rect className="track" width="100%" height="6" rx="3" />
+            <rect className="fill" width={`${percent}%`} height="6" rx="3" />
+          </svg>
+        )}
+      </div>
+    </Panel>
+  );
+}
+
+/** What is left of an ended run: files, branches, the session. */
+function Left({ run }: { run: RunDetail }) {
+  if (!isEnded(run)) return null;
+  const kept = run.workspace?.changes?.keptBranches ?? [];
+  const facts: [string, React.ReactNode][] = [
+    ["files", run.filesLeft.length > 0 ? run.filesLeft.map((each) => <Said key={each} text={each} mono />) : null],
+    ["worktree", run.workspace === null ? null : run.workspace.kept === false ? "removed" : <code>{run.workspace.path}</code>],
+    ["branch", run.workspace === null ? null : <code>{run.workspace.branch}</code>],
+    ["kept branches", kept.length > 0 ? kept.join(", ") : null],
+    ["continued by", run.continuedBy && <Link href={runAt(run.continuedBy)}>{run.continuedBy}</Link>],
+    ["archived", run.archivedAt && <Ago at={run.archivedAt} />],
+  ];
+  if (facts.every(([, value]) => value === null)) return null;
+  return (
+    <Panel title="What is left">
+      <Facts facts={facts} />
+    </Panel>
+  );
+}
+
+function Below({ run }: { run: RunDetail }) {
+  if (run.children.length === 0) return null;
+  return (
+    <Panel title="Below it" right={<Link href={runAt(run.runId, "tree")}>as a tree</Link>}>
+      <ul className="body links">
+        {run.children.slice(0, 12).map((each) => (
+          <RunLinkLine key={each.runId} id={each.runId} />
+        ))}
+        {run.children.length > 12 && <li className="note">{run.children.length - 12} more</li>}
+      </ul>
+    </Panel>
+  );
+}
+
+function Before({ run }: { run: RunDetail }) {
+  if (run.dependencies.length === 0) return null;
+  return (
+    <Panel title="Waits for" note={run.waitDeadlineAt && <Ahead at={run.waitDeadlineAt} />}>
+      <ul className="body links">
+        {run.dependencies.slice(0, 12).map((each) => (
+          <RunLinkLine key={each.runId} id={each.runId} />
+        ))}
+        {run.dependencies.length > 12 && <li className="note">{run.dependencies.length - 12} more</li>}
+      </ul>
+    </Panel>
+  );
+}
+
+function RunLinkLine({ id }: { id: string }) {
+  const run = useRun(id).data;
+  if (run === undefined) return <li>{id}</li>;
+  return (
+    <li>
+      <StateChip run={run} />{" "}
+      <Link href={runAt(id)}>
+        <Said text={run.label} />
+      </Link>{" "}
+      <span className="note">{run.agentId}</span>
+    </li>
+  );
+}
+
+function Parameters({ run }: { run: RunDetail }) {
+  const resolved = run.resolved as Record<string, unknown>;
+  const text = (value: unknown) => (value === null || value === undefined || value === "" ? null : String(value));
+  return (
+    <Panel title="Parameters" right={<Link href={runAt(run.runId, "raw")}>all</Link>}>
+      <Facts
+        facts={[
+          ["directory", <code key="directory">{run.directory}</code>],
+          ["lane", text(resolved["lane"])],
+          ["retries", run.attemptsMax > 1 ? `${run.retriesUsed} of ${run.attemptsMax - 1} used` : "none"],
+          ["budget", run.budget?.text ?? "none"],
+          ["tags", run.tags.join(", ")],
+          ["session", <code key="session">{run.sessionKey}</code>],
+          ["plan", run.planId && <Link key="plan" href={`/plans/${run.planId}`}>{run.planId}</Link>],
+          ["repeats", run.retryFrom && <Link key="from" href={runAt(run.retryFrom)}>{run.retryFrom}</Link>],
+          ["continues", run.continues && <Link key="on" href={runAt(run.continues)}>{run.continues}</Link>],
+        ]}
+      />
+    </Panel>
+  );
+}

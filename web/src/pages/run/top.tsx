@@ -1,0 +1,223 @@
+// The head of a run's page: state, the sentence of why, the numbers, and what can be done.
+import { useState } from "react";
+import { useLocation } from "wouter";
+import { cancel, interrupt, markRead, pause, redeliver, resume, retry, send, steer } from "../../api/actions";
+import { useRunStatus } from "../../api/queries";
+import type { RunDetail } from "../../api/types";
+import { useWhyNot } from "../../components/actions-allowed";
+import { StateChip } from "../../components/chip";
+import { Cost, Tokens } from "../../components/cost";
+import { runAt } from "../../components/routes";
+import { Said } from "../../components/said";
+import { Ago, Ahead, Took } from "../../components/when";
+import { useDraft } from "../../live/drafts";
+import { useKeys } from "../../live/keys";
+import { counted } from "../../text/amounts";
+import { plain } from "../../text/marks";
+import { isEnded } from "../../text/states";
+
+export function RunTop({ run }: { run: RunDetail }) {
+  const status = useRunStatus(run.runId).data;
+  const model = run.model ?? null;
+  return (
+    <header className="runtop">
+      <div className="first">
+        <StateChip run={run} />
+        <h1 className="big">
+          <Said text={run.label} />
+        </h1>
+        <span className="note">
+          {run.agentId}
+          {model !== null && ` · ${model}`}
+        </span>
+        <Actions run={run} />
+      </div>
+      <p className="sentence">
+        <Said text={run.blockedReason ?? run.why ?? ""} />
+      </p>
+      <ul className="numbers">
+        {run.attempt > 0 && (
+          <li>
+            {run.attemptsMax > 1 || run.attempt > 1 ? `attempt ${run.attempt} of at most ${Math.max(run.attemptsMax, run.attempt)}` : "attempt 1"}
+            {run.attempts.at(-1)?.pid != null && !isEnded(run) && ` (pid ${run.attempts.at(-1)?.pid})`}
+          </li>
+        )}
+        {run.startedAt !== null && (
+          <li>
+            took{" "}
+            <b>
+              <Took from={run.startedAt} to={run.endedAt} />
+            </b>
+            {run.endedAt !== null && (
+              <>
+                , ended <Ago at={run.endedAt} />
+              </>
+            )}
+          </li>
+        )}
+        {status !== undefined && status.childrenTotal > 0 && (
+          <li>
+            below it <b>{counted(status.childrenTotal, "run")}</b>
+            {status.childrenActive > 0 && `, ${status.childrenActive} active`}
+          </li>
+        )}
+        <li>
+          {run.subtreeUsage === null ? "" : "subtree "}
+          <b>
+            <Tokens run={run} />
+          </b>{" "}
+          tokens,{" "}
+          <b>
+            <Cost run={run} />
+          </b>
+          {(run.subtreeUsage?.costUnknownRuns ?? 0) > 0 && ` (${counted(run.subtreeUsage?.costUnknownRuns ?? 0, "run")} not reported)`}
+        </li>
+        {run.budget !== null && (
+          <li>
+            budget <b>{run.budget.percent === null ? "?" : `${run.budget.percent} %`}</b>: {run.budget.text}
+          </li>
+        )}
+        {run.deadlineAt !== null && !isEnded(run) && (
+          <li>
+            stopped at <Ahead at={run.deadlineAt} />
+          </li>
+        )}
+        {status?.lastActivityAt && !isEnded(run) && (
+          <li>
+            last sign{" "}
+            <b>
+              <Ago at={status.lastActivityAt} />
+            </b>
+            {status.lastActivity && (
+              <>
+                : <Said text={status.lastActivity} />
+              </>
+            )}
+          </li>
+        )}
+        {isEnded(run) && (
+          <li>
+            {run.announcementConsumedAt === null ? (
+              <>
+                its result waits for <b>{run.requester}</b>
+              </>
+            ) : (
+              <>
+                read <Ago at={run.announcementConsumedAt} />
+              </>
+            )}
+          </li>
+        )}
+      </ul>
+    </header>
+  );
+}
+
+type Box = "steer" | "continue" | null;
+
+function Actions({ run }: { run: RunDetail }) {
+  const [box, setBox] = useState<Box>(null);
+  const [, navigate] = useLocation();
+  const whyNot = useWhyNot();
+  const ended = isEnded(run);
+  const again = async () => {
+    const id = await retry(run);
+    if (id !== null) navigate(runAt(id));
+  };
+  const togglePause = () => void (run.paused ? resume(run) : pause(run));
+  const steerNow = () => setBox("steer");
+  const goOn = () => setBox("continue");
+  const answerNow = () => document.querySelector<HTMLElement>(".question")?.focus();
+  const unread = ended && run.announcementConsumedAt === null;
+  useKeys({
+    ...(run.pendingRequestCount > 0 ? { a: answerNow } : {}),
+    ...(ended
+      ? { r: () => void again(), n: goOn, x: () => void markRead([run]) }
+      : { s: steerNow, i: () => interrupt(run), p: togglePause, Backspace: () => void cancel(run) }),
+  });
+  const off = { disabled: whyNot !== null, title: whyNot ?? undefined };
+  return (
+    <>
+      <div className="actions" role="group" aria-label="actions">
+        {run.pendingRequestCount > 0 && (
+          <button type="button" className="primary" {...off} onClick={() => (navigate(runAt(run.runId)), setTimeout(answerNow))}>
+            Answer <kbd>a</kbd>
+          </button>
+        )}
+        {ended ? (
+          <>
+            <button type="button" className={run.outcome?.status === "ok" ? "" : "primary"} {...off} onClick={() => void again()}>
+              Retry <kbd>r</kbd>
+            </button>
+            <button type="button" {...off} onClick={() => navigate(`/new?from=${encodeURIComponent(run.runId)}`)}>
+              Retry with changes
+            </button>
+            <button type="button" {...off} onClick={goOn}>
+              Continue <kbd>n</kbd>
+            </button>
+            {unread ? (
+              <button type="button" {...off} onClick={() => void markRead([run])}>
+                Mark as read <kbd>x</kbd>
+              </button>
+            ) : (
+              <button type="button" {...off} onClick={() => void redeliver(run)}>
+                Deliver again
+              </button>
+            )}
+          </>
+        ) : (
+          <>
+            <button type="button" {...off} onClick={steerNow}>
+              Steer <kbd>s</kbd>
+            </button>
+            <button type="button" {...off} onClick={() => interrupt(run)}>
+              Interrupt <kbd>i</kbd>
+            </button>
+            <button type="button" {...off} onClick={togglePause}>
+              {run.paused ? "Resume" : "Pause"} <kbd>p</kbd>
+            </button>
+            <button type="button" className="danger" {...off} onClick={() => void cancel(run)}>
+              Cancel <kbd>⌫</kbd>
+            </button>
+          </>
+        )}
+      </div>
+      {whyNot !== null && <span className="note">{whyNot}</span>}
+      {box !== null && <Say run={run} kind={box} onClose={() => setBox(null)} />}
+    </>
+  );
+}
+
+/** A line to the worker: into its live turn, or as the next task of its session. */
+function Say({ run, kind, onClose }: { run: RunDetail; kind: "steer" | "continue"; onClose: () => void }) {
+  const [words, setWords, clear] = useDraft(`${kind}/${run.runId}`);
+  const what = kind === "steer" ? "a message for its worker" : "what to do next in the same session";
+  const submit = async () => {
+    if (words.trim() === "") return;
+    const isTaken = await (kind === "steer" ? steer(run, words) : send(run, words));
+    if (!isTaken) return;
+    clear();
+    onClose();
+  };
+  return (
+    <form
+      className="say"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void submit();
+      }}
+      onKeyDown={(event) => {
+        if (event.key === "Escape") onClose();
+        if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void submit();
+      }}
+    >
+      <textarea autoFocus rows={2} aria-label={`${what}: ${plain(run.label)}`} placeholder={what} value={words} onChange={(event) => setWords(event.target.value)} />
+      <button type="submit" className="primary">
+        Send <kbd>Ctrl ↵</kbd>
+      </button>
+      <button type="button" className="plain" onClick={onClose}>
+        Close
+      </button>
+    </form>
+  );
+}

@@ -1,0 +1,264 @@
+// The daemon itself: versions, disk, lanes, gates of providers, who was turned away, who is logged in.
+import { role } from "../api/login";
+import { reason } from "../api/actions";
+import { request } from "../api/client";
+import { useAgents, useConfig, useDiagnostics, useLogins, useVersion, useWaiting, useWorking } from "../api/queries";
+import type { Diagnostics } from "../api/types";
+import { Heading } from "../components/heading";
+import { Facts, Panel, TableBox } from "../components/panel";
+import { Said } from "../components/said";
+import { Answered, Command, Empty } from "../components/states";
+import { Ago, Ahead, Took } from "../components/when";
+import { queries } from "../live/live";
+import { useStore } from "../live/store";
+import { toldDone, toldFailed } from "../live/toasts";
+import { bytes, counted } from "../text/amounts";
+
+export default function SystemPage() {
+  const version = useVersion();
+  const diagnostics = useDiagnostics();
+  return (
+    <>
+      <Heading title="System" note={version.data && `daemon ${version.data.version}`} />
+      <div className="two-columns">
+        <div>
+          <Lanes />
+          <Answered query={diagnostics}>{(found) => <Doctor found={found} />}</Answered>
+          <Configuration />
+        </div>
+        <aside aria-label="the daemon">
+          <Panel title="Daemon">
+            <Answered query={version}>
+              {(found) => (
+                <Facts
+                  facts={[
+                    ["version", found.version],
+                    ["schema", found.schema],
+                    ["pid", found.pid],
+                    ["up", <Took key="up" from={found.startedAt} to={null} />],
+                    ["new runs", found.degraded === null ? "are accepted" : <span key="no" className="bad">{found.degraded}</span>],
+                    ["database", <code key="database">{found.database}</code>],
+                  ]}
+                />
+              )}
+            </Answered>
+            {diagnostics.data && (
+              <Facts
+                facts={[
+                  ["size", bytes(diagnostics.data.database.bytes)],
+                  ["disk free", diagnostics.data.disk.freeBytes === null ? "not known" : bytes(diagnostics.data.disk.freeBytes)],
+                  ["open runs", diagnostics.data.openRuns],
+                  ["at work", diagnostics.data.liveAttempts],
+                  ["workers", diagnostics.data.containment],
+                  ["log", <code key="log">{diagnostics.data.log}</code>],
+                  ["socket", <code key="socket">{diagnostics.data.socket}</code>],
+                  ["address", diagnostics.data.httpUrl],
+                ]}
+              />
+            )}
+          </Panel>
+          <Browsers />
+          <Panel title="From a shell">
+            <div className="body">
+              <Command text="subagents doctor" />
+            </div>
+          </Panel>
+        </aside>
+      </div>
+    </>
+  );
+}
+
+/** Slots that are taken and who waits for them; providers that refuse for now. */
+function Lanes() {
+  const agents = useAgents().data?.agents ?? [];
+  const waiting = useWaiting().data?.runs ?? [];
+  const working = useWorking().data?.runs ?? [];
+  const lanes = new Map(agents.map((each) => [each.limits.lane, each.limits.laneSlots]));
+  const laneOf = new Map(agents.map((each) => [each.id, each.limits.lane]));
+  const gates = waiting.filter((run) => run.wait?.kind === "provider");
+  return (
+    <Panel title="Lanes and gates">
+      <TableBox name="lanes and gates">
+        <thead>
+          <tr>
+            <th scope="col">lane</th>
+            <th scope="col">slots</th>
+            <th scope="col">at work, by their agents</th>
+            <th scope="col">in line</th>
+          </tr>
+        </thead>
+        <tbody>
+          {[...lanes].map(([lane, slots]) => {
+            const line = waiting.filter((run) => run.wait?.kind === "lane" && run.wait.name === lane);
+            return (
+              <tr key={lane}>
+                <td>{lane}</td>
+                <td>{line[0]?.wait?.used != null ? `${line[0].wait.used} of ${slots} taken` : slots}</td>
+                <td>{working.filter((run) => laneOf.get(run.agentId) === lane).length}</td>
+                <td>{line.length}</td>
+              </tr>
+            );
+          })}
+          {gates.map((run) => (
+            <tr key={run.runId}>
+              <td className="you">{run.wait?.name}’s provider refuses</td>
+              <td>{run.wait?.status}</td>
+              <td>
+                <Said text={run.why ?? ""} />
+              </td>
+              <td>
+                <Ahead at={run.wait?.endsAt} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </TableBox>
+      {gates.length === 0 && <p className="note body">No provider refuses now.</p>}
+    </Panel>
+  );
+}
+
+function Doctor({ found }: { found: Diagnostics }) {
+  const problems = [
+    ...found.database.problems.map((each) => ["database", each] as const),
+    ...found.setAside.map((each) => [each.name, each.reason] as const),
+    ...found.orphans.map((each) => [each.attemptId, `process ${each.pid} is nobody’s any more`] as const),
+  ];
+  return (
+    <>
+      <Panel title="What doctor says" note={counted(problems.length, "problem")}>
+        {problems.length === 0 ? (
+          <Empty title="Nothing is damaged, nothing is left over" />
+        ) : (
+          <TableBox name="problems">
+            <tbody>
+              {problems.map(([name, text], at) => (
+                <tr key={at}>
+                  <td>
+                    <code>{name}</code>
+                  </td>
+                  <td>
+                    <Said text={text} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </TableBox>
+        )}
+      </Panel>
+      <Panel title="Turned away" note={`${found.refusals.lastDay} in 24 hours`} right={<code>{found.refusals.file}</code>}>
+        {found.refusals.newest.length === 0 ? (
+          <Empty title="Nobody was turned away" />
+        ) : (
+          <TableBox name="turned away">
+            <tbody>
+              {found.refusals.newest.map((each, at) => (
+                <tr key={at}>
+                  <td>
+                    <Ago at={each.refusedAt} />
+                  </td>
+                  <td>
+                    <code>{each.call}</code>
+                  </td>
+                  <td>
+                    <Said text={each.reason} />
+                  </td>
+                  <td className="note">
+                    {each.by} {each.peer}
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </TableBox>
+        )}
+      </Panel>
+      {found.recoveries.length > 0 && (
+        <Panel title="Decided at its start" note={counted(found.recoveries.length, "run")}>
+          <TableBox name="decisions">
+            <tbody>
+              {found.recoveries.map((each) => (
+                <tr key={each.runId}>
+                  <td>
+                    <code>{each.runId}</code>
+                  </td>
+                  <td>{each.phase}</td>
+                  <td>{each.decision}</td>
+                </tr>
+              ))}
+            </tbody>
+          </TableBox>
+        </Panel>
+      )}
+    </>
+  );
+}
+
+function Configuration() {
+  const config = useConfig();
+  return (
+    <Panel title="Configuration" note="changed in the files, shown with its origin">
+      <Answered query={config}>
+        {(found) => (
+          <>
+            {found.warnings.length > 0 && <p className="body you">{found.warnings.join("; ")}</p>}
+            <details>
+              <summary className="body">
+                {counted(found.values.length, "setting")} from {found.files.join(", ") || "the defaults"}
+              </summary>
+              <TableBox name="settings">
+                  <tbody>
+                    {found.values.map((each) => (
+                      <tr key={each.key}>
+                        <td>
+                          <code>{each.key}</code>
+                        </td>
+                        <td>
+                          <Said text={JSON.stringify(each.value)} mono />
+                        </td>
+                        <td className="note">{each.origin}</td>
+                      </tr>
+                    ))}
+                  </tbody>
+                </TableBox>
+            </details>
+          </>
+        )}
+      </Answered>
+    </Panel>
+  );
+}
+
+/** Browsers that are logged in; any of them can be logged out. */
+function Browsers() {
+  const logins = useLogins();
+  const own = useStore(role);
+  const revoke = async (path: string) => {
+    try {
+      await request("DELETE", path);
+      toldDone("Logged out");
+    } catch (error) {
+      toldFailed("It was not logged out", reason(error));
+    }
+    void queries.invalidateQueries({ queryKey: ["still", "/v1/logins"] });
+  };
+  if (logins.data === undefined) return null;
+  return (
+    <Panel title="Browsers" note={`${logins.data.logins.length} logged in; this one as ${own}`}>
+      <ul className="body links">
+        {logins.data.logins.map((each) => (
+          <li key={each.loginId}>
+            <Said text={each.browser.slice(0, 120)} />{" "}
+            <span className="note">
+              {each.role}, used <Ago at={each.usedAt} />
+              {each.isOwn && ", this one"}
+            </span>{" "}
+            <button type="button" className="plain" disabled={own === "viewer"} onClick={() => void revoke(each.isOwn ? "/v1/login" : `/v1/logins/${each.loginId}`)}>
+              Log out
+            </button>
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}

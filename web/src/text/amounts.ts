@@ -1,0 +1,40 @@
+// Money, tokens and sizes. Unknown is never 0: whoever reads a number knows that it was reported.
+
+export const NOT_REPORTED = "not reported";
+
+/** `$0.31`, `<$0.01`; `$0.00` only when somebody said 0. */
+export function dollars(usd: number): string {
+  if (usd > 0 && usd < 0.01) return "<$0.01";
+  return `$${usd.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`;
+}
+
+/** `980`, `51.3k`, `1.2M`. */
+export function count(value: number): string {
+  if (value < 1_000) return String(value);
+  if (value < 999_950) return `${(value / 1_000).toFixed(1)}k`;
+  return `${(value / 1_000_000).toFixed(1)}M`;
+}
+
+/** `23 bytes`, `32 KiB`, `1.5 MiB`. */
+export function bytes(value: number): string {
+  if (value < 1_024) return `${value} bytes`;
+  const units = ["KiB", "MiB", "GiB", "TiB"];
+  let size = value / 1_024;
+  let unit = 0;
+  while (size >= 1_024 && unit < units.length - 1) {
+    size /= 1_024;
+    unit += 1;
+  }
+  return `${size < 10 ? size.toFixed(1) : Math.round(size)} ${units[unit]}`;
+}
+
+/** `1 run`, `2 runs`. */
+export function counted(number: number, noun: string, plural: string = `${noun}s`): string {
+  return `${number.toLocaleString("en")} ${number === 1 ? noun : plural}`;
+}
+
+/** The tokens that somebody told of, read and written together; null = nobody. */
+export function tokens(usage: { tokensIn: number | null; tokensOut: number | null } | null): number | null {
+  if (usage === null || (usage.tokensIn === null && usage.tokensOut === null)) return null;
+  return (usage.tokensIn ?? 0) + (usage.tokensOut ?? 0);
+}

@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { pieces, plain } from "./marks";
+
+test("a direction mark is shown by its number instead of turning the text around", () => {
+  expect(pieces("rtl-\u202egnp.exe")).toEqual([
+    { kind: "text", text: "rtl-" },
+    { kind: "mark", text: "U+202E" },
+    { kind: "text", text: "gnp.exe" },
+  ]);
+});
+
+test("NUL, a lone surrogate and a tag character are marks, an emoji and a newline are not", () => {
+  expect(plain("a\0b\ud800c\u{e0041}")).toBe("a[U+0000]b[U+D800]c[U+E0041]");
+  expect(plain("👩‍💻\n\tok")).toBe("👩‍💻\n\tok");
+});
+
+test("only http addresses are links, and punctuation behind one is not part of it", () => {
+  expect(pieces("see https://example.org/a?b=1). javascript:alert(1)")).toEqual([
+    { kind: "text", text: "see " },
+    { kind: "link", text: "https://example.org/a?b=1" },
+    { kind: "text", text: "). javascript:alert(1)" },
+  ]);
+});
+
+test("a direction mark ends an address, so that it cannot hide in one", () => {
+  expect(pieces("http://a.example/\u202egnp")[1]).toEqual({ kind: "mark", text: "U+202E" });
+});
