@@ -539,6 +539,7 @@ def _report_from(value: Attempt) -> str | None:
 
 
 def attempt(run: Run, value: Attempt) -> wire.Attempt:
+    """One try at a run."""
     evidence = value.evidence
     return wire.Attempt(
         attempt_id=attempt_id(run.id, value.number),

@@ -127,7 +127,6 @@ from subagents.domain.run.run import (
     Lineage,
     Message,
     Phase,
-    PlannedCancel,
     Priority,
     ProgressLog,
     RetryCause,
@@ -708,19 +707,6 @@ def _cancel_requested(run: Run, event: CancelRequested) -> Transition:
     return _cancel(run, cancel)
 
 
-def _cancel_planned(run: Run, event: CancelPlanned) -> Transition:
-    if run.control.cancel is not None:
-        return Transition(run, stale=True)
-    planned = PlannedCancel(by=event.by, due_ms=event.due_ms, reason=event.reason)
-    return Transition(replace(run, control=replace(run.control, planned=planned)))
-
-
-def _cancel_withdrawn(run: Run, _: CancelWithdrawn) -> Transition:
-    if run.control.planned is None:
-        return Transition(run, stale=True)
-    return Transition(replace(run, control=replace(run.control, planned=None)))
-
-
 def _cancel(run: Run, cancel: Cancel) -> Transition:
     run = replace(run, control=replace(run.control, cancel=cancel, planned=None))
     followups: tuple[FollowUp, ...] = ()
@@ -953,8 +939,8 @@ REACTIONS: Final[dict[type, Callable[[Run, Any], Transition]]] = {
     ChecksPassed: judging.checks_passed,
     VerificationFinished: _verified,
     CancelRequested: _cancel_requested,
-    CancelPlanned: _cancel_planned,
-    CancelWithdrawn: _cancel_withdrawn,
+    CancelPlanned: stopping.cancel_planned,
+    CancelWithdrawn: stopping.cancel_withdrawn,
     Paused: lambda run, event: pausing.paused(run, event.at_ms),
     Resumed: lambda run, event: _resumed(run, event.at_ms),
     Prioritized: lambda run, event: Transition(
