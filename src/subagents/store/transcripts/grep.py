@@ -140,19 +140,22 @@ class Search:
         if self._encoded not in data:
             return NOTHING
         first = first_seq(data)
-        if self._records is None or first is None or first < self._lowest or b"\0" in data:
+        is_written = b"\\" not in data and b"\0" not in data
+        if self._records is None or first is None or first < self._lowest or not is_written:
             return self._decoded(data)
         self._check(first)
-        if b"\\" not in data:
-            return self._records.find(data)
-        records = data.split(b"\n")
-        found = self._records.find(b"\n".join(each for each in records if b"\\" not in each))
-        others = self._decoded(b"\n".join(each for each in records if b"\\" in each))
-        return found.beside(others) if others.lines else found
+        return self._records.find(data)
 
     def _decoded(self, data: bytes) -> Found:
-        rows = self.matching(fitting(rows_of(data), self._query, self._lowest))
-        return Found(len(rows), lambda: rows)
+        rows = fitting(rows_of(data), self._query, self._lowest)
+        if self._records is None or not rows:
+            found = self.matching(rows)
+            return Found(len(found), lambda: found)
+        self._check(rows[0].seq)
+        one_line = [row for row in rows if "\n" not in row.text]
+        others = self.matching([row for row in rows if "\n" in row.text])
+        several = Found(len(others), lambda: others)
+        return self._records.among(one_line).beside(several)
 
     def matching(self, rows: Sequence[Row]) -> Sequence[Row]:
         """Those whose text matches, in order.
