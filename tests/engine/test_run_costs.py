@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from bench.lifecycle import engine_on, run_through, settings_for
 
-from subagents.engine.runs import spawn
+from subagents.engine.runs import disk_probes
 from subagents.store.sqlite.sqlite_store import SqliteStore
 
 RUNS = 500
@@ -37,6 +37,6 @@ def test_a_run_from_spawn_to_consumption_costs_the_loop_no_more_calls_than_it_di
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # On a machine that is busy enough the disk would be looked at again in between.
-    monkeypatch.setattr(spawn, "PROBE_MS", 600_000)
-    monkeypatch.setattr(spawn, "PROBE_MS_MAX", 600_000)
+    monkeypatch.setattr(disk_probes, "PROBE_MS", 600_000)
+    monkeypatch.setattr(disk_probes, "PROBE_MS_MAX", 600_000)
     assert asyncio.run(_calls_per_run(tmp_path / "subagents.db")) <= CALLS_MAX

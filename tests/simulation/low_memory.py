@@ -12,7 +12,7 @@ from unittest.mock import patch
 from subagents.engine import outbox
 from subagents.engine.messages import leases, mailbox
 from subagents.engine.records import recorder, results, track_record_log, writer
-from subagents.engine.runs import spawn, sweep
+from subagents.engine.runs import disk_probes, spawn, sweep
 from subagents.store import track_record_files
 from subagents.store.sqlite import sqlite_store
 from subagents.store.transcripts import transcript_files
@@ -25,7 +25,7 @@ LOW: Final[tuple[tuple[ModuleType, str, int], ...]] = (
     (outbox, "RUNS_AT_ONCE", 1),
     (recorder, "PENDING_MAX", 2),
     (spawn, "KEYS_MAX", 1),
-    (spawn, "PROBES_MAX", 1),
+    (disk_probes, "PROBES_MAX", 1),
     (sqlite_store, "READERS_MAX", 1),
     (sqlite_store, "WAL_PAGES_MAX", 8),
     (sweep, "ROWS_MAX", 1),

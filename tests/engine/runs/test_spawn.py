@@ -2,13 +2,11 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
-from tests.engine.fake_clock import FakeClock
 from tests.engine.world import ME, OTHER, World, in_world, settings_of
 
 from subagents.config.settings import Agent, AgentSubagents, Settings
@@ -23,7 +21,6 @@ from subagents.domain.run.spec import (
     RunSpec,
 )
 from subagents.domain.run.values import RunId, SessionKey, replace
-from subagents.engine.runs.spawn import PROBE_MS, PROBE_MS_MAX, CachedProbe
 from subagents.errors import (
     ContractError,
     Forbidden,
@@ -35,8 +32,6 @@ from subagents.errors import (
 )
 from subagents.ports import RunFilter
 from subagents.store.environment_files import EnvironmentFiles
-
-T = TypeVar("T")
 
 BAD_CONTRACT = Contract()
 
@@ -590,67 +585,3 @@ def test_a_spawn_that_makes_no_run_keeps_no_variables(tmp_path: Path) -> None:
         assert [each.name for each in (tmp_path / "environments").iterdir()] == [first]
 
     in_world(tmp_path, scenario)
-
-
-class _Disk:
-    """Answers as it is told, when it is let; counts the looks."""
-
-    def __init__(self) -> None:
-        self.is_well = True
-        self.looks = 0
-        self.answers = asyncio.Event()
-        self.answers.set()
-
-    def look(self) -> bool:
-        self.looks += 1
-        return self.is_well
-
-    async def off_loop(self, work: Callable[[], T]) -> T:
-        await self.answers.wait()
-        return work()
-
-
-@pytest.mark.requirement("spawn:probes")
-def test_a_disk_that_was_well_is_looked_at_again_while_nobody_waits() -> None:
-    async def scenario() -> None:
-        clock, disk = FakeClock(), _Disk()
-        probe = CachedProbe(disk.off_loop, clock)
-        assert not probe.was_well("room", disk.look)
-        assert (
-            await asyncio.gather(*(probe.is_well("room", disk.look) for _ in range(9)))
-            == [True] * 9
-        )
-        assert probe.was_well("room", disk.look)
-        assert disk.looks == 1
-
-        disk.answers.clear()
-        clock.jump(PROBE_MS / 1000)
-        assert all(probe.was_well("room", disk.look) for _ in range(9))
-        disk.answers.set()
-        await clock.idle()
-        assert disk.looks == 2
-
-        clock.jump(PROBE_MS_MAX / 1000)
-        assert not probe.was_well("room", disk.look)
-        assert await probe.is_well("room", disk.look)
-        assert probe.was_well("room", disk.look)
-        assert disk.looks == 3
-
-    asyncio.run(scenario())
-
-
-@pytest.mark.requirement("spawn:probes")
-def test_a_bad_answer_ends_the_good_one_before_it() -> None:
-    async def scenario() -> None:
-        clock, disk = FakeClock(), _Disk()
-        probe = CachedProbe(disk.off_loop, clock)
-        assert await probe.is_well("room", disk.look)
-        disk.is_well = False
-        clock.jump(PROBE_MS / 1000)
-        assert probe.was_well("room", disk.look)
-        await clock.idle()
-        assert not probe.was_well("room", disk.look)
-        assert not await probe.is_well("room", disk.look)
-        assert not probe.was_well("room", disk.look)
-
-    asyncio.run(scenario())

@@ -5,7 +5,6 @@ ago, schemas, the baseline of the contract) is asked first; the decisions that t
 must not both win (children, idempotency) are taken and counted in one step without an ``await``.
 """
 
-import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import lru_cache, partial
@@ -51,7 +50,6 @@ from subagents.domain.run.values import (
 from subagents.engine.attempts.shared_spending import SharedSpending
 from subagents.engine.attempts.workspaces import PlannedWorkspace, Workspaces
 from subagents.engine.kernel.kernel import Kernel
-from subagents.engine.kernel.waiters import Waiters
 from subagents.engine.runs import grants, session_chain
 from subagents.engine.runs.agent_choice import AgentChoice
 from subagents.engine.runs.dependencies import (
@@ -60,6 +58,7 @@ from subagents.engine.runs.dependencies import (
     asked_dependencies,
     dependencies_first,
 )
+from subagents.engine.runs.disk_probes import PROBES_MAX, CachedProbe
 from subagents.engine.runs.environments import Environments
 from subagents.engine.runs.grants import Grants, ProofOf, no_proof_needed
 from subagents.engine.runs.queries import Queries
@@ -76,10 +75,8 @@ from subagents.errors import (
     UsageError,
 )
 from subagents.ports import (
-    EngineClock,
     EnvironmentLog,
     Ids,
-    OffLoop,
     RememberedKey,
     Runtime,
 )
@@ -92,13 +89,6 @@ APPROVAL_MS: Final = 600_000
 
 KEYS_MAX: Final = 10_000
 """With so many in memory, those that are over are dropped."""
-
-PROBE_MS: Final = 100
-"""Before the disk is looked at again: a burst of spawns is no burst of probes."""
-PROBE_MS_MAX: Final = 1_000
-"""So long a good answer counts at most, while the next look is under way: nobody waits for that.
-What goes bad meanwhile is found by the commit or by the runtime."""
-PROBES_MAX: Final = 1_000
 
 
 class Receipt(Value, frozen=True):
@@ -947,49 +937,6 @@ class IdempotencyKeys:
             since = self._since()
             self._keys = {k: v for k, v in self._keys.items() if v.at_ms > since}
             self._most = 2 * len(self._keys) + KEYS_MAX
-
-
-class CachedProbe:
-    """Looks at the disk, once for all who ask in the same moment; a bad answer is never kept."""
-
-    def __init__(self, off_loop: OffLoop, clock: EngineClock) -> None:
-        self._off_loop = off_loop
-        self._clock = clock
-        self._looking: dict[str, tuple[asyncio.Future[bool], Waiters]] = {}
-        self._well_at_ms: dict[str, int] = {}
-
-    def was_well(self, name: str, look: Callable[[], bool]) -> bool:
-        """Whether the answer of a moment ago was good; an older one is asked for anew meanwhile."""
-        at_ms = self._well_at_ms.get(name)
-        if at_ms is None:
-            return False
-        age_ms = self._clock.steady_ms() - at_ms
-        if age_ms >= PROBE_MS and name not in self._looking:
-            self._look(name, look)
-        return age_ms < PROBE_MS_MAX
-
-    async def is_well(self, name: str, look: Callable[[], bool]) -> bool:
-        """The answer of ``look``, which blocks: one for all who ask while it looks."""
-        if name not in self._looking:
-            self._look(name, look)
-        looking, waiters = self._looking[name]
-        await waiters.join()
-        return looking.result()
-
-    def _look(self, name: str, look: Callable[[], bool]) -> None:
-        asked: asyncio.Future[bool] = asyncio.ensure_future(self._off_loop(look))
-        self._looking[name] = asked, Waiters()
-        began_ms = self._clock.steady_ms()
-        asked.add_done_callback(lambda _: self._looked(name, began_ms))
-
-    def _looked(self, name: str, began_ms: int) -> None:
-        looking, waiters = self._looking.pop(name)
-        self._well_at_ms.pop(name, None)
-        if not looking.cancelled() and looking.exception() is None and looking.result():
-            if len(self._well_at_ms) >= PROBES_MAX:
-                self._well_at_ms.clear()
-            self._well_at_ms[name] = began_ms
-        waiters.wake()
 
 
 @lru_cache(maxsize=PROBES_MAX)
