@@ -54,7 +54,6 @@ class Engine:
         self.feed = parts.feed
         self.counters = parts.counters
         self.surroundings = parts.surroundings
-        self.gate_of = parts.provider_gates.gate_of
         self.backing_off = parts.provider_gates.backing_off
         self.read_log = parts.recorder.read
         self.new_lines = parts.recorder.listening
