@@ -46,11 +46,11 @@ def play(home: Path, scenario: Callable[[Tab], Awaitable[None]]) -> None:
     """The scenario at a daemon of its own with a TCP port."""
 
     async def whole() -> None:
-        async with (
-            serving(home, settings=DaemonSettings(http_port=free_port())) as daemon,
-            Tab(daemon) as tab,
-        ):
-            await scenario(tab)
+        async with serving(home, settings=DaemonSettings(http_port=free_port())) as daemon:
+            # A socket accepts before anybody answers there; who does has opened the port.
+            await daemon.ok("GET", "/healthz")
+            async with Tab(daemon) as tab:
+                await scenario(tab)
 
     asyncio.run(whole())
 
