@@ -15,6 +15,7 @@ CODES = {
     "RateLimited": ("rate_limited", 4, True),
     "Unauthorized": ("unauthorized", 4, False),
     "Conflict": ("conflict", 1, False),
+    "AlreadyAnswered": ("already_answered", 1, False),
     "IdempotencyConflict": ("idempotency_conflict", 1, False),
     "IllegalTransition": ("illegal_transition", 1, False),
     "Unavailable": ("unavailable", 7, True),

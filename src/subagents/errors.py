@@ -9,6 +9,7 @@
     │   └── RateLimited           too often, or too many at once
     ├── Unauthorized           4  no valid token says who calls; nothing was done
     ├── Conflict               1  not possible in this phase
+    │   ├── AlreadyAnswered       the question has an answer
     │   └── IdempotencyConflict   the key stands for another request
     ├── IllegalTransition      1  a broken promise inside: an event no phase expects
     ├── Unavailable            7  daemon, store or runtime cannot serve now
@@ -143,6 +144,12 @@ class Conflict(SubagentsError):
     """The run is in a phase in which this is not possible; nothing was changed."""
 
     code = "conflict"
+
+
+class AlreadyAnswered(Conflict):
+    """Somebody, or the deadline, answered the question before; the details have that answer."""
+
+    code = "already_answered"
 
 
 class IdempotencyConflict(Conflict):

@@ -23,7 +23,9 @@ from subagents.domain.run.events import (
     BaselineTaken,
     BudgetExhausted,
     CallRefused,
+    CancelPlanned,
     CancelRequested,
+    CancelWithdrawn,
     ChecksPassed,
     ChildAlerted,
     ChildReturned,
@@ -222,6 +224,10 @@ MAKERS: Final[dict[type, Maker]] = {
     CancelRequested: lambda d, r, t: CancelRequested(
         at_ms=t, by="me", cascaded=d.draw(st.booleans())
     ),
+    CancelPlanned: lambda d, r, t: CancelPlanned(
+        at_ms=t, by="me", due_ms=t + d.draw(st.integers(0, 5_000))
+    ),
+    CancelWithdrawn: lambda d, r, t: CancelWithdrawn(at_ms=t, by="me"),
     Paused: lambda d, r, t: Paused(at_ms=t, by="me"),
     Resumed: lambda d, r, t: Resumed(at_ms=t, by="me"),
     Prioritized: lambda d, r, t: Prioritized(at_ms=t, by="me", priority=d.draw(st.integers(-5, 5))),

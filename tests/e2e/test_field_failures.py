@@ -29,7 +29,7 @@ from subagents.domain.run.events import (
     TimerFired,
 )
 from subagents.domain.run.values import replace
-from subagents.errors import UsageError
+from subagents.errors import AlreadyAnswered, UsageError
 from subagents.ports import Batch, JournalEntry
 from subagents.runtimes.process.processes import scan
 from subagents.store.sqlite.sqlite_store import SqliteStore
@@ -284,8 +284,8 @@ def test_sculptor_141_an_answer_given_right_before_a_crash_reaches_the_worker_on
         os.kill(worker, signal.SIGCONT)
         home.start()
 
-        again = home.post(f"/v1/requests/{request_id}/respond", {"response": "red"})
-        assert again["status"] == "already answered"
+        with pytest.raises(AlreadyAnswered):
+            home.post(f"/v1/requests/{request_id}/respond", {"response": "red"})
         assert home.finish(run_id)[0]["result"] == "blue"
         assert len(home.events(run_id, RequestAnswered)) == 1
         unread = "SELECT count(*) FROM inbox WHERE consumed_at_ms IS NULL"

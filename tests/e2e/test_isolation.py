@@ -48,6 +48,10 @@ def test_a_run_works_apart_and_its_result_names_branch_path_and_changes(tmp_path
         assert git(repository, "status", "--porcelain") == ""
         shown = home.show(receipt["runId"])
         assert shown["workspace"] == item["workspace"]
+        diff = home.get(f"/v1/runs/{receipt['runId']}/diff")
+        assert all(f"+++ b/{name}" in diff["text"] for name in ("sub/a.txt", "sub/b.txt"))
+        one = home.get(f"/v1/runs/{receipt['runId']}/diff?path=sub/c%20d.txt")
+        assert ("+loose" in one["text"], "a.txt" in one["text"]) == (True, False)
         assert git(repository, "show", f"{place['branch']}:sub/a.txt").endswith("more")
 
 

@@ -130,6 +130,8 @@ FLAGS: Final[dict[str, dict[str, tuple[str, str, Any]]]] = {
         "--archived": ("archived", "set", True),
         "--limit": ("limit", "int", ()),
         "--offset": ("offset", "int", ()),
+        "--roots": ("roots", "set", True),
+        "--oldest": ("oldest", "set", True),
         "--json": ("json", "set", True),
     },
     "status": {
@@ -207,6 +209,8 @@ DEFAULTS: Final[dict[str, dict[str, Any]]] = {
         "archived": False,
         "limit": 50,
         "offset": 0,
+        "roots": False,
+        "oldest": False,
         "json": False,
     },
     "status": {

@@ -190,7 +190,9 @@ def _list(given: Given) -> Callable[[], int]:
     from subagents.cli.show import run_list, search_query  # noqa: PLC0415
 
     selector = given.pop("selector")
-    page = {name: given.pop(name) for name in ("archived", "limit", "offset", "json")}
+    page = {
+        name: given.pop(name) for name in ("archived", "limit", "offset", "roots", "oldest", "json")
+    }
     wanted = search_query.search_query(**given)
     wanted |= {} if selector is None else selectors.query_of(selector)
     return lambda: run_list.show_list(wanted, **page)

@@ -419,6 +419,8 @@ class Orchestrator:
         tree: str | None = None,
         limit: int = 50,
         offset: int = 0,
+        roots: bool = False,
+        oldest: bool = False,
         **search: Unpack[SearchKeywords],
     ) -> Sequence[RunRow]:
         """Runs of every session, newest first.
@@ -426,15 +428,18 @@ class Orchestrator:
         Args:
             tree: Only this run, by selector, and those below it.
             limit: At most so many, 1 to 1,000.
-            offset: So many of the newest are left out.
-            search: Which runs: by label, phase, outcome, agent, session, directory, tags, time or
-                text; see ``SearchKeywords``.
+            offset: So many are left out before.
+            roots: Only those that no other run spawned, each with counts of those below it.
+            oldest: The oldest first.
+            search: Which runs: by label, phase, outcome, agent, session, directory, tags, time,
+                model or text; see ``SearchKeywords``.
 
         Raises:
             UsageError: There is no such phase or outcome, or a time that cannot be read.
         """
         window = {"tree": tree, "limit": limit, "offset": offset or None}
-        query = {**search_query(search), **window}
+        order = {"roots": 1 if roots else None, "sort": "oldest" if oldest else None}
+        query = {**search_query(search), **window, **order}
         return read(await self._client.get("/v1/runs", query), RunPage).runs
 
     async def tree(self, **search: Unpack[SearchKeywords]) -> RunForest:

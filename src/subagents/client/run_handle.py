@@ -273,7 +273,11 @@ class RunHandle:
         await self._client.post(f"/v1/runs/{self.id}/interrupt", {"reason": reason})
 
     async def answer(self, request_id: str, response: str) -> None:
-        """Answer a question of this run's worker."""
+        """Answer a question of this run's worker.
+
+        Raises:
+            AlreadyAnswered: Somebody, or its deadline, answered it otherwise before.
+        """
         await self._client.post(f"/v1/requests/{request_id}/respond", {"response": response})
 
     async def timeline(self) -> Sequence[TimelineEvent]:

@@ -62,7 +62,8 @@ class Engine:
         self.stats, self.series = parts.track_records.stats, parts.track_records.series
         self.known_agents = parts.agent_choice.known
         self.progress_of = parts.reports.progress_of
-        self.results = parts.results
+        self.results, self.artifacts = parts.results, parts.artifacts
+        self.diff_of = parts.workspaces.diff
         self.answer_of = parts.questions.answer_of
         self.unread_count = parts.mailbox.unread_count
         self.courier_of = parts.deliveries.courier_of
@@ -76,6 +77,8 @@ class Engine:
         self.schedules = parts.schedules
         self.send = parts.sessions.send
         self.cancel = parts.control.cancel
+        self.plan_cancel = parts.control.plan_cancel
+        self.withdraw_cancel = parts.control.withdraw_cancel
         self.interrupt = parts.control.interrupt
         self.steer = parts.control.steer
         self.pause = parts.control.pause

@@ -22,6 +22,7 @@ from subagents.engine.messages.mailbox import Mailbox
 from subagents.engine.messages.questions import Questions
 from subagents.engine.messages.reports import Reports
 from subagents.engine.outbox import Outbox
+from subagents.engine.records.artifact_files import ArtifactFiles
 from subagents.engine.records.counters import Counters
 from subagents.engine.records.recorder import Recorder
 from subagents.engine.records.results import Results
@@ -150,6 +151,7 @@ class Parts:
         ledger.may_start = lambda run: (
             self.shared_spending.admit(run) and self.provider_gates.admit(run)
         )
+        self.artifacts = ArtifactFiles(given.off_loop)
         self.workspaces = Workspaces(kernel, self.recorder, given.worktrees)
         self.supervisor = Supervisor(
             kernel,

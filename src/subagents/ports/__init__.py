@@ -46,6 +46,7 @@ from subagents.ports.workers import WorkerSetup as WorkerSetup
 from subagents.ports.workers import abilities_of as abilities_of
 from subagents.ports.workers import access_of as access_of
 from subagents.ports.workers import usable_abilities as usable_abilities
+from subagents.ports.worktrees import Diff as Diff
 from subagents.ports.worktrees import Kept as Kept
 from subagents.ports.worktrees import Planned as Planned
 from subagents.ports.worktrees import Worktrees as Worktrees

@@ -22,6 +22,19 @@ class Kept(Value, frozen=True):
     tree: Worktree
 
 
+class Diff(Value, frozen=True):
+    """A difference as text."""
+
+    text: str
+    bytes_total: int
+    """Of the whole."""
+
+    @property
+    def is_cut(self) -> bool:
+        """``text`` is only the beginning of it."""
+        return len(self.text.encode()) < self.bytes_total
+
+
 class Worktrees(Protocol):
     """Makes, inspects and removes worktrees; each method says what repeating it does."""
 
@@ -51,6 +64,20 @@ class Worktrees(Protocol):
 
     async def changes(self, run_id: RunId, tree: Worktree) -> Changes | None:
         """What was changed since it was made; None = it was never made. Changes nothing."""
+        ...
+
+    async def diff(self, tree: Worktree, path: str | None, *, bytes_max: int) -> Diff:
+        """What was changed since it was made, as text. Changes nothing.
+
+        Args:
+            tree: As planned.
+            path: Only of this file, from the root of the worktree; None = of all.
+            bytes_max: Of the text; the rest is counted.
+
+        Raises:
+            NotFound: It was never made, or is gone.
+            RuntimeUnavailable: git could not say.
+        """
         ...
 
     async def remove_clean(self, run_id: RunId, tree: Worktree) -> bool:

@@ -108,8 +108,13 @@ def test_a_worker_reports_asks_and_gets_its_answer(tmp_path: Path) -> None:
         waiting = asyncio.create_task(home.ok("GET", f"{request}?waitSeconds=15", None, me))
         first = await home.ok("POST", f"{request}/respond", {"response": "yes"})
         assert first["status"] == "answered"
-        again = await home.ok("POST", f"{request}/respond", {"response": "no"})
+        again = await home.ok("POST", f"{request}/respond", {"response": "yes"})
         assert (again["status"], again["answer"]) == ("already answered", "yes")
+        status, late = await home.call("POST", f"{request}/respond", {"response": "no"})
+        assert (status, late["code"]) == (409, "already_answered")
+        details = late["details"]
+        assert (details["by"], details["answer"]) == ("agent:main:main", "yes")
+        assert details["answeredAt"] == first["answeredAt"]
         found = await waiting
         assert (found["status"], found["answer"], found["by"]) == (
             "answered",

@@ -311,3 +311,27 @@ def test_a_result_is_read_whole_or_by_ranges_of_its_bytes(tmp_path: Path) -> Non
                 await client.get_bytes(path, {"limit": 0})
 
     play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("cancel:planned")
+def test_a_cancel_with_a_grace_period_shows_in_the_row_and_is_taken_back(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        run_id = (await home.spawn("hang", label="one"))["runId"]
+        await home.until_phase(run_id, "running")
+
+        planned = await home.ok("POST", "/v1/runs/one/cancel", {"after": "10m"})
+        (row,) = (await home.ok("GET", "/v1/runs"))["runs"]
+        back = await home.ok("DELETE", "/v1/runs/one/cancel")
+        (after,) = (await home.ok("GET", "/v1/runs"))["runs"]
+
+        assert (planned["status"], back["status"]) == ("planned", "not cancelled")
+        assert row["cancelAt"] is not None
+        assert "agent:main:main cancels it in" in row["why"]
+        assert (after["cancelAt"], after["phase"]) == (None, "running")
+        status, refused = await home.call("POST", "/v1/runs/one/cancel", {"after": "2h"})
+        assert (status, refused["details"]["field"]) == (422, "after")
+        await home.ok("POST", "/v1/runs/one/cancel")
+        await home.wait(run_id)
+        assert (await home.call("DELETE", "/v1/runs/one/cancel"))[0] == 409
+
+    play(tmp_path, scenario)

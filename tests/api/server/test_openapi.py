@@ -83,7 +83,11 @@ def test_every_answer_has_the_fields_that_are_described_and_no_others(tmp_path: 
         async with serving(tmp_path) as home:
             answered = await everything(home)
             left_out = {("GET", "/metrics"), ("POST", "/v1/shutdown")}
-            left_out.add(("GET", "/v1/runs/{sel}/result/text"))
+            left_out |= {
+                ("GET", f"/v1/runs/{{sel}}/{text}") for text in ("result/text", "artifacts/content")
+            }
+            # Only of a run with a worktree: see the end-to-end tests of those.
+            left_out.add(("GET", "/v1/runs/{sel}/diff"))
             # Only of a delivery that was given up, or an escalation; they answer as pause does.
             left_out |= {("POST", f"/v1/runs/{{sel}}/{verb}") for verb in ("redeliver", "dismiss")}
             # Of a browser's own login, over TCP.
@@ -126,7 +130,12 @@ async def everything(home: Home) -> set[tuple[str, str]]:
     made = await ok("POST", "/v1/plans", {"specs": plan, "cwd": home.cwd})
     await home.wait(*(each["runId"] for each in made["receipts"]))
     await ok("GET", "/v1/plans")
-    for method, path in (("GET", ""), ("POST", "/retry"), ("POST", "/cancel")):
+    for method, path in (
+        ("GET", ""),
+        ("POST", "/retry"),
+        ("POST", "/cancel"),
+        ("DELETE", "/cancel"),
+    ):
         await ok(method, f"/v1/plans/{made['planId']}{path}")
     await schedules(home, ok, plan[0])
     me, base = home.worker(run), f"/v1/runs/{run}"
@@ -151,13 +160,14 @@ async def everything(home: Home) -> set[tuple[str, str]]:
     await ok("POST", f"/v1/runs/{others[0]}/interrupt", {})
     for path in ("/v1/runs", "/v1/tree", "/v1/inbox?all=1", "/v1/attention", "/v1/tools"):
         await ok("GET", path)
-    for path in ("timeline", "why", "log", "log?summary=1"):
+    for path in ("timeline", "why", "log", "log?summary=1", "artifacts"):
         await ok("GET", f"{base}/{path}")
     await ok("POST", "/v1/tools/sessions_list", {})
     await ok("POST", f"{base}/pause")
     await ok("POST", f"{base}/priority", {"priority": 3})
     await ok("POST", f"{base}/resume")
     await ok("POST", "/v1/wait", {"timeoutSeconds": 0})
+    await ok("DELETE", f"{base}/cancel")
     await ok("POST", f"{base}/cancel", {"reason": "enough"})
     await home.wait(run)
     read = await ok("POST", "/v1/inbox", {})

@@ -38,7 +38,9 @@ from subagents.domain.run.effects import (
 from subagents.domain.run.events import (
     Alerted,
     BaselineTaken,
+    CancelPlanned,
     CancelRequested,
+    CancelWithdrawn,
     ChildReturned,
     ChildTold,
     DependencySettled,
@@ -52,6 +54,8 @@ from subagents.domain.run.events import (
 )
 from subagents.domain.run.outcome import (
     OK,
+    DeferReason,
+    Deferred,
     Outcome,
     Reason,
     Status,
@@ -59,6 +63,7 @@ from subagents.domain.run.outcome import (
     VerificationState,
 )
 from subagents.domain.run.run import (
+    SETTLED,
     MessageKind,
     Phase,
     Priority,
@@ -72,7 +77,7 @@ from subagents.domain.run.spec import (
     OnFailure,
     RunSpec,
 )
-from subagents.domain.run.values import RunId, announcement_id
+from subagents.domain.run.values import RunId, announcement_id, replace
 
 ERROR = Outcome(status=Status.ERROR, reason=Reason.EXIT_CODE, error="exit code 1")
 PARTIAL = Outcome(status=Status.PARTIAL, reason=Reason.REPORTED_PARTIAL, error="half")
@@ -534,6 +539,49 @@ def test_a_run_in_ending_is_cancelled_when_it_settles() -> None:
     assert life.phase is Phase.ENDING
 
     assert life.timer().run.outcome == CANCELLED
+
+
+def planned(phase: Phase) -> Life:
+    life = in_phase(phase)
+    life.apply(CancelPlanned(at_ms=life.at_ms, by="web", due_ms=life.at_ms + 5_000, reason="no"))
+    return life
+
+
+@pytest.mark.requirement("cancel:planned")
+@pytest.mark.parametrize("phase", [each for each in Phase if each not in SETTLED])
+def test_a_planned_cancel_comes_to_pass_in_every_phase_as_if_it_were_asked_for_then(
+    phase: Phase,
+) -> None:
+    due_ms = planned(phase).at_ms + 5_000
+    later = planned(phase)
+    later.apply(TimerFired(at_ms=due_ms))
+    now = in_phase(phase)
+    now.apply(CancelRequested(at_ms=due_ms, by="web", reason="no"))
+
+    for name in ("phase", "outcome", "control", "attempts", "times"):
+        assert getattr(later.run, name) == getattr(now.run, name)
+    assert (later.effects, later.followups) == (now.effects, now.followups)
+    early = planned(phase)
+    early.apply(TimerFired(at_ms=due_ms - 1))
+    assert early.run.control.cancel is None
+
+
+@pytest.mark.requirement("cancel:planned")
+def test_a_planned_cancel_that_is_taken_back_or_overtaken_never_comes_to_pass() -> None:
+    life = planned(Phase.RUNNING)
+    life.apply(CancelWithdrawn(at_ms=life.at_ms, by="web"))
+    assert life.run == replace(in_phase(Phase.RUNNING).run, seq=life.run.seq)
+    assert life.apply(CancelWithdrawn(at_ms=life.at_ms, by="web")).stale
+
+    ended = Life.begin().start()
+    ended.apply(CancelPlanned(at_ms=ended.at_ms, by="web", due_ms=ended.at_ms + 5_000))
+    ended.result("done").exit()
+    deferred = ended.deliver(Deferred(reason=DeferReason.REQUESTER_BUSY))
+    deferred.apply(TimerFired(at_ms=deferred.at_ms + 10_000_000))
+    assert deferred.run.outcome == OK
+    asked = planned(Phase.RUNNING).cancel()
+    assert asked.run.control.planned is None
+    assert asked.apply(CancelPlanned(at_ms=asked.at_ms, by="web", due_ms=0)).stale
 
 
 @pytest.mark.requirement("cancel:idempotent")

@@ -21,6 +21,7 @@ from subagents.domain.run.alert import Alert, AlertKind
 from subagents.domain.run.events import (
     Alerted,
     AttemptStartFailed,
+    CancelPlanned,
     CancelRequested,
     DeliverySettled,
     Event,
@@ -242,6 +243,7 @@ def test_what_a_caller_says_is_kept_word_for_word() -> None:
         SteerRequested(at_ms=1, by="a", message=ALL),
         RequestAnswered(at_ms=1, request_id="r-1:q1", answer=answer),
         CancelRequested(at_ms=1, by="a", reason=ALL),
+        CancelPlanned(at_ms=1, by="a", due_ms=2, reason=ALL),
     ):
         assert redact_event(event, OWN) is event
 

@@ -15,6 +15,7 @@ from subagents.domain.rules.deadlines import next_due_ms, timer_event
 from subagents.domain.run.alert import Alert, AlertKind, AlertRules
 from subagents.domain.run.events import (
     Alerted,
+    CancelPlanned,
     RequestAsked,
     TimerCause,
     TimerFired,
@@ -57,6 +58,12 @@ def is_warned() -> Life:
     return a_life(100_000).start().timer()
 
 
+def is_to_be_cancelled() -> Life:
+    life = a_life(100_000).start()
+    life.apply(CancelPlanned(at_ms=life.at_ms, by="me", due_ms=life.at_ms + 5_000))
+    return life
+
+
 def ended_with_an_open_stream() -> Life:
     return a_life().start().exit(0, drained=False)
 
@@ -68,6 +75,7 @@ def was_deferred() -> Life:
 
 
 LIVES: dict[TimerCause, Callable[[], Life]] = {
+    TimerCause.CANCEL: is_to_be_cancelled,
     TimerCause.DEPENDENCY_TIMEOUT: waits_for_another,
     TimerCause.RETRY_DUE: lambda: a_life(retry_count=1, retry_delay=50).start().exit(1),
     TimerCause.DELIVERY_DUE: was_deferred,

@@ -206,6 +206,16 @@ BRIEF_AND_WHOLE: list[tuple[e.Event, str, tuple[LineType, str] | None]] = [
         (LineType.SYSTEM, "cancelled by me with the run above it: too\nlate"),
     ),
     (
+        e.CancelPlanned(at_ms=1, by="me", due_ms=5_001, reason="too\nlate"),
+        "me cancels it in 5s: too late",
+        (LineType.SYSTEM, "me cancels it in 5s: too\nlate"),
+    ),
+    (
+        e.CancelWithdrawn(at_ms=1, by="me"),
+        "the planned cancel was taken back by me",
+        (LineType.SYSTEM, "the planned cancel was taken back by me"),
+    ),
+    (
         e.SteerRequested(at_ms=1, by="me", message="be\nbrief"),
         'message from me: "be brief"',
         (LineType.USER, "message from me: be\nbrief"),

@@ -221,3 +221,32 @@ def test_many_hands_on_one_run_end_it_once(tmp_path: Path) -> None:
         assert await world.folded(run_id) == await world.run(run_id)
 
     in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("cancel:planned")
+def test_a_planned_cancel_survives_a_crash_and_can_be_taken_back_until_then(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        kept, ended = await world.spawn("hang"), await world.spawn("hang")
+        for run_id in (kept, ended):
+            await world.until(run_id, Phase.RUNNING)
+            await world.engine.plan_cancel(run_id, by="web", after_ms=5_000, reason="oops")
+        await world.restart()
+        await world.clock.result(world.engine.withdraw_cancel(kept, by="web"))
+        assert (await world.run(ended)).control.cancel is None
+        run = await world.until(ended, within_s=6)
+
+        assert run.outcome is not None
+        assert (run.outcome.status, run.control.cancel and run.control.cancel.by) == (
+            Status.CANCELLED,
+            "web",
+        )
+        await world.clock.advance(60)
+        assert (await world.run(kept)).phase is Phase.RUNNING
+        again = await world.clock.result(world.engine.withdraw_cancel(kept, by="web"))
+        assert again.phase is Phase.RUNNING, "harmless"
+        with pytest.raises(Conflict, match="too late"):
+            await world.engine.withdraw_cancel(ended, by="web")
+
+    in_world(tmp_path, scenario)

@@ -14,6 +14,7 @@ from subagents.domain.run.workspace import (
     Worktree,
 )
 from subagents.errors import RuntimeUnavailable, SubagentsError, UsageError
+from subagents.ports import Diff
 from subagents.runtimes.git.git_worktrees import GitWorktrees
 
 
@@ -180,6 +181,34 @@ def test_several_worktrees_of_one_repository_are_made_at_once(
     found = harness.do(many)
     assert len({tree.path for tree in found}) == 6
     assert all((Path(tree.path) / "sub" / "a.txt").exists() for tree in found)
+
+
+@pytest.mark.requirement("worktree:diff")
+def test_the_diff_has_what_was_committed_changed_and_made_and_leaves_the_worktree_as_it_was(
+    harness: Harness, repository: Path
+) -> None:
+    tree = harness.plan(repository).tree
+    harness.prepare(tree)
+    root = Path(tree.path)
+    (root / "sub" / "a.txt").write_text("changed\n")
+    (root / "new [1].txt").write_text("new\n")
+    before = git(root, "status", "--porcelain")
+
+    async def diff(trees: GitWorktrees) -> tuple[Diff, Diff, Diff]:
+        return (
+            await trees.diff(tree, None, bytes_max=10_000),
+            await trees.diff(tree, "new [1].txt", bytes_max=10_000),
+            await trees.diff(tree, None, bytes_max=10),
+        )
+
+    whole, one, cut = harness.do(diff)
+
+    assert "+changed" in whole.text
+    assert "+new" in whole.text
+    assert not whole.is_cut
+    assert ("+new" in one.text, "+changed" in one.text) == (True, False)
+    assert (cut.text, cut.is_cut, cut.bytes_total) == (whole.text[:10], True, whole.bytes_total)
+    assert git(root, "status", "--porcelain") == before
 
 
 def _bare(root: Path) -> Path:

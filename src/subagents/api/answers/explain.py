@@ -65,7 +65,7 @@ def fold(entries: Iterable[JournalEntry], run: Run | None = None) -> Iterator[Fo
 # -- now ----------------------------------------------------------------------------------------
 
 
-def why_now(  # noqa: C901, PLR0912 - one sentence per phase
+def why_now(
     run: Run, now_ms: int, *, lane: LaneUse | None = None, paused_by: str | None = None
 ) -> str:
     """One sentence: why the run is in its phase, and until when.
@@ -76,6 +76,15 @@ def why_now(  # noqa: C901, PLR0912 - one sentence per phase
         lane: The load of the run's lane, when it is known.
         paused_by: Who paused it, when that is known.
     """
+    planned, text = run.control.planned, _in_its_phase(run, now_ms, lane, paused_by)
+    if planned is None or run.is_settled:
+        return text
+    return f"{text}; {planned.by} cancels it in {_left(planned.due_ms, now_ms)}"
+
+
+def _in_its_phase(  # noqa: C901, PLR0912 - one sentence per phase
+    run: Run, now_ms: int, lane: LaneUse | None, paused_by: str | None
+) -> str:
     if is_paused(run):
         who = f" by {paused_by}" if paused_by else ""
         return f"paused{who}; it continues after: subagents resume {run.id}"

@@ -94,6 +94,9 @@ def _head(run: Run, now_ms: int, around: Surroundings | None) -> dict[str, Any]:
         "verdict": verdict(run),
         "budget": budget_state(run, now_ms),
         "charged_to": None if around is None else named(around.charged_to(run)),
+        "cancel_at": None
+        if run.control.planned is None or run.is_settled
+        else iso(run.control.planned.due_ms),
         "read_at": iso_or_none(run.announcement_consumed_ms),
     }
 
@@ -536,6 +539,7 @@ def _report_from(value: Attempt) -> str | None:
 
 
 def attempt(run: Run, value: Attempt) -> wire.Attempt:
+    """One try at a run."""
     evidence = value.evidence
     return wire.Attempt(
         attempt_id=attempt_id(run.id, value.number),

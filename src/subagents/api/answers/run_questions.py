@@ -1,5 +1,7 @@
 """Workers' questions from the requester's side: find one, answer it, once."""
 
+from typing import Final
+
 from subagents.api.answers import message_building
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import require_own
@@ -8,7 +10,25 @@ from subagents.api.wire import requests as wire
 from subagents.api.wire.message_answers import WorkerRequest
 from subagents.domain.run.run import Decision, Run
 from subagents.domain.run.values import RequestId, RunId
-from subagents.errors import Forbidden, NotFound, UsageError
+from subagents.errors import AlreadyAnswered, Forbidden, NotFound, UsageError
+
+ANSWERED_BEFORE: Final = "already answered"
+
+
+def answered_before(found: WorkerRequest) -> AlreadyAnswered:
+    """What a second answer to this question is refused with."""
+    return AlreadyAnswered(
+        f"request {found.request_id} was answered before, by {found.by}: yours changed nothing",
+        hint=f"tell its worker: subagents steer {found.run_id} TEXT",
+        details={
+            "requestId": found.request_id,
+            "runId": found.run_id,
+            "by": found.by,
+            "answeredAt": found.answered_at,
+            "decision": found.decision,
+            "answer": found.answer,
+        },
+    )
 
 
 async def asking_run(services: Services, caller: Caller, request_id: str) -> Run:
@@ -73,7 +93,7 @@ async def respond(
     taken = await services.engine.answer(
         RequestId(request_id), body.response, decision=decision, by=caller.session
     )
-    status = "answered" if taken else "already answered"
+    status = "answered" if taken else ANSWERED_BEFORE
     return await request_answer(services, request_id, wait_s=0.0, status=status)
 
 

@@ -46,8 +46,18 @@ class BodyTooLarge(UsageError):
     """The request body is larger than the call allows; nothing was stored."""
 
 
+class AnswerTooLarge(UsageError):
+    """More bytes than one answer may have; the hint says how to read them."""
+
+
+class RangeNotSatisfiable(UsageError):
+    """There are no such bytes."""
+
+
 _STATUS: Final[Mapping[type[SubagentsError], int]] = {
     BodyTooLarge: 413,
+    AnswerTooLarge: 413,
+    RangeNotSatisfiable: 416,
     UsageError: 422,
     NotFound: 404,
     Unauthorized: 401,

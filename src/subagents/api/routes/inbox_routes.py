@@ -197,12 +197,20 @@ async def attention(request: Request) -> Response:
 
 
 async def respond(request: Request) -> Response:
-    """POST /v1/requests/{id}/respond: the first answer counts."""
+    """POST /v1/requests/{id}/respond: the first answer counts.
+
+    A later one is a conflict, whose details say who answered, when and what; but not the same
+    answer once more, from a client that did not hear of its success.
+    """
     services, caller = services_of(request), Caller.of(request)
     request_id = path_part(request, "id")
     await run_questions.asking_run(services, caller, request_id)
     body = wire.parse_body(await body_of(request), wire.RespondBody)
-    return answer(await run_questions.respond(services, caller, request_id, body))
+    found = await run_questions.respond(services, caller, request_id, body)
+    is_same = (found.by, found.answer) == (caller.session, body.response)
+    if found.status == run_questions.ANSWERED_BEFORE and not is_same:
+        raise run_questions.answered_before(found)
+    return answer(found)
 
 
 # -- for workers --------------------------------------------------------------------------------

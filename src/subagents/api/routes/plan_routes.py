@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -24,8 +25,10 @@ from subagents.api.calls.services import Services, services_of
 from subagents.api.wire import requests as wire
 from subagents.api.wire.run_answers import PlanDetail, PlanPage, PlanStanding, RunRow
 from subagents.api.wire.wire_struct import iso_or_none
+from subagents.domain.run.run import Run
 from subagents.domain.run.values import replace
 from subagents.engine.runs.plans import Plan
+from subagents.errors import Conflict
 
 PLANS_LIMIT: Final = 20
 PLANS_LIMIT_MAX: Final = 100
@@ -77,8 +80,31 @@ async def cancel(request: Request) -> Response:
     body = wire.parse_body(await body_of(request), wire.CancelBody)
     for run in plan.steps:
         if not run.is_settled:
-            await services.engine.cancel(run.id, by=caller.session, reason=body.reason)
+            await cancelled(services, caller, run, body)
     return answer(_detail(services, await services.engine.plans.plan(plan.id)))
+
+
+async def withdraw_cancel(request: Request) -> Response:
+    """DELETE /v1/plans/{sel}/cancel: take planned cancels of its steps back, where it can be."""
+    services, caller = services_of(request), Caller.of(request)
+    plan = await plan_of(request)
+    for run in plan.steps:
+        if run.control.planned is not None:
+            with suppress(Conflict):
+                await services.engine.withdraw_cancel(run.id, by=caller.session)
+    return answer(_detail(services, await services.engine.plans.plan(plan.id)))
+
+
+async def cancelled(services: Services, caller: Caller, run: Run, body: wire.CancelBody) -> Run:
+    """The run, cancelled as the body says: now, or after a time.
+
+    Raises:
+        UsageError: The time is none, or too long.
+    """
+    after_ms, by, reason = body.after_ms(), caller.session, body.reason
+    if not after_ms:
+        return await services.engine.cancel(run.id, by=by, reason=reason)
+    return await services.engine.plan_cancel(run.id, by=by, after_ms=after_ms, reason=reason)
 
 
 async def plan_of(request: Request) -> Plan:
@@ -131,4 +157,5 @@ ROUTES: Final = (
     Route("/v1/plans", list_plans, methods=["GET"]),
     Route("/v1/plans/{sel}", show, methods=["GET"]),
     Route("/v1/plans/{sel}/cancel", cancel, methods=["POST"]),
+    Route("/v1/plans/{sel}/cancel", withdraw_cancel, methods=["DELETE"]),
 )

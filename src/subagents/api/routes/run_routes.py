@@ -38,7 +38,7 @@ from subagents.api.calls.run_search import (
     truncated_of,
 )
 from subagents.api.calls.services import Services, services_of
-from subagents.api.routes.plan_routes import plan_id_of
+from subagents.api.routes.plan_routes import cancelled, plan_id_of
 from subagents.api.wire import requests as wire
 from subagents.api.wire.event_answers import Timeline, TimelineEvent
 from subagents.api.wire.parameters import flag, number, word
@@ -259,14 +259,25 @@ async def log(request: Request) -> Response:
 
 
 async def cancel(request: Request) -> Response:
-    """POST /v1/runs/{sel}/cancel: the durable intent; a run that ended says so."""
+    """POST /v1/runs/{sel}/cancel: the durable intent; a run that ended says so.
+
+    With ``after`` it is planned, also over a restart; until then it can be taken back.
+    """
     services, caller = services_of(request), Caller.of(request)
     run = await run_of(request, caller)
     body = wire.parse_body(await body_of(request), wire.CancelBody)
-    ended = run.is_settled
-    if not ended:
-        run = await services.engine.cancel(run.id, by=caller.session, reason=body.reason)
-    return answer(run_building.changed(run, "already ended" if ended else "cancelling"))
+    if run.is_settled:
+        return answer(run_building.changed(run, "already ended"))
+    run = await cancelled(services, caller, run, body)
+    return answer(run_building.changed(run, "planned" if run.control.planned else "cancelling"))
+
+
+async def withdraw_cancel(request: Request) -> Response:
+    """DELETE /v1/runs/{sel}/cancel: take a planned cancel back; harmless where there is none."""
+    services, caller = services_of(request), Caller.of(request)
+    run = await run_of(request, caller)
+    run = await services.engine.withdraw_cancel(run.id, by=caller.session)
+    return answer(run_building.changed(run, "not cancelled"))
 
 
 async def steer(request: Request) -> Response:
@@ -333,6 +344,7 @@ ROUTES: Final = (
     Route("/v1/runs/{sel}/why", why, methods=["GET"]),
     Route("/v1/runs/{sel}/log", log, methods=["GET"]),
     Route("/v1/runs/{sel}/cancel", cancel, methods=["POST"]),
+    Route("/v1/runs/{sel}/cancel", withdraw_cancel, methods=["DELETE"]),
     Route("/v1/runs/{sel}/steer", steer, methods=["POST"]),
     Route("/v1/runs/{sel}/pause", pause, methods=["POST"]),
     Route("/v1/runs/{sel}/priority", prioritize, methods=["POST"]),

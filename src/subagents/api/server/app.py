@@ -22,6 +22,7 @@ from subagents.api.calls.services import Services
 from subagents.api.mcp.mcp_endpoint import McpEndpoint
 from subagents.api.routes import (
     agent_routes,
+    artifact_routes,
     daemon_routes,
     event_routes,
     graph_routes,
@@ -50,6 +51,7 @@ PARTS: Final = (
         plan_routes,
         schedule_routes,
         run_routes,
+        artifact_routes,
         session_routes,
         inbox_routes,
         tool_routes,

@@ -21,6 +21,7 @@ from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import query_of
 from subagents.api.routes import (
     agent_routes,
+    artifact_routes,
     daemon_routes,
     event_routes,
     graph_routes,
@@ -77,13 +78,17 @@ class Operation(NamedTuple):
     status: int = 200
     headers: Sequence[str] = ()
     media: Sequence[str] = (JSON,)
+    also: tuple[tuple[int, str], ...] = ()
+    """Other statuses with the same content, and what they mean."""
     answers: tuple[type[msgspec.Struct], ...] = ()
     """What it answers as JSON: one of these; none = a document that describes itself."""
 
 
 OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ("GET", "/healthz"): Operation(answers=(daemon_answers.Health,)),
-    ("GET", "/readyz"): Operation(answers=(daemon_answers.Readiness,)),
+    ("GET", "/readyz"): Operation(
+        also=((503, "Not ready, and why."),), answers=(daemon_answers.Readiness,)
+    ),
     ("GET", "/version"): Operation(answers=(daemon_answers.DaemonVersion,)),
     ("GET", "/metrics"): Operation(media=("text/plain",)),
     ("GET", "/openapi.json"): Operation(),
@@ -101,6 +106,7 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ("POST", "/v1/plans/{sel}/cancel"): Operation(
         body=wire.CancelBody, is_body_optional=True, answers=(run_answers.PlanDetail,)
     ),
+    ("DELETE", "/v1/plans/{sel}/cancel"): Operation(answers=(run_answers.PlanDetail,)),
     ("POST", "/v1/plans/{sel}/retry"): Operation(status=201, answers=(run_answers.PlanReceipt,)),
     ("POST", "/v1/schedules"): Operation(
         body=wire.ScheduleBody, status=201, answers=(schedule_answers.ScheduleRow,)
@@ -123,6 +129,16 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ("GET", "/v1/runs/{sel}/result/text"): Operation(
         query=run_routes.RESULT_TEXT, media=("text/plain",)
     ),
+    ("GET", "/v1/runs/{sel}/artifacts"): Operation(answers=(log_answers.ArtifactPage,)),
+    ("GET", "/v1/runs/{sel}/artifacts/content"): Operation(
+        query=artifact_routes.CONTENT,
+        headers=("Range",),
+        media=(artifact_routes.OCTETS,),
+        also=((206, "The range of bytes that was asked for."),),
+    ),
+    ("GET", "/v1/runs/{sel}/diff"): Operation(
+        query=artifact_routes.DIFF, answers=(log_answers.WorktreeDiff,)
+    ),
     ("GET", "/v1/runs/{sel}/tree"): Operation(answers=(run_answers.RunNode,)),
     ("GET", "/v1/runs/{sel}/timeline"): Operation(
         query=run_routes.TIMELINE, answers=(event_answers.Timeline,)
@@ -134,6 +150,7 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ("POST", "/v1/runs/{sel}/cancel"): Operation(
         body=wire.CancelBody, is_body_optional=True, answers=(run_answers.RunState,)
     ),
+    ("DELETE", "/v1/runs/{sel}/cancel"): Operation(answers=(run_answers.RunState,)),
     ("POST", "/v1/runs/{sel}/steer"): Operation(
         body=wire.SteerBody, answers=(run_answers.RunState,)
     ),
@@ -255,6 +272,10 @@ HEADERS: Final[Mapping[str, tuple[str, Schema]]] = {
         "The last number that was seen; browsers send it by themselves.",
         {"type": "integer", "minimum": 0, "maximum": event_routes.NUMBER_MAX},
     ),
+    "Range": (
+        "Some of the bytes, such as `bytes=0-1023`: the answer is then a 206.",
+        {"type": "string", "pattern": "^bytes=[0-9]*-[0-9]*$"},
+    ),
     "X-Subagents-Session": (
         "In whose name the call is made; a worker's token is stronger.",
         {"type": "string", "default": "agent:main:main"},
@@ -354,20 +375,18 @@ def _operation(route: Route, operation: Operation) -> Schema:
             *(_shared(f"X-Subagents-{name}") for name in CALLER_HEADERS),
         ],
         "responses": {
-            str(operation.status): {
-                "description": "Done.",
-                "content": {
-                    media: {"schema": _answer(operation, media)} for media in operation.media
-                },
+            **{
+                str(status): {
+                    "description": meaning,
+                    "content": {
+                        media: {"schema": _answer(operation, media)} for media in operation.media
+                    },
+                }
+                for status, meaning in ((operation.status, "Done."), *operation.also)
             },
             "default": {"$ref": "#/components/responses/Problem"},
         },
     }
-    if route.path == "/readyz":
-        found["responses"]["503"] = {
-            "description": "Not ready, and why.",
-            "content": {JSON: {"schema": _answer(operation, JSON)}},
-        }
     if rest:
         found["description"] = rest
     if operation.body is not None:

@@ -1,5 +1,7 @@
 """Answers about a run's transcript."""
 
+from subagents.api.wire.listing import Listing
+from subagents.api.wire.run_answers import ResultFile
 from subagents.api.wire.wire_struct import OfRun, WireStruct
 
 
@@ -54,3 +56,38 @@ class LogSummary(OfRun, frozen=True, kw_only=True):
     """The run in which it was written."""
     note: str | None = None
     """Why the digest stands in place of an agent's summary."""
+
+
+class ArtifactFile(ResultFile, frozen=True, kw_only=True):
+    """A file that the contract asks for, or that the worker reported, as it is now."""
+
+    bytes: int | None = None
+    """Its size; null = it cannot be read."""
+    problem: str | None = None
+    """Why it cannot be read."""
+
+
+class ArtifactPage(Listing, frozen=True, kw_only=True):
+    """The files of a run that can be read: `GET /v1/runs/{sel}/artifacts/content?path=`."""
+
+    run_id: str = ""
+    """Whose."""
+    artifacts: list[ArtifactFile] = []
+    """The contract's files, then those reported."""
+    patterns: list[str] = []
+    """Of the contract: what matches one of them can be read, too."""
+
+
+class WorktreeDiff(Listing, frozen=True, kw_only=True):
+    """What a run changed in its worktree since the commit that it began from."""
+
+    run_id: str = ""
+    """Whose."""
+    path: str | None = None
+    """Only of this file; null = of all."""
+    text: str = ""
+    """As `git diff` writes it, files that git does not know yet included; at most 1 MiB."""
+    text_bytes: int = 0
+    """Of the whole."""
+    is_cut: bool = False
+    """`text` is only the beginning of it."""

@@ -49,6 +49,8 @@ from subagents.text import parse_duration
 WAIT_SECONDS_MAX: Final = 600
 WAIT_RUNS_MAX: Final = 1000
 INBOX_LIMIT_MAX: Final = 1000
+CANCEL_AFTER_MS_MAX: Final = 3_600_000
+"""An undo, not a schedule."""
 MESSAGE_CHARS_MAX: Final = 4000
 """Of a steer, a notice, a question, a cancel reason or a report's summary line."""
 ANSWER_CHARS_MAX: Final = 64 * 1024
@@ -183,6 +185,19 @@ class ScheduleBody(Body, frozen=True):
 
 class CancelBody(Body, frozen=True):
     reason: Message | None = None
+    after: str | None = None
+    """After so long, unless it is taken back (`DELETE`): `5s`, at most `1h`; null = now."""
+
+    def after_ms(self) -> int:
+        """How long to wait; 0 = not at all.
+
+        Raises:
+            UsageError: It is no duration, or too long.
+        """
+        found = 0 if self.after is None else parse_duration(self.after, field="after")
+        if found > CANCEL_AFTER_MS_MAX:
+            raise UsageError("after must be at most 1h", details={"field": "after"})
+        return found
 
 
 class SteerBody(Body, frozen=True):

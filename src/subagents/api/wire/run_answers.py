@@ -274,6 +274,8 @@ class RunHead(Standing, frozen=True, kw_only=True):
     charged_to: NamedRun | None = None
     """The nearest run above whose budget pays for it, while it is open; null = it has a budget of
     its own, or none is above it."""
+    cancel_at: Time | None = None
+    """When it is cancelled, as somebody asked; until then it can be taken back."""
     read_at: Time | None = None
     """When its end was read, or marked as read; null = it is unread, or has not ended."""
 

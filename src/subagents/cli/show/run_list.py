@@ -19,7 +19,14 @@ NO_RUNS: Final = "No runs. Start one: subagents run 'echo hello'"
 
 
 def show_list(
-    wanted: Mapping[str, str], *, archived: bool, limit: int, offset: int, json: bool
+    wanted: Mapping[str, str],
+    *,
+    archived: bool,
+    limit: int,
+    offset: int,
+    roots: bool,
+    oldest: bool,
+    json: bool,
 ) -> int:
     """Print the page.
 
@@ -27,10 +34,18 @@ def show_list(
         wanted: Parameters of ``/v1/runs`` that narrow it.
         archived: With archived runs.
         limit: At most so many runs.
-        offset: So many of the newest are left out.
+        offset: So many are left out before.
+        roots: Only those that no other run spawned.
+        oldest: The oldest first.
         json: The document instead of a table.
     """
-    window = {"archived": 1 if archived else None, "limit": limit, "offset": offset or None}
+    window = {
+        "archived": 1 if archived else None,
+        "limit": limit,
+        "offset": offset or None,
+        "roots": 1 if roots else None,
+        "sort": "oldest" if oldest else None,
+    }
     with connect() as client:
         answer = client.get("/v1/runs", {**wanted, **window})
         found: RunPage = read(client, answer, "run_answers:RunPage")

@@ -55,7 +55,11 @@ def list_(
     search: Search = EVERYTHING,
     archived: Archived = False,
     limit: Annotated[int, Parameter(help="Show at most N runs. Default: 50.", metavar="N")] = 50,
-    offset: Annotated[int, Parameter(help="Skip the newest N.", metavar="N")] = 0,
+    offset: Annotated[int, Parameter(help="Skip the first N.", metavar="N")] = 0,
+    roots: Annotated[
+        bool, Parameter(negative=(), help="Only runs that no other run spawned.")
+    ] = False,
+    oldest: Annotated[bool, Parameter(negative=(), help="The oldest first.")] = False,
     json: Json = False,
 ) -> int:
     """List runs, newest first.
@@ -69,7 +73,15 @@ def list_(
         subagents list tree:nightly --json
     """
     wanted = search.query() | ({} if selector is None else selectors.query_of(selector))
-    return run_list.show_list(wanted, archived=archived, limit=limit, offset=offset, json=json)
+    return run_list.show_list(
+        wanted,
+        archived=archived,
+        limit=limit,
+        offset=offset,
+        roots=roots,
+        oldest=oldest,
+        json=json,
+    )
 
 
 def tree(

@@ -69,7 +69,9 @@ from subagents.domain.run.events import (
     BaselineTaken,
     BudgetExhausted,
     CallRefused,
+    CancelPlanned,
     CancelRequested,
+    CancelWithdrawn,
     ChecksPassed,
     ChildAlerted,
     ChildReturned,
@@ -631,6 +633,9 @@ def _try_again(run: Run, at_ms: int, *, due_ms: int, retries_used: int | None = 
 
 
 def _timer_fired(run: Run, at_ms: int, *, backs_off: bool) -> Transition:
+    planned = run.control.planned
+    if planned is not None and at_ms >= planned.due_ms and not run.is_settled:
+        return _cancel(run, Cancel(at_ms=at_ms, by=planned.by, reason=planned.reason))
     match run.phase:
         case P.WAITING:
             return _wait_timed_out(run, at_ms)
@@ -648,7 +653,7 @@ def _timer_fired(run: Run, at_ms: int, *, backs_off: bool) -> Transition:
             if due is None or at_ms < due:
                 return Transition(run, stale=True)
             return announce_again(run, at_ms)
-        case P.QUEUED:
+        case P.QUEUED | P.VERIFYING:
             return Transition(run, stale=True)
         case P.ENDING:
             if run.attempt.outcome is not None:
@@ -703,7 +708,7 @@ def _cancel_requested(run: Run, event: CancelRequested) -> Transition:
 
 
 def _cancel(run: Run, cancel: Cancel) -> Transition:
-    run = replace(run, control=replace(run.control, cancel=cancel))
+    run = replace(run, control=replace(run.control, cancel=cancel, planned=None))
     followups: tuple[FollowUp, ...] = ()
     if run.children.active:
         reason = cancel.reason or "parent run cancelled"
@@ -934,6 +939,8 @@ REACTIONS: Final[dict[type, Callable[[Run, Any], Transition]]] = {
     ChecksPassed: judging.checks_passed,
     VerificationFinished: _verified,
     CancelRequested: _cancel_requested,
+    CancelPlanned: stopping.cancel_planned,
+    CancelWithdrawn: stopping.cancel_withdrawn,
     Paused: lambda run, event: pausing.paused(run, event.at_ms),
     Resumed: lambda run, event: _resumed(run, event.at_ms),
     Prioritized: lambda run, event: Transition(

@@ -2,9 +2,9 @@
 
 from subagents.domain.lifecycle.steps import with_attempt
 from subagents.domain.run.effects import Effect, InterruptAttempt, StopAttempt, Transition
-from subagents.domain.run.events import InterruptRequested
+from subagents.domain.run.events import CancelPlanned, CancelWithdrawn, InterruptRequested
 from subagents.domain.run.outcome import Outcome, Reason, Status
-from subagents.domain.run.run import Attempt, Cancel, Run, StopCause
+from subagents.domain.run.run import Attempt, Cancel, PlannedCancel, Run, StopCause
 from subagents.domain.run.values import replace
 
 
@@ -21,6 +21,21 @@ def interrupted(run: Run, event: InterruptRequested) -> Transition:
     attempt, effects = begin(run, StopCause.INTERRUPT, event.at_ms)
     polite = InterruptAttempt(attempt=attempt.number)
     return Transition(with_attempt(run, attempt), effects=(polite, *effects))
+
+
+def cancel_planned(run: Run, event: CancelPlanned) -> Transition:
+    """Until its time comes, or it is taken back, the run goes on as if nothing were."""
+    if run.control.cancel is not None:
+        return Transition(run, stale=True)
+    planned = PlannedCancel(by=event.by, due_ms=event.due_ms, reason=event.reason)
+    return Transition(replace(run, control=replace(run.control, planned=planned)))
+
+
+def cancel_withdrawn(run: Run, _: CancelWithdrawn) -> Transition:
+    """Nothing is planned any more."""
+    if run.control.planned is None:
+        return Transition(run, stale=True)
+    return Transition(replace(run, control=replace(run.control, planned=None)))
 
 
 def cause_of(cancel: Cancel) -> StopCause:

@@ -17,7 +17,9 @@ from subagents.domain.run.events import (
     BaselineTaken,
     BudgetExhausted,
     CallRefused,
+    CancelPlanned,
     CancelRequested,
+    CancelWithdrawn,
     ChecksPassed,
     ChildAlerted,
     ChildReturned,
@@ -84,6 +86,7 @@ TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
     (P.VERIFYING, ChildSpent): frozenset({P.VERIFYING}),
     (P.VERIFYING, ChildSettled): frozenset({P.VERIFYING, P.ANNOUNCING}),
     (P.VERIFYING, CancelRequested): frozenset({P.VERIFYING, P.ANNOUNCING}),
+    (P.VERIFYING, TimerFired): frozenset({P.VERIFYING, P.ANNOUNCING}),
     (P.VERIFYING, VerificationFinished): frozenset({P.RETRY_WAIT, P.ANNOUNCING}),
     (P.VERIFYING, BudgetExhausted): frozenset({P.VERIFYING}),
     (P.RETRY_WAIT, TimerFired): frozenset({P.RETRY_WAIT, P.QUEUED, P.ANNOUNCING}),
@@ -117,7 +120,12 @@ TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
     },
     **{(phase, Paused): frozenset({phase}) for phase in (*_HELD, *_LIVE)},
     **{(phase, Resumed): frozenset({phase}) for phase in (*_HELD, *_LIVE)},
-    **{(phase, Prioritized): frozenset({phase}) for phase in P if phase not in SETTLED},
+    **{
+        (phase, kind): frozenset({phase})
+        for phase in P
+        if phase not in SETTLED
+        for kind in (Prioritized, CancelPlanned, CancelWithdrawn)
+    },
     **{(phase, SteerRequested): frozenset({phase}) for phase in (*_HELD, *_LIVE)},
     **{(phase, SteerSettled): frozenset({phase}) for phase in (*_LIVE, P.ENDING)},
     **{(phase, AttemptTakenOver): frozenset({phase}) for phase in (*_LIVE, P.ENDING)},
@@ -170,9 +178,7 @@ _LATE: Final[Mapping[type, frozenset[Phase]]] = {
     RequestAnswered: frozenset(P) - {P.WAITING},
     DeliverySettled: frozenset({P.ANNOUNCE_DEFERRED, P.COMPLETED_GIVEUP}),
     CleanedUp: frozenset({P.COMPLETED}),
-    CancelRequested: frozenset(
-        {P.ANNOUNCING, P.ANNOUNCE_DEFERRED, P.CLEANUP_PENDING, P.COMPLETED, P.COMPLETED_GIVEUP}
-    ),
+    **dict.fromkeys((CancelRequested, CancelPlanned, CancelWithdrawn), SETTLED),
 }
 STALE: Final = frozenset(
     (phase, kind)

@@ -36,7 +36,12 @@ def moved(run: Run, by_ms: int) -> Run:
             limited=run.retry.limited
             and replace(run.retry.limited, since_ms=run.retry.limited.since_ms + by_ms),
         ),
-        control=replace(run.control, frozen_since_ms=_moved(run.control.frozen_since_ms, by_ms)),
+        control=replace(
+            run.control,
+            frozen_since_ms=_moved(run.control.frozen_since_ms, by_ms),
+            planned=run.control.planned
+            and replace(run.control.planned, due_ms=run.control.planned.due_ms + by_ms),
+        ),
         alerts=replace(run.alerts, since_ms=_moved(run.alerts.since_ms, by_ms)),
         delivery=run.delivery
         and replace(

@@ -17,7 +17,7 @@ WAIT_BEFORE_RULES_2_MS: Final = 1_800_000
 """Longest wait for dependencies of runs that were spawned when there was such a default."""
 
 P = Phase
-UNTIMED: Final = SETTLED - {P.ANNOUNCE_DEFERRED} | {P.VERIFYING}
+UNTIMED: Final = SETTLED - {P.ANNOUNCE_DEFERRED}
 """Phases that no deadline ends."""
 _IMPORTANCE: Final = {cause: number for number, cause in enumerate(TimerCause)}
 
@@ -48,7 +48,14 @@ def timer_event(run: Run, now_ms: int) -> TimerFired | None:
 
 
 def _deadlines(run: Run) -> Sequence[tuple[int | None, TimerCause]]:
-    """All stored deadlines that count in the run's phase; a time of None is none."""
+    """All stored deadlines that count now; a time of None is none."""
+    planned = run.control.planned
+    if planned is None or run.is_settled:
+        return _of_phase(run)
+    return [(planned.due_ms, TimerCause.CANCEL), *_of_phase(run)]
+
+
+def _of_phase(run: Run) -> Sequence[tuple[int | None, TimerCause]]:
     match run.phase:
         case P.WAITING:
             waits = (run.waiting.deadline_ms, TimerCause.DEPENDENCY_TIMEOUT)

@@ -137,6 +137,8 @@ class LeaseExpired(Fact, frozen=True, tag=True):
 class TimerCause(StrEnum):
     """Which stored deadline passed; of several that passed together the one named first here."""
 
+    CANCEL = "cancel"
+    """A cancel that somebody asked for some time ahead, and did not take back."""
     DEPENDENCY_TIMEOUT = "dependency_timeout"
     PROVIDER_WAIT = "provider_wait"
     """Only of runs of 0.1.0, whose deadline holds while they wait for their provider."""
@@ -187,6 +189,18 @@ class CancelRequested(Fact, frozen=True, tag=True):
     by: str
     reason: str | None = None
     cascaded: bool = False
+
+
+class CancelPlanned(Fact, frozen=True, tag=True):
+    """The run is to be cancelled at a time, unless that is taken back; the newest plan holds."""
+
+    by: str
+    due_ms: int
+    reason: str | None = None
+
+
+class CancelWithdrawn(Fact, frozen=True, tag=True):
+    by: str
 
 
 class Paused(Fact, frozen=True, tag=True):
@@ -390,6 +404,8 @@ Event: TypeAlias = (
     | ChecksPassed
     | VerificationFinished
     | CancelRequested
+    | CancelPlanned
+    | CancelWithdrawn
     | Paused
     | Resumed
     | Prioritized

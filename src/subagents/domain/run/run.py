@@ -450,6 +450,14 @@ class Cancel(Value, frozen=True):
     """By ourselves, as its agent's ``on_stuck`` says."""
 
 
+class PlannedCancel(Value, frozen=True):
+    """The run is cancelled at a time, unless that is taken back before."""
+
+    by: str
+    due_ms: int
+    reason: str | None = None
+
+
 class Lineage(Value, frozen=True):
     """Where a run comes from: the run above it, and the one it repeats."""
 
@@ -555,6 +563,8 @@ class Control(Value, frozen=True):
     """What was asked of a run since its spawn: to stop, to pause, and messages for its worker."""
 
     cancel: Cancel | None = None
+    planned: PlannedCancel | None = None
+    """None once it came to pass, or was taken back."""
     paused: bool = False
     frozen_since_ms: int | None = None
     """Since when its worker stands still because the run is paused; None = it does not."""

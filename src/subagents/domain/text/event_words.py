@@ -191,6 +191,11 @@ def _cancelled(event: events.CancelRequested, _run: Run, texts: Texts) -> str:
     return f"cancelled by {event.by}{above}{texts.reason(event.reason)}"
 
 
+def _cancel_planned(event: events.CancelPlanned, _run: Run, texts: Texts) -> str:
+    after = duration(max(event.due_ms - event.at_ms, 0))
+    return f"{event.by} cancels it in {after}{texts.reason(event.reason)}"
+
+
 def _answered(event: events.RequestAnswered, _run: Run, texts: Texts) -> str:
     answer = event.answer
     text = "" if answer.text is None else f": {texts.quoted(answer.text)}"
@@ -230,6 +235,7 @@ def _clock_stepped(event: events.ClockStepped, _run: Run, _texts: Texts) -> str:
 
 
 _TIMER_WORDS: Final = {
+    events.TimerCause.CANCEL: "the cancel that was planned is due",
     events.TimerCause.DEPENDENCY_TIMEOUT: "waited too long for its dependencies",
     events.TimerCause.PROVIDER_WAIT: "its deadline passed while it waited for its model's provider",
     events.TimerCause.RETRY_DUE: "the retry is due",
@@ -371,6 +377,13 @@ WORDS: Final = dict(
             line=LineType.SYSTEM,
         ),
         _row(events.CancelRequested, _cancelled, line=LineType.SYSTEM, mark="cancel requested"),
+        _row(events.CancelPlanned, _cancel_planned, line=LineType.SYSTEM, mark="cancel planned"),
+        _row(
+            events.CancelWithdrawn,
+            lambda event, *_: f"the planned cancel was taken back by {event.by}",
+            line=LineType.SYSTEM,
+            mark="cancel taken back",
+        ),
         _row(events.Paused, lambda event, *_: f"paused by {event.by}", line=LineType.SYSTEM),
         _row(events.Resumed, lambda event, *_: f"resumed by {event.by}", line=LineType.SYSTEM),
         _row(

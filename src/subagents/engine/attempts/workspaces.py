@@ -25,8 +25,9 @@ from subagents.domain.transcript.transcript_query import LogQuery
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.records.recorder import Recorder
 from subagents.engine.verification.work_root import root_of
-from subagents.errors import CorruptState, StoreUnavailable, SubagentsError, UsageError
+from subagents.errors import CorruptState, NotFound, StoreUnavailable, SubagentsError, UsageError
 from subagents.ports import (
+    Diff,
     Planned,
     Worktrees,
 )
@@ -34,6 +35,7 @@ from subagents.text import cut_start
 
 log = logging.getLogger(__name__)
 
+DIFF_BYTES_MAX: Final = 1024 * 1024
 LOOK_S_MAX: Final = 20.0
 """The end of an attempt waits at most so long until what it left is known."""
 LAST_LINES: Final = 60
@@ -168,6 +170,27 @@ class Workspaces:
         if tree is None or self._worktrees is None:
             return None
         return await self._worktrees.changes(run.id, tree)
+
+    async def diff(self, run: Run, path: str | None) -> Diff:
+        """What the run changed in its worktree so far, as text; at most ``DIFF_BYTES_MAX`` of it.
+
+        Args:
+            run: Which.
+            path: Only of this file, from the root of the worktree; None = of all.
+
+        Raises:
+            UsageError: The path leads out of the worktree.
+            NotFound: The run has no worktree, or it is not there any more.
+            RuntimeUnavailable: git could not say.
+        """
+        tree = run.resolved.worktree
+        if tree is None or self._worktrees is None:
+            raise NotFound(f"run {run.id} has no worktree of its own: nothing compares its files")
+        if path is not None and (path.startswith("/") or ".." in path.split("/") or not path):
+            raise UsageError(
+                "path must be one from the root of the worktree", details={"field": "path"}
+            )
+        return await self._worktrees.diff(tree, path, bytes_max=DIFF_BYTES_MAX)
 
     # -- when it is over -------------------------------------------------------------------
 

@@ -8,7 +8,9 @@ from subagents.domain.run.access import Ceiling
 from subagents.domain.run.events import (
     Archived,
     CallRefused,
+    CancelPlanned,
     CancelRequested,
+    CancelWithdrawn,
     Dismissed,
     Event,
     InterruptRequested,
@@ -67,6 +69,37 @@ class Control:
                 error.message,
                 hint="its workers are ended all the same; cancel it again to have that on record",
             ) from error
+
+    async def plan_cancel(
+        self, run_id: RunId, *, by: str, after_ms: int, reason: str | None = None
+    ) -> Run:
+        """Cancel the run after a time, unless that is taken back; the newest plan holds.
+
+        Args:
+            run_id: Which; one that has ended is returned as it is.
+            by: Who asks.
+            after_ms: So long from now, also when the daemon is restarted meanwhile.
+            reason: For the record.
+        """
+        run = await self._queries.run(run_id)
+        if run.is_settled or run.control.cancel is not None:
+            return run
+        now = self._clock.now_ms()
+        event = CancelPlanned(at_ms=now, by=by, due_ms=now + after_ms, reason=reason)
+        return await self._apply(run_id, event)
+
+    async def withdraw_cancel(self, run_id: RunId, *, by: str) -> Run:
+        """Take a planned cancel back; harmless where there is none.
+
+        Raises:
+            Conflict: It came to pass already, or the run has ended.
+        """
+        run = await self._queries.run(run_id)
+        if run.control.planned is not None:
+            run = await self._apply(run_id, CancelWithdrawn(at_ms=self._clock.now_ms(), by=by))
+        if run.is_settled or run.control.cancel is not None:
+            raise Conflict(f"run {run_id} has ended, or was cancelled already: it is too late")
+        return run
 
     async def interrupt(self, run_id: RunId, *, by: str, reason: str | None = None) -> Run:
         """End the turn that is under way, and keep its session: what it spawned is cancelled.

@@ -57,7 +57,7 @@ class EmergencyStops:
         timer = timer_event(run, self._timers.now_for(run))
         return (
             run.attempt.evidence.stop is not None
-            or (timer is not None and timer.cause is TimerCause.DEADLINE)
+            or (timer is not None and timer.cause in {TimerCause.DEADLINE, TimerCause.CANCEL})
             or self._is_cancelled(run)
         )
 

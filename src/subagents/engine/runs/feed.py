@@ -218,11 +218,11 @@ class ChangedRuns:
     def wait_ms(self) -> int | None:
         """How long until one is due; None = none has changed."""
         now = self._clock.steady_ms()
-        dues = (
+        ready = (
             self._shown_ms.get(run_id, now - SHOWN_EVERY_MS) + SHOWN_EVERY_MS
             for run_id in self._changed
         )
-        first = min(dues, default=None)
+        first = min(ready, default=None)
         return None if first is None else max(first - now, 1)
 
     def before(self, number: int) -> int:

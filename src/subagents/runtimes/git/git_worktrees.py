@@ -25,8 +25,8 @@ from subagents.domain.run.workspace import (
     branch_of,
     worktree_name,
 )
-from subagents.errors import RuntimeUnavailable, UsageError
-from subagents.ports import Kept, OffLoop, Planned
+from subagents.errors import NotFound, RuntimeUnavailable, UsageError
+from subagents.ports import Diff, Kept, OffLoop, Planned
 from subagents.runtimes.git.git import (
     CHECKOUT_S,
     Git,
@@ -34,7 +34,7 @@ from subagents.runtimes.git.git import (
     NoGit,
     fields,
 )
-from subagents.runtimes.git.worktree_changes import changes_of, printable
+from subagents.runtimes.git.worktree_changes import changes_of, diff_of, printable
 
 T = TypeVar("T")
 
@@ -83,6 +83,10 @@ class GitWorktrees:
     async def changes(self, run_id: RunId, tree: Worktree) -> Changes | None:  # noqa: ARG002
         """See ``ports.Worktrees.changes``."""
         return await self._off_loop(lambda: self._changes(tree))
+
+    async def diff(self, tree: Worktree, path: str | None, *, bytes_max: int) -> Diff:
+        """See ``ports.Worktrees.diff``."""
+        return await self._locked(tree, lambda: self._diff(tree, path, bytes_max))
 
     async def remove_clean(self, run_id: RunId, tree: Worktree) -> bool:  # noqa: ARG002
         """See ``ports.Worktrees.remove_clean``."""
@@ -235,6 +239,20 @@ class GitWorktrees:
             return changes_of(self._git(tree.path), record.base, tree)
         except RuntimeUnavailable as error:
             return Changes(error=printable(error.message))
+
+    def _diff(self, tree: Worktree, path: str | None, bytes_max: int) -> Diff:
+        record = self._record(tree)
+        if record is None or not record.is_made or not Path(tree.path).is_dir():
+            raise NotFound(f"worktree {tree.path} is not there: nothing was changed, or it is gone")
+        index = self._directory / f"{Path(tree.path).name}.diff-index"
+        index.unlink(missing_ok=True)
+        git = self._git(tree.path, index=index)
+        try:
+            text = diff_of(git, record.base, path)
+        finally:
+            index.unlink(missing_ok=True)
+        whole = text.encode()
+        return Diff(whole[:bytes_max].decode("utf-8", "ignore"), len(whole))
 
     def _remove_clean(self, tree: Worktree) -> bool:
         record = self._record(tree)

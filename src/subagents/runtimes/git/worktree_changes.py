@@ -73,6 +73,25 @@ def _changes(git: Git, base: str, tree: Worktree) -> Changes:
     )
 
 
+def diff_of(git: Git, base: str, path: str | None) -> str:
+    """The changes since ``base`` as text, new files included.
+
+    Args:
+        git: In the worktree, with an index of its own, which is written.
+        base: The commit it began from.
+        path: Only of this file, from the root of the worktree; None = of all.
+
+    Raises:
+        GitFailed: git could not say.
+    """
+    where = () if path is None else (f"./{path}",)
+    git("read-tree", base, timeout_s=LOOK_S)
+    # As names alone: their content is not stored anywhere.
+    git("--literal-pathspecs", "add", "--intent-to-add", "--", *(where or (".",)), timeout_s=LOOK_S)
+    plain = ("--no-color", "--no-renames", "--no-ext-diff", "--no-textconv", base, "--")
+    return printable(git("--literal-pathspecs", "diff", *plain, *where, timeout_s=LOOK_S))
+
+
 def printable(text: str) -> str:
     """Without the surrogates of undecodable bytes: it is stored and sent as UTF-8."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
