@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from bench import log_search, machine, standing
+from bench import llm_workers, log_search, machine, standing
 from bench.table import Row, render
 
-PARTS: Final = "abcdefghijkl"
+PARTS: Final = "abcdefghijklw"
 ON_DEMAND: Final = "x"
 """Parts that take long: only when they are asked for by name."""
 TIMEOUT_S: Final = 1_800.0
@@ -174,6 +174,9 @@ def measurements(sizes: Sizes) -> tuple[Measurement, ...]:
             "i",
             f"command_runs.measure(Path('{{here}}'), runs={sizes.probes}, beside={sizes.idle})",
         ),
+        Measurement(
+            "workers", "w", f"llm_workers.measure(Path('{{here}}/w'), rounds={sizes.commands})"
+        ),
     )
 
 
@@ -292,6 +295,7 @@ def table(samples: Samples, sizes: Sizes) -> list[Row]:
     rows += command_rows(samples.get("commands", []))
     rows += log_rows(samples.get("logs", []), sizes.lines)
     rows += command_run_rows(samples.get("command_runs", []), sizes.idle)
+    rows += worker_rows(samples.get("workers", []))
     if "full" in samples:
         rows += [
             Row(
@@ -391,7 +395,7 @@ def log_rows(found: list[Sample], lines: int) -> list[Row]:
     for name, what in log_search.SEARCHES.items():
         rows += [
             Row(f"h  log --grep '{what}'", of(f"{name}_s"), "s", 2),
-            Row("h  … ÷ grep on the same text", of(f"{name}_ratio"), ""),
+            Row("h  … ÷ grep on the same text", of(f"{name}_ratio"), "", 10),
         ]
     return [
         *rows,
@@ -414,6 +418,23 @@ def command_run_rows(found: list[Sample], idle: int) -> list[Row]:
         Row("i  ÷ scripted", of("ratio"), "", 2),
         Row(f"i  … beside {idle} idle processes", of("ratio_beside"), "", 2),
     ]
+
+
+def worker_rows(found: list[Sample]) -> list[Row]:
+    """What part w says."""
+    if not found:
+        return []
+    rows = [
+        Row(f"w  CPU of an llm worker, {name}", [sample[name] for sample in found], "s")
+        for name in llm_workers.ADDRESSES
+    ]
+    if "claude" in found[0]:
+        with_us = [sample["claude_ours"] / sample["claude"] for sample in found]
+        rows += [
+            Row("w  CPU of Claude Code alone", [sample["claude"] for sample in found], "s"),
+            Row("w  … with our tools ÷ alone", with_us, ""),
+        ]
+    return rows
 
 
 def _sockets(directory: str, names: list[str]) -> set[str]:

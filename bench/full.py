@@ -24,7 +24,7 @@ _COPY: Final = {
               SELECT NULL, {id}, seq, phase, label, agent_id, requester, requester_run,
               {replaced_session_key}, is_over, keeps_session, created_at_ms - ?3,
               ended_at_ms - ?3, archived_at_ms - ?3, {blob_origin}, {blob_state}, NULL, NULL,
-              directory, tags, outcome, plan FROM run
+              directory, tags, outcome, plan, NULL FROM run
               WHERE run_id = ?1""",
     "journal": """INSERT INTO journal
                   SELECT NULL, (SELECT number FROM run WHERE run_id = ?2), {id}, seq,

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.call_counts import calls_of
 from tests.config.config_homes import LIMIT, LIMIT_VARIABLE, ConfigHome
 
 from subagents.config import (
@@ -15,6 +16,9 @@ from subagents.config import (
 from subagents.config.layers import LOOK_AGAIN_S
 from subagents.config.settings import Capabilities, CostTier
 from subagents.errors import ConfigError
+
+CACHED_CALLS_MAX = 16
+"""However many variables there are; it may only become smaller."""
 
 
 def leaf(config: Config, key: str) -> Leaf:
@@ -212,6 +216,15 @@ def test_an_unchanged_configuration_is_read_once(home: ConfigHome) -> None:
     cache = ConfigCache(home.environ, home.paths)
 
     assert cache.load(home.cwd) is cache.load(home.cwd)
+
+
+@pytest.mark.requirement("speed:calls-per-configuration")
+def test_a_configuration_that_is_remembered_costs_no_more_calls_than_it_did(
+    home: ConfigHome,
+) -> None:
+    cache = ConfigCache({**home.environ, **{f"OTHER_{n}": "" for n in range(500)}}, home.paths)
+
+    assert calls_of(lambda: cache.load(home.cwd)) <= CACHED_CALLS_MAX
 
 
 @pytest.mark.requirement("config:capability-card")

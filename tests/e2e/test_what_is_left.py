@@ -28,7 +28,7 @@ TRANSCRIPT: Final = 2
 PER_RUN: Final = ATTEMPT + TRANSCRIPT
 """Of a command that ended and was handed over; this may only become less."""
 OF_THE_HOME: Final = {"attempts", "transcripts", "results", "progress", "worktrees"}
-EMPTIED: Final = {"run", "journal", "outbox", "inbox", "lease"}
+EMPTIED: Final = {"run", "journal", "inbox", "lease"}
 
 
 def entries(state: Path) -> int:

@@ -16,7 +16,7 @@ from tests.runtimes.claude import claude_folds
 from subagents.api.calls import refusals
 from subagents.config.state_file import read_entries
 from subagents.domain.lifecycle.reduce import reduce
-from subagents.domain.run.effects import decode_effect, encode_effect
+from subagents.domain.run.effects import decode_effects, encode_effects
 from subagents.domain.run.events import decode_event, encode_event
 from subagents.domain.run.run import Phase
 from subagents.domain.run.values import RunId
@@ -114,8 +114,8 @@ def rows(data: bytes) -> None:
             run = reduce(run, event).run
             assert run_from(origin_of(run), state_of(run)) == run
     with contextlib.suppress(msgspec.DecodeError):
-        effect = decode_effect(first)
-        assert decode_effect(encode_effect(effect)) == effect
+        effects = decode_effects(first)
+        assert decode_effects(encode_effects(effects)) == effects
     with contextlib.suppress(msgspec.DecodeError):
         run = run_from(first, second)
         assert run_from(origin_of(run), state_of(run)) == run
@@ -127,8 +127,7 @@ def row_seeds() -> Iterable[bytes]:
         yield origin_of(life.run) + SEPARATOR + state_of(life.run)
         for event in life.journal:
             yield encode_event(event)
-        for effect in life.effects:
-            yield encode_effect(effect)
+        yield encode_effects((7, index, effect) for index, effect in enumerate(life.effects))
 
 
 def state_files(data: bytes) -> None:

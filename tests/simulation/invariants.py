@@ -525,15 +525,26 @@ class Judge:
         self._announced.update(map(announcement_id, self.pruned))
         ended = known_runs.values()
         self._consumed = {r.id for r in ended if r.announcement_consumed_ms is not None}
-        self.view = known_runs
+        left = {entry.key: entry for entry in store.load_outbox()}
+        self._look_at_what_is_left(left, stored)
+        self.view, self.outstanding = known_runs, left
         self.times.reload(known_runs.values(), store.load_schedules())
-        self.outstanding = {entry.key: entry for entry in store.load_outbox()}
         for run in stored.values():
             self._look_at_effects(run)
             look_at_spending(self, run)
         self._look_at_caps()
         self._look_at_dependants(stored)
         self._note_settled(stored)
+
+    def _look_at_what_is_left(
+        self, left: Mapping[str, OutboxEntry], stored: Mapping[RunId, Run]
+    ) -> None:
+        """An effect whose end was committed is not done again, also when no event said so."""
+        for key, entry in left.items():
+            before, now = self.view.get(entry.run_id), stored.get(entry.run_id)
+            is_as_known = before is not None and now is not None and before.seq == now.seq
+            if is_as_known and key not in self.outstanding:
+                self.fail("effects are done once", f"{key} is to be done again after a restart")
 
     def _fold_stored(self, run: Run, store: SqliteStore) -> None:
         folded: Run | None = None

@@ -17,7 +17,7 @@ from subagents.domain.transcript.transcript_query import Checkpoint
 from subagents.errors import StoreUnavailable
 from subagents.store import result_files, track_record_files
 from subagents.store.progress_files import ProgressFiles
-from subagents.store.sqlite import sqlite_store
+from subagents.store.sqlite import open_runs, rows, sqlite_store
 from subagents.store.sqlite.open_runs import OpenRuns
 from subagents.store.sqlite.sqlite_store import SqliteStore
 from subagents.store.track_record_files import PerformanceFiles
@@ -79,12 +79,31 @@ def stores_no_idempotency_keys(patch: pytest.MonkeyPatch) -> None:
 
 
 @mutation
-def stores_no_effects(patch: pytest.MonkeyPatch) -> None:
-    stores(patch, outbox=lambda _: [])
+def keeps_no_effects_in_rows(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(rows, "_pending_of", ignored)
 
 
 @mutation
-def keeps_performed_effects(patch: pytest.MonkeyPatch) -> None:
+def folds_no_effects(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(open_runs, "asked_for", lambda _: ())
+
+
+@mutation
+def folds_effects_that_were_answered(patch: pytest.MonkeyPatch) -> None:
+    def make(original: Any) -> Any:
+        def folded(checkpoint: rows.Checkpoint, tail: Any) -> rows.Checkpoint:
+            events = [*tail]
+            run, left = original(checkpoint, events)
+            silent = (replace(each, key=None) for each in events)
+            return rows.Checkpoint(run, original(checkpoint, silent).pending if events else left)
+
+        return folded
+
+    wrap(patch, sqlite_store, "folded", make)
+
+
+@mutation
+def forgets_that_an_effect_without_an_answer_is_done(patch: pytest.MonkeyPatch) -> None:
     stores(patch, performed=lambda _: [])
 
 

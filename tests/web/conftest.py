@@ -76,21 +76,31 @@ class Browsers:
         self._stack.callback(context.close)
         return context
 
+    def tab(self, **options: Any) -> Page:
+        """An empty tab of a browser without a cookie."""
+        return self.context(**options).new_page()
+
     def logged_in(self, role: str = "operator", **options: Any) -> Page:
-        """A tab that is logged in and shows nothing yet but our origin, whatever is built."""
-        page = self.context(**options).new_page()
+        """A tab that is logged in and shows nothing of ours but an error, whatever is built."""
+        page = self.tab(**options)
         address, _, code = self.address(role).partition("#k=")
-        page.goto(address)
+        page.goto(f"{address}ui/assets/none.js")
         assert page.evaluate(LOG_IN, code)["status"] == 200
         return page
 
-    def at_the_page(self, role: str = "operator", **options: Any) -> Page:
-        """A tab in which the built page has logged in by itself, as after ``subagents ui``."""
+    def open_page(self, page: Page, address: str | None = None) -> str:
+        """Go to what ``subagents ui`` prints, and let the built page take the code from it."""
         if not (FOLDER / f"{INDEX}.gz").exists():
             pytest.skip("the web page is not built: make web")
-        page = self.context(**options).new_page()
-        page.goto(self.address(role))
+        address = address or self.address()
+        page.goto(address)
         page.wait_for_function("!location.hash.includes('k=')")
+        return address
+
+    def at_the_page(self, role: str = "operator", **options: Any) -> Page:
+        """A tab in which the built page has logged in by itself, as after ``subagents ui``."""
+        page = self.tab(**options)
+        self.open_page(page, self.address(role))
         page.wait_for_selector("h1")
         return page
 

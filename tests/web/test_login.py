@@ -136,6 +136,7 @@ def origin_of(page: Page) -> str:
 @pytest.mark.requirement("login:code")
 def test_a_code_logs_one_browser_in_and_no_other(home: LiveHome, browsers: Browsers) -> None:
     address, _, code = browsers.address().partition("#k=")
+    address = f"{address}ui/assets/none.js"  # the page would log in by itself
     page = other_tab(browsers.context(), address)
 
     assert page.evaluate(CALL, ["GET", "/v1/runs", {}]) == 401

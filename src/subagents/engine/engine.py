@@ -116,19 +116,15 @@ class Engine:
         parts, ledger = self._parts, self._parts.ledger
         await parts.spawner.keys.load()
         await parts.shared_spending.load()
-        schedules, outbox = await self._off_loop(
-            lambda: (self._store.load_schedules(), self._store.load_outbox())
-        )
-        parts.schedules.load(schedules)
+        parts.schedules.load(await self._off_loop(self._store.load_schedules))
         await parts.recorder.pause()
         # Last, and nothing is awaited after it: from here on calls are served again.
-        await ledger.load(self._owner, self._epoch)
+        outbox = await ledger.load(self._owner, self._epoch)
         parts.recorder.reset()
         parts.counters.reset()
         parts.track_records.reset()
         parts.timers.tell_again()
         parts.emergency_stops.record()
-        outbox = [entry for entry in outbox if entry.run_id not in ledger.aside]
         self.recoveries = decisions(ledger.published.values(), outbox, ledger.leases)
         for run in ledger.published.values():
             parts.timers.arm(run)

@@ -104,7 +104,9 @@ class Batch:
     """Runs in ``runs`` whose origin is written again, and whose journal gives up its texts
     (``domain.lifecycle.erasure``), those of this batch included."""
     outbox: list[OutboxEntry] = field(default_factory=list)
+    """What ``journal`` asks for; a store may fold it as it may fold ``runs``."""
     performed: list[tuple[RunId, int, int]] = field(default_factory=list)
+    """Effects that are done. Where an event says so, its key is that of the effect."""
     messages: list[Message] = field(default_factory=list)
     moved: list[tuple[SessionKey, SessionKey]] = field(default_factory=list)
     """``(from, to)``: unconsumed messages change hands."""

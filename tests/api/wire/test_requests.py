@@ -3,11 +3,15 @@
 import json
 
 import pytest
+from tests.call_counts import calls_of
 
 from subagents.api.wire import requests as wire
 from subagents.domain.run.run import Confidence, Decision, ReportStatus
 from subagents.domain.run.spec import Mode, RunSpec
 from subagents.errors import UsageError
+
+SPAWN_CALLS_MAX = 140
+"""Of Python functions and builtins, for what is mostly asked; it may only become smaller."""
 
 
 def spawn(**spec: object) -> RunSpec:
@@ -34,6 +38,13 @@ def test_every_given_parameter_reaches_the_spec_under_its_wire_name() -> None:
     assert spec.verification.artifacts[0].min_items == 1
     assert spec.budget is not None
     assert spec.budget.max_tokens == 10
+
+
+@pytest.mark.requirement("speed:calls-per-body")
+def test_the_body_of_a_spawn_costs_no_more_calls_than_it_did() -> None:
+    body = b'{"spec":{"task":"work","agentId":"quick","runTimeoutSeconds":"5m"},"cwd":"/"}'
+
+    assert calls_of(lambda: wire.parse_spawn(body)) <= SPAWN_CALLS_MAX
 
 
 @pytest.mark.requirement("input:spec:durations")

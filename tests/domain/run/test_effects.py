@@ -13,8 +13,8 @@ from subagents.domain.run.effects import (
     SteerAttempt,
     StopAttempt,
     Verify,
-    decode_effect,
-    encode_effect,
+    decode_effects,
+    encode_effects,
 )
 from subagents.domain.run.values import MessageId
 
@@ -48,12 +48,14 @@ from subagents.domain.run.values import MessageId
 def test_what_a_version_before_left_to_be_done_is_read_and_written_as_it_was(
     stored: bytes, effect: Effect
 ) -> None:
-    assert decode_effect(stored) == effect
-    assert encode_effect(effect) == stored
+    row = b"[[7,0," + stored + b"]]"
+
+    assert decode_effects(row) == [(7, 0, effect)]
+    assert encode_effects([(7, 0, effect)]) == row
 
 
 @pytest.mark.requirement("journal:names")
 def test_what_is_no_effect_is_refused_and_a_follow_up_is_none() -> None:
     for data in (b'{"type":"MarkTold"}', b'{"type":"StartAttempt"}'):
         with pytest.raises(msgspec.ValidationError):
-            decode_effect(data)
+            decode_effects(b"[[7,0," + data + b"]]")

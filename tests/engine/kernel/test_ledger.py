@@ -300,3 +300,25 @@ def test_an_event_whose_follow_ups_break_is_never_written(
         assert world.store.run(waiting) == known
 
     in_world(tmp_path, scenario, max_concurrent=1)
+
+
+@pytest.mark.requirement("ledger:number")
+def test_the_ledger_counts_the_events_that_can_be_seen_as_the_store_numbers_them(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        ledger = world.parts.ledger
+        assert ledger.number == world.store.newest_number() == 0
+        kept, gone = await world.spawn("quick"), await world.spawn("quick")
+        for run_id in (kept, gone):
+            await world.until(run_id, Phase.COMPLETED)
+        await world.clock.advance(1)
+        assert ledger.number == world.store.newest_number() > 0
+        world.store.prune([gone])
+        await world.restart()
+        assert world.parts.ledger.number == world.store.newest_number()
+        await world.until(await world.spawn("quick"), Phase.COMPLETED)
+        await world.clock.advance(1)
+        assert world.parts.ledger.number == world.store.newest_number()
+
+    in_world(tmp_path, scenario)

@@ -15,7 +15,7 @@ from subagents.errors import CorruptState, StoreUnavailable
 from subagents.ports import Batch, RunFilter
 from subagents.store.sqlite import rows
 from subagents.store.sqlite.migrate import migrate, migrations
-from subagents.testing.store_suite import ME, NOW_MS, a_run, entry
+from subagents.testing.store_suite import ME, NOW_MS, a_run, entry, over
 
 
 @pytest.mark.requirement("store:newer-schema")
@@ -121,6 +121,37 @@ def test_keys_of_before_there_were_digests_are_kept_without_one(tmp_path: Path) 
         assert store.check() == []
 
 
+@pytest.mark.requirement("store:migrations", "store:outbox")
+def test_what_was_in_the_outbox_is_in_the_rows_and_what_is_damaged_takes_its_run_aside(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "old.db"
+    runs = [a_run(1), over(a_run(2)), a_run(3), a_run(4)]
+    left = [(runs[0].id, 10, 0), (runs[0].id, 2, 1), (runs[1].id, 1, 0), (runs[2].id, 1, 0)]
+    with closing(sqlite3.connect(path)) as connection:
+        migrate(connection, path, to=10)
+        for number, run in enumerate(runs, start=1):
+            row = rows.inserted(number, rows.Checkpoint(run))[:-1]
+            places = ", ".join("?" * len(row))
+            connection.execute(f"INSERT INTO run VALUES ({places})", row)  # noqa: S608
+        effect = b'{"type":"CleanUp","delete":true}'
+        for key in left:
+            connection.execute(
+                "INSERT INTO outbox VALUES (?, ?, ?, ?, ?)", rows.with_checksum(*key, effect)
+            )
+        damage = "UPDATE outbox SET effect = x'7b7d' WHERE run_id = ?"
+        connection.execute(damage, (runs[2].id,))
+        connection.commit()
+
+    with closing(a_store(path)) as store:
+        store.open("new")
+
+        found = [(each.run_id, each.seq, each.index) for each in store.load_outbox()]
+        assert found == sorted(left[:3])
+        assert list(store.load_open()) == [runs[0], runs[3]]
+        assert {each.name for each in store.set_aside()} == {runs[2].id}
+
+
 def old_state(run: Run) -> bytes:
     """The state of a queued run, as the versions up to schema 2 wrote it."""
     old = {
@@ -146,7 +177,7 @@ def of_version_1(path: Path) -> list[tuple[object, ...]]:
         for number in (1, 2):
             run = replace(a_run(number), seq=3)
             # Without the newest state and the checksums, which came later.
-            row = (*rows.inserted(number, run)[:15], old_state(run))
+            row = (*rows.inserted(number, rows.Checkpoint(run))[:15], old_state(run))
             places = ", ".join("?" * len(row))
             connection.execute(f"INSERT INTO run VALUES ({places})", row)  # noqa: S608
         for seq, number in ((1, 2), (1, 1), (2, 2), (2, 1), (3, 2)):

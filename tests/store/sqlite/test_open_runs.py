@@ -9,13 +9,20 @@ import pytest
 from tests.store.sqlite.sqlite_place import a_store
 
 from subagents.domain.lifecycle.reduce import reduce
-from subagents.domain.run.events import CancelRequested, Prioritized
+from subagents.domain.run.effects import CleanUp
+from subagents.domain.run.events import (
+    AttemptStarted,
+    CancelRequested,
+    Event,
+    Prioritized,
+    SlotGranted,
+)
 from subagents.domain.run.linked_runs import Child, Children
 from subagents.domain.run.run import OVER, Phase, Run
 from subagents.domain.run.values import RunId, replace
 from subagents.errors import CorruptState, StoreUnavailable
-from subagents.ports import Batch, RunFilter
-from subagents.store.sqlite.open_runs import EVENTS_MIN, OpenRuns
+from subagents.ports import Batch, OutboxEntry, RunFilter
+from subagents.store.sqlite.open_runs import EVENTS_MIN, OpenRuns, asked_for
 from subagents.store.sqlite.salvage import salvage
 from subagents.store.sqlite.sqlite_store import SqliteStore
 from subagents.testing.store_suite import NOW_MS, a_run, entry, over, spawned
@@ -208,6 +215,117 @@ def test_what_another_version_journaled_is_folded_once(tmp_path: Path) -> None:
         assert kept_seq(path, later) == later.seq
 
 
+def happened(run: Run, event: Event, *, key: str | None = None) -> tuple[Run, Batch]:
+    """The run after an event, and the batch that the engine makes of it."""
+    step = reduce(run, event)
+    batch = Batch(runs={run.id: step.run}, outbox=[*asked_for(step)])
+    batch.journal.append(entry(step.run, seq=step.run.seq, event=event, key=key))
+    return step.run, batch
+
+
+def granted(run: Run) -> tuple[Run, Batch]:
+    """It is to be started."""
+    return happened(run, SlotGranted(at_ms=NOW_MS, session_key=run.session.first_key))
+
+
+@pytest.mark.requirement("store:checkpoints", "store:outbox")
+def test_what_an_event_asks_for_is_folded_from_it_until_another_answers(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    with opened(path) as store:
+        store.commit(spawned(a_run(1)))
+        run, batch = granted(a_run(1))
+        store.commit(batch)
+        (start,) = batch.outbox
+        assert store.load_outbox() == [start]
+        assert kept_seq(path, run) == 1
+
+    for _ in range(2):
+        with opened(path) as store:
+            assert store.load_outbox() == [start]
+    reader = a_store(path)
+    reader.open_readonly()
+    with closing(reader):
+        assert reader.load_outbox() == [start]
+
+    started = AttemptStarted(at_ms=NOW_MS, attempt=1)
+    with opened(path) as store:
+        run, batch = happened(run, started, key=start.key)
+        batch.performed.append((run.id, start.seq, start.index))
+        store.commit(batch)
+        assert store.load_outbox() == []
+        assert kept_seq(path, run) == 1
+    with opened(path) as store:
+        assert store.load_outbox() == []
+        assert list(store.load_open()) == [run]
+
+
+@pytest.mark.requirement("store:checkpoints", "store:outbox")
+def test_that_an_effect_is_done_without_an_answer_is_in_the_row_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    with opened(path) as store:
+        store.commit(spawned(a_run(1)))
+        run, batch = granted(a_run(1))
+        store.commit(batch)
+        store.commit(Batch(performed=[(run.id, 2, 0)]))
+        assert kept_seq(path, run) == run.seq
+
+    with opened(path) as store:
+        assert store.load_outbox() == []
+        assert list(store.load_open()) == [run]
+
+
+@pytest.mark.requirement("store:checkpoints", "store:outbox")
+def test_a_row_that_is_written_again_keeps_what_the_run_has_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    with opened(path) as store:
+        store.commit(spawned(a_run(1)))
+        run, first = granted(a_run(1))
+        store.commit(first)
+        run, batch = changed(run, times=EVENTS_MIN)
+        store.commit(batch)
+        assert kept_seq(path, run) == run.seq
+
+    with opened(path) as store:
+        assert store.load_outbox() == first.outbox
+
+
+@pytest.mark.requirement("store:checkpoints", "store:outbox")
+def test_a_run_that_is_over_may_have_something_to_do(tmp_path: Path) -> None:
+    path, new = tmp_path / "db", tmp_path / "new"
+    run = over(a_run(1))
+    tidy = OutboxEntry(run_id=run.id, seq=1, index=0, effect=CleanUp(delete=False))
+    with opened(path) as store:
+        batch = spawned(run, over(a_run(2)))
+        batch.outbox.append(tidy)
+        store.commit(batch)
+
+    assert salvage(path, new, ()) == []
+    for file in (path, new):
+        with opened(file) as store:
+            assert store.load_outbox() == [tidy]
+            assert list(store.load_open()) == []
+            assert store.runs(RunFilter()) == [over(a_run(2)), run]
+            store.commit(Batch(performed=[(run.id, 1, 0)]))
+        with opened(file) as store:
+            assert store.load_outbox() == []
+            assert store.run(run.id) == run
+
+
+@pytest.mark.requirement("store:checkpoints", "store:outbox")
+def test_a_first_commit_adds_to_what_the_file_says_is_to_be_done(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    with opened(path) as store:
+        store.commit(spawned(a_run(1)))
+        run, first = granted(a_run(1))
+        store.commit(first)
+    with opened(path) as store:
+        _, batch = changed(run, times=EVENTS_MIN)
+        store.commit(batch)
+
+    with opened(path) as store:
+        assert store.load_outbox() == first.outbox
+
+
 @pytest.mark.requirement("store:checkpoints")
 def test_a_parent_of_many_is_written_more_seldom() -> None:
     parent = a_run(1)
@@ -227,11 +345,14 @@ def test_a_repair_continues_an_open_run_from_its_checkpoint(tmp_path: Path) -> N
         store.commit(spawned(a_run(1), a_run(2)))
         later, batch = changed(a_run(1), times=3)
         store.commit(batch)
+        later, batch = granted(later)
+        store.commit(batch)
 
     assert salvage(path, new, ()) == []
 
     with opened(new) as store:
         assert list(store.load_open()) == [later, a_run(2)]
+        assert store.load_outbox() == batch.outbox
 
 
 @pytest.mark.requirement("store:checkpoints", "store:salvage")

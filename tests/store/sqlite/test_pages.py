@@ -23,6 +23,7 @@ VALUES = st.one_of(
 def written(path: Path, found: list[tuple[Stored, ...]], *, page: int = PAGE_BYTES) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute(f"PRAGMA page_size = {page}")
+        connection.execute("PRAGMA synchronous = OFF")
         connection.execute("CREATE TABLE kept (a, b, c)")
         connection.executemany("INSERT INTO kept VALUES (?, ?, ?)", found)
 

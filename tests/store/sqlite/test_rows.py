@@ -4,13 +4,14 @@ import msgspec
 import pytest
 from tests.builders import NOW_MS, RUN, Life, in_phase
 
-from subagents.domain.run.effects import decode_effect
+from subagents.domain.run.effects import CleanUp, decode_effects
 from subagents.domain.run.events import Paused
 from subagents.domain.run.run import OVER, Message, MessageKind, Phase
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import MessageId, RunId, SessionKey
-from subagents.ports import JournalEntry
+from subagents.ports import JournalEntry, OutboxEntry
 from subagents.store.sqlite import rows
+from subagents.store.sqlite.rows import Checkpoint
 
 COLUMNS = (
     *("number", "id", "seq", "phase", "label", "agent", "requester", "parent", "session"),
@@ -31,7 +32,23 @@ MESSAGE = Message(
 def test_a_run_of_any_phase_is_read_back_as_it_was(phase: Phase) -> None:
     run = in_phase(phase).run
 
-    assert rows.run_row_from(rows.inserted(7, run)) == run
+    assert rows.run_row_from(rows.inserted(7, Checkpoint(run))) == run
+
+
+@pytest.mark.requirement("store:rows")
+def test_what_a_run_has_to_do_is_in_its_row_under_its_checksum() -> None:
+    run = in_phase(Phase.RUNNING).run
+    effects = ((4, 0, CleanUp(delete=False)), (4, 1, CleanUp(delete=True)))
+    kept = Checkpoint(
+        run, tuple(OutboxEntry(run_id=run.id, seq=s, index=i, effect=e) for s, i, e in effects)
+    )
+    row = rows.inserted(7, kept)
+
+    assert rows.checkpoint_from(row) == kept
+    assert rows.checkpoint_from(rows.inserted(7, Checkpoint(run))) == Checkpoint(run)
+    for damaged in (None, b"[]", b""):
+        with pytest.raises(ValueError, match="does not match its checksum"):
+            rows.checkpoint_from((*row[:-1], damaged))
 
 
 @pytest.mark.requirement("store:rows")
@@ -41,14 +58,14 @@ def test_what_never_changes_is_not_written_again_with_every_state() -> None:
 
     assert task.encode() in rows.origin_of(run)
     assert len(rows.state_of(run)) < 2_000
-    assert rows.state_of(run) in rows.updated(run)
+    assert rows.state_of(run) in rows.updated(Checkpoint(run))
 
 
 @pytest.mark.requirement("store:rows")
 @pytest.mark.parametrize("phase", [Phase.RUNNING, Phase.ANNOUNCING, Phase.COMPLETED])
 def test_the_columns_that_are_looked_for_say_what_the_run_says(phase: Phase) -> None:
     run = in_phase(phase).run
-    found = dict(zip(COLUMNS, rows.inserted(7, run), strict=False))
+    found = dict(zip(COLUMNS, rows.inserted(7, Checkpoint(run)), strict=False))
 
     assert found == {
         "number": 7,
@@ -62,17 +79,19 @@ def test_the_columns_that_are_looked_for_say_what_the_run_says(phase: Phase) -> 
         "session": run.session.first_key,
         "over": phase in OVER,
     }
-    assert rows.updated(run)[:2] == (run.seq, phase.value)
-    assert rows.ended_run(run)[4] == (phase in OVER)
-    assert {each(run)[-1] for each in (rows.updated, rows.ended_run)} == {run.id}
+    assert rows.updated(Checkpoint(run))[:2] == (run.seq, phase.value)
+    assert rows.ended_run(Checkpoint(run))[5] == (phase in OVER)
+    assert {each(Checkpoint(run))[-1] for each in (rows.updated, rows.ended_run)} == {run.id}
 
 
 @pytest.mark.requirement("store:rows")
 def test_columns_that_hold_no_run_are_refused() -> None:
     run = Life.begin().run
 
-    *before, origin, state, _, _, directory, tags, outcome, plan = rows.inserted(7, run)
-    rest = (None, None, directory, tags, outcome, plan)
+    *before, origin, state, _, _, directory, tags, outcome, plan, _ = rows.inserted(
+        7, Checkpoint(run)
+    )
+    rest = (None, None, directory, tags, outcome, plan, None)
     for row in ((*before, b"{}", state, *rest), (*before, origin, b"[]", *rest)):
         with pytest.raises(msgspec.DecodeError):
             rows.run_row_from(row)
@@ -127,9 +146,9 @@ def test_a_row_of_the_inbox_is_its_message_and_what_became_of_it() -> None:
 
 @pytest.mark.requirement("store:search")
 def test_a_row_found_by_what_its_run_does_not_say_is_refused() -> None:
-    row = rows.inserted(7, in_phase(Phase.COMPLETED).run)
+    row = rows.inserted(7, Checkpoint(in_phase(Phase.COMPLETED).run))
 
-    for at in (-4, -3, -2, -1):
+    for at in (-5, -4, -3, -2):
         changed = [*row]
         changed[at] = "something else"
         with pytest.raises(ValueError, match="directory, tags, outcome or plan"):
@@ -147,7 +166,7 @@ def test_whatever_a_damaged_column_holds_is_refused_in_one_way(data: bytes) -> N
         lambda: rows.run_from(data, rows.state_of(run)),
         lambda: rows.run_from(rows.origin_of(run), data),
         lambda: rows.feed_entry_from((1, run.id, 1, 1, "Paused", None, data, None)),
-        lambda: decode_effect(data),
+        lambda: decode_effects(b"[[1,0," + data + b"]]"),
     ):
         with pytest.raises(msgspec.DecodeError):
             read()

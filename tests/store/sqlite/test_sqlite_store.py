@@ -319,7 +319,8 @@ def change(path: Path, sql: str, *parameters: object) -> None:
         "UPDATE run SET label = CAST(x'6cff' AS TEXT) WHERE number = 3",
         "UPDATE run SET is_over = 1 WHERE number = 3",
         "UPDATE run SET archived_at_ms = 7 WHERE number = 3",
-        "UPDATE outbox SET effect = x'7b7d' WHERE run_id = 'r-0000000002'",
+        "UPDATE run SET pending = x'5b5d' WHERE number = 3",
+        "UPDATE run SET pending = NULL WHERE number = 3",
         "UPDATE lease SET cursor = cursor + 1 WHERE run_id = 'r-0000000002'",
         "UPDATE journal SET key = 'other' WHERE run_id = 'r-0000000002'",
     ],
@@ -456,7 +457,7 @@ def test_an_idempotency_key_that_changed_is_known_again_from_its_run(tmp_path: P
     ("sql", "said"),
     [
         ("UPDATE node SET epoch = 0", "its epoch"),
-        ("UPDATE outbox SET run_id = 'r-0000000003'", "work of a run that cannot be told"),
+        ("UPDATE lease SET run_id = 'r-0000000003'", "work of a run that cannot be told"),
     ],
 )
 def test_what_cannot_be_set_aside_alone_refuses_the_start(
@@ -466,9 +467,8 @@ def test_what_cannot_be_set_aside_alone_refuses_the_start(
     with closing(a_store(path)) as store:
         store.open("one")
         batch = spawned(a_run(1))
-        batch.outbox = [
-            OutboxEntry(run_id=a_run(1).id, seq=1, index=0, effect=CleanUp(delete=False))
-        ]
+        held = Lease(run_id=a_run(1).id, attempt=1, owner="one", epoch=1, until_ms=9)
+        batch.leases = {held.run_id: held}
         store.commit(batch)
     change(path, sql)
 

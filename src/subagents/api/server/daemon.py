@@ -16,7 +16,7 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import IO, Final, TypeAlias, cast
+from typing import IO, Final, Self, TypeAlias, cast
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -139,25 +139,27 @@ async def _serve_all(
         later.callback(lag.stop)
         services.engine.on_commit(lag.on_commit)
         supervisors = SupervisorServer(services)
-        servers = _Servers(services.stopping)
-        first = servers.add(unix, _config(lag, SameUserProtocol, services.info))
-        log.info("listening on %s", paths.socket)
-
-        async def serve_tcp(listener: socket.socket, guarded: ASGIApp) -> None:
-            await servers.add(listener, _config(guarded, BoundedProtocol, services.info)).opened()
 
         try:
-            await tcp.serve_by(serve_tcp, lag)
-            await supervisors.open(watched)
-            async with (
-                bound_again(paths, paths.supervisor_socket, supervisors.open, later),
-                bound_again(paths, paths.socket, first.listen_at, later),
-            ):
-                await first.opened()
-                when_ready()
-                await servers.until_one_ends()
+            async with _Servers(services.stopping) as servers:
+
+                async def serve_tcp(listener: socket.socket, guarded: ASGIApp) -> None:
+                    config = _config(guarded, BoundedProtocol, services.info)
+                    await servers.add(listener, config).opened()
+
+                # Before the other: who reaches that one may ask where this is.
+                await tcp.serve_by(serve_tcp, lag)
+                first = servers.add(unix, _config(lag, SameUserProtocol, services.info))
+                log.info("listening on %s", paths.socket)
+                await supervisors.open(watched)
+                async with (
+                    bound_again(paths, paths.supervisor_socket, supervisors.open, later),
+                    bound_again(paths, paths.socket, first.listen_at, later),
+                ):
+                    await first.opened()
+                    when_ready()
+                    await servers.until_one_ends()
         finally:
-            await servers.end()
             await supervisors.close()
             await mcp.stop()
     await services.refusals.flush()
@@ -224,7 +226,10 @@ class _Servers:
         """Return when the daemon is told to stop, or one cannot go on."""
         await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
 
-    async def end(self) -> None:
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
         """Let them finish what they answer; raises what one of them failed with."""
         self._stopping.set()
         await asyncio.gather(*self._tasks)

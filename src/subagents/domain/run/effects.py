@@ -7,6 +7,7 @@ applies them in memory before the batch is written, so a dependency's end and th
 dependants can never come apart.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -129,19 +130,22 @@ Effect: TypeAlias = (
     | CleanUp
 )
 
+Numbered: TypeAlias = tuple[int, int, Effect]
+"""An effect behind the ``seq`` of its event, and which of that event's it is."""
+
 _encoder = msgspec.json.Encoder()
-_decoder: msgspec.json.Decoder[Effect] = msgspec.json.Decoder(Effect)
+_decoder: msgspec.json.Decoder[list[Numbered]] = msgspec.json.Decoder(list[Numbered])
 
 
-def encode_effect(effect: Effect) -> bytes:
-    return _encoder.encode(effect)
+def encode_effects(effects: Iterable[Numbered]) -> bytes:
+    return _encoder.encode([*effects])
 
 
-def decode_effect(data: bytes) -> Effect:
-    """The reverse of ``encode_effect``.
+def decode_effects(data: bytes) -> list[Numbered]:
+    """The reverse of ``encode_effects``.
 
     Raises:
-        msgspec.DecodeError: Not an effect of this version.
+        msgspec.DecodeError: Not effects of this version.
     """
     return decoded(_decoder, data)
 

@@ -139,13 +139,18 @@ class Ledger:
 
     # -- loading ---------------------------------------------------------------------------
 
-    async def load(self, owner: str, epoch: int) -> None:
-        """Forget everything in memory and read the open runs from the store."""
+    async def load(self, owner: str, epoch: int) -> Sequence[OutboxEntry]:
+        """Forget everything in memory and read the open runs from the store.
+
+        Returns:
+            Their effects that are not known to be done.
+        """
         # What one of these finds damaged is left out by the next.
         number = await self._off_loop(self._store.newest_number)
         keys = await self._off_loop(self._store.load_keys)
         leases = await self._off_loop(self._store.load_leases)
         runs = await self._off_loop(self._store.load_open)
+        outbox = await self._off_loop(self._store.load_outbox)
         aside = await self._off_loop(self._store.set_aside)
         # No await from here on: until everything is there, every call is refused.
         self._reset()
@@ -158,6 +163,7 @@ class Ledger:
             self.lanes.put(None, run)
         self.leases = {held.run_id: held for held in leases}
         self._keys = {run_id: set(found) for run_id, found in keys.items()}
+        return [entry for entry in outbox if entry.run_id not in self.aside]
 
     async def load_run(self, run_id: RunId) -> Run:
         """Return the run, loading it back into memory when it was over and gone from there.

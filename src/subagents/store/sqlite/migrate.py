@@ -7,7 +7,13 @@ from importlib.resources import files
 from pathlib import Path
 
 from subagents.errors import CorruptState
-from subagents.store.sqlite.migrated_state import in_values, outcome_of, project_of, tags_of
+from subagents.store.sqlite.migrated_state import (
+    PendingOf,
+    in_values,
+    outcome_of,
+    project_of,
+    tags_of,
+)
 
 
 @cache
@@ -44,6 +50,7 @@ def migrate(connection: sqlite3.Connection, path: Path, *, to: int | None = None
     connection.create_function("in_values", 2, _reporting(odd, in_values))
     for read in (project_of, tags_of, outcome_of):
         connection.create_function(read.__name__, 1, read)
+    connection.create_aggregate("pending_of", 5, PendingOf)  # type: ignore[arg-type] # typeshed knows sums only
     for number, _, script in steps:
         if current < number <= newest:
             try:

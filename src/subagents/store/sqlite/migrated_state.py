@@ -1,14 +1,17 @@
-"""Migrations 3 and 6, as far as SQL cannot do them.
+"""Migrations 3, 6 and 11, as far as SQL cannot do them.
 
 3: what a run stored as fields of its own becomes fields of small values. 6: what lists find a run
-by becomes columns. They work on JSON alone and know the names of then, not today's classes: those
-may change again, and a step has to go on giving what the next one expects.
+by becomes columns. 11: rows of the outbox become a column of their run. They work on JSON alone and
+know the names of then, not today's classes: those may change again, and a step has to go on giving
+what the next one expects.
 """
 
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 import msgspec
+
+from subagents.store.sqlite.rows import verify
 
 Moves: TypeAlias = Mapping[str, tuple[str, ...]]
 """Where each field of then is now."""
@@ -151,6 +154,25 @@ def tags_of(origin: object) -> str | None:
 def outcome_of(state: object) -> str | None:
     """Migration 6: the status of its outcome; None = it has none yet."""
     return _text_at(state, "conclusion", "outcome", "status")
+
+
+class PendingOf:
+    """Migration 11: a run's rows of the outbox as one value, unreadable when one is damaged."""
+
+    def __init__(self) -> None:
+        self._found: list[tuple[int, int, msgspec.Raw]] = []
+        self._is_sound = True
+
+    def step(self, run_id: str, seq: int, index: int, effect: bytes, written: int | None) -> None:
+        try:
+            verify(written, run_id, seq, index, effect)
+            self._found.append((seq, index, msgspec.Raw(effect)))
+        except (ValueError, TypeError):
+            self._is_sound = False
+
+    def finalize(self) -> bytes:
+        found = sorted(self._found, key=lambda each: each[:2])
+        return _encode(found) if self._is_sound else b""
 
 
 def _text_at(document: object, *path: str) -> str | None:

@@ -2,17 +2,21 @@
 
 A run's journal says everything about it, so the row of an open one is a checkpoint
 (docs/decisions/0061): as it was spawned, and as it was some events ago. In between the store keeps
-the committed run in memory, and a start folds what came after each checkpoint.
+the committed run in memory, and a start folds what came after each checkpoint. The same goes for
+what a run has to do (0067): an event asks for an effect, and the one with its key answers it. That
+an effect is done which no event answers is written to the row at once.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from subagents.domain.lifecycle.reduce import reduce
+from subagents.domain.run.effects import Transition
 from subagents.domain.run.run import OVER, Run
 from subagents.domain.run.values import RunId
 from subagents.errors import IllegalTransition
-from subagents.ports import Batch, JournalEntry
+from subagents.ports import Batch, JournalEntry, OutboxEntry
+from subagents.store.sqlite.rows import Checkpoint
 
 EVENTS_MIN: Final = 16
 EVENTS_MAX: Final = 256
@@ -23,29 +27,38 @@ CHILDREN_PER_EVENT: Final = 4
 
 
 class _Known(NamedTuple):
-    run: Run
+    now: Checkpoint
     kept_seq: int
-    """Of its checkpoint."""
+    """Of its row."""
 
 
 class OpenRuns:
-    """The open runs as they were last committed. One thread at a time changes it, any may read."""
+    """The runs that are open or have something to do, as they were last committed.
+
+    One thread at a time changes it, any may read.
+    """
 
     def __init__(self) -> None:
         self._known: dict[RunId, _Known] = {}
         self.is_complete = False
-        """Every open run is here: they were loaded, and no commit failed since."""
+        """All of them are here: they were loaded, and no commit failed since."""
 
     def get(self, run_id: RunId) -> Run | None:
         known = self._known.get(run_id)
-        return None if known is None else known.run
+        return None if known is None else known.now.run
 
     def all(self) -> Sequence[Run]:
-        return [each.run for each in tuple(self._known.values())]
+        """The open ones."""
+        found = (each.now.run for each in tuple(self._known.values()))
+        return [run for run in found if run.phase not in OVER]
 
-    def behind(self) -> Sequence[Run]:
-        """Those that their checkpoint is older than."""
-        return [each.run for each in tuple(self._known.values()) if each.kept_seq < each.run.seq]
+    def pending(self) -> Sequence[OutboxEntry]:
+        return [entry for each in tuple(self._known.values()) for entry in each.now.pending]
+
+    def behind(self) -> Sequence[Checkpoint]:
+        """Those that their row is older than."""
+        known = tuple(self._known.values())
+        return [each.now for each in known if each.kept_seq < each.now.run.seq]
 
     def is_due(self, run: Run) -> bool:
         """Whether this change of a run is also written to its row."""
@@ -56,21 +69,48 @@ class OpenRuns:
         every = min(max(EVENTS_MIN, len(run.children) // CHILDREN_PER_EVENT), EVENTS_MAX)
         return run.seq - known.kept_seq >= every
 
-    def committed(self, batch: Batch) -> None:
-        for run in batch.runs.values():
-            is_kept = run.id in batch.created or self.is_due(run)
-            if run.phase in OVER:
-                self._known.pop(run.id, None)
-            else:
-                seq = run.seq if is_kept else self._known[run.id].kept_seq
-                self._known[run.id] = _Known(run, seq)
+    def after(self, batch: Batch) -> Iterator[tuple[Checkpoint, bool]]:
+        """Each run of a batch as it is once that is committed, and whether its row says so then."""
+        pending: dict[RunId, tuple[OutboxEntry, ...]] = {}
+        for entry in batch.outbox:
+            pending[entry.run_id] = (*self._left(pending, entry.run_id), entry)
+        answered = {entry.key for entry in batch.journal} if batch.performed else set()
+        marked = set()
+        for run_id, seq, index in batch.performed:
+            left = self._left(pending, run_id)
+            pending[run_id] = tuple(e for e in left if (e.seq, e.index) != (seq, index))
+            if f"{run_id}/{seq}/{index}" not in answered:
+                marked.add(run_id)
+        for run_id in dict.fromkeys((*batch.runs, *marked)):
+            run = batch.runs.get(run_id) or self.get(run_id)
+            if run is not None:
+                is_due = run_id in marked or run_id in batch.created or self.is_due(run)
+                yield Checkpoint(run, self._left(pending, run_id)), is_due
 
-    def load(self, runs: Iterable[Run], checkpoints: Mapping[RunId, Run]) -> None:
-        """Begin anew with the open ones of ``runs``, which are all there are."""
-        self._known = {
-            run.id: _Known(run, checkpoints[run.id].seq) for run in runs if run.phase not in OVER
-        }
+    def _left(
+        self, pending: Mapping[RunId, tuple[OutboxEntry, ...]], run_id: RunId
+    ) -> tuple[OutboxEntry, ...]:
+        if (found := pending.get(run_id)) is not None:
+            return found
+        known = self._known.get(run_id)
+        return () if known is None else known.now.pending
+
+    def committed(self, batch: Batch) -> None:
+        for now, is_kept in self.after(batch):
+            self._keep(now, now.run.seq if is_kept else self._known[now.run.id].kept_seq)
+
+    def load(self, found: Iterable[tuple[Checkpoint, int]]) -> None:
+        """Begin anew with these, which are all there are, and the ``seq`` of their rows."""
+        self._known = {}
+        for now, kept_seq in found:
+            self._keep(now, kept_seq)
         self.is_complete = True
+
+    def _keep(self, now: Checkpoint, kept_seq: int) -> None:
+        if now.run.phase in OVER and not now.pending:
+            self._known.pop(now.run.id, None)
+        else:
+            self._known[now.run.id] = _Known(now, kept_seq)
 
     def forget(self) -> None:
         """Only the file can tell what is in it."""
@@ -78,18 +118,26 @@ class OpenRuns:
         self.is_complete = False
 
 
-def folded(checkpoint: Run, tail: Iterable[JournalEntry]) -> Run:
-    """The run after the events that came after its checkpoint.
+def folded(checkpoint: Checkpoint, tail: Iterable[JournalEntry]) -> Checkpoint:
+    """The run, and what it has to do, after the events that came after its checkpoint.
 
     Raises:
         ValueError: They do not continue it; what is wrong, for people.
     """
-    run = checkpoint
+    run, pending = checkpoint
     for entry in tail:
         if entry.run_id != run.id or entry.seq != run.seq + 1:
             raise ValueError(f"its journal lacks event {run.seq + 1}")
         try:
-            run = reduce(run, entry.event).run
+            step = reduce(run, entry.event)
         except IllegalTransition as error:
             raise ValueError(f"event {entry.seq} of its journal cannot be: {error}") from error
-    return run
+        run = step.run
+        pending = (*(each for each in pending if each.key != entry.key), *asked_for(step))
+    return Checkpoint(run, pending)
+
+
+def asked_for(step: Transition) -> Iterator[OutboxEntry]:
+    """The effects of an event, as the engine commits them."""
+    for index, effect in enumerate(step.effects):
+        yield OutboxEntry(run_id=step.run.id, seq=step.run.seq, index=index, effect=effect)

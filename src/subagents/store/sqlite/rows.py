@@ -11,7 +11,7 @@ from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 import msgspec
 
 from subagents.domain.run import linked_runs
-from subagents.domain.run.effects import decode_effect, encode_effect
+from subagents.domain.run.effects import decode_effects, encode_effects
 from subagents.domain.run.events import decode_event, encode_event
 from subagents.domain.run.run import (
     OVER,
@@ -72,6 +72,14 @@ def state_of(run: Run) -> bytes:
     return _encode(replace(run, spec=_BLANK_SPEC, resolved=_BLANK_RESOLVED))
 
 
+class Checkpoint(NamedTuple):
+    """What the row of a run says."""
+
+    run: Run
+    pending: tuple[OutboxEntry, ...] = ()
+    """Its effects that are not known to be done, in their order."""
+
+
 class Kind(NamedTuple, Generic[T_co]):
     """How rows of one kind are read."""
 
@@ -111,7 +119,7 @@ def run_from(origin: bytes, state: bytes) -> Run:
     return replace(run, spec=stored.spec, resolved=resolved)
 
 
-def run_row_from(row: Row) -> Run:
+def checkpoint_from(row: Row) -> Checkpoint:
     """A whole row of ``run``, in the order of the schema.
 
     Raises:
@@ -119,16 +127,43 @@ def run_row_from(row: Row) -> Run:
         msgspec.DecodeError: Its columns do not hold a run.
     """
     number, run_id, seq, phase, label, agent_id, requester, parent, session, is_over, *rest = row
-    keeps_session, created, ended, archived, origin, state, origin_sum, state_sum, *found_by = rest
+    keeps_session, created, ended, archived, origin, state, *rest = rest
+    origin_sum, state_sum, *found_by, pending = rest
     names = (run_id, label, agent_id, requester, parent, session)
     verify(origin_sum, number, *names, keeps_session, created, origin)
-    verify(state_sum, run_id, seq, phase, is_over, ended, archived, state)
+    verify(state_sum, *_changing(run_id, seq, phase, is_over, ended, archived, state, pending))
     run = run_from(_bytes(origin), _bytes(state))
     if run.id != run_id:
         raise ValueError(f"it is the state of {run.id}")
     if found_by != [*_found_by(run), _outcome_of(run), _plan_of(run)]:
         raise ValueError("its directory, tags, outcome or plan are not those of the run")
-    return run
+    return Checkpoint(run, _pending_from(run.id, pending))
+
+
+def run_row_from(row: Row) -> Run:
+    """The run of such a row."""
+    return checkpoint_from(row).run
+
+
+def _changing(*columns: object) -> Row:
+    """What the state's checksum covers; a row without pending effects has the one of the others."""
+    *before, pending = columns
+    return (*before,) if pending is None else columns
+
+
+def _pending_from(run_id: RunId, pending: object) -> tuple[OutboxEntry, ...]:
+    if pending is None:
+        return ()
+    return tuple(
+        OutboxEntry(run_id=run_id, seq=seq, index=index, effect=effect)
+        for seq, index, effect in decode_effects(_bytes(pending))
+    )
+
+
+def _pending_of(kept: Checkpoint) -> bytes | None:
+    if not kept.pending:
+        return None
+    return encode_effects((each.seq, each.index, each.effect) for each in kept.pending)
 
 
 def is_open(row: Row) -> bool:
@@ -149,42 +184,46 @@ def _outcome_of(run: Run) -> str | None:
     return None if run.outcome is None else run.outcome.status.value
 
 
-def inserted(number: int, run: Run) -> Row:
+def inserted(number: int, kept: Checkpoint) -> Row:
     """Parameters of ``insert_run``."""
+    run = kept.run
     label, requester = run.resolved.label, run.requester
     agent_id = run.resolved.instead_of or run.resolved.agent_id
     names = (run.id, label, agent_id, requester, run.lineage.requester_run, run.session.first_key)
     keeps_session, created = int(run.resolved.mode is Mode.SESSION), run.times.created_at_ms
     origin = origin_of(run)
     origin_sum = checksum(number, *names, keeps_session, created, origin)
-    seq, phase, state, state_sum, is_over, ended, outcome, archived, _ = archived_run(run)
+    seq, phase, state, state_sum, pending, is_over, ended, outcome, archived, _ = archived_run(kept)
     return (
         *(number, run.id, seq, phase, *names[1:], is_over, keeps_session, created, ended),
-        *(archived, origin, state, origin_sum, state_sum, *_found_by(run), outcome, _plan_of(run)),
+        *(archived, origin, state, origin_sum, state_sum, *_found_by(run), outcome),
+        *(_plan_of(run), pending),
     )
 
 
-def updated(run: Run) -> Row:
+def updated(kept: Checkpoint) -> Row:
     """Parameters of ``update_run``."""
-    return (*_state_columns(run), run.id)
+    return (*_state_columns(kept), kept.run.id)
 
 
-def ended_run(run: Run) -> Row:
+def ended_run(kept: Checkpoint) -> Row:
     """Parameters of ``end_run``."""
-    return (*_state_columns(run), *_end_columns(run), run.id)
+    return (*_state_columns(kept), *_end_columns(kept.run), kept.run.id)
 
 
-def archived_run(run: Run) -> Row:
+def archived_run(kept: Checkpoint) -> Row:
     """Parameters of ``archive_run``."""
-    return (*_state_columns(run), *_end_columns(run), run.times.archived_at_ms, run.id)
+    run = kept.run
+    return (*_state_columns(kept), *_end_columns(run), run.times.archived_at_ms, run.id)
 
 
-def _state_columns(run: Run) -> Row:
-    """``seq`` to ``state_checksum``."""
+def _state_columns(kept: Checkpoint) -> Row:
+    """``seq`` to ``pending``."""
+    run, state, pending = kept.run, state_of(kept.run), _pending_of(kept)
     seq, phase, is_over, ended = run.seq, run.phase.value, int(run.phase in OVER), run.ended_at_ms
-    state = state_of(run)
-    written = checksum(run.id, seq, phase, is_over, ended, run.times.archived_at_ms, state)
-    return seq, phase, state, written
+    archived = run.times.archived_at_ms
+    written = checksum(*_changing(run.id, seq, phase, is_over, ended, archived, state, pending))
+    return seq, phase, state, written, pending
 
 
 def _end_columns(run: Run) -> Row:
@@ -194,7 +233,7 @@ def _end_columns(run: Run) -> Row:
 
 def origin_updated(number: int, run: Run) -> Row:
     """Parameters of ``update_origin``."""
-    *_, origin, _, origin_sum, _, _, _, _, _ = inserted(number, run)
+    *_, origin, _, origin_sum, _, _, _, _, _, _ = inserted(number, Checkpoint(run))
     return (origin, origin_sum, run.id)
 
 
@@ -223,22 +262,6 @@ def applied_from(row: Row) -> tuple[RunId, str]:
     *_, run_id, _, _, _, key, _, written = row
     verify(written, *row[:-1])
     return RunId(_str(run_id)), _str(key)
-
-
-def effect_inserted(entry: OutboxEntry) -> Row:
-    """Parameters of ``insert_effect``."""
-    return with_checksum(entry.run_id, entry.seq, entry.index, encode_effect(entry.effect))
-
-
-def effect_from(row: Row) -> OutboxEntry:
-    run_id, seq, index, effect, written = row
-    verify(written, *row[:-1])
-    return OutboxEntry(
-        run_id=RunId(_str(run_id)),
-        seq=_int(seq),
-        index=_int(index),
-        effect=decode_effect(_bytes(effect)),
-    )
 
 
 def lease_put(held: Lease) -> Row:
@@ -349,9 +372,9 @@ def _names_of_run(row: Row) -> tuple[str, ...]:
 
 
 RUN: Final = Kind(run_row_from, _names_of_run, lambda row: row[1])
+CHECKPOINT: Final = Kind(checkpoint_from, _names_of_run, lambda row: row[1])
 EVENT: Final = Kind(feed_entry_from, lambda row: (f"{row[1]}/{row[2]}",), lambda row: row[1])
 APPLIED: Final = Kind(applied_from, lambda row: (str(row[1]),), lambda row: row[1])
-EFFECT: Final = Kind(effect_from, lambda row: (str(row[0]),), lambda row: row[0])
 LEASE: Final = Kind(lease_from, lambda row: (str(row[0]),), lambda row: row[0])
 SCHEDULE: Final = Kind(schedule_from, lambda row: (str(row[0]),), lambda row: row[0])
 MESSAGE: Final = Kind(inbox_row_from, lambda row: (str(row[1]),), lambda row: row[3])

@@ -24,7 +24,9 @@ from subagents.store.sqlite import rows
 from subagents.store.sqlite.identity import read_only
 from subagents.store.sqlite.migrate import migrate, migrations
 from subagents.store.sqlite.migrated_state import in_values
+from subagents.store.sqlite.open_runs import asked_for
 from subagents.store.sqlite.pages import Pages, Row, Stored
+from subagents.store.sqlite.rows import Checkpoint
 from subagents.store.sqlite.statements import statements
 from subagents.text import counted
 
@@ -33,6 +35,8 @@ STATES_SINCE: Final = 3
 """The schema in which a run's state got its present form."""
 CHECKPOINTS_SINCE: Final = 10
 """The schema since which the row of an open run need not be its newest state."""
+EFFECTS_SINCE: Final = 11
+"""The schema since which what a run has to do is in its row; before, it had a table."""
 _KINDS: Final = {int: "INTEGER", str: "TEXT", bytes: "BLOB"}
 
 
@@ -80,8 +84,11 @@ def salvage(
         _fill(connection, pages.rows(), version or newest)
         migrate(connection, new)
         connection.execute("BEGIN")
+        old = version or newest
         whole = {name for name in TABLES if _is_whole(damaged, name)}
-        ends = _ends(damaged) if (version or newest) >= CHECKPOINTS_SINCE else None
+        if old >= EFFECTS_SINCE:
+            whole.add("outbox")
+        ends = _ends(damaged) if old >= CHECKPOINTS_SINCE else None
         found = _Salvage(connection, whole, ends, is_cut=is_cut).all(strays)
         connection.execute("COMMIT")
     return found
@@ -199,6 +206,8 @@ class _Salvage:
         """The seq of the newest event by the run's number; None = every row is the newest state."""
         self._is_cut = is_cut
         self._runs: dict[RunId, Run] = {}
+        self._pending: dict[RunId, tuple[OutboxEntry, ...]] = {}
+        """What the rows of runs say that they have to do."""
         self._events: defaultdict[RunId, list[JournalEntry]] = defaultdict(list)
         self._numbers: dict[tuple[RunId, int], int] = {}
         self._messages: dict[str, InboxRow] = {}
@@ -210,7 +219,6 @@ class _Salvage:
         found = [each for run_id in ids for each in self._one(run_id)]
         self._do("refile_events")
         self._do("drop_stray_events")
-        self._do("drop_stray_effects")
         self._do("drop_stray_leases")
         self._remember()
         return found
@@ -220,8 +228,8 @@ class _Salvage:
         damaged = []
         for row in self._all("all_runs"):
             try:
-                run = rows.RUN.read(row)
-                self._runs[run.id] = run
+                run, pending = rows.CHECKPOINT.read(row)
+                self._runs[run.id], self._pending[run.id] = run, pending
             except rows.DAMAGE:
                 self._do("delete_run", row[1])
                 damaged.append(RunId(str(row[1])))
@@ -233,8 +241,6 @@ class _Salvage:
             except rows.DAMAGE:
                 self._do("drop_event", row[0])
                 self._whole.discard("journal")
-        for row in self._all("all_effects"):
-            self._keep_if_sound(rows.EFFECT, row, "delete_effect", slice(3))
         for row in self._all("all_leases"):
             self._keep_if_sound(rows.LEASE, row, "release_lease", slice(1))
         for row in self._all("all_schedules"):
@@ -269,7 +275,10 @@ class _Salvage:
         missing, is_lost = run.seq - len(events), False
         if "outbox" not in self._whole and run.phase not in OVER:
             is_lost = missing > 0 and not run.is_settled
-            self._put_back(_fold(events)[1])
+            folded, _ = _fold(events)
+            again = () if folded is None else folded.pending
+            known = {each.key: each for each in (*self._pending[run.id], *again)}
+            self._write(Checkpoint(run, tuple(known.values())))
         if missing:
             text = f"{counted(missing, 'event')} of its journal could not be read"
             yield Salvaged(run_id, text, is_known=True, is_lost=is_lost or self._is_cut)
@@ -283,11 +292,11 @@ class _Salvage:
         """The run after what is left of the events since then; whether those are surely all."""
         (number,) = self._connection.execute(self._sql["run_number"], (checkpoint.id,)).fetchone()
         tail = [each for each in events if each.seq > checkpoint.seq]
-        found, _, used = _fold(tail, checkpoint)
-        run = found or checkpoint
+        kept = Checkpoint(checkpoint, self._pending[checkpoint.id])
+        now, used = _fold(tail, kept)
+        run, _ = now = now or kept
         self._drop(tail[used:])
-        self._runs[run.id] = run
-        self._do("archive_run", *rows.archived_run(run))
+        self._write(now)
         is_end = self._ends is not None and self._ends.get(number, 0) == run.seq
         is_whole = used == len(tail) and not self._is_cut
         return run, is_whole and (is_end or "journal" in self._whole)
@@ -312,9 +321,9 @@ class _Salvage:
 
     def _folded(self, run_id: RunId, events: Sequence[JournalEntry]) -> Salvaged:
         told = self._messages.get(announcement_id(run_id))
-        run, pending, used = _fold(events)
+        now, used = _fold(events)
         self._drop(events[used:])
-        if run is None:
+        if now is None:
             if told is not None:
                 self._do("drop_message", told.message.id)
             return Salvaged(
@@ -325,23 +334,21 @@ class _Salvage:
                 told=None if told is None else told.message.text,
                 requester=None if told is None else told.message.session_key,
             )
-        self._runs[run_id] = run
+        run = self._runs[run_id] = now.run
         (number,) = self._connection.execute(self._sql["newest_run"]).fetchone()
-        self._do("insert_run", *rows.inserted(number + 1, run))
+        self._do("insert_run", *rows.inserted(number + 1, now))
         is_sure = used == len(events) and "journal" in self._whole and not self._is_cut
         words = f"its record was damaged; it is folded from {counted(used, 'event')} of its journal"
         if not is_sure and not run.is_settled:
             return self._uncertain(run, words)
-        if "outbox" not in self._whole:
-            self._put_back(pending)
         if told is None and is_sure and _is_news(run):
             self._tell(run)
         is_told = told.message.consumed if told is not None else not is_sure
         return Salvaged(run_id, words, is_known=True, is_told=is_told and run.is_settled)
 
-    def _put_back(self, pending: Iterable[OutboxEntry]) -> None:
-        for entry in pending:
-            self._do("replace_effect", *rows.effect_inserted(entry))
+    def _write(self, now: Checkpoint) -> None:
+        self._runs[now.run.id] = now.run
+        self._do("archive_run", *rows.archived_run(now))
 
     def _tell(self, run: Run) -> None:
         message = announcement.announcement(run, consumed=False)
@@ -366,27 +373,29 @@ class _Salvage:
 
 
 def _fold(
-    events: Sequence[JournalEntry], run: Run | None = None
-) -> tuple[Run | None, list[OutboxEntry], int]:
-    """The run up to the first gap, what it had to do in its phase, and how many events that is."""
-    pending: list[OutboxEntry] = []
-    first = 1 if run is None else run.seq + 1
+    events: Sequence[JournalEntry], kept: Checkpoint | None = None
+) -> tuple[Checkpoint | None, int]:
+    """The run up to the first gap, and how many events that is.
+
+    Without a row to begin with nobody knows which effects were done that no event answers: it then
+    has to do what it had to do in its phase.
+    """
+    now = kept
+    first = 1 if kept is None else kept.run.seq + 1
     for used, entry in enumerate(events):
-        seq = first + used
-        if entry.seq != seq:
-            return run, pending, used
+        if entry.seq != first + used:
+            return now, used
         try:
-            step = reduce(run, entry.event)
+            step = reduce(None if now is None else now.run, entry.event)
         except IllegalTransition:
-            return run, pending, used
-        is_new = run is None or step.run.phase is not run.phase
-        pending = [] if is_new else [each for each in pending if each.key != entry.key]
-        pending += (
-            OutboxEntry(run_id=step.run.id, seq=seq, index=index, effect=effect)
-            for index, effect in enumerate(step.effects)
-        )
-        run = step.run
-    return run, [] if run is None or run.phase in OVER else pending, len(events)
+            return now, used
+        is_same = now is not None and (kept is not None or step.run.phase is now.run.phase)
+        before = now.pending if now is not None and is_same else ()
+        left = (each for each in before if each.key != entry.key)
+        now = Checkpoint(step.run, (*left, *asked_for(step)))
+    if now is not None and kept is None and now.run.phase in OVER:
+        now = Checkpoint(now.run)
+    return now, len(events)
 
 
 def _is_news(run: Run) -> bool:

@@ -94,10 +94,7 @@ WAL_PAGES_MAX: Final = 2_000
 CHECKSUMS_SINCE: Final = 4
 """The schema in which rows have checksums."""
 
-_WORK: Final[tuple[tuple[str, rows.Kind[object]], ...]] = (
-    ("all_effects", rows.EFFECT),
-    ("all_leases", rows.LEASE),
-)
+_WORK: Final[tuple[tuple[str, rows.Kind[object]], ...]] = (("all_leases", rows.LEASE),)
 _RUNS: Final[tuple[tuple[str, rows.Kind[object]], ...]] = (
     ("all_runs", rows.RUN),
     ("all_messages", rows.MESSAGE),
@@ -400,6 +397,9 @@ class SqliteStore:
     def commit(self, batch: Batch) -> None:
         """See ``ports.Store.commit``."""
         try:
+            self._require_writer()
+            if not self._open.is_complete:
+                self._load()  # what runs have to do is added to what they had to do
             with self._writing:
                 self._commits += 1
                 try:
@@ -448,26 +448,21 @@ class SqliteStore:
         many = connection.executemany
         # Runs before their events, which refer to them by number; messages before what became of
         # them, since one commit may write, move and consume the same one.
+        due = [now for now, is_due in self._open.after(batch) if is_due]
         many(
             sql["insert_run"],
             map(
                 rows.inserted,
                 self._numbers(connection, "newest_run"),
-                (run for run in batch.runs.values() if run.id in batch.created),
+                (now for now in due if now.run.id in batch.created),
             ),
         )
-        changed = (run for run in batch.runs.values() if run.id not in batch.created)
-        self._update_runs(connection, [run for run in changed if self._open.is_due(run)])
+        self._update_runs(connection, [now for now in due if now.run.id not in batch.created])
         many(
             sql["insert_event"],
             map(rows.event_inserted, self._numbers(connection, "newest_number"), batch.journal),
         )
         self._erase(connection, batch)
-        many(
-            sql["insert_effect"],
-            map(rows.effect_inserted, batch.outbox),
-        )
-        many(sql["delete_effect"], batch.performed)
         if batch.messages:
             numbers = self._numbers(connection, "newest_message")
             many(sql["insert_message"], map(rows.message_inserted, numbers, batch.messages))
@@ -503,13 +498,14 @@ class SqliteStore:
             else:
                 connection.execute(sql["put_schedule"], rows.schedule_put(schedule))
 
-    def _update_runs(self, connection: sqlite3.Connection, runs: Iterable[Run]) -> None:
-        changed = [*runs]
-        settled = [run for run in changed if run.is_settled]
-        listed = (run for run in settled if run.times.archived_at_ms is None)
-        shelved = (run for run in settled if run.times.archived_at_ms is not None)
+    def _update_runs(
+        self, connection: sqlite3.Connection, changed: Sequence[rows.Checkpoint]
+    ) -> None:
+        settled = [each for each in changed if each.run.is_settled]
+        listed = (each for each in settled if each.run.times.archived_at_ms is None)
+        shelved = (each for each in settled if each.run.times.archived_at_ms is not None)
         many, sql = connection.executemany, self._sql
-        many(sql["update_run"], (rows.updated(run) for run in changed if not run.is_settled))
+        many(sql["update_run"], (rows.updated(e) for e in changed if not e.run.is_settled))
         many(sql["end_run"], map(rows.ended_run, listed))
         many(sql["archive_run"], map(rows.archived_run, shelved))
 
@@ -680,47 +676,63 @@ class SqliteStore:
 
     def _present(self, row: rows.Row) -> Run:
         known = self._open.get(RunId(str(row[1]))) if rows.is_open(row) else None
-        return self._folded(rows.RUN.read(row)) if known is None else known
+        return self._folded(rows.CHECKPOINT.read(row)).run if known is None else known
 
-    def _folded(self, checkpoint: Run) -> Run:
-        if checkpoint.phase in OVER:
+    def _folded(self, checkpoint: rows.Checkpoint) -> rows.Checkpoint:
+        run = checkpoint.run
+        if run.phase in OVER:
             return checkpoint
-        tail = self._all("select_journal", (checkpoint.id, checkpoint.seq, -1))
+        tail = self._all("select_journal", (run.id, run.seq, -1))
         return folded(checkpoint, (rows.EVENT.read(row).entry for row in tail))
 
     def load_open(self) -> Sequence[Run]:
         """See ``ports.Store.load_open``."""
         if self._open.is_complete:
             return self._runs(self._sql["load_open"])
+        return [now.run for now in self._load()[0]]
+
+    def _load(self) -> tuple[Sequence[rows.Checkpoint], Sequence[rows.Checkpoint]]:
+        """The open runs with their children, and others that have something to do, as they are now.
+
+        Where this store may write, they are in memory from now on.
+        """
         while True:
             commits = self._commits
-            checkpoints, runs, bad = self._fold_open()
+            found, bad = self._fold_open()
+            others = self._read("load_pending", rows.CHECKPOINT)
             self._put_aside(bad)
             with self._writing:
                 if commits != self._commits:
                     continue
                 if self._writer is not None:
-                    self._open.load(runs, checkpoints)
+                    self._open.load((*found, *((each, each.run.seq) for each in others)))
             if self._left_by not in {None, __version__}:
                 # What this version makes of another one's events is decided once.
                 self.checkpoint()
-            return runs
+            return [now for now, _ in found], others
 
-    def _fold_open(self) -> tuple[Mapping[RunId, Run], list[Run], list[SetAside]]:
-        """By their rows, as they are now, and those whose journal does not continue their row."""
-        checkpoints = {run.id: run for run in self._read("load_open", rows.RUN)}
+    def _fold_open(self) -> tuple[list[tuple[rows.Checkpoint, int]], list[SetAside]]:
+        """As they are now, with the ``seq`` of their rows; and whose journal continues no row."""
+        checkpoints = self._read("load_open", rows.CHECKPOINT)
         behind = {run_id for (run_id,) in self._all("select_behind")}
-        runs, bad = [], []
-        for run in checkpoints.values():
+        found, bad = [], []
+        for kept in checkpoints:
+            run = kept.run
             try:
-                runs.append(self._folded(run) if run.id in behind else run)
+                found.append((self._folded(kept) if run.id in behind else kept, run.seq))
             except rows.DAMAGE as error:
                 bad.append(SetAside(name=run.id, run_id=run.id, reason=str(error)))
-        return checkpoints, runs, bad
+        return found, bad
 
     def load_outbox(self) -> Sequence[OutboxEntry]:
         """See ``ports.Store.load_outbox``."""
-        return self._read("load_outbox", rows.EFFECT)
+        if self._open.is_complete:
+            found = self._open.pending()
+        else:
+            opened, others = self._load()
+            loaded = {now.run.id: now for now in (*opened, *others)}
+            found = [each for now in loaded.values() for each in now.pending]
+        return sorted(found, key=lambda each: (each.run_id, each.seq, each.index))
 
     def load_leases(self) -> Sequence[Lease]:
         """See ``ports.Store.load_leases``."""
@@ -891,7 +903,7 @@ class SqliteStore:
                 if version_of(connection) >= CHECKSUMS_SINCE:
                     damaged = [
                         *self._damaged(connection, *_WORK, *_RUNS, ("all_events", rows.EVENT)),
-                        *self._fold_open()[2],
+                        *self._fold_open()[1],
                         *self.set_aside(),
                     ]
                     reasons = {each.name: each.reason for each in reversed(damaged)}

@@ -25,21 +25,21 @@ UPDATE node SET owner = owner WHERE id = 1;
 -- name: insert_run
 INSERT INTO run (number, run_id, seq, phase, label, agent_id, requester, requester_run, session_key,
                  is_over, keeps_session, created_at_ms, ended_at_ms, archived_at_ms, origin, state,
-                 origin_checksum, state_checksum, directory, tags, outcome, plan)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+                 origin_checksum, state_checksum, directory, tags, outcome, plan, pending)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: update_run
 -- A column that is set is written anew in every index that has it, also when nothing changes.
-UPDATE run SET seq = ?, phase = ?, state = ?, state_checksum = ? WHERE run_id = ?;
+UPDATE run SET seq = ?, phase = ?, state = ?, state_checksum = ?, pending = ? WHERE run_id = ?;
 
 -- name: end_run
-UPDATE run SET seq = ?, phase = ?, state = ?, state_checksum = ?, is_over = ?, ended_at_ms = ?,
-               outcome = ?
+UPDATE run SET seq = ?, phase = ?, state = ?, state_checksum = ?, pending = ?, is_over = ?,
+               ended_at_ms = ?, outcome = ?
 WHERE run_id = ?;
 
 -- name: archive_run
-UPDATE run SET seq = ?, phase = ?, state = ?, state_checksum = ?, is_over = ?, ended_at_ms = ?,
-               outcome = ?, archived_at_ms = ?
+UPDATE run SET seq = ?, phase = ?, state = ?, state_checksum = ?, pending = ?, is_over = ?,
+               ended_at_ms = ?, outcome = ?, archived_at_ms = ?
 WHERE run_id = ?;
 
 -- name: insert_event
@@ -74,12 +74,6 @@ SELECT number FROM run WHERE run_id = ?;
 -- name: keep_number
 -- Before a prune: what was the newest event's number is not given to another one.
 UPDATE node SET pruned_number = ?, checksum = ? WHERE id = 1;
-
--- name: insert_effect
-INSERT INTO outbox (run_id, seq, i, effect, checksum) VALUES (?, ?, ?, ?, ?);
-
--- name: delete_effect
-DELETE FROM outbox WHERE run_id = ? AND seq = ? AND i = ?;
 
 -- name: insert_message
 INSERT INTO inbox (number, message_id, session_key, run_id, kind, created_at_ms, text,
@@ -153,9 +147,10 @@ SELECT run_id FROM run
 WHERE is_over = 0
   AND EXISTS (SELECT 1 FROM journal WHERE journal.run = run.number AND journal.seq > run.seq);
 
--- name: load_outbox
-SELECT run_id, seq, i, effect, checksum FROM outbox WHERE run_id NOT IN (SELECT name FROM set_aside)
-ORDER BY run_id, seq, i;
+-- name: load_pending
+-- Runs that are over and have something to do.
+SELECT * FROM run INDEXED BY run_pending
+WHERE is_over = 1 AND pending IS NOT NULL AND run_id NOT IN (SELECT name FROM set_aside);
 
 -- name: load_leases
 SELECT run_id, attempt, owner, epoch, until_ms, cursor, checksum FROM lease
@@ -357,9 +352,6 @@ SELECT name, run_id, reason FROM set_aside ORDER BY run_id, name;
 -- name: all_runs
 SELECT * FROM run ORDER BY number;
 
--- name: all_effects
-SELECT run_id, seq, i, effect, checksum FROM outbox;
-
 -- name: all_leases
 SELECT run_id, attempt, owner, epoch, until_ms, cursor, checksum FROM lease;
 
@@ -389,9 +381,6 @@ WHERE run.run_id IS NOT journal.run_id;
 -- name: all_keys
 SELECT requester, key FROM idempotency;
 
--- name: replace_effect
-INSERT OR REPLACE INTO outbox (run_id, seq, i, effect, checksum) VALUES (?, ?, ?, ?, ?);
-
 -- name: journal_ends
 -- From the index alone: it lies on other pages than the events.
 SELECT run, max(seq) FROM journal INDEXED BY journal_order GROUP BY run;
@@ -409,9 +398,6 @@ WHERE run_id IN (SELECT run_id FROM run);
 
 -- name: drop_stray_events
 DELETE FROM journal WHERE run_id NOT IN (SELECT run_id FROM run);
-
--- name: drop_stray_effects
-DELETE FROM outbox WHERE run_id NOT IN (SELECT run_id FROM run);
 
 -- name: drop_stray_leases
 DELETE FROM lease WHERE run_id NOT IN (SELECT run_id FROM run);
