@@ -1,9 +1,9 @@
 // What somebody can do with a run. Each one says at once that it is under way, and what came of it.
-import { get, post, Problem, runPath } from "./client";
+import { get, post, Problem, remove, runPath } from "./client";
 import type { RunRow, RunStatus, SpawnReceipt, WorkerRequest } from "./types";
 import { touched } from "../live/live";
 import { Store } from "../live/store";
-import { afterGrace, toldDone, toldFailed } from "../live/toasts";
+import { afterGrace, toldDone, toldFailed, toldPlanned } from "../live/toasts";
 import { counted } from "../text/amounts";
 import { plain } from "../text/marks";
 
@@ -36,16 +36,27 @@ export function reason(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Ask how many runs below stop with it, wait five seconds, then stop it. */
-export async function cancel(run: Named, why: string | null = null): Promise<void> {
-  mark(run.runId, "stops in 5 s");
+/** Time to think better of a cancel. The daemon keeps it, also when this page is closed. */
+export const GRACE = "5s";
+
+/** Plan its end in five seconds, and say how many runs below end with it. */
+export async function cancel(run: Named): Promise<void> {
   const below = await activeBelow(run.runId);
   const others = below === 0 ? "" : ` and ${counted(below, "run")} below it`;
-  const stop = () =>
-    void doing(run, "cancelling", () => post(runPath(run.runId, "cancel"), why === null ? {} : { reason: why }));
-  afterGrace(`${plain(run.label)}${others} will be cancelled in 5 s`, below === 0 ? "Keep it" : "Keep them", stop, () =>
-    mark(run.runId, null),
-  );
+  const isPlanned = await doing(run, "cancelling", () => post(runPath(run.runId, "cancel"), { after: GRACE }));
+  if (!isPlanned) return;
+  toldPlanned(`${plain(run.label)}${others} will be cancelled in 5 s`, below === 0 ? "Keep it" : "Keep them", () => void keep(run));
+}
+
+/** Take a planned cancel back. */
+export function keep(run: Named): Promise<boolean> {
+  return doing(run, "keeping", () => remove(runPath(run.runId, "cancel")));
+}
+
+/** All of them, and all below them. */
+export async function cancelAll(runs: readonly Named[]): Promise<void> {
+  await Promise.all(runs.map((run) => doing(run, "cancelling", () => post(runPath(run.runId, "cancel"), { after: GRACE }))));
+  toldPlanned(`${counted(runs.length, "run")} and all below them will be cancelled in 5 s`, "Keep them", () => void Promise.all(runs.map(keep)));
 }
 
 async function activeBelow(runId: string): Promise<number> {
@@ -54,10 +65,6 @@ async function activeBelow(runId: string): Promise<number> {
   } catch {
     return 0;
   }
-}
-
-export function cancelNow(run: Named): Promise<boolean> {
-  return doing(run, "cancelling", () => post(runPath(run.runId, "cancel"), {}));
 }
 
 export function interrupt(run: Named): void {
@@ -148,5 +155,5 @@ function lost(run: Named, mine: string, theirs: unknown, by: unknown): void {
   const whose = typeof by === "string" ? `By ${plain(by)}: ` : "";
   const what = typeof theirs === "string" ? `“${plain(theirs)}”. ` : "";
   const again = mine === "" ? null : { word: "Send as steer", run: () => void steer(run, mine) };
-  toldFailed(`The answer was not taken: ${plain(run.label)} was answered before`, `${whose}${what}Yours is still in the box.`, again);
+  toldFailed(`The answer was not taken: ${plain(run.label)} was answered before`, `${whose}${what}`, again);
 }

@@ -44,6 +44,11 @@ export async function post<T>(path: string, body?: unknown): Promise<T> {
   return (await response.json()) as T;
 }
 
+export async function remove<T>(path: string): Promise<T> {
+  const response = await request("DELETE", path);
+  return (await response.json()) as T;
+}
+
 export async function text(path: string, query: Query = {}): Promise<string> {
   return (await request("GET", address(path, query))).text();
 }

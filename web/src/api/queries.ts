@@ -58,6 +58,8 @@ export const useSeries = (by: string, days: number) =>
 
 export const useRun = (id: string) => useRunPart<api.RunDetail>(id, "");
 export const useRunStatus = (id: string) => useRunPart<api.RunStatus>(id, "status");
+export const useArtifacts = (id: string) => useRunPart<api.ArtifactPage>(id, "artifacts");
+export const useDiff = (id: string) => useRunPart<api.WorktreeDiff>(id, "diff");
 export const useWhy = (id: string) => useRunPart<api.Why>(id, "why");
 export const useTimeline = (id: string) => useRunPart<api.Timeline>(id, "timeline", { limit: 1000 });
 // A tree changes with every run below it, so it is asked again whenever any run changes.

@@ -98,7 +98,8 @@ export interface paths {
         put?: never;
         /** every step that has not ended */
         post: operations["plan_routes_cancel"];
-        delete?: never;
+        /** take planned cancels of its steps back, where it can be */
+        delete: operations["plan_routes_withdraw_cancel"];
         options?: never;
         head?: never;
         patch?: never;
@@ -356,9 +357,13 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** the durable intent; a run that ended says so */
+        /**
+         * the durable intent; a run that ended says so
+         * @description With ``after`` it is planned, also over a restart; until then it can be taken back.
+         */
         post: operations["run_routes_cancel"];
-        delete?: never;
+        /** take a planned cancel back; harmless where there is none */
+        delete: operations["run_routes_withdraw_cancel"];
         options?: never;
         head?: never;
         patch?: never;
@@ -460,6 +465,60 @@ export interface paths {
         put?: never;
         /** its escalation was dealt with; take it from attention */
         post: operations["run_routes_dismiss"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/runs/{sel}/artifacts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** the files that its contract and its report name */
+        get: operations["artifact_routes_artifacts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/runs/{sel}/artifacts/content": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * one of these files, or a range of its bytes
+         * @description Always as a download of no type: what a worker wrote is never shown by a browser by itself.
+         */
+        get: operations["artifact_routes_content"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/runs/{sel}/diff": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** what it changed in its worktree, as git shows it */
+        get: operations["artifact_routes_diff"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -638,7 +697,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** the first answer counts */
+        /**
+         * the first answer counts
+         * @description A later one is a conflict, whose details say who answered, when and what; but not the same answer once more, from a client that did not hear of its success.
+         */
         post: operations["inbox_routes_respond"];
         delete?: never;
         options?: never;
@@ -1119,6 +1181,8 @@ export interface components {
         CancelBody: {
             /** @default null */
             reason: string | null;
+            /** @default null */
+            after: string | null;
         };
         /**
          * CodeBody
@@ -1860,7 +1924,7 @@ export interface components {
         /** @description Why a call did not succeed. */
         Problem: {
             /** @enum {string} */
-            code: "already_running" | "config_invalid" | "conflict" | "contract_invalid" | "corrupt_state" | "daemon_unreachable" | "error" | "forbidden" | "idempotency_conflict" | "illegal_transition" | "internal" | "invalid" | "not_found" | "rate_limited" | "runtime_unavailable" | "store_unavailable" | "unauthorized" | "unavailable";
+            code: "already_answered" | "already_running" | "config_invalid" | "conflict" | "contract_invalid" | "corrupt_state" | "daemon_unreachable" | "error" | "forbidden" | "idempotency_conflict" | "illegal_transition" | "internal" | "invalid" | "not_found" | "rate_limited" | "runtime_unavailable" | "store_unavailable" | "unauthorized" | "unavailable";
             message: string;
             details?: Record<string, never>;
             /** @description The same call can succeed later. */
@@ -2000,6 +2064,42 @@ export interface components {
             verdict: string;
             /** @description What was seen. */
             detail: string;
+        };
+        /**
+         * ArtifactPage
+         * @description The files of a run that can be read: `GET /v1/runs/{sel}/artifacts/content?path=`.
+         */
+        ArtifactPage: {
+            /** @description The newest event that it knows of: `GET /v1/events?after=` goes on behind it. */
+            seq: number;
+            /** @description The daemon's clock, when it was made. */
+            nowAt: string | null;
+            /** @description What is left out of it here; null = nothing is. */
+            truncated: components["schemas"]["Truncated"] | null;
+            /** @description As `cursor` it gives the next page; null = there is none, or the list has no pages. */
+            nextCursor: string | null;
+            /** @description Whose. */
+            runId: string;
+            /** @description The contract's files, then those reported. */
+            artifacts: components["schemas"]["ArtifactFile"][];
+            /** @description Of the contract: what matches one of them can be read, too. */
+            patterns: string[];
+        };
+        /**
+         * ArtifactFile
+         * @description A file that the contract asks for, or that the worker reported, as it is now.
+         */
+        ArtifactFile: {
+            /** @description As it was named. */
+            path: string;
+            /** @description In the worker's words. */
+            description: string | null;
+            /** @description A check of the contract passed for it, and had not passed before the work. */
+            verified: boolean;
+            /** @description Its size; null = it cannot be read. */
+            bytes: number | null;
+            /** @description Why it cannot be read. */
+            problem: string | null;
         };
         /**
          * Attention
@@ -2506,6 +2606,8 @@ export interface components {
             budget: components["schemas"]["BudgetState"] | null;
             /** @description The nearest run above whose budget pays for it, while it is open; null = it has a budget of its own, or none is above it. */
             chargedTo: components["schemas"]["NamedRun"] | null;
+            /** @description When it is cancelled, as somebody asked; until then it can be taken back. */
+            cancelAt: string | null;
             /** @description When its end was read, or marked as read; null = it is unread, or has not ended. */
             readAt: string | null;
             /** @description The runtime that runs it. */
@@ -3272,6 +3374,8 @@ export interface components {
             budget: components["schemas"]["BudgetUse"] | null;
             /** @description The nearest run above whose budget pays for it, while it is open; null = it has a budget of its own, or none is above it. */
             chargedTo: components["schemas"]["NamedRun"] | null;
+            /** @description When it is cancelled, as somebody asked; until then it can be taken back. */
+            cancelAt: string | null;
             /** @description When its end was read, or marked as read; null = it is unread, or has not ended. */
             readAt: string | null;
             /** @description The runtime that runs it. */
@@ -3670,6 +3774,8 @@ export interface components {
             budget: components["schemas"]["BudgetState"] | null;
             /** @description The nearest run above whose budget pays for it, while it is open; null = it has a budget of its own, or none is above it. */
             chargedTo: components["schemas"]["NamedRun"] | null;
+            /** @description When it is cancelled, as somebody asked; until then it can be taken back. */
+            cancelAt: string | null;
             /** @description When its end was read, or marked as read; null = it is unread, or has not ended. */
             readAt: string | null;
             /** @description `passed`, `failed` or `skipped`, or where verifying stands. */
@@ -3784,6 +3890,8 @@ export interface components {
             budget: components["schemas"]["BudgetUse"] | null;
             /** @description The nearest run above whose budget pays for it, while it is open; null = it has a budget of its own, or none is above it. */
             chargedTo: components["schemas"]["NamedRun"] | null;
+            /** @description When it is cancelled, as somebody asked; until then it can be taken back. */
+            cancelAt: string | null;
             /** @description When its end was read, or marked as read; null = it is unread, or has not ended. */
             readAt: string | null;
             /** @description How long it has been at work, in words; what runs it is `adapter`. */
@@ -4419,6 +4527,30 @@ export interface components {
             /** @description What happened. */
             text: string;
         };
+        /**
+         * WorktreeDiff
+         * @description What a run changed in its worktree since the commit that it began from.
+         */
+        WorktreeDiff: {
+            /** @description The newest event that it knows of: `GET /v1/events?after=` goes on behind it. */
+            seq: number;
+            /** @description The daemon's clock, when it was made. */
+            nowAt: string | null;
+            /** @description What is left out of it here; null = nothing is. */
+            truncated: components["schemas"]["Truncated"] | null;
+            /** @description As `cursor` it gives the next page; null = there is none, or the list has no pages. */
+            nextCursor: string | null;
+            /** @description Whose. */
+            runId: string;
+            /** @description Only of this file; null = of all. */
+            path: string | null;
+            /** @description As `git diff` writes it, files that git does not know yet included; at most 1 MiB. */
+            text: string;
+            /** @description Of the whole. */
+            textBytes: number;
+            /** @description `text` is only the beginning of it. */
+            isCut: boolean;
+        };
     };
     responses: {
         /** @description Why not (RFC 9457); `code` says it to programs. */
@@ -4440,6 +4572,8 @@ export interface components {
         "X-Subagents-Call-Id": string;
         /** @description The last number that was seen; browsers send it by themselves. */
         "Last-Event-ID": number;
+        /** @description Some of the bytes, such as `bytes=0-1023`: the answer is then a 206. */
+        Range: string;
         /** @description In whose name the call is made; a worker's token is stronger. */
         "X-Subagents-Session": string;
         /** @description Names the client process: messages are offered to it. */
@@ -4768,6 +4902,39 @@ export interface operations {
                 "application/json": components["schemas"]["CancelBody"];
             };
         };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanDetail"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    plan_routes_withdraw_cancel: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description In whose name the call is made; a worker's token is stronger. */
+                "X-Subagents-Session"?: components["parameters"]["X-Subagents-Session"];
+                /** @description Names the client process: messages are offered to it. */
+                "X-Subagents-Reader"?: components["parameters"]["X-Subagents-Reader"];
+                /** @description `agent` = a model drives the client. */
+                "X-Subagents-Caller"?: components["parameters"]["X-Subagents-Caller"];
+                /** @description The client's directory, percent-encoded. */
+                "X-Subagents-Cwd"?: components["parameters"]["X-Subagents-Cwd"];
+            };
+            path: {
+                /** @description A plan: its id, a unique beginning of it, its name, or `last`. */
+                sel: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
         responses: {
             /** @description Done. */
             200: {
@@ -5405,6 +5572,39 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    run_routes_withdraw_cancel: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description In whose name the call is made; a worker's token is stronger. */
+                "X-Subagents-Session"?: components["parameters"]["X-Subagents-Session"];
+                /** @description Names the client process: messages are offered to it. */
+                "X-Subagents-Reader"?: components["parameters"]["X-Subagents-Reader"];
+                /** @description `agent` = a model drives the client. */
+                "X-Subagents-Caller"?: components["parameters"]["X-Subagents-Caller"];
+                /** @description The client's directory, percent-encoded. */
+                "X-Subagents-Cwd"?: components["parameters"]["X-Subagents-Cwd"];
+            };
+            path: {
+                /** @description A run: its id, a unique beginning of it, its label, a session key, or `last`. */
+                sel: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunState"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     run_routes_steer: {
         parameters: {
             query?: never;
@@ -5606,6 +5806,122 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RunRow"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    artifact_routes_artifacts: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description In whose name the call is made; a worker's token is stronger. */
+                "X-Subagents-Session"?: components["parameters"]["X-Subagents-Session"];
+                /** @description Names the client process: messages are offered to it. */
+                "X-Subagents-Reader"?: components["parameters"]["X-Subagents-Reader"];
+                /** @description `agent` = a model drives the client. */
+                "X-Subagents-Caller"?: components["parameters"]["X-Subagents-Caller"];
+                /** @description The client's directory, percent-encoded. */
+                "X-Subagents-Cwd"?: components["parameters"]["X-Subagents-Cwd"];
+            };
+            path: {
+                /** @description A run: its id, a unique beginning of it, its label, a session key, or `last`. */
+                sel: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArtifactPage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    artifact_routes_content: {
+        parameters: {
+            query?: {
+                /** @description As `artifacts` has it, or one that a pattern there matches. */
+                path?: string;
+            };
+            header?: {
+                /** @description Some of the bytes, such as `bytes=0-1023`: the answer is then a 206. */
+                Range?: components["parameters"]["Range"];
+                /** @description In whose name the call is made; a worker's token is stronger. */
+                "X-Subagents-Session"?: components["parameters"]["X-Subagents-Session"];
+                /** @description Names the client process: messages are offered to it. */
+                "X-Subagents-Reader"?: components["parameters"]["X-Subagents-Reader"];
+                /** @description `agent` = a model drives the client. */
+                "X-Subagents-Caller"?: components["parameters"]["X-Subagents-Caller"];
+                /** @description The client's directory, percent-encoded. */
+                "X-Subagents-Cwd"?: components["parameters"]["X-Subagents-Cwd"];
+            };
+            path: {
+                /** @description A run: its id, a unique beginning of it, its label, a session key, or `last`. */
+                sel: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The range of bytes that was asked for. */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    artifact_routes_diff: {
+        parameters: {
+            query?: {
+                /** @description Only of this file, from the root of the worktree. */
+                path?: string;
+            };
+            header?: {
+                /** @description In whose name the call is made; a worker's token is stronger. */
+                "X-Subagents-Session"?: components["parameters"]["X-Subagents-Session"];
+                /** @description Names the client process: messages are offered to it. */
+                "X-Subagents-Reader"?: components["parameters"]["X-Subagents-Reader"];
+                /** @description `agent` = a model drives the client. */
+                "X-Subagents-Caller"?: components["parameters"]["X-Subagents-Caller"];
+                /** @description The client's directory, percent-encoded. */
+                "X-Subagents-Cwd"?: components["parameters"]["X-Subagents-Cwd"];
+            };
+            path: {
+                /** @description A run: its id, a unique beginning of it, its label, a session key, or `last`. */
+                sel: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorktreeDiff"];
                 };
             };
             default: components["responses"]["Problem"];

@@ -1,9 +1,7 @@
 // What can be done with all chosen runs at once, and why not.
 import { useState } from "react";
-import { cancelNow, markRead, retry } from "../api/actions";
+import { cancelAll, markRead, retry } from "../api/actions";
 import type { RunRow } from "../api/types";
-import { afterGrace } from "../live/toasts";
-import { counted } from "../text/amounts";
 import { isEnded } from "../text/states";
 import { useWhyNot } from "./actions-allowed";
 
@@ -16,9 +14,8 @@ export function BulkBar({ runs, onClear }: { runs: readonly RunRow[]; onClear: (
   const active = runs.filter((run) => !isEnded(run));
   const ended = runs.filter(isEnded);
   const isSure = active.length <= MANY || typed === String(active.length);
-  const cancelAll = () => {
-    const stop = () => void Promise.all(active.map(cancelNow));
-    afterGrace(`${counted(active.length, "run")} and all below them will be cancelled in 5 s`, "Keep them", stop, () => {});
+  const stop = () => {
+    void cancelAll(active);
     onClear();
   };
   return (
@@ -54,7 +51,7 @@ export function BulkBar({ runs, onClear }: { runs: readonly RunRow[]; onClear: (
           onChange={(event) => setTyped(event.target.value)}
         />
       )}
-      <button type="button" className="danger" disabled={active.length === 0 || !isSure || whyNot !== null} onClick={cancelAll}>
+      <button type="button" className="danger" disabled={active.length === 0 || !isSure || whyNot !== null} onClick={stop}>
         Cancel {active.length > 0 && active.length}
       </button>
       <button type="button" className="plain" onClick={onClear}>

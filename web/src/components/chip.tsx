@@ -4,13 +4,14 @@ import { named, stateOf, type Standing } from "../text/states";
 import { ShapeMark } from "./shape";
 
 /** The state of a run: shape, word, colour, in this order of importance. */
-export function StateChip({ run }: { run: Standing & { runId?: string } }) {
+export function StateChip({ run }: { run: Standing & { runId?: string; cancelAt?: string | null } }) {
   const { word, shape, hue } = stateOf(run);
   const doing = useStorePart(underWay, (all) => (run.runId === undefined ? undefined : all[run.runId]));
+  const planned = run.cancelAt != null && run.outcome === null ? "cancels soon" : undefined;
   return (
     <span className={`chip ${hue}`}>
       <ShapeMark shape={shape} />
-      <span>{doing ?? word}</span>
+      <span>{doing ?? planned ?? word}</span>
     </span>
   );
 }

@@ -17,7 +17,7 @@ export const announcement = new Store<string>("");
 
 const DONE_MS = 8_000;
 const FAILED_MS = 20_000;
-export const GRACE_MS = 5_000;
+const GRACE_MS = 5_000;
 let number = 0;
 
 export function dismiss(id: number): void {
@@ -40,6 +40,11 @@ export function toldDone(text: string, undo: (() => void) | null = null): void {
 
 export function toldFailed(text: string, detail: string | null, action: Toast["action"] = null): void {
   show({ text, kind: "failed", action, detail }, FAILED_MS);
+}
+
+/** What the daemon does in five seconds, unless somebody thinks better of it. */
+export function toldPlanned(text: string, word: string, keep: () => void): void {
+  show({ text, kind: "wait", action: { word, run: keep }, detail: null }, GRACE_MS);
 }
 
 /** Do something in five seconds, unless somebody thinks better of it. */

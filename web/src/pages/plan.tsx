@@ -1,8 +1,8 @@
 // A plan, or a tree of runs, as a graph; or as a table when there is too much for a graph.
 import { useState } from "react";
 import { Link, useLocation } from "wouter";
-import { reason } from "../api/actions";
-import { post } from "../api/client";
+import { GRACE, reason } from "../api/actions";
+import { post, remove } from "../api/client";
 import { useGraph } from "../api/queries";
 import type { Graph, PlanReceipt } from "../api/types";
 import { useWhyNot } from "../components/actions-allowed";
@@ -13,7 +13,7 @@ import { planAt, runAt } from "../components/routes";
 import { Said } from "../components/said";
 import { Answered } from "../components/states";
 import { Took } from "../components/when";
-import { afterGrace, toldDone, toldFailed } from "../live/toasts";
+import { toldDone, toldFailed, toldPlanned } from "../live/toasts";
 import { counted } from "../text/amounts";
 import { FOLD_BY_STATE, TABLE_ABOVE } from "../text/graph";
 import { plain } from "../text/marks";
@@ -74,9 +74,17 @@ function PlanActions({ graph, id }: { graph: Graph; id: string }) {
   const active = graph.nodes.filter((each) => !isEnded(each)).length;
   const stop = async () => {
     try {
-      await post(`/v1/plans/${encodeURIComponent(id)}/cancel`, {});
+      await post(`/v1/plans/${encodeURIComponent(id)}/cancel`, { after: GRACE });
+      toldPlanned(`${counted(active, "run")} of this plan will be cancelled in 5 s`, "Keep them", () => void keepAll());
     } catch (error) {
       toldFailed("The plan was not cancelled", reason(error));
+    }
+  };
+  const keepAll = async () => {
+    try {
+      await remove(`/v1/plans/${encodeURIComponent(id)}/cancel`);
+    } catch (error) {
+      toldFailed("The plan was not kept", reason(error));
     }
   };
   const again = async () => {
@@ -94,7 +102,7 @@ function PlanActions({ graph, id }: { graph: Graph; id: string }) {
       type="button"
       className="danger"
       {...off}
-      onClick={() => afterGrace(`${counted(active, "run")} of this plan will be cancelled in 5 s`, "Keep them", () => void stop(), () => {})}
+      onClick={() => void stop()}
     >
       Cancel {active}
     </button>

@@ -1,4 +1,5 @@
 // The daemon itself: versions, disk, lanes, gates of providers, who was turned away, who is logged in.
+import { useState } from "react";
 import { role } from "../api/login";
 import { reason } from "../api/actions";
 import { request } from "../api/client";
@@ -196,17 +197,18 @@ function Doctor({ found }: { found: Diagnostics }) {
 
 function Configuration() {
   const config = useConfig();
+  const [isOpen, setOpen] = useState(false);
   return (
     <Panel title="Configuration" note="changed in the files, shown with its origin">
       <Answered query={config}>
         {(found) => (
           <>
             {found.warnings.length > 0 && <p className="body you">{found.warnings.join("; ")}</p>}
-            <details>
+            <details onToggle={(event) => setOpen(event.currentTarget.open)}>
               <summary className="body">
                 {counted(found.values.length, "setting")} from {found.files.join(", ") || "the defaults"}
               </summary>
-              <TableBox name="settings">
+              {isOpen && (<TableBox name="settings">
                   <tbody>
                     {found.values.map((each) => (
                       <tr key={each.key}>
@@ -220,7 +222,7 @@ function Configuration() {
                       </tr>
                     ))}
                   </tbody>
-                </TableBox>
+                </TableBox>)}
             </details>
           </>
         )}

@@ -1,9 +1,10 @@
 // What a run changed in its worktree.
+import { useDiff } from "../../api/queries";
 import type { RunDetail } from "../../api/types";
 import { Facts, Panel, TableBox } from "../../components/panel";
 import { Said } from "../../components/said";
-import { Command, Empty } from "../../components/states";
-import { counted } from "../../text/amounts";
+import { Answered, Command, Empty } from "../../components/states";
+import { bytes, counted } from "../../text/amounts";
 
 export function ChangesTab({ run }: { run: RunDetail }) {
   const workspace = run.workspace;
@@ -71,6 +72,7 @@ export function ChangesTab({ run }: { run: RunDetail }) {
               ))}
             </tbody>
           </TableBox>
+          {workspace !== null && <Diff id={run.runId} />}
           {workspace !== null && (
             <div className="body">
               <Command text={`git -C ${workspace.repository} diff HEAD...${workspace.branch}`} />
@@ -80,4 +82,41 @@ export function ChangesTab({ run }: { run: RunDetail }) {
       )}
     </>
   );
+}
+
+const LINES_SHOWN = 2_000;
+
+/** What changed, line by line, as git writes it. */
+function Diff({ id }: { id: string }) {
+  const query = useDiff(id);
+  return (
+    <Answered query={query}>
+      {(found) => {
+        const lines = found.text.split("\n");
+        return (
+          <>
+            <div className="diff" tabIndex={0} role="group" aria-label="diff">
+              {lines.slice(0, LINES_SHOWN).map((line, at) => (
+                <div key={at} className={kindOf(line)}>
+                  <Said text={line === "" ? " " : line} mono />
+                </div>
+              ))}
+            </div>
+            {(found.isCut || lines.length > LINES_SHOWN) && (
+              <p className="note body">
+                {Math.min(lines.length, LINES_SHOWN).toLocaleString("en")} of {lines.length.toLocaleString("en")} lines
+                {found.isCut && `, the beginning of ${bytes(found.textBytes)}`}; git shows all of it.
+              </p>
+            )}
+          </>
+        );
+      }}
+    </Answered>
+  );
+}
+
+function kindOf(line: string): string {
+  if (/^(diff|index|---|\+\+\+|new file|deleted file)/.test(line)) return "head";
+  if (line.startsWith("@@")) return "hunk";
+  return line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : "";
 }

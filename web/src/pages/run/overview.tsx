@@ -1,6 +1,7 @@
 // What was asked, what was promised, what was found, what came of it.
 import { Link } from "wouter";
-import { useResultText, useRun } from "../../api/queries";
+import { address, runPath } from "../../api/client";
+import { useArtifacts, useResultText, useRun } from "../../api/queries";
 import type { RunDetail } from "../../api/types";
 import { StateChip } from "../../components/chip";
 import { Facts, Panel, Scrolls } from "../../components/panel";
@@ -98,17 +99,36 @@ function Result({ run }: { run: RunDetail }) {
           </p>
         )}
       </Scrolls>
-      {run.artifacts.length > 0 && (
-        <ul className="list files">
-          {run.artifacts.map((each) => (
-            <li key={each.path}>
-              <Said text={each.path} mono /> <span className="note">{each.verified ? "verified" : "reported"}</span>
-              {each.description && <Said text={each.description} />}
-            </li>
-          ))}
-        </ul>
-      )}
+      {run.artifacts.length > 0 && <Files run={run} />}
     </Panel>
+  );
+}
+
+/** The files it left; one is a download and never shown by the browser by itself. */
+function Files({ run }: { run: RunDetail }) {
+  const found = useArtifacts(run.runId).data;
+  const files = found?.artifacts ?? run.artifacts.map((each) => ({ ...each, bytes: null, problem: null }));
+  return (
+    <ul className="list files">
+      {files.map((each) => (
+        <li key={each.path}>
+          <span>
+            <Said text={each.path} mono /> {each.description && <Said text={each.description} />}
+          </span>
+          <span className="note">
+            {each.problem ?? (each.verified ? "verified" : "reported")}
+            {each.bytes !== null && (
+              <>
+                {", "}
+                <a href={address(runPath(run.runId, "artifacts/content"), { path: each.path })} download>
+                  {bytes(each.bytes)}
+                </a>
+              </>
+            )}
+          </span>
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -1,7 +1,7 @@
 // The head of a run's page: state, the sentence of why, the numbers, and what can be done.
 import { useState } from "react";
 import { useLocation } from "wouter";
-import { cancel, interrupt, markRead, pause, redeliver, resume, retry, send, steer } from "../../api/actions";
+import { cancel, interrupt, keep, markRead, pause, redeliver, resume, retry, send, steer } from "../../api/actions";
 import { useRunStatus } from "../../api/queries";
 import type { RunDetail } from "../../api/types";
 import { useWhyNot } from "../../components/actions-allowed";
@@ -176,9 +176,15 @@ function Actions({ run }: { run: RunDetail }) {
             <button type="button" {...off} onClick={togglePause}>
               {run.paused ? "Resume" : "Pause"} <kbd>p</kbd>
             </button>
-            <button type="button" className="danger" {...off} onClick={() => void cancel(run)}>
-              Cancel <kbd>⌫</kbd>
-            </button>
+            {run.cancelAt === null ? (
+              <button type="button" className="danger" {...off} onClick={() => void cancel(run)}>
+                Cancel <kbd>⌫</kbd>
+              </button>
+            ) : (
+              <button type="button" className="primary" {...off} onClick={() => void keep(run)}>
+                Keep it
+              </button>
+            )}
           </>
         )}
       </div>
