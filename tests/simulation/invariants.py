@@ -116,6 +116,10 @@ class Judge:
         self.outstanding: dict[str, OutboxEntry] = {}
         """Committed effects that are not known to be done."""
         self.now_s: Callable[[], float] = lambda: 0.0
+        self.clock_set_ms: Callable[[], int] = lambda: 0
+        """By how much the daemon knows that the wall clock was set."""
+        self._stored_by: dict[RunId, int] = {}
+        """The same, when each run was stored last: its deadlines are of that clock."""
         """The loop's time."""
         self.settled_s: dict[RunId, float] = {}
         """When the end of a run was committed: not before anybody could hear of it."""
@@ -226,6 +230,7 @@ class Judge:
         self._count_effects(batch)
         for run_id in before:
             run = self.view[run_id]
+            self._stored_by[run_id] = self.clock_set_ms()
             self._look_at_attempts(run)
             self._look_at_effects(run)
             self._look_at_cascade(run)
@@ -474,8 +479,9 @@ class Judge:
         attempt = run.attempts[number - 1]
         if attempt.evidence.stop is not None or attempt.outcome is not None:
             return
-        # While nothing can be stored, what is due ends all the same.
-        due = timer_event(run, now_ms)
+        # While nothing can be stored, what is due ends all the same, by either clock.
+        as_stored_ms = now_ms - self.clock_set_ms() + self._stored_by[run_id]
+        due = timer_event(run, max(now_ms, as_stored_ms))
         is_late = due is not None and due.cause is TimerCause.DEADLINE
         if not is_late and not self._was_asked_to_cancel(run):
             self.fail("only what was asked to stop is stopped", f"{run_id}#{number}")

@@ -100,6 +100,7 @@ def _simulate(seed: int, judge: Judge, directory: Path, *, is_sound: bool) -> Ve
     clock = VirtualClock(loop)
     world = World(seed, loop, clock, judge)
     judge.now_s = loop.time
+    judge.clock_set_ms = lambda: clock.taken_ms
     rng = random.Random(f"{seed}:settings")
     settings, faults = settings_of(rng, burst=burst_of(seed)), faults_of(rng)
     if not is_sound:

@@ -212,18 +212,19 @@ class VirtualClock(EngineClock):
     def __init__(self, loop: VirtualLoop) -> None:
         self._loop = loop
         self.skew_ms = 0
-        self._taken_ms = 0
+        self.taken_ms = 0
+        """What of it the daemon has noticed."""
         self.before_sleep: Callable[[], None] = lambda: None
         """May raise: a sleep needs memory, too."""
 
     def now_ms(self) -> int:
-        return self._taken_ms + self.steady_ms()
+        return self.taken_ms + self.steady_ms()
 
     def steady_ms(self) -> int:
         return EPOCH_MS + round(self._loop.time() * 1000)
 
     def take_step_ms(self) -> int:
-        step_ms, self._taken_ms = self.skew_ms - self._taken_ms, self.skew_ms
+        step_ms, self.taken_ms = self.skew_ms - self.taken_ms, self.skew_ms
         return step_ms
 
     async def sleep(self, seconds: float) -> None:
