@@ -54,7 +54,8 @@ def test_a_shell_line_reports_with_files_and_low_confidence(tmp_path: Path) -> N
         ]
         assert report["warnings"] == ["two files unreadable"]
         node = home.get(f"/v1/runs/{run_id}/tree")
-        assert node["completion"] == {"status": "complete", "confidence": "low"}
+        claim = {"status": "complete", "confidence": "low", "summary": "counted, but unsure"}
+        assert node["claim"] == claim
 
 
 @pytest.mark.requirement("e2e:command-worker:progress")
