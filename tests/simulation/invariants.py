@@ -696,6 +696,11 @@ class Judge:
         stop, outcome = attempt.evidence.stop, attempt.outcome
         if stop is None or outcome is None:
             return
-        unstarted = stop is StopCause.BUDGET and attempt.times.started_at_ms is None
-        if outcome.status is not (Status.ERROR if unstarted else STOPPED[stop]):
+        wanted = STOPPED[stop]
+        if attempt.times.started_at_ms is None:  # there was nothing to stop
+            if stop is StopCause.BUDGET:
+                wanted = Status.ERROR
+            elif stop is StopCause.INTERRUPT and run.control.cancel is not None:
+                wanted = Status.CANCELLED
+        if outcome.status is not wanted:
             self.fail("a stop of ours stays the outcome", f"{run.id}#{number} {outcome.status}")

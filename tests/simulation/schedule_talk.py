@@ -19,6 +19,7 @@ from subagents.domain.schedules.schedule import (
     ScheduleId,
 )
 from subagents.engine.engine import Engine
+from subagents.engine.schedules.schedules import SET_BACK_MS
 from subagents.errors import SubagentsError
 from subagents.ports import Batch
 
@@ -38,6 +39,11 @@ def is_outdated(reader: str, run: Run | None) -> bool:
 
 def _key(time: ScheduledTime) -> tuple[str, int, bool]:
     return time.schedule, time.due_ms, time.by_hand
+
+
+def _is_forgotten(before: Schedule, now: Schedule) -> bool:
+    """Whether times that were decided are to come; a clock that was set back far begins anew."""
+    return 0 < before.decided_to_ms - now.decided_to_ms <= SET_BACK_MS
 
 
 class Times:
@@ -80,7 +86,7 @@ class Times:
         if schedule is None:
             return
         self._known[schedule_id] = schedule
-        if before is not None and schedule.decided_to_ms < before.decided_to_ms:
+        if before is not None and _is_forgotten(before, schedule):
             self._fail("what was decided stays decided", schedule_id)
         for each in schedule.times:
             key = (schedule_id, each.due_ms, each.by_hand)
@@ -110,7 +116,7 @@ class Times:
             now = stored.get(schedule_id)
             if known.name not in names and not self.may_be_gone:
                 self._fail("nothing acknowledged is lost", f"{schedule_id} after a restart")
-            if now is not None and now.decided_to_ms < known.decided_to_ms:
+            if now is not None and _is_forgotten(known, now):
                 self._fail("what was decided stays decided", f"{schedule_id} after a restart")
         self._known = {}
         for schedule_id, schedule in stored.items():
