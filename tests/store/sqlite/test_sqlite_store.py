@@ -64,6 +64,29 @@ def test_another_process_is_refused_while_the_first_one_lives(tmp_path: Path) ->
 
 
 @pytest.mark.requirement("store:corruption")
+def test_a_row_that_is_there_twice_refuses_the_start_and_nothing_is_changed(tmp_path: Path) -> None:
+    path = tmp_path / "subagents.db"
+    filled(path, runs=2)
+    # As by a flipped bit: the row is another one's, and the index over it knows nothing of that.
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        found = connection.execute("SELECT * FROM sqlite_schema WHERE name = 'journal_order'")
+        index = found.fetchone()
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("DELETE FROM sqlite_schema WHERE name = 'journal_order'")
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("UPDATE journal SET run = 1 WHERE run = 2")
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("INSERT INTO sqlite_schema VALUES (?, ?, ?, ?, ?)", index)
+    before = path.read_bytes()
+
+    twice = pytest.raises(CorruptState, match="a row of journal is there twice")
+    with closing(a_store(path)) as store, twice:
+        store.open("two")
+    assert path.read_bytes() == before
+
+
+@pytest.mark.requirement("store:corruption")
 @pytest.mark.parametrize("where", [0.0, 0.3, 0.6, 0.9])
 def test_flipped_bytes_are_noticed_and_the_way_out_is_named(tmp_path: Path, where: float) -> None:
     path = tmp_path / "subagents.db"

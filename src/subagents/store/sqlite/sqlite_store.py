@@ -276,6 +276,9 @@ class SqliteStore:
                 self._verify_work(connection)
             if version == migrations()[-1][0]:
                 self._verify_schema(connection)
+                if problems and (twice := connection.execute(self._sql["select_twice"]).fetchone()):
+                    # An index of it cannot be made again: the row is wrong, and not the index.
+                    raise self._corrupt(f"a row of {twice[0]} is there twice; {problems[0]}")
         if self._mark is not None:
             self._mark.close()
         return problems

@@ -385,6 +385,17 @@ SELECT requester, key FROM idempotency;
 -- From the index alone: it lies on other pages than the events.
 SELECT run, max(seq) FROM journal INDEXED BY journal_order GROUP BY run;
 
+-- name: select_twice
+-- What stands twice and may stand once, found in the rows themselves.
+SELECT 'journal' FROM journal NOT INDEXED GROUP BY run, seq HAVING count(*) > 1
+UNION ALL
+SELECT 'journal' FROM journal NOT INDEXED WHERE key IS NOT NULL GROUP BY run, key HAVING count(*) > 1
+UNION ALL
+SELECT 'run' FROM run NOT INDEXED GROUP BY run_id HAVING count(*) > 1
+UNION ALL
+SELECT 'inbox' FROM inbox NOT INDEXED GROUP BY message_id HAVING count(*) > 1
+LIMIT 1;
+
 -- name: drop_event
 DELETE FROM journal WHERE number = ?;
 
