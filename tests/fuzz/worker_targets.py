@@ -22,8 +22,7 @@ from tests.runtimes.llm import llm_folds
 
 from subagents.domain.alerts import detectors
 from subagents.domain.lifecycle.reduce import reduce
-from subagents.domain.redaction.redact import Redactor
-from subagents.domain.redaction.redact_events import redact_event, redact_output
+from subagents.domain.redaction.redact_events import Redactors, redact_event, redact_output
 from subagents.domain.run.alert import AlertRules
 from subagents.domain.run.events import SignalReceived, decode_event, encode_event
 from subagents.domain.run.run import Phase
@@ -53,20 +52,21 @@ class Heard:
 
     def __init__(self) -> None:
         self.watch = detectors.begin(detectors.Watch(), attempt=1, at_ms=NOW_MS)
-        self.redactor = Redactor()
+        self.redactors = Redactors()
         self.run = in_phase(Phase.RUNNING).run
         self.number = 0
         self.has_result = False
 
     def items(self, items: Sequence[OutputItem]) -> None:
-        shown, self.redactor = redact_output(items, self.redactor, ())
+        shown, self.redactors = redact_output(items, self.redactors, ())
         assert len(shown) == len(items), "redaction lost or invented an item"
         self.watch, alerts = detectors.observe(self.watch, shown, at_ms=NOW_MS, rules=RULES)
         for each in items:
             assert len(each.text) <= LINE_CHARS_MAX + NOTE_CHARS, f"{len(each.text)} characters"
         lines = [Line(seq=1, ts=1, type=each.type, text=each.text, attempt=1) for each in shown]
         assert _lines.decode(msgspec.json.encode(lines)) == lines
-        kept = Checkpoint(watch=self.watch, redactor=self.redactor)
+        out, err = self.redactors
+        kept = Checkpoint(watch=self.watch, redactor=out, redactor_stderr=err)
         assert _checkpoints.decode(msgspec.json.encode(kept)) == kept
         msgspec.json.encode(alerts)
 

@@ -8,11 +8,11 @@ import pytest
 from msgspec import inspect
 from tests.planted import KEY_LINES, SECRETS, SHOWN, found_in, private_key
 
-from subagents.domain.redaction.redact import Redactor
 from subagents.domain.redaction.redact_events import (
     BY_WORKERS,
     has_text,
     redact_event,
+    Redactors,
     redact_output,
     redact_value,
 )
@@ -271,13 +271,28 @@ def test_what_is_said_is_clean_for_lines_and_for_detectors() -> None:
         OutputItem(type=LineType.TEXT, text=KEY_LINES[0]),
     )
 
-    clean, state = redact_output(said, Redactor(), OWN)
+    clean, states = redact_output(said, Redactors(), OWN)
 
     text = msgspec.json.encode(clean).decode()
     assert found_in(text) == []
     assert "green horse" not in text
     assert clean[0] is said[0]
-    assert state.key_lines > 0
+    assert states.stdout.key_lines > 0
+
+
+@pytest.mark.requirement("redact:events")
+def test_lines_of_standard_error_neither_end_a_key_of_standard_output_nor_continue_it() -> None:
+    begin, *rest = (OutputItem(type=LineType.TEXT, text=t) for t in private_key("").split("\n"))
+    noise = tuple(
+        OutputItem(type=LineType.TEXT, text=f"warning {n}", is_stderr=True) for n in range(100)
+    )
+
+    shown, states = redact_output((begin, *noise), Redactors(), OWN)
+    assert tuple(shown[1:]) == noise
+    shown, _ = redact_output((*noise, *rest), states, OWN)
+
+    assert tuple(shown[: len(noise)]) == noise
+    assert {each.text for each in shown[len(noise) :]} == {REDACTED}
 
 
 @pytest.mark.requirement("redact:events")

@@ -10,7 +10,7 @@ here. Only what names something, and is compared elsewhere, must be listed to be
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Final, TypeVar, get_args
+from typing import Final, NamedTuple, TypeVar, get_args
 
 import msgspec
 
@@ -32,6 +32,14 @@ from subagents.domain.run.values import replace
 from subagents.domain.run.worker_output import OutputItem
 
 T = TypeVar("T")
+
+
+class Redactors(NamedTuple):
+    """The states of a worker's two streams, which are written at the same time."""
+
+    stdout: Redactor = Redactor()
+    stderr: Redactor = Redactor()
+
 
 BY_WORKERS: Final[frozenset[type[Fact]]] = frozenset(
     {
@@ -148,16 +156,19 @@ def _redacted(values: Sequence[object], own: Sequence[str]) -> list[object]:
 
 
 def redact_output(
-    items: Sequence[OutputItem], redactor: Redactor, own: Sequence[str] = ()
-) -> tuple[Sequence[OutputItem], Redactor]:
-    """Items of a stream, for lines and detectors; most come out as the same objects.
+    items: Sequence[OutputItem], redactors: Redactors, own: Sequence[str] = ()
+) -> tuple[Sequence[OutputItem], Redactors]:
+    """Items of a worker's output, for lines and detectors; most come out as the same objects.
 
     Args:
         items: In order.
-        redactor: The state behind the items before.
+        redactors: The states behind the items before.
         own: See ``own_secrets``.
     """
-    texts, redactor = redactor.fold([each.text for each in items], own)
+    folded, stdout = redactors.stdout.fold([e.text for e in items if not e.is_stderr], own)
+    stderr_folded, stderr = redactors.stderr.fold([e.text for e in items if e.is_stderr], own)
+    shown = {False: iter(folded), True: iter(stderr_folded)}
+    texts = [next(shown[each.is_stderr]) for each in items]
     clean: list[OutputItem] = []
     for each, text in zip(items, texts, strict=True):
         if text is not each.text:
@@ -165,7 +176,7 @@ def redact_output(
         if each.tool is not None or each.api_error is not None:
             each = _beside_text(each, own)  # noqa: PLW2901
         clean.append(each)
-    return clean, redactor
+    return clean, Redactors(stdout, stderr)
 
 
 def _beside_text(item: OutputItem, own: Sequence[str]) -> OutputItem:

@@ -97,6 +97,8 @@ class OutputItem(Value, frozen=True):
     tool: ToolUse | None = None
     api_error: ApiError | None = None
     context: ContextUse | None = None
+    is_stderr: bool = False
+    """Standard error is a stream of its own: its lines do not interrupt those of the other."""
     waits_ms: int | None = None
     """So long it waits for its model's provider, which refused another worker."""
 

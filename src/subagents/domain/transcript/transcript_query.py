@@ -68,3 +68,5 @@ class Checkpoint(Value, frozen=True):
     """What the detectors know."""
     redactor: Redactor = Redactor()
     """Whether a private key is being printed."""
+    redactor_stderr: Redactor = Redactor()
+    """The same, for standard error."""

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from subagents.domain.alerts import detectors
 from subagents.domain.redaction.redact import redact
-from subagents.domain.redaction.redact_events import redact_output
+from subagents.domain.redaction.redact_events import Redactors, redact_output
 from subagents.domain.run.alert import Alert
 from subagents.domain.run.events import AttemptStarted
 from subagents.domain.run.run import Run
@@ -169,14 +169,19 @@ class TranscriptWriter:
 
     def _add_pieces(self, page: Page, pieces: Pieces) -> None:
         before = page.checkpoint
-        items, redactor = redact_output(pieces.output.items, before.redactor, page.secrets)
+        redactors = Redactors(before.redactor, before.redactor_stderr)
+        items, redactors = redact_output(pieces.output.items, redactors, page.secrets)
         watch, alerts = detectors.observe(
             before.watch, items, at_ms=pieces.at_ms, rules=page.run.resolved.alerts
         )
         positions = {f"{pieces.attempt}/{name}": at for name, at in pieces.output.positions.items()}
         page.alerts += alerts
         page.checkpoint = replace(
-            before, watch=watch, redactor=redactor, positions={**before.positions, **positions}
+            before,
+            watch=watch,
+            redactor=redactors.stdout,
+            redactor_stderr=redactors.stderr,
+            positions={**before.positions, **positions},
         )
         _number(page, items, pieces.attempt, pieces.at_ms)
 

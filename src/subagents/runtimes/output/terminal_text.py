@@ -66,14 +66,15 @@ def line_items(block: bytes, *, is_stderr: bool) -> list[OutputItem]:
     lines = text.split("\n")
     if len(text) > LINE_CHARS_MAX:
         lines = [line if len(line) <= LINE_CHARS_MAX else shortened(line) for line in lines]
-    if is_stderr and may_hold_error(text):
-        return [
-            OutputItem(type=LineType.ERROR if looks_like_error(line) else LineType.TEXT, text=line)
-            for line in lines
-            if line and not line.isspace()
-        ]
+    may_err = is_stderr and may_hold_error(text)
     return [
-        OutputItem(type=LineType.TEXT, text=line) for line in lines if line and not line.isspace()
+        OutputItem(
+            type=LineType.ERROR if may_err and looks_like_error(line) else LineType.TEXT,
+            text=line,
+            is_stderr=is_stderr,
+        )
+        for line in lines
+        if line and not line.isspace()
     ]
 
 
@@ -93,7 +94,8 @@ def cut_line_item(data: bytes, *, is_stderr: bool) -> OutputItem:
     kept = redact(plain(data.decode("utf-8", "replace"))[: 2 * LINE_CHARS_MAX])[:CUT_CHARS]
     is_error = is_stderr and looks_like_error(kept)
     note = "… (more than 1 MiB in one line; the rest is left out)"
-    return OutputItem(type=LineType.ERROR if is_error else LineType.TEXT, text=kept + note)
+    kind = LineType.ERROR if is_error else LineType.TEXT
+    return OutputItem(type=kind, text=kept + note, is_stderr=is_stderr)
 
 
 def looks_like_error(line: str) -> bool:
