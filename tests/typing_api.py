@@ -62,6 +62,8 @@ async def many_runs() -> tuple[RunHandle, ...]:
             {"task": "a", "label": "a"},
             {"task": "b", "depends_on": ["a"], "include_dependency_result": True},
         ]
+        planned = await subagents.dry_run(steps, max_cost_usd=2)
+        assert_type(planned.max_cost_usd, float | None)
         handles = await subagents.plan(steps)
         again = await subagents.get("last")
         await again.steer("be brief")

@@ -26,6 +26,7 @@ from subagents.api.wire.event_answers import EventPage, StreamEvent
 from subagents.api.wire.message_answers import Attention, AttentionItem, Inbox, Message
 from subagents.api.wire.requests import INBOX_LIMIT_MAX
 from subagents.api.wire.run_answers import (
+    DryRun,
     PlanDetail,
     PlanPage,
     PlanReceipt,
@@ -244,6 +245,32 @@ class Orchestrator:
         body = {"specs": [spawn_document(run) for run in runs], "cwd": self._cwd, **rest}
         answer = await self._client.post("/v1/plans", {**body, **_environment(env)})
         return self._handles(answer)
+
+    async def dry_run(
+        self,
+        runs: Sequence[PlanRun],
+        *,
+        max_tokens: int | None = None,
+        max_cost_usd: float | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> DryRun:
+        """What these runs would come to at this moment; nothing is stored or started.
+
+        Args:
+            runs: 1 to 1,000, as ``plan`` takes them; what ``spawn`` takes is a list of one.
+            max_tokens: As in ``plan``.
+            max_cost_usd: As in ``plan``.
+            env: As in ``plan``; the answer has the names alone.
+
+        Raises:
+            UsageError: As ``plan`` would refuse them; ``details["problems"]`` of several runs has
+                one entry for each that is refused.
+            Forbidden: A guardrail would refuse.
+        """
+        budget = {"maxTokens": max_tokens, "maxCostUsd": max_cost_usd}
+        body = {"specs": [spawn_document(run) for run in runs], "cwd": self._cwd, "budget": budget}
+        answer = await self._client.post("/v1/plans/dry-run", {**body, **_environment(env)})
+        return read(answer, DryRun)
 
     def _handles(self, answer: dict[str, object]) -> tuple[RunHandle, ...]:
         receipts = read(answer, PlanReceipt).receipts

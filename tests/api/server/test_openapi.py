@@ -125,6 +125,8 @@ async def everything(home: Home) -> set[tuple[str, str]]:
     contract = {"artifacts": [{"path": "none"}]}
     plan = [{"task": "a", "agentId": "quick", "label": "a", "verification": contract}]
     plan += [{"task": "b", "agentId": "quick", "label": "b", "dependsOn": ["a"]}]
+    await ok("POST", "/v1/runs/dry-run", {"spec": spec, "cwd": home.cwd})
+    await ok("POST", "/v1/plans/dry-run", {"specs": plan, "cwd": home.cwd})
     run = (await ok("POST", "/v1/runs", {"spec": spec, "cwd": home.cwd}))["runId"]
     await home.until_phase(run, "running")
     made = await ok("POST", "/v1/plans", {"specs": plan, "cwd": home.cwd})
@@ -157,6 +159,7 @@ async def everything(home: Home) -> set[tuple[str, str]]:
     await ok("POST", f"{base}/steer", {"message": "be quick"})
     await ok("POST", f"/v1/runs/{others[0]}/send", {"message": "be quick"})
     await ok("POST", f"/v1/threads/{others[1]}/messages", {"text": "be quick"})
+    await ok("DELETE", f"/v1/runs/{others[0]}/interrupt")
     await ok("POST", f"/v1/runs/{others[0]}/interrupt", {})
     for path in ("/v1/runs", "/v1/tree", "/v1/inbox?all=1", "/v1/attention", "/v1/tools"):
         await ok("GET", path)

@@ -18,6 +18,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/runs/dry-run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** what the same call of POST /v1/runs would come to; starts nothing */
+        post: operations["spawn_routes_dry_spawn"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/plans": {
         parameters: {
             query?: never;
@@ -30,6 +47,26 @@ export interface paths {
         put?: never;
         /** all of the runs or none; they name each other by label */
         post: operations["spawn_routes_spawn_plan"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/plans/dry-run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * what the same call of POST /v1/plans would come to; starts nothing
+         * @description A refusal of several runs names all of them in the details (``problems``).
+         */
+        post: operations["spawn_routes_dry_plan"];
         delete?: never;
         options?: never;
         head?: never;
@@ -551,9 +588,13 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** end its turn; what it has so far is its partial result */
+        /**
+         * end its turn; what it has so far is its partial result
+         * @description With ``after`` it is planned, also over a restart; until then it can be taken back, and nothing comes of it when the turn has ended by then.
+         */
         post: operations["session_routes_interrupt"];
-        delete?: never;
+        /** take a planned interrupt back; harmless where none is */
+        delete: operations["session_routes_withdraw_interrupt"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1177,7 +1218,10 @@ export interface components {
             runId: string;
             question: string;
         };
-        /** CancelBody */
+        /**
+         * CancelBody
+         * @description Of a cancel and of an interrupt.
+         */
         CancelBody: {
             /** @default null */
             reason: string | null;
@@ -1224,11 +1268,6 @@ export interface components {
             limit: number;
             /** @default null */
             messageIds: string[] | null;
-        };
-        /** InterruptBody */
-        InterruptBody: {
-            /** @default null */
-            reason: string | null;
         };
         /**
          * LoginBody
@@ -2450,6 +2489,204 @@ export interface components {
             byHand: boolean;
         };
         /**
+         * DryRun
+         * @description What a spawn or a plan would come to at this moment; nothing was stored or started.
+         */
+        DryRun: {
+            /** @description In the order in which they were given. */
+            runs: components["schemas"]["PlannedRun"][];
+            /** @description All of them together, with everything below them, may use so many; null = nothing bounds them, or nobody reports what some of them use. */
+            maxTokens: number | null;
+            /** @description The same in US dollars. */
+            maxCostUsd: number | null;
+        };
+        /**
+         * PlannedRun
+         * @description What a spawn would come to.
+         */
+        PlannedRun: {
+            /** @description The model; null = the program's own choice. */
+            resolvedModel: string | null;
+            /** @description The tools it was narrowed to; null = what its runtime offers. */
+            effectiveTools: string[] | null;
+            /** @description The tools it was denied. */
+            toolsDeny: string[];
+            /** @description What its worker may do; null = of a run from before there were levels. */
+            access: components["schemas"]["AccessAnswer"] | null;
+            /** @description Where it works, absolute. */
+            cwd: string;
+            /** @description The name it was given, or one made from its task. */
+            label: string;
+            /** @description At most 500 characters of it. */
+            task: string;
+            /** @description Names of the variables brought for its worker; their values are never shown. */
+            environment: string[];
+            /** @description The run that its idempotency key made before: nothing new would be started; null = it is new. */
+            runId: string | null;
+            /** @description Where it would begin: `waiting` (for other runs, or for a person to allow it) or `queued`; `completed` when it would end at once, as a run that it waits for has failed. */
+            phase: string;
+            /** @description The configured agent. */
+            agentId: string;
+            /** @description Why this agent, where `auto` leaves it to us; null = it is named, or is the default one. */
+            chosen: string | null;
+            /** @description The runtime that would run it. */
+            runtime: string;
+            /** @description `run` or `session`. */
+            mode: string;
+            /** @description 1 = spawned by a top-level session. */
+            depth: number;
+            /** @description Where it would wait for a slot. */
+            lane: components["schemas"]["LaneQueue"];
+            /** @description Nothing would keep it from starting now. */
+            startsAtOnce: boolean;
+            /** @description Runs that have to end before it begins; those of this call have no id yet: "". */
+            waitsFor: components["schemas"]["NamedRun"][];
+            /** @description What a person would be asked first; null = nothing. */
+            question: string | null;
+            /** @description So many it has at most, the retry after a failed verification not counted. */
+            attemptsMax: number;
+            /** @description The deadline of each attempt; null = none. */
+            runTimeoutSeconds: number | null;
+            /** @description What holds for it; null = nothing bounds it. */
+            budget: components["schemas"]["PlannedBudget"] | null;
+            /** @description By how much its own worker can overspend a budget of tokens or cost: `none`, `one_request`, `one_turn` or `unbounded`; null = neither is limited. */
+            overshoot: string | null;
+            /** @description What its contract will check, in this order; none = its word is taken. */
+            checks: components["schemas"]["PlannedCheck"][];
+            /** @description All of it holds already: that it is met would prove nothing. */
+            vacuous: boolean;
+            /** @description The worktree that it would get; null = none. */
+            workspace: components["schemas"]["Workspace"] | null;
+            /** @description What its requester should know. */
+            warnings: string[];
+        };
+        /**
+         * AccessAnswer
+         * @description What a worker may do.
+         */
+        AccessAnswer: {
+            /** @description `read`, `write` (below `below`) or `full`. */
+            level: string;
+            /** @description The directory below which it may write; null = nowhere, or with `full` everywhere. */
+            below: string | null;
+            /** @description Whether its commands and tools may reach the network. */
+            network: boolean;
+            /** @description In a sandbox: the only directory of its user's that it sees; null = all its user does. */
+            sees: string | null;
+            /** @description `program` (a sandbox of its own), `bubblewrap` or `tools`; null = nothing keeps it. */
+            keptBy: string | null;
+            /** @description Why it is less than its agent has. */
+            narrowed: string | null;
+            /** @description The same in one line. */
+            text: string;
+        };
+        /**
+         * LaneQueue
+         * @description A lane as it is now, for a run that would want a slot of it.
+         */
+        LaneQueue: {
+            /** @description The lane. */
+            name: string;
+            /** @description Slots that are taken. */
+            used: number;
+            /** @description Slots that there are, as this run counts them. */
+            slots: number;
+            /** @description Runs that would get one before this one, those of this call included. */
+            ahead: number;
+            /** @description Why none is given to it now, such as a provider that refuses; null = nothing. */
+            limit: string | null;
+        };
+        /**
+         * PlannedBudget
+         * @description What a run and everything below it may use; a limit that nothing sets is null.
+         */
+        PlannedBudget: {
+            /** @description Read and written. */
+            maxTokens: number | null;
+            /** @description In US dollars. */
+            maxCostUsd: number | null;
+            /** @description The run itself and every run below it. */
+            maxRuns: number | null;
+            /** @description Since it began. */
+            maxSeconds: number | null;
+            /** @description Some of it is what is left of the budget of a run above, which others use, too. */
+            shared: boolean;
+        };
+        /**
+         * PlannedCheck
+         * @description One thing that a contract will check.
+         */
+        PlannedCheck: {
+            /** @description `artifact`, `change`, `completion_report`, `command` or `judge`. */
+            type: string;
+            /** @description The file, the path, the command, or the agent that judges. */
+            target: string;
+        };
+        /**
+         * Workspace
+         * @description The worktree of a run.
+         */
+        Workspace: {
+            /** @description Always `worktree`. */
+            isolation: string;
+            /** @description Its root, absolute. */
+            path: string;
+            /** @description Its branch. */
+            branch: string;
+            /** @description Root of the checkout it comes from. */
+            repository: string;
+            /** @description The working directory that was asked for. */
+            origin: string;
+            /** @description Whether it is still there; null until the run is over. */
+            kept: boolean | null;
+            /** @description What was changed; null until an attempt has ended. */
+            changes: components["schemas"]["Changes"] | null;
+        };
+        /**
+         * Changes
+         * @description What a run changed in its worktree, committed or not.
+         */
+        Changes: {
+            /** @description In one line: `3 files changed, +40 -2, 1 commit`. */
+            summary: string;
+            /** @description Files that are gone, by name. */
+            deleted: string[];
+            /** @description Changed files that its contract does not name. */
+            outOfScope: string[];
+            /** @description Where the work of attempts before this one is kept. */
+            keptBranches: string[];
+            /** @description How many were changed. */
+            files: number;
+            /** @description Lines. */
+            insertions: number;
+            /** @description Lines. */
+            deletions: number;
+            /** @description Made by the worker. */
+            commits: number;
+            /** @description Files and directories that git ignores. */
+            ignored: number;
+            /** @description How many of `files` are gone; `deleted` may name fewer. */
+            deletedFiles: number;
+            /** @description At most 200, the deleted ones first. */
+            changed: components["schemas"]["FileChange"][];
+            /** @description Why it could not be looked at; then nothing else is known. */
+            error: string | null;
+        };
+        /**
+         * FileChange
+         * @description One file that was changed in a worktree.
+         */
+        FileChange: {
+            /** @description From the root of the repository. */
+            path: string;
+            /** @description `added`, `modified` or `deleted`. */
+            kind: string;
+            /** @description Lines; null for a binary file. */
+            insertions: number | null;
+            /** @description Lines; null for a binary file. */
+            deletions: number | null;
+        };
+        /**
          * EffectiveConfig
          * @description The effective configuration.
          */
@@ -2608,6 +2845,8 @@ export interface components {
             chargedTo: components["schemas"]["NamedRun"] | null;
             /** @description When it is cancelled, as somebody asked; until then it can be taken back. */
             cancelAt: string | null;
+            /** @description When its turn is ended, as somebody asked; until then it can be taken back. */
+            interruptAt: string | null;
             /** @description When its end was read, or marked as read; null = it is unread, or has not ended. */
             readAt: string | null;
             /** @description The runtime that runs it. */
@@ -3190,90 +3429,6 @@ export interface components {
             note: string | null;
         };
         /**
-         * AccessAnswer
-         * @description What a worker may do.
-         */
-        AccessAnswer: {
-            /** @description `read`, `write` (below `below`) or `full`. */
-            level: string;
-            /** @description The directory below which it may write; null = nowhere, or with `full` everywhere. */
-            below: string | null;
-            /** @description Whether its commands and tools may reach the network. */
-            network: boolean;
-            /** @description In a sandbox: the only directory of its user's that it sees; null = all its user does. */
-            sees: string | null;
-            /** @description `program` (a sandbox of its own), `bubblewrap` or `tools`; null = nothing keeps it. */
-            keptBy: string | null;
-            /** @description Why it is less than its agent has. */
-            narrowed: string | null;
-            /** @description The same in one line. */
-            text: string;
-        };
-        /**
-         * Workspace
-         * @description The worktree of a run.
-         */
-        Workspace: {
-            /** @description Always `worktree`. */
-            isolation: string;
-            /** @description Its root, absolute. */
-            path: string;
-            /** @description Its branch. */
-            branch: string;
-            /** @description Root of the checkout it comes from. */
-            repository: string;
-            /** @description The working directory that was asked for. */
-            origin: string;
-            /** @description Whether it is still there; null until the run is over. */
-            kept: boolean | null;
-            /** @description What was changed; null until an attempt has ended. */
-            changes: components["schemas"]["Changes"] | null;
-        };
-        /**
-         * Changes
-         * @description What a run changed in its worktree, committed or not.
-         */
-        Changes: {
-            /** @description In one line: `3 files changed, +40 -2, 1 commit`. */
-            summary: string;
-            /** @description Files that are gone, by name. */
-            deleted: string[];
-            /** @description Changed files that its contract does not name. */
-            outOfScope: string[];
-            /** @description Where the work of attempts before this one is kept. */
-            keptBranches: string[];
-            /** @description How many were changed. */
-            files: number;
-            /** @description Lines. */
-            insertions: number;
-            /** @description Lines. */
-            deletions: number;
-            /** @description Made by the worker. */
-            commits: number;
-            /** @description Files and directories that git ignores. */
-            ignored: number;
-            /** @description How many of `files` are gone; `deleted` may name fewer. */
-            deletedFiles: number;
-            /** @description At most 200, the deleted ones first. */
-            changed: components["schemas"]["FileChange"][];
-            /** @description Why it could not be looked at; then nothing else is known. */
-            error: string | null;
-        };
-        /**
-         * FileChange
-         * @description One file that was changed in a worktree.
-         */
-        FileChange: {
-            /** @description From the root of the repository. */
-            path: string;
-            /** @description `added`, `modified` or `deleted`. */
-            kind: string;
-            /** @description Lines; null for a binary file. */
-            insertions: number | null;
-            /** @description Lines; null for a binary file. */
-            deletions: number | null;
-        };
-        /**
          * ProgressLog
          * @description How far a run is, and was.
          */
@@ -3376,6 +3531,8 @@ export interface components {
             chargedTo: components["schemas"]["NamedRun"] | null;
             /** @description When it is cancelled, as somebody asked; until then it can be taken back. */
             cancelAt: string | null;
+            /** @description When its turn is ended, as somebody asked; until then it can be taken back. */
+            interruptAt: string | null;
             /** @description When its end was read, or marked as read; null = it is unread, or has not ended. */
             readAt: string | null;
             /** @description The runtime that runs it. */
@@ -3776,6 +3933,8 @@ export interface components {
             chargedTo: components["schemas"]["NamedRun"] | null;
             /** @description When it is cancelled, as somebody asked; until then it can be taken back. */
             cancelAt: string | null;
+            /** @description When its turn is ended, as somebody asked; until then it can be taken back. */
+            interruptAt: string | null;
             /** @description When its end was read, or marked as read; null = it is unread, or has not ended. */
             readAt: string | null;
             /** @description `passed`, `failed` or `skipped`, or where verifying stands. */
@@ -3892,6 +4051,8 @@ export interface components {
             chargedTo: components["schemas"]["NamedRun"] | null;
             /** @description When it is cancelled, as somebody asked; until then it can be taken back. */
             cancelAt: string | null;
+            /** @description When its turn is ended, as somebody asked; until then it can be taken back. */
+            interruptAt: string | null;
             /** @description When its end was read, or marked as read; null = it is unread, or has not ended. */
             readAt: string | null;
             /** @description How long it has been at work, in words; what runs it is `adapter`. */
@@ -4696,6 +4857,42 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    spawn_routes_dry_spawn: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key within 24 hours is the same run. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+                /** @description In whose name the call is made; a worker's token is stronger. */
+                "X-Subagents-Session"?: components["parameters"]["X-Subagents-Session"];
+                /** @description Names the client process: messages are offered to it. */
+                "X-Subagents-Reader"?: components["parameters"]["X-Subagents-Reader"];
+                /** @description `agent` = a model drives the client. */
+                "X-Subagents-Caller"?: components["parameters"]["X-Subagents-Caller"];
+                /** @description The client's directory, percent-encoded. */
+                "X-Subagents-Cwd"?: components["parameters"]["X-Subagents-Cwd"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SpawnBody"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DryRun"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     plan_routes_list_plans: {
         parameters: {
             query?: {
@@ -4774,6 +4971,40 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PlanReceipt"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    spawn_routes_dry_plan: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description In whose name the call is made; a worker's token is stronger. */
+                "X-Subagents-Session"?: components["parameters"]["X-Subagents-Session"];
+                /** @description Names the client process: messages are offered to it. */
+                "X-Subagents-Reader"?: components["parameters"]["X-Subagents-Reader"];
+                /** @description `agent` = a model drives the client. */
+                "X-Subagents-Caller"?: components["parameters"]["X-Subagents-Caller"];
+                /** @description The client's directory, percent-encoded. */
+                "X-Subagents-Cwd"?: components["parameters"]["X-Subagents-Cwd"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PlanBody"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DryRun"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -5985,9 +6216,42 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["InterruptBody"];
+                "application/json": components["schemas"]["CancelBody"];
             };
         };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunState"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    session_routes_withdraw_interrupt: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description In whose name the call is made; a worker's token is stronger. */
+                "X-Subagents-Session"?: components["parameters"]["X-Subagents-Session"];
+                /** @description Names the client process: messages are offered to it. */
+                "X-Subagents-Reader"?: components["parameters"]["X-Subagents-Reader"];
+                /** @description `agent` = a model drives the client. */
+                "X-Subagents-Caller"?: components["parameters"]["X-Subagents-Caller"];
+                /** @description The client's directory, percent-encoded. */
+                "X-Subagents-Cwd"?: components["parameters"]["X-Subagents-Cwd"];
+            };
+            path: {
+                /** @description A run: its id, a unique beginning of it, its label, a session key, or `last`. */
+                sel: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
         responses: {
             /** @description Done. */
             200: {

@@ -76,10 +76,11 @@ def why_now(
         lane: The load of the run's lane, when it is known.
         paused_by: Who paused it, when that is known.
     """
-    planned, text = run.control.planned, _in_its_phase(run, now_ms, lane, paused_by)
-    if planned is None or run.is_settled:
+    planned, text = run.planned, _in_its_phase(run, now_ms, lane, paused_by)
+    if planned is None:
         return text
-    return f"{text}; {planned.by} cancels it in {_left(planned.due_ms, now_ms)}"
+    does = "cancels it" if planned.of_turn is None else "ends its turn"
+    return f"{text}; {planned.by} {does} in {_left(planned.due_ms, now_ms)}"
 
 
 def _in_its_phase(  # noqa: C901, PLR0912 - one sentence per phase

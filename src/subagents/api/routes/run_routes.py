@@ -269,7 +269,7 @@ async def cancel(request: Request) -> Response:
     if run.is_settled:
         return answer(run_building.changed(run, "already ended"))
     run = await cancelled(services, caller, run, body)
-    return answer(run_building.changed(run, "planned" if run.control.planned else "cancelling"))
+    return answer(run_building.changed(run, "planned" if run.planned else "cancelling"))
 
 
 async def withdraw_cancel(request: Request) -> Response:

@@ -137,6 +137,10 @@ class Lanes:
         waiting = ((order, run_id) for run_id, (order, at) in self._waiting.items() if at == lane)
         return [run_id for _, run_id in sorted(waiting)]
 
+    def ahead(self, lane: LaneKey, order: tuple[int, int, str]) -> int:
+        """How many wait for a slot of the lane before a place in its order; visits all that do."""
+        return sum(at == lane and before < order for before, at in self._waiting.values())
+
     def run_of(self, session: SessionKey) -> RunId | None:
         """The open run whose agent speaks under this session key."""
         return self._session.get(session)

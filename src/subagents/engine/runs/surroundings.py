@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from subagents.domain.rules.admission import LaneUse, lane_key
+from subagents.domain.rules.admission import LaneUse, lane_key, queue_order
 from subagents.domain.rules.provider_limits import Gate, refusal_text
 from subagents.domain.rules.wait_causes import WaitCause, WaitKind, wait_cause
 from subagents.domain.run.linked_runs import LinkedRun
@@ -98,6 +98,10 @@ class Surroundings:
             line = self._ledger.lanes.line(lane)
             self._lines[lane] = {run_id: place for place, run_id in enumerate(line, 1)}
         return self._lines[lane].get(run.id)
+
+    def ahead_of(self, run: Run) -> int:
+        """Queued runs that would get a slot before a new one such as this."""
+        return self._ledger.lanes.ahead(lane_key(run), queue_order(run))
 
     def last_sign_ms(self, run: Run) -> int | None:
         """When its worker last gave a sign of life; None before it began, and once it has ended."""
