@@ -74,6 +74,8 @@ async def many_runs() -> tuple[RunHandle, ...]:
         async for message in subagents.inbox():
             assert_type(message.text, str)
         await subagents.attention()
+        raised = await subagents.alerts(kind="stuck", limit=5)
+        assert_type(raised.alerts[0].fate, str)
         for stats in await subagents.agent_stats(by="tag", agent="build", days=7):
             assert_type(stats.attempt_count, int)
         await subagents.suggest_agents("review it", tags=["python"], cost_tier="cheap")

@@ -22,7 +22,7 @@ from subagents.api.wire.agent_answers import (
     TrackRecord,
     TrackRecords,
 )
-from subagents.api.wire.event_answers import EventPage, StreamEvent
+from subagents.api.wire.event_answers import AlertHistory, EventPage, StreamEvent
 from subagents.api.wire.message_answers import Attention, AttentionItem, Inbox, Message
 from subagents.api.wire.requests import INBOX_LIMIT_MAX
 from subagents.api.wire.run_answers import (
@@ -559,6 +559,28 @@ class Orchestrator:
     async def attention(self) -> Sequence[AttentionItem]:
         """What needs a person: questions, blockers, undelivered and failed runs."""
         return read(await self._client.get("/v1/attention"), Attention).items
+
+    async def alerts(
+        self,
+        *,
+        run: str | None = None,
+        kind: str | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> AlertHistory:
+        """Alerts that were raised, newest first, and what became of each.
+
+        Args:
+            run: Only those of this run, by selector.
+            kind: Only these, such as ``stuck,budget_alert``.
+            limit: At most so many, 1 to 500.
+            cursor: The page behind: ``next_cursor`` of the page before.
+
+        Raises:
+            UsageError: There is no such kind.
+        """
+        query = {"run": run, "kind": kind, "limit": limit, "cursor": cursor}
+        return read(await self._client.get("/v1/alerts", query), AlertHistory)
 
     async def events(
         self,

@@ -242,6 +242,7 @@ class Subagents:
     agent_stats = _of_all(Orchestrator.agent_stats)
     suggest_agents = _of_all(Orchestrator.suggest_agents)
     attention = _of_all(Orchestrator.attention)
+    alerts = _of_all(Orchestrator.alerts)
     events = _streamed(Orchestrator.events)
 
     def wait_any(

@@ -309,6 +309,10 @@ class Store(Protocol):
         """Events of all runs behind number ``after``, in order."""
         ...
 
+    def alerted(self, *, before: int, limit: int, of: RunId | None = None) -> Sequence[FeedEntry]:
+        """``Alerted`` events below number ``before``, the newest first; None = of all runs."""
+        ...
+
     def touched(self, *, after: int, ended_since_ms: int, limit: int) -> tuple[int, Sequence[Run]]:
         """Runs with an event behind number ``after``, as they are now, each once.
 
@@ -334,6 +338,10 @@ class Store(Protocol):
 
     def blockers(self, session: SessionKey | None, limit: int) -> Sequence[InboxRow]:
         """The newest messages of kind ``blocker``, read or not, oldest first; None = of all."""
+        ...
+
+    def news_of(self, run_ids: Sequence[RunId]) -> Sequence[InboxRow]:
+        """The alerts and blockers that these runs sent, read or not, oldest first."""
         ...
 
     def unread(self, session: SessionKey, limit: int) -> Sequence[MessageId]:

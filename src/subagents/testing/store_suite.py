@@ -6,8 +6,10 @@ from pathlib import Path
 
 from subagents.domain.lifecycle.erasure import DELETED
 from subagents.domain.lifecycle.reduce import reduce
+from subagents.domain.run.alert import Alert, AlertKind
 from subagents.domain.run.effects import Announce, CleanUp
 from subagents.domain.run.events import (
+    Alerted,
     Archived,
     CleanedUp,
     Event,
@@ -640,6 +642,54 @@ def what_was_journaled_since_leads_to_the_runs_it_is_about(place: StorePlace) ->
         expect("none", found=touched(end, 0), wanted=(end, []))
         open_ones = [runs[0].id, runs[3].id]
         expect("not what ended before", found=touched(0, NOW_MS + 1), wanted=(end, open_ones))
+
+
+@SUITE.behaviour("store:alerts")
+def alerts_are_found_newest_first_with_the_news_that_their_runs_sent(place: StorePlace) -> None:
+    runs = [a_run(n) for n in range(1, 4)]
+    alert = Alert(kind=AlertKind.STUCK, text="silent", key="k")
+
+    def alerted(run: Run, seq: int) -> JournalEntry:
+        happened = Alerted(at_ms=NOW_MS, alert=alert)
+        return JournalEntry(run_id=run.id, seq=seq, at_ms=NOW_MS, event=happened)
+
+    def message(run: Run, name: str, kind: MessageKind) -> Message:
+        return Message(
+            id=MessageId(f"{run.id}:{name}"),
+            session_key=run.requester,
+            run_id=run.id,
+            kind=kind,
+            created_at_ms=NOW_MS,
+            text="news",
+        )
+
+    with closing(opened(place)) as store:
+        store.commit(spawned(*runs))
+        batch = Batch(runs={run.id: run for run in runs[:2]})
+        batch.journal = [alerted(runs[0], 2), alerted(runs[1], 2), alerted(runs[0], 3)]
+        batch.messages = [
+            message(runs[0], "a1:stuck", MessageKind.ALERT),
+            message(runs[0], "n1", MessageKind.BLOCKER),
+            message(runs[0], "announce", MessageKind.ANNOUNCEMENT),
+        ]
+        store.commit(batch)
+        end = store.newest_number() + 1
+
+        def found(before: int, limit: int, run: Run | None = None) -> list[tuple[RunId, int]]:
+            of = None if run is None else run.id
+            entries = store.alerted(before=before, limit=limit, of=of)
+            return [(each.entry.run_id, each.entry.seq) for each in entries]
+
+        first, second = runs[0].id, runs[1].id
+        newest = [(first, 3), (second, 2), (first, 2)]
+        expect("all, newest first", found=found(end, 9), wanted=newest)
+        expect("a page", found=found(end, 2), wanted=newest[:2])
+        expect("behind it", found=found(end - 2, 9), wanted=newest[2:])
+        expect("of a run", found=found(end, 9, runs[0]), wanted=[(first, 3), (first, 2)])
+        expect("of none", found=found(end, 9, runs[2]), wanted=[])
+        news = [row.message.id for row in store.news_of([first, second])]
+        expect("news", found=news, wanted=[f"{first}:a1:stuck", f"{first}:n1"])
+        expect("news of none", found=list(store.news_of([])), wanted=[])
 
 
 @SUITE.behaviour("store:below")

@@ -1129,6 +1129,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/alerts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * alerts that were raised, newest first, and what became of each
+         * @description An agent sees those of the runs it asked for.
+         */
+        get: operations["event_routes_alerts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/graph": {
         parameters: {
             query?: never;
@@ -2105,6 +2125,380 @@ export interface components {
             detail: string;
         };
         /**
+         * AlertHistory
+         * @description Alerts that were raised, newest first; `nextCursor` goes on behind the last one visited, also where a filter left few of them, or none.
+         */
+        AlertHistory: {
+            /** @description The newest event that it knows of: `GET /v1/events?after=` goes on behind it. */
+            seq: number;
+            /** @description The daemon's clock, when it was made. */
+            nowAt: string | null;
+            /** @description What is left out of it here; null = nothing is. */
+            truncated: components["schemas"]["Truncated"] | null;
+            /** @description As `cursor` it gives the next page; null = there is none, or the list has no pages. */
+            nextCursor: string | null;
+            /** @description At most `limit`. */
+            alerts: components["schemas"]["RaisedAlert"][];
+        };
+        /**
+         * RaisedAlert
+         * @description An alert that was raised, and what became of it.
+         */
+        RaisedAlert: {
+            /** @description Its id; it never changes. */
+            runId: string;
+            /** @description The name it was given, or one made from its task. */
+            label: string;
+            /** @description Its number in the order of all events. */
+            seq: number;
+            /** @description `stuck`, `budget_alert`, …: see the alerts' page. */
+            kind: string;
+            /** @description In one line. */
+            text: string;
+            /** @description When it was raised. */
+            occurredAt: string | null;
+            /** @description The configured agent. */
+            agentId: string;
+            /** @description `sent`, `held` (the hour's allowance was used up), `off` (its kind is switched off), `escalated` (a blocker was sent in its place) or `late` (its run had ended). */
+            fate: string;
+            /** @description The same in words, and what follows from it. */
+            why: string;
+            /** @description The message that told of it: its own, or the digest in which it is counted; null = none. */
+            messageId: string | null;
+            /** @description When that was sent. */
+            toldAt: string | null;
+            /** @description When that was read, or marked as read; null = it was not. */
+            readAt: string | null;
+            /** @description Its cause is still there. */
+            stands: boolean;
+            /** @description As the stream told it, with its own fields. */
+            event: components["schemas"]["StreamEvent"];
+        };
+        /**
+         * StreamEvent
+         * @description An event of the stream: `run` for each entry of a journal, or a structured one, with its own fields and no others.
+         */
+        StreamEvent: {
+            /** @description In the order of all runs. */
+            seq: number;
+            /** @description `event` for a structured one, `row` with `rows=1`, else the name of the journal's entry. */
+            type: string;
+            /** @description The name of a structured event: `completion`, `stuck`, … */
+            event?: string;
+            /** @description Whose. */
+            runId: string;
+            /** @description Of the run. */
+            label: string;
+            /** @description Of a structured event the run's label, of `run` the configured agent. */
+            agentId: string;
+            /** @description When. */
+            occurredAt: string | null;
+            /** @description `run`: the session that asked for the run. */
+            requester?: string;
+            /** @description `run`: the run's phase now, not then. */
+            phase?: string;
+            /** @description `completion`: how it ended; `task_milestone`: `started` or `completed`. */
+            status?: string;
+            /** @description `completion`: why it is not plain `ok`. */
+            reason?: string | null;
+            /** @description `completion`: the same in words. */
+            error?: string | null;
+            /** @description `completion`: what the worker gave, cut. */
+            result?: string | null;
+            /** @description `completion`: of the whole result. */
+            resultBytes?: number;
+            /** @description `api_error`: what was said; `git_commit`: the commit's message. */
+            message?: string;
+            /** @description `api_error`: which try of the program it was. */
+            retry?: number | boolean | null;
+            /** @description `stuck`: for so long nothing was said. */
+            silentMs?: number;
+            /** @description `stuck`: what was seen last. */
+            lastActivity?: string | null;
+            /** @description `budget_alert`: used so far. */
+            costUsd?: number | null;
+            /** @description `budget_alert`: the limit. */
+            budgetUsd?: number | null;
+            /** @description `task_milestone`: the item of its plan. */
+            task?: string;
+            /** @description `task_milestone`: `2/5`. */
+            progress?: string | null;
+            /** @description `build_result`: what was run. */
+            command?: string;
+            /** @description `build_result`: whether it passed. */
+            passed?: boolean;
+            /** @description `build_result`: how many. */
+            errors?: number | null;
+            /** @description `build_result`: what it said in the end. */
+            summary?: string | null;
+            /** @description `context_pressure`: of the context window. */
+            percent?: number;
+            /** @description `context_pressure`: in the context. */
+            tokens?: number | null;
+            /** @description `subagent_spawn`, `git_commit`: how many. */
+            count?: number;
+            /** @description `subagent_spawn`: their team. */
+            teamName?: string | null;
+            /** @description `failure_loop`: one after the other. */
+            consecutiveFailures?: number;
+            /** @description `failure_loop`: the tool that failed. */
+            lastTool?: string | null;
+            /** @description `failure_loop`: how. */
+            lastError?: string | null;
+            /** @description `cc_message`: what the worker wrote to its requester. */
+            text?: string;
+            /** @description `cc_message`: `info`, `question` or `blocker`. */
+            priority?: string;
+            /** @description `row`: the run as it is now. */
+            row?: components["schemas"]["RunRow"];
+        };
+        /**
+         * RunRow
+         * @description A run in a list.
+         */
+        RunRow: {
+            /** @description Its id; it never changes. */
+            runId: string;
+            /** @description The name it was given, or one made from its task. */
+            label: string;
+            /** @description Its place in the life of a run: `queued`, `running`, `completed`, … */
+            phase: string;
+            /** @description How it ended; null until then. */
+            outcome: components["schemas"]["Outcome"] | null;
+            /** @description The configured agent. */
+            agentId: string;
+            /** @description The session its newest attempt works in. */
+            sessionKey: string;
+            /** @description One word for people: the outcome's status, `blocked`, `paused`, `waiting` or the phase. */
+            runStatus: string;
+            /** @description What its worker said last of how far it is. */
+            latestProgress: components["schemas"]["Progress"] | null;
+            /** @description Open questions of its worker. */
+            pendingRequestCount: number;
+            /** @description What its own attempts used; null when nobody reported anything. */
+            usage: components["schemas"]["Usage"] | null;
+            /** @description What it and everything below it used; null for a run without children. */
+            subtreeUsage: components["schemas"]["TreeUsage"] | null;
+            /** @description Why it is where it is, in one sentence. */
+            why: string | null;
+            /** @description Its contract was met before the work began: that it is met proves nothing. */
+            vacuous: boolean;
+            /** @description What it waits for, as data; null = nothing: it is at work, or has ended. */
+            wait: components["schemas"]["Wait"] | null;
+            /** @description When its worker last gave a sign of life; null before it began, and once it has ended. */
+            lastSignAt: string | null;
+            /** @description What its worker says of its work; null = nothing yet. */
+            claim: components["schemas"]["Claim"] | null;
+            /** @description What its contract found; null without a contract, and until it is known. */
+            verdict: components["schemas"]["Verdict"] | null;
+            /** @description How it stands to its own budget; null = it has none. */
+            budget: components["schemas"]["BudgetState"] | null;
+            /** @description The nearest run above whose budget pays for it, while it is open; null = it has a budget of its own, or none is above it. */
+            chargedTo: components["schemas"]["NamedRun"] | null;
+            /** @description When it is cancelled, as somebody asked; until then it can be taken back. */
+            cancelAt: string | null;
+            /** @description When its turn is ended, as somebody asked; until then it can be taken back. */
+            interruptAt: string | null;
+            /** @description When its end was read, or marked as read; null = it is unread, or has not ended. */
+            readAt: string | null;
+            /** @description The runtime that runs it. */
+            runtime: string | null;
+            /** @description The session that asked for it. */
+            requester: string;
+            /** @description 1 = spawned by a top-level session. */
+            depth: number;
+            /** @description The newest attempt's number; 0 before the first. */
+            attempt: number;
+            /** @description So many it has at most, the retry after a failed verification not counted. */
+            attemptsMax: number;
+            /** @description The oldest of them. */
+            blockedReason: string | null;
+            /** @description When it was spawned. */
+            createdAt: string | null;
+            /** @description When its first attempt began. */
+            startedAt: string | null;
+            /** @description When its outcome was known. */
+            endedAt: string | null;
+            /** @description When it entered its phase. */
+            phaseSinceAt: string | null;
+            /** @description At most 500 characters of it. */
+            task: string | null;
+            /** @description Words to find it by. */
+            tags: string[];
+            /** @description The model it was given; null = the program's own choice. */
+            model: string | null;
+            /** @description The directory of its project, absolute. */
+            directory: string;
+            /** @description The plan it is a step of; null = none. */
+            planId: string | null;
+            /** @description As that was given. */
+            planName: string | null;
+            /** @description The run that spawned it; null for a top-level session's. */
+            requesterRun: string | null;
+            /** @description The runs below it, by state; only in lists of roots, null = there are none. */
+            below: components["schemas"]["BelowCounts"] | null;
+        };
+        /**
+         * Outcome
+         * @description How a run or an attempt ended.
+         */
+        Outcome: {
+            /** @description `ok`, `partial`, `error`, `timeout`, `cancelled` or `lost`. */
+            status: string;
+            /** @description A stable code of why it is not plain `ok`. */
+            reason: string | null;
+            /** @description The same in words. */
+            error: string | null;
+        };
+        /**
+         * Progress
+         * @description What a worker said last of how far it is.
+         */
+        Progress: {
+            /** @description What it does, in a few words. */
+            phase: string;
+            /** @description 0 to 100. */
+            percentComplete: number | null;
+            /** @description When it said so. */
+            updatedAt: string | null;
+        };
+        /**
+         * Usage
+         * @description What the attempts of one run used.
+         */
+        Usage: {
+            /** @description Tokens read, cached ones included. */
+            tokensIn: number | null;
+            /** @description Tokens written. */
+            tokensOut: number | null;
+            /** @description In US dollars, as the runtime reported it; a lower bound while `costUnknownRuns` is not 0. */
+            costUsd: number | null;
+            /** @description Of the runs it is the sum of, those with an ended attempt whose cost nobody reported. */
+            costUnknownRuns: number;
+        };
+        /**
+         * TreeUsage
+         * @description What a run and everything below it used.
+         */
+        TreeUsage: {
+            /** @description Tokens read, cached ones included. */
+            tokensIn: number | null;
+            /** @description Tokens written. */
+            tokensOut: number | null;
+            /** @description In US dollars, as the runtime reported it; a lower bound while `costUnknownRuns` is not 0. */
+            costUsd: number | null;
+            /** @description Of the runs it is the sum of, those with an ended attempt whose cost nobody reported. */
+            costUnknownRuns: number;
+            /** @description The run itself and every run below it. */
+            runs: number;
+        };
+        /**
+         * Wait
+         * @description What a run waits for now.
+         */
+        Wait: {
+            /** @description `provider` (it refuses for now), `lane` (a slot), `runs` (other runs have to end first), `retry` (its next attempt is due later), `answer` (to a question) or `paused`. */
+            kind: string;
+            /** @description Of `lane` and `provider`: which. */
+            name: string | null;
+            /** @description Of `provider`: the HTTP status of its refusal, where it is known. */
+            status: number | null;
+            /** @description Of `runs`: those that have not ended, at most 20; of `provider` the one that goes first. */
+            runs: components["schemas"]["NamedRun"][];
+            /** @description So many there are. */
+            runsTotal: number;
+            /** @description Of `runs`: where the chain of those that wait for each other ends. */
+            root: components["schemas"]["WaitRoot"] | null;
+            /** @description Of `lane`: its place in the line, 1 = next. */
+            place: number | null;
+            /** @description Of `lane`: slots that are taken. */
+            used: number | null;
+            /** @description Of `lane`: slots that there are. */
+            slots: number | null;
+            /** @description Of `answer`: the oldest open question. */
+            requestId: string | null;
+            /** @description When it ends by itself; null = not known, or never. */
+            endsAt: string | null;
+            /** @description When the run stops waiting for it; null = never. */
+            givesUpAt: string | null;
+        };
+        /**
+         * NamedRun
+         * @description A run, by its id and its name.
+         */
+        NamedRun: {
+            /** @description Its id; it never changes. */
+            runId: string;
+            /** @description The name it was given, or one made from its task. */
+            label: string;
+        };
+        /**
+         * WaitRoot
+         * @description The run at the end of a chain of runs that wait for each other.
+         */
+        WaitRoot: {
+            /** @description Its id; it never changes. */
+            runId: string;
+            /** @description The name it was given, or one made from its task. */
+            label: string;
+            /** @description What it waits for in turn; null = it is at work. */
+            kind: string | null;
+            /** @description The lane or the provider. */
+            name: string | null;
+        };
+        /**
+         * Claim
+         * @description What a worker says of its work, in short: evidence, never the outcome.
+         */
+        Claim: {
+            /** @description `complete`, `partial` or `failed`; null = it reported nothing, `summary` is from its result. */
+            status: string | null;
+            /** @description `high`, `medium` or `low`. */
+            confidence: string | null;
+            /** @description The first line of it, at most 300 characters. */
+            summary: string;
+        };
+        /**
+         * Verdict
+         * @description What a contract found, in short.
+         */
+        Verdict: {
+            /** @description `passed`, `failed`, or `skipped`: it never ran, or could not check. */
+            status: string;
+            /** @description So many of its checks hold. */
+            passed: number;
+            /** @description So many it has; of an attempt before the newest they are not kept: 0. */
+            checks: number;
+            /** @description The first thing that does not hold, or could not be checked; at most 300 characters. */
+            found: string | null;
+        };
+        /**
+         * BudgetState
+         * @description How a run stands to its own budget, in short.
+         */
+        BudgetState: {
+            /** @description Of the dimension that is used most; null = nothing is known to be used. */
+            percent: number | null;
+            /** @description In words: `80k of 100k tokens, ? of $1.00`; ? = nobody reported it. */
+            text: string;
+            /** @description Nothing of the run may start any more. */
+            exhausted: boolean;
+        };
+        /**
+         * BelowCounts
+         * @description The runs below one, on all levels.
+         */
+        BelowCounts: {
+            /** @description So many. */
+            runs: number;
+            /** @description How many have each `runStatus`, such as `ok`, `error`, `running` or `waiting`. */
+            states: {
+                [key: string]: number;
+            };
+            /** @description There may be more: for all rows of an answer together at most 20,000 are counted. */
+            isBound: boolean;
+        };
+        /**
          * ArtifactPage
          * @description The files of a run that can be read: `GET /v1/runs/{sel}/artifacts/content?path=`.
          */
@@ -2223,16 +2617,6 @@ export interface components {
             deadlineAt: string | null;
             /** @description When it was decided. */
             answeredAt: string | null;
-        };
-        /**
-         * NamedRun
-         * @description A run, by its id and its name.
-         */
-        NamedRun: {
-            /** @description Its id; it never changes. */
-            runId: string;
-            /** @description The name it was given, or one made from its task. */
-            label: string;
         };
         /**
          * DaemonVersion
@@ -2721,320 +3105,6 @@ export interface components {
             seq: number;
             /** @description The number that was given is of another database. */
             reset: boolean;
-        };
-        /**
-         * StreamEvent
-         * @description An event of the stream: `run` for each entry of a journal, or a structured one, with its own fields and no others.
-         */
-        StreamEvent: {
-            /** @description In the order of all runs. */
-            seq: number;
-            /** @description `event` for a structured one, `row` with `rows=1`, else the name of the journal's entry. */
-            type: string;
-            /** @description The name of a structured event: `completion`, `stuck`, … */
-            event?: string;
-            /** @description Whose. */
-            runId: string;
-            /** @description Of the run. */
-            label: string;
-            /** @description Of a structured event the run's label, of `run` the configured agent. */
-            agentId: string;
-            /** @description When. */
-            occurredAt: string | null;
-            /** @description `run`: the session that asked for the run. */
-            requester?: string;
-            /** @description `run`: the run's phase now, not then. */
-            phase?: string;
-            /** @description `completion`: how it ended; `task_milestone`: `started` or `completed`. */
-            status?: string;
-            /** @description `completion`: why it is not plain `ok`. */
-            reason?: string | null;
-            /** @description `completion`: the same in words. */
-            error?: string | null;
-            /** @description `completion`: what the worker gave, cut. */
-            result?: string | null;
-            /** @description `completion`: of the whole result. */
-            resultBytes?: number;
-            /** @description `api_error`: what was said; `git_commit`: the commit's message. */
-            message?: string;
-            /** @description `api_error`: which try of the program it was. */
-            retry?: number | boolean | null;
-            /** @description `stuck`: for so long nothing was said. */
-            silentMs?: number;
-            /** @description `stuck`: what was seen last. */
-            lastActivity?: string | null;
-            /** @description `budget_alert`: used so far. */
-            costUsd?: number | null;
-            /** @description `budget_alert`: the limit. */
-            budgetUsd?: number | null;
-            /** @description `task_milestone`: the item of its plan. */
-            task?: string;
-            /** @description `task_milestone`: `2/5`. */
-            progress?: string | null;
-            /** @description `build_result`: what was run. */
-            command?: string;
-            /** @description `build_result`: whether it passed. */
-            passed?: boolean;
-            /** @description `build_result`: how many. */
-            errors?: number | null;
-            /** @description `build_result`: what it said in the end. */
-            summary?: string | null;
-            /** @description `context_pressure`: of the context window. */
-            percent?: number;
-            /** @description `context_pressure`: in the context. */
-            tokens?: number | null;
-            /** @description `subagent_spawn`, `git_commit`: how many. */
-            count?: number;
-            /** @description `subagent_spawn`: their team. */
-            teamName?: string | null;
-            /** @description `failure_loop`: one after the other. */
-            consecutiveFailures?: number;
-            /** @description `failure_loop`: the tool that failed. */
-            lastTool?: string | null;
-            /** @description `failure_loop`: how. */
-            lastError?: string | null;
-            /** @description `cc_message`: what the worker wrote to its requester. */
-            text?: string;
-            /** @description `cc_message`: `info`, `question` or `blocker`. */
-            priority?: string;
-            /** @description `row`: the run as it is now. */
-            row?: components["schemas"]["RunRow"];
-        };
-        /**
-         * RunRow
-         * @description A run in a list.
-         */
-        RunRow: {
-            /** @description Its id; it never changes. */
-            runId: string;
-            /** @description The name it was given, or one made from its task. */
-            label: string;
-            /** @description Its place in the life of a run: `queued`, `running`, `completed`, … */
-            phase: string;
-            /** @description How it ended; null until then. */
-            outcome: components["schemas"]["Outcome"] | null;
-            /** @description The configured agent. */
-            agentId: string;
-            /** @description The session its newest attempt works in. */
-            sessionKey: string;
-            /** @description One word for people: the outcome's status, `blocked`, `paused`, `waiting` or the phase. */
-            runStatus: string;
-            /** @description What its worker said last of how far it is. */
-            latestProgress: components["schemas"]["Progress"] | null;
-            /** @description Open questions of its worker. */
-            pendingRequestCount: number;
-            /** @description What its own attempts used; null when nobody reported anything. */
-            usage: components["schemas"]["Usage"] | null;
-            /** @description What it and everything below it used; null for a run without children. */
-            subtreeUsage: components["schemas"]["TreeUsage"] | null;
-            /** @description Why it is where it is, in one sentence. */
-            why: string | null;
-            /** @description Its contract was met before the work began: that it is met proves nothing. */
-            vacuous: boolean;
-            /** @description What it waits for, as data; null = nothing: it is at work, or has ended. */
-            wait: components["schemas"]["Wait"] | null;
-            /** @description When its worker last gave a sign of life; null before it began, and once it has ended. */
-            lastSignAt: string | null;
-            /** @description What its worker says of its work; null = nothing yet. */
-            claim: components["schemas"]["Claim"] | null;
-            /** @description What its contract found; null without a contract, and until it is known. */
-            verdict: components["schemas"]["Verdict"] | null;
-            /** @description How it stands to its own budget; null = it has none. */
-            budget: components["schemas"]["BudgetState"] | null;
-            /** @description The nearest run above whose budget pays for it, while it is open; null = it has a budget of its own, or none is above it. */
-            chargedTo: components["schemas"]["NamedRun"] | null;
-            /** @description When it is cancelled, as somebody asked; until then it can be taken back. */
-            cancelAt: string | null;
-            /** @description When its turn is ended, as somebody asked; until then it can be taken back. */
-            interruptAt: string | null;
-            /** @description When its end was read, or marked as read; null = it is unread, or has not ended. */
-            readAt: string | null;
-            /** @description The runtime that runs it. */
-            runtime: string | null;
-            /** @description The session that asked for it. */
-            requester: string;
-            /** @description 1 = spawned by a top-level session. */
-            depth: number;
-            /** @description The newest attempt's number; 0 before the first. */
-            attempt: number;
-            /** @description So many it has at most, the retry after a failed verification not counted. */
-            attemptsMax: number;
-            /** @description The oldest of them. */
-            blockedReason: string | null;
-            /** @description When it was spawned. */
-            createdAt: string | null;
-            /** @description When its first attempt began. */
-            startedAt: string | null;
-            /** @description When its outcome was known. */
-            endedAt: string | null;
-            /** @description When it entered its phase. */
-            phaseSinceAt: string | null;
-            /** @description At most 500 characters of it. */
-            task: string | null;
-            /** @description Words to find it by. */
-            tags: string[];
-            /** @description The model it was given; null = the program's own choice. */
-            model: string | null;
-            /** @description The directory of its project, absolute. */
-            directory: string;
-            /** @description The plan it is a step of; null = none. */
-            planId: string | null;
-            /** @description As that was given. */
-            planName: string | null;
-            /** @description The run that spawned it; null for a top-level session's. */
-            requesterRun: string | null;
-            /** @description The runs below it, by state; only in lists of roots, null = there are none. */
-            below: components["schemas"]["BelowCounts"] | null;
-        };
-        /**
-         * Outcome
-         * @description How a run or an attempt ended.
-         */
-        Outcome: {
-            /** @description `ok`, `partial`, `error`, `timeout`, `cancelled` or `lost`. */
-            status: string;
-            /** @description A stable code of why it is not plain `ok`. */
-            reason: string | null;
-            /** @description The same in words. */
-            error: string | null;
-        };
-        /**
-         * Progress
-         * @description What a worker said last of how far it is.
-         */
-        Progress: {
-            /** @description What it does, in a few words. */
-            phase: string;
-            /** @description 0 to 100. */
-            percentComplete: number | null;
-            /** @description When it said so. */
-            updatedAt: string | null;
-        };
-        /**
-         * Usage
-         * @description What the attempts of one run used.
-         */
-        Usage: {
-            /** @description Tokens read, cached ones included. */
-            tokensIn: number | null;
-            /** @description Tokens written. */
-            tokensOut: number | null;
-            /** @description In US dollars, as the runtime reported it; a lower bound while `costUnknownRuns` is not 0. */
-            costUsd: number | null;
-            /** @description Of the runs it is the sum of, those with an ended attempt whose cost nobody reported. */
-            costUnknownRuns: number;
-        };
-        /**
-         * TreeUsage
-         * @description What a run and everything below it used.
-         */
-        TreeUsage: {
-            /** @description Tokens read, cached ones included. */
-            tokensIn: number | null;
-            /** @description Tokens written. */
-            tokensOut: number | null;
-            /** @description In US dollars, as the runtime reported it; a lower bound while `costUnknownRuns` is not 0. */
-            costUsd: number | null;
-            /** @description Of the runs it is the sum of, those with an ended attempt whose cost nobody reported. */
-            costUnknownRuns: number;
-            /** @description The run itself and every run below it. */
-            runs: number;
-        };
-        /**
-         * Wait
-         * @description What a run waits for now.
-         */
-        Wait: {
-            /** @description `provider` (it refuses for now), `lane` (a slot), `runs` (other runs have to end first), `retry` (its next attempt is due later), `answer` (to a question) or `paused`. */
-            kind: string;
-            /** @description Of `lane` and `provider`: which. */
-            name: string | null;
-            /** @description Of `provider`: the HTTP status of its refusal, where it is known. */
-            status: number | null;
-            /** @description Of `runs`: those that have not ended, at most 20; of `provider` the one that goes first. */
-            runs: components["schemas"]["NamedRun"][];
-            /** @description So many there are. */
-            runsTotal: number;
-            /** @description Of `runs`: where the chain of those that wait for each other ends. */
-            root: components["schemas"]["WaitRoot"] | null;
-            /** @description Of `lane`: its place in the line, 1 = next. */
-            place: number | null;
-            /** @description Of `lane`: slots that are taken. */
-            used: number | null;
-            /** @description Of `lane`: slots that there are. */
-            slots: number | null;
-            /** @description Of `answer`: the oldest open question. */
-            requestId: string | null;
-            /** @description When it ends by itself; null = not known, or never. */
-            endsAt: string | null;
-            /** @description When the run stops waiting for it; null = never. */
-            givesUpAt: string | null;
-        };
-        /**
-         * WaitRoot
-         * @description The run at the end of a chain of runs that wait for each other.
-         */
-        WaitRoot: {
-            /** @description Its id; it never changes. */
-            runId: string;
-            /** @description The name it was given, or one made from its task. */
-            label: string;
-            /** @description What it waits for in turn; null = it is at work. */
-            kind: string | null;
-            /** @description The lane or the provider. */
-            name: string | null;
-        };
-        /**
-         * Claim
-         * @description What a worker says of its work, in short: evidence, never the outcome.
-         */
-        Claim: {
-            /** @description `complete`, `partial` or `failed`; null = it reported nothing, `summary` is from its result. */
-            status: string | null;
-            /** @description `high`, `medium` or `low`. */
-            confidence: string | null;
-            /** @description The first line of it, at most 300 characters. */
-            summary: string;
-        };
-        /**
-         * Verdict
-         * @description What a contract found, in short.
-         */
-        Verdict: {
-            /** @description `passed`, `failed`, or `skipped`: it never ran, or could not check. */
-            status: string;
-            /** @description So many of its checks hold. */
-            passed: number;
-            /** @description So many it has; of an attempt before the newest they are not kept: 0. */
-            checks: number;
-            /** @description The first thing that does not hold, or could not be checked; at most 300 characters. */
-            found: string | null;
-        };
-        /**
-         * BudgetState
-         * @description How a run stands to its own budget, in short.
-         */
-        BudgetState: {
-            /** @description Of the dimension that is used most; null = nothing is known to be used. */
-            percent: number | null;
-            /** @description In words: `80k of 100k tokens, ? of $1.00`; ? = nobody reported it. */
-            text: string;
-            /** @description Nothing of the run may start any more. */
-            exhausted: boolean;
-        };
-        /**
-         * BelowCounts
-         * @description The runs below one, on all levels.
-         */
-        BelowCounts: {
-            /** @description So many. */
-            runs: number;
-            /** @description How many have each `runStatus`, such as `ok`, `error`, `running` or `waiting`. */
-            states: {
-                [key: string]: number;
-            };
-            /** @description There may be more: for all rows of an answer together at most 20,000 are counted. */
-            isBound: boolean;
         };
         /**
          * Graph
@@ -7440,6 +7510,45 @@ export interface operations {
                 content: {
                     "text/event-stream": string;
                     "application/json": components["schemas"]["EventPage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    event_routes_alerts: {
+        parameters: {
+            query?: {
+                /** @description Only alerts of this run. */
+                run?: string;
+                /** @description Only alerts of these kinds. */
+                kind?: ("api_error" | "stuck" | "budget_alert" | "task_milestone" | "build_result" | "git_commit" | "context_pressure" | "subagent_spawn" | "failure_loop")[];
+                /** @description At most so many. */
+                limit?: number;
+                /** @description The page behind: `nextCursor` of the page before. */
+                cursor?: number;
+            };
+            header?: {
+                /** @description In whose name the call is made; a worker's token is stronger. */
+                "X-Subagents-Session"?: components["parameters"]["X-Subagents-Session"];
+                /** @description Names the client process: messages are offered to it. */
+                "X-Subagents-Reader"?: components["parameters"]["X-Subagents-Reader"];
+                /** @description `agent` = a model drives the client. */
+                "X-Subagents-Caller"?: components["parameters"]["X-Subagents-Caller"];
+                /** @description The client's directory, percent-encoded. */
+                "X-Subagents-Cwd"?: components["parameters"]["X-Subagents-Cwd"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertHistory"];
                 };
             };
             default: components["responses"]["Problem"];

@@ -13,8 +13,10 @@ export type InboxQuery = QueryOf<"/v1/inbox">;
 export type StatsQuery = QueryOf<"/v1/agents/stats">;
 export type SeriesQuery = QueryOf<"/v1/stats/series">;
 export type SuggestQuery = QueryOf<"/v1/agents/suggest">;
-export type EventsQuery = QueryOf<"/v1/events">;
+export type AlertsQuery = QueryOf<"/v1/alerts">;
 
+export type AlertHistory = Schemas["AlertHistory"];
+export type RaisedAlert = Schemas["RaisedAlert"];
 export type AgentList = Schemas["AgentList"];
 export type Attempt = Schemas["Attempt"];
 export type Attention = Schemas["Attention"];

@@ -242,6 +242,9 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ),
     ("GET", "/v1/logins"): Operation(answers=(login_answers.LoginList,)),
     ("DELETE", "/v1/logins/{login}"): Operation(answers=(login_answers.LoginRow,)),
+    ("GET", "/v1/alerts"): Operation(
+        query=event_routes.ALERTS, answers=(event_answers.AlertHistory,)
+    ),
     ("GET", "/v1/events"): Operation(
         query=event_routes.FOLLOW,
         headers=("Last-Event-ID",),

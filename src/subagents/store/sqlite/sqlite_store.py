@@ -797,8 +797,7 @@ class SqliteStore:
     def runs(self, where: RunFilter) -> Sequence[Run]:
         """See ``ports.Store.runs``."""
         statement, parameters = self._narrowed("select_runs", where, where.limit + where.offset)
-        window = {"limit": where.limit, "offset": where.offset}
-        return self._runs(statement, {**parameters, **window})
+        return self._runs(statement, {**parameters, "limit": where.limit, "offset": where.offset})
 
     def count(self, where: RunFilter, *, most: int) -> int:
         """See ``ports.Store.count``."""
@@ -846,6 +845,11 @@ class SqliteStore:
         """See ``ports.Store.feed``."""
         return self._read("select_feed", rows.EVENT, (after, limit))
 
+    def alerted(self, *, before: int, limit: int, of: RunId | None = None) -> Sequence[FeedEntry]:
+        """See ``ports.Store.alerted``."""
+        name, given = ("select_alerted", ()) if of is None else ("select_alerted_of_run", (of,))
+        return self._read(name, rows.EVENT, (before, limit, *given))
+
     def touched(self, *, after: int, ended_since_ms: int, limit: int) -> tuple[int, Sequence[Run]]:
         """See ``ports.Store.touched``."""
         events = self._all("select_touched", (after, limit))
@@ -857,8 +861,7 @@ class SqliteStore:
 
     def newest_number(self) -> int:
         """See ``ports.Store.newest_number``."""
-        with self._reader() as connection:
-            return int(connection.execute(self._sql["newest_number"]).fetchone()[0])
+        return int(str(self._all("newest_number", ())[0][0]))
 
     def inbox(
         self, session: SessionKey | None, *, unconsumed: bool, limit: int = 1000
@@ -874,6 +877,10 @@ class SqliteStore:
         """See ``ports.Store.blockers``."""
         return self._read("select_blockers", rows.MESSAGE, (session, limit))[::-1]
 
+    def news_of(self, run_ids: Sequence[RunId]) -> Sequence[InboxRow]:
+        """See ``ports.Store.news_of``."""
+        return self._read("select_news", rows.MESSAGE, (_json(run_ids),)) if run_ids else ()
+
     def unread(self, session: SessionKey, limit: int) -> Sequence[MessageId]:
         """See ``ports.Store.unread``."""
         found = self._all("select_unread_ids", (session, limit))
@@ -881,8 +888,7 @@ class SqliteStore:
 
     def unread_total(self) -> int:
         """See ``ports.Store.unread_total``."""
-        with self._reader() as connection:
-            return int(connection.execute(self._sql["count_unread"]).fetchone()[0])
+        return int(str(self._all("count_unread", ())[0][0]))
 
     def message(self, message_id: str) -> InboxRow | None:
         """See ``ports.Store.message``."""

@@ -220,6 +220,18 @@ WHERE run = (SELECT number FROM run WHERE run_id = ?) AND seq > ? ORDER BY seq L
 SELECT number, run_id, seq, at_ms, type, key, data, checksum FROM journal
 WHERE number > ? ORDER BY number LIMIT ?;
 
+-- name: select_alerted
+SELECT number, run_id, seq, at_ms, type, key, data, checksum
+FROM journal INDEXED BY journal_alerted
+WHERE type = 'Alerted' AND number < ?1 ORDER BY number DESC LIMIT ?2;
+
+-- name: select_alerted_of_run
+-- Visits the events of the run, whose numbers grow with seq.
+SELECT number, run_id, seq, at_ms, type, key, data, checksum
+FROM journal INDEXED BY journal_order
+WHERE run = (SELECT number FROM run WHERE run_id = ?3) AND type = 'Alerted' AND number < ?1
+ORDER BY seq DESC LIMIT ?2;
+
 -- name: select_touched
 SELECT number, run_id FROM journal WHERE number > ?1 ORDER BY number LIMIT ?2;
 
@@ -297,6 +309,16 @@ WHERE kind = 'blocker' AND (?1 IS NULL OR session_key = ?1)
   AND message_id NOT IN (SELECT name FROM set_aside)
   AND run_id NOT IN (SELECT name FROM set_aside)
 ORDER BY number DESC LIMIT ?2;
+
+-- name: select_news
+-- Of the runs of a JSON list.
+SELECT number, message_id, session_key, run_id, kind, created_at_ms, text, consumed_at_ms,
+       consumed_by, checksum, place_checksum, read_checksum
+FROM inbox INDEXED BY inbox_run
+WHERE run_id IN (SELECT value FROM json_each(?1)) AND kind IN ('alert', 'blocker')
+  AND message_id NOT IN (SELECT name FROM set_aside)
+  AND run_id NOT IN (SELECT name FROM set_aside)
+ORDER BY number;
 
 -- name: select_message
 SELECT number, message_id, session_key, run_id, kind, created_at_ms, text, consumed_at_ms,
