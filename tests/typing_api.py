@@ -75,7 +75,7 @@ async def many_runs() -> tuple[RunHandle, ...]:
             assert_type(message.text, str)
         await subagents.attention()
         raised = await subagents.alerts(kind="stuck", limit=5)
-        assert_type(raised.alerts[0].fate, str)
+        assert_type(raised.alerts[0].text, str)
         for stats in await subagents.agent_stats(by="tag", agent="build", days=7):
             assert_type(stats.attempt_count, int)
         await subagents.suggest_agents("review it", tags=["python"], cost_tier="cheap")

@@ -164,8 +164,8 @@ class RunFilter(Value, frozen=True):
     requester_run: RunId | None = None
     top: bool = False
     """Only those that no other run spawned."""
-    plan: str | None = None
-    """Only the steps of this plan."""
+    steps_of: tuple[str, ...] | None = None
+    """Only the steps of these plans."""
     plans: bool = False
     """Only the first step of each plan."""
     below: RunId | None = None

@@ -775,9 +775,11 @@ def the_steps_of_a_plan_are_found_by_its_id(place: StorePlace) -> None:
         def ids(where: RunFilter) -> list[int]:
             return [int(run.id[2:]) for run in store.runs(where)]
 
-        expect("its steps", found=ids(RunFilter(plan=runs[0].id)), wanted=[2, 1])
-        expect("the other's", found=ids(RunFilter(plan=runs[2].id)), wanted=[3])
-        expect("no plan", found=ids(RunFilter(plan=runs[3].id)), wanted=[])
+        expect("its steps", found=ids(RunFilter(steps_of=(runs[0].id,))), wanted=[2, 1])
+        expect("the other's", found=ids(RunFilter(steps_of=(runs[2].id,))), wanted=[3])
+        both = RunFilter(steps_of=(runs[0].id, runs[2].id))
+        expect("of both", found=ids(both), wanted=[3, 2, 1])
+        expect("no plan", found=ids(RunFilter(steps_of=(runs[3].id,))), wanted=[])
         expect("all plans", found=ids(RunFilter(plans=True)), wanted=[3, 1])
         expect("they are read back", found=store.run(runs[1].id), wanted=runs[1])
 

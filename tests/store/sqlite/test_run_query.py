@@ -47,7 +47,7 @@ FILTERS = {
     "since": (RunFilter(since_ms=NOW_MS + RUNS), "run_created"),
     "a run's": (RunFilter(requester=ME, requester_run=RUN), "run_parent"),
     "below a run": (RunFilter(requester=ME, label="job", below=RUN), "autoindex_run_1 (run_id=?)"),
-    "a plan": (RunFilter(plan="r-1"), "run_plan"),
+    "a plan": (RunFilter(steps_of=("r-1", "r-2")), "run_plan"),
     "plans": (RunFilter(requester=ME, plans=True), "run_plans"),
     "a page": (RunFilter(archived=True, behind=PLACE), "run_created"),
     "the oldest": (RunFilter(oldest_first=True), "run_created"),

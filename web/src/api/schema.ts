@@ -2595,6 +2595,8 @@ export interface components {
             context: string | null;
             /** @description Possible answers. */
             options: string[];
+            /** @description Of a blocker, or a question without options: the tool that failed last in this attempt; null = none did, or it is over. */
+            evidence: components["schemas"]["FailedToolCall"] | null;
             /** @description Taken when nobody answers in time. */
             defaultAnswer: string | null;
             /** @description What happens when nobody answers in time: `default` (its default answer is taken), `timeout` (its worker is told that nobody answered) or `deny`; null = nothing, or it has no deadline. */
@@ -2617,6 +2619,20 @@ export interface components {
             deadlineAt: string | null;
             /** @description When it was decided. */
             answeredAt: string | null;
+        };
+        /**
+         * FailedToolCall
+         * @description The tool that failed last before a worker asked.
+         */
+        FailedToolCall: {
+            /** @description Its name. */
+            tool: string;
+            /** @description Its command, or what else it was asked; at most 200 characters. */
+            asked: string;
+            /** @description Its exit code and the last line of what it said; at most 200 characters. */
+            error: string;
+            /** @description When. */
+            failedAt: string | null;
         };
         /**
          * DaemonVersion
@@ -2679,6 +2695,8 @@ export interface components {
             containment: string;
             /** @description Who was turned away. */
             refusals: components["schemas"]["RecentRefusals"];
+            /** @description Lanes in which something is at work or waits. */
+            lanes: components["schemas"]["LaneState"][];
             /** @description Caps over several runs. */
             budgets: components["schemas"]["SharedBudget"][];
             /** @description What is started at its times. */
@@ -2783,6 +2801,22 @@ export interface components {
             peer: string;
             /** @description The run whose worker it said it was. */
             runId: string | null;
+        };
+        /**
+         * LaneState
+         * @description A lane at one depth: runs of different depths never wait for each other's slots.
+         */
+        LaneState: {
+            /** @description The lane. */
+            name: string;
+            /** @description 1 = of runs that a top-level session asked for. */
+            depth: number;
+            /** @description Slots that there are, as the daemon's configuration has it. */
+            slots: number;
+            /** @description Slots that are taken. */
+            used: number;
+            /** @description Runs that wait for one. */
+            queued: number;
         };
         /**
          * SharedBudget
@@ -4309,6 +4343,10 @@ export interface components {
             bucket: string;
             /** @description The oldest first, also those without attempts. */
             buckets: components["schemas"]["SeriesBucket"][];
+            /** @description Of each group over the whole time, the costliest first. */
+            sums: components["schemas"]["SeriesSum"][];
+            /** @description Of everything over the whole time. */
+            total: components["schemas"]["SeriesSum"];
         };
         /**
          * SeriesBucket
@@ -4319,6 +4357,8 @@ export interface components {
             beginsAt: string | null;
             /** @description One for each group of which an attempt ended; none = no attempt ended. */
             sums: components["schemas"]["SeriesSum"][];
+            /** @description Of all groups together. */
+            total: components["schemas"]["SeriesSum"];
         };
         /**
          * SeriesSum

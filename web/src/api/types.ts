@@ -51,6 +51,7 @@ export type RunPage = Schemas["RunPage"];
 export type RunRow = Schemas["RunRow"];
 export type RunStatus = Schemas["RunStatus"];
 export type Series = Schemas["Series"];
+export type FailedToolCall = Schemas["FailedToolCall"];
 export type SeriesSum = Schemas["SeriesSum"];
 export type StreamEvent = Schemas["StreamEvent"];
 export type EventPage = Schemas["EventPage"];

@@ -54,7 +54,7 @@ async def list_plans(request: Request) -> Response:
         where = replace(where, requester=services.queries.inbox_of(caller.session))
     as_of = services.as_of()
     found = await services.queries.page(where)
-    plans = [await services.engine.plans.plan(run.id) for run in found.runs]
+    plans = await services.engine.plans.plans([run.id for run in found.runs])
     return answer(
         PlanPage(
             **as_of,

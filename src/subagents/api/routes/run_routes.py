@@ -89,7 +89,7 @@ async def list_runs(request: Request) -> Response:
     )
     where = replace(where, top=flag_in(query, "roots"))
     if "plan" in query:
-        where = replace(where, plan=await plan_id_of(services, query["plan"], caller))
+        where = replace(where, steps_of=(await plan_id_of(services, query["plan"], caller),))
     if "parent" in query:
         where = replace(where, requester_run=(await find_run(services, query["parent"], caller)).id)
     if "tree" in query:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from subagents.domain.alerts.detectors import FailedCall
 from subagents.domain.rules.admission import LaneUse, lane_key, queue_order
 from subagents.domain.rules.provider_limits import Gate, refusal_text
 from subagents.domain.rules.wait_causes import WaitCause, WaitKind, wait_cause
@@ -115,6 +116,10 @@ class Surroundings:
             max((each.asked_at_ms for each in run.questions.requests), default=0),
         )
         return max(signs)
+
+    def failed_call(self, run: Run) -> FailedCall | None:
+        """The tool that failed last in its newest attempt, while that is at work."""
+        return None if run.is_settled else self._recorder.failed_call(run.id)
 
     def charged_to(self, run: Run) -> Run | None:
         """The nearest run above whose budget pays for it, while both are open."""

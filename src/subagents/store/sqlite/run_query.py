@@ -28,7 +28,7 @@ CONDITIONS: Final[Mapping[str, str]] = {
           SELECT child.run_id, child.number
           FROM below CROSS JOIN run AS child ON child.requester_run = below.id
         ) SELECT number FROM below)""",
-    "plan": "plan = :plan",
+    "steps_of": "plan IN (SELECT value FROM json_each(:steps_of))",
     "label": "label = :label",
     "requester_run": "requester_run = :requester_run",
     "requester": "requester = :requester",
@@ -86,7 +86,7 @@ _OPEN: Final = _Way("run INDEXED BY run_open", "is_over = 0")
 _GIVEN_UP: Final = _Way("run INDEXED BY run_given_up", f"phase = '{Phase.COMPLETED_GIVEUP}'")
 _FIELDS: Final[Mapping[str, _Way]] = {
     "below": _Way("run NOT INDEXED", CONDITIONS["below"]),
-    "plan": _Way("run INDEXED BY run_plan", CONDITIONS["plan"]),
+    "steps_of": _Way("run INDEXED BY run_plan", CONDITIONS["steps_of"]),
     "requester_run": _Way("run INDEXED BY run_parent", CONDITIONS["requester_run"]),
     "plans": _Way("run INDEXED BY run_plans", CONDITIONS["plans"]),
     "phases": _CREATED,
