@@ -447,7 +447,7 @@ class Orchestrator:
         limit: int = 50,
         offset: int = 0,
         roots: bool = False,
-        oldest: bool = False,
+        sort: Literal["newest", "oldest", "ended", "ended_oldest"] = "newest",
         **search: Unpack[SearchKeywords],
     ) -> Sequence[RunRow]:
         """Runs of every session, newest first.
@@ -457,7 +457,8 @@ class Orchestrator:
             limit: At most so many, 1 to 1,000.
             offset: So many are left out before.
             roots: Only those that no other run spawned, each with counts of those below it.
-            oldest: The oldest first.
+            sort: Which come first, by when they were spawned; ``ended`` and ``ended_oldest`` are of
+                ended runs alone, by when they ended.
             search: Which runs: by label, phase, outcome, agent, session, directory, tags, time,
                 model or text; see ``SearchKeywords``.
 
@@ -465,7 +466,7 @@ class Orchestrator:
             UsageError: There is no such phase or outcome, or a time that cannot be read.
         """
         window = {"tree": tree, "limit": limit, "offset": offset or None}
-        order = {"roots": 1 if roots else None, "sort": "oldest" if oldest else None}
+        order = {"roots": 1 if roots else None, "sort": sort}
         query = {**search_query(search), **window, **order}
         return read(await self._client.get("/v1/runs", query), RunPage).runs
 

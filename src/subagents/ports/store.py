@@ -143,6 +143,7 @@ class Place(NamedTuple):
     """
 
     created_at_ms: int
+    """Of a list ``by_end``: when it ended."""
     run_id: RunId
 
 
@@ -200,6 +201,8 @@ class RunFilter(Value, frozen=True):
     """Only those behind this place in the list."""
     oldest_first: bool = False
     """The list the other way round."""
+    by_end: bool = False
+    """Only ended ones, by when they ended and not by when they were spawned."""
     limit: int = 50
     offset: int = 0
     """For people's pages: all that are left out are visited. Who reads all says ``behind``."""

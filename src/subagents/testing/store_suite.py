@@ -619,6 +619,40 @@ def every_filter_narrows_and_lists_are_newest_first(place: StorePlace) -> None:
         expect("no further than that", found=store.count(RunFilter(), most=3), wanted=3)
 
 
+@SUITE.behaviour("store:by-end")
+def ended_runs_are_listed_by_when_they_ended(place: StorePlace) -> None:
+    """Also those that are not over: what is stored of them may be older than their end."""
+    ends = {1: 50, 2: 10, 3: 40, 4: 40, 5: 20}
+
+    def ended(number: int) -> Run:
+        run = over(a_run(number))
+        assert run.conclusion is not None  # noqa: S101  it is over
+        return replace(run, conclusion=replace(run.conclusion, ended_at_ms=NOW_MS + ends[number]))
+
+    runs = {number: ended(number) for number in ends}
+    runs[3] = archived(runs[3], NOW_MS + 99)
+    runs[5] = replace(runs[5], phase=Phase.ANNOUNCE_DEFERRED)
+    with closing(opened(place)) as store:
+        store.commit(spawned(*runs.values(), a_run(6)))
+
+        def found(where: RunFilter) -> list[int]:
+            by_id = {run.id: number for number, run in runs.items()}
+            return [by_id[run.id] for run in store.runs(where)]
+
+        last = RunFilter(by_end=True)
+        first, every = replace(last, oldest_first=True), replace(last, archived=True)
+        behind = Place(NOW_MS + 40, runs[4].id)
+        expect("the last end first", found=found(last), wanted=[1, 4, 5, 2])
+        expect("the first end first", found=found(first), wanted=[2, 5, 4, 1])
+        expect("archived ones, too", found=found(every), wanted=[1, 4, 3, 5, 2])
+        expect("behind one", found=found(replace(last, behind=behind)), wanted=[5, 2])
+        both = replace(every, behind=behind)
+        expect("behind one of the same end", found=found(both), wanted=[3, 5, 2])
+        expect("before it", found=found(replace(first, behind=behind)), wanted=[1])
+        expect("counted", found=store.count(last, most=9), wanted=4)
+        expect("narrowed", found=found(replace(last, label="label2")), wanted=[2])
+
+
 @SUITE.behaviour("store:touched")
 def what_was_journaled_since_leads_to_the_runs_it_is_about(place: StorePlace) -> None:
     runs = [a_run(n) for n in range(1, 5)]

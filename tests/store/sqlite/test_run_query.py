@@ -51,6 +51,9 @@ FILTERS = {
     "plans": (RunFilter(requester=ME, plans=True), "run_plans"),
     "a page": (RunFilter(archived=True, behind=PLACE), "run_created"),
     "the oldest": (RunFilter(oldest_first=True), "run_created"),
+    "by their end": (RunFilter(by_end=True, archived=True), "run_archive"),
+    "a page by their end": (RunFilter(by_end=True, behind=PLACE), "run_archive"),
+    "the first ends": (RunFilter(by_end=True, behind=PLACE, oldest_first=True), "run_archive"),
     "after the oldest": (RunFilter(requester=ME, behind=PLACE, oldest_first=True), "run_requester"),
 }
 
@@ -115,7 +118,8 @@ def test_each_filter_walks_the_index_that_leaves_the_fewest_runs(
         assert any(index in line for line in lines), lines
         # An index that has nothing else than what is asked for may be read from its begin.
         whole = [line for line in lines if line.startswith("SCAN run")]
-        assert all("run_open" in line or "run_plans" in line for line in whole), lines
+        walked = ("run_open", "run_plans", "run_archive")
+        assert all(any(each in line for each in walked) for line in whole), lines
 
 
 @pytest.mark.requirement("store:lists-are-bounded")

@@ -4901,8 +4901,8 @@ export interface operations {
                 offset?: number;
                 /** @description The page behind: `nextCursor` of the page before, with the same filters. */
                 cursor?: string;
-                /** @description Which come first, by when they were spawned. */
-                sort?: "newest" | "oldest";
+                /** @description Which come first, by when they were spawned. `ended`: only ended runs, the last end first. */
+                sort?: "newest" | "oldest" | "ended" | "ended_oldest";
             };
             header?: {
                 /** @description In whose name the call is made; a worker's token is stronger. */

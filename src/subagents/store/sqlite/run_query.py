@@ -44,6 +44,7 @@ CONDITIONS: Final[Mapping[str, str]] = {
         (SELECT number FROM run WHERE run_id = json_extract(:behind, '$[1]')), 1 << 62))""",
     "active_since_ms": "(ended_at_ms IS NULL OR ended_at_ms >= :active_since_ms)",
     "ended_after_ms": "ended_at_ms >= :ended_after_ms",
+    "by_end": "ended_at_ms IS NOT NULL",
     "tags": """NOT EXISTS (
         SELECT 1 FROM json_each(:tags) AS wanted WHERE wanted.value NOT IN (
           SELECT value FROM json_each(CASE WHEN json_valid(run.tags) THEN run.tags ELSE '[]' END)
@@ -54,18 +55,20 @@ CONDITIONS: Final[Mapping[str, str]] = {
     "text": "mentions(run_id, label, origin, :text)",
 }
 """By the field of the filter, in the order in which they are tried."""
-MOVING: Final = ("phases", "outcomes", "active_since_ms", "ended_after_ms")
+MOVING: Final = ("phases", "outcomes", "active_since_ms", "ended_after_ms", "by_end")
 """What these ask for is right in the rows of runs that are over only (``open_runs``)."""
 _BACK: Final = (
     (" DESC", " ASC"),
-    ("(created_at_ms, number) <", "(created_at_ms, number) >"),
+    (", number) <", ", number) >"),
     ("1 << 62", "-1"),
 )
 """What is different where the oldest come first."""
 _OPEN_ONES: Final = "is_over = 0 AND run_id IN (SELECT value FROM json_each(:open))"
+_LAST: Final = "\nORDER BY created_at_ms DESC, number DESC"
+"""What puts the rows of ``select_runs`` into order."""
 ANYTHING: Final = statements()["any_run"].removesuffix(";")
 """What stands in ``select_runs`` and ``count_runs`` for the runs that are asked for."""
-_OFF: Final[Mapping[str, object]] = {"tags": (), "top": False, "plans": False}
+_OFF: Final[Mapping[str, object]] = {"tags": (), "top": False, "plans": False, "by_end": False}
 _SOUND: Final = """number NOT IN (
         SELECT run.number FROM set_aside CROSS JOIN run ON run.run_id = set_aside.name)"""
 _LISTED, _ARCHIVED = 1, 0
@@ -79,11 +82,31 @@ class _Way(NamedTuple):
     part: str = "TRUE"
     shelf: str = "(archived_at_ms IS NULL) = {shelf}"
     """Tells listed runs from archived ones."""
+    key: str = "created_at_ms"
+    """By what the list is in order."""
 
 
 _CREATED: Final = _Way("run INDEXED BY run_created")
 _OPEN: Final = _Way("run INDEXED BY run_open", "is_over = 0")
 _GIVEN_UP: Final = _Way("run INDEXED BY run_given_up", f"phase = '{Phase.COMPLETED_GIVEUP}'")
+_ENDED_NOW: Final = """(SELECT json_extract(each.value, '$[1]') FROM json_each(:ends) AS each
+        WHERE json_extract(each.value, '$[0]') = run.run_id)"""
+"""When a run ended that is not over: its row may be older than that."""
+_ANY_END: Final = f"CASE WHEN is_over = 1 THEN ended_at_ms ELSE {_ENDED_NOW} END"
+_BY_END: Final[Mapping[int, Sequence[_Way]]] = {
+    _LISTED: (
+        _Way(
+            "run INDEXED BY run_archive",
+            "is_over = 1 AND archived_at_ms IS NULL",
+            key="ended_at_ms",
+        ),
+        _Way("run INDEXED BY run_open", "is_over = 0", key=_ENDED_NOW),
+    ),
+    _ARCHIVED: (
+        _Way("run INDEXED BY run_archived", "archived_at_ms IS NOT NULL", key="ended_at_ms"),
+    ),
+}
+"""What leads to all ended runs in the order of their ends: indexes that other work needs, too."""
 _FIELDS: Final[Mapping[str, _Way]] = {
     "below": _Way("run NOT INDEXED", CONDITIONS["below"]),
     "steps_of": _Way("run INDEXED BY run_plan", CONDITIONS["steps_of"]),
@@ -126,13 +149,19 @@ def narrowed(
         values["open"] = _encode([run.id for run in open_runs() if _fits(run, where)]).decode()
         conditions.append(f"({' AND '.join(['is_over = 1', *moving])} OR {_OPEN_ONES})")
     shelves = [_LISTED] * where.listed + [_ARCHIVED] * where.archived
+    ways = list(_ways(where, asked))
     arms = [
         _arm(way, shelf, [each for each in conditions if each != way.part])
-        for way in _ways(where, asked)
         for shelf in shelves
+        for way in (_BY_END[shelf] if where.by_end else ways)
     ]
     chosen = "\nUNION ALL\n".join(arms) or f"{ANYTHING} AND FALSE"
     whole = statement.replace(ANYTHING, chosen)
+    if where.by_end:
+        ended = [(run.id, run.ended_at_ms) for run in open_runs() if _fits(run, where)]
+        values["ends"] = _encode(ended).decode()
+        rows, ordered, _ = whole.rpartition(_LAST)
+        whole = f"{rows}\nORDER BY {_ANY_END} DESC, number DESC" if ordered else whole
     return turned(whole) if where.oldest_first else whole, {**values, "far": far}
 
 
@@ -171,7 +200,11 @@ def _leads(where: RunFilter, name: str) -> bool:
 def _arm(way: _Way, shelf: int, conditions: Sequence[str]) -> str:
     which = "\n  AND ".join([way.part, way.shelf.format(shelf=shelf), _SOUND, *conditions])
     whole, part = (_IN_PLACES, _IN_PLACE) if way is _FIELDS["directory"] else (ANYTHING, ANYTHING)
-    return whole.replace(part, part.replace("run WHERE TRUE", f"{way.source}\nWHERE {which}"))
+    arm = part.replace("run WHERE TRUE", f"{way.source}\nWHERE {which}")
+    if way.key != _CREATED.key:
+        arm = arm.replace("number, created_at_ms", f"number, {way.key} AS created_at_ms", 1)
+        arm = arm.replace("(created_at_ms, number) <", f"({way.key}, number) <")
+    return whole.replace(part, arm)
 
 
 def _fits(run: Run, where: RunFilter) -> bool:
@@ -183,6 +216,7 @@ def _fits(run: Run, where: RunFilter) -> bool:
         and (where.outcomes is None or status in where.outcomes)
         and (since_ms is None or ended_ms is None or ended_ms >= since_ms)
         and (after_ms is None or (ended_ms is not None and ended_ms >= after_ms))
+        and not (where.by_end and ended_ms is None)
     )
 
 
