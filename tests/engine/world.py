@@ -248,6 +248,13 @@ class World:
 
     # -- life ------------------------------------------------------------------------------
 
+    async def taken_over(self) -> Engine:
+        """Another process on the same database, with the same workers; returns the older one."""
+        older = self.engine
+        self.path.with_name(f"{self.path.name}.lock").unlink()
+        await self.boot()
+        return older
+
     async def boot(self, runtime: WatchedRuntime | None = None) -> None:
         """Start an engine; with another runtime all attempts are gone, as after a reboot."""
         self.boots += 1

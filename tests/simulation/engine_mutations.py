@@ -37,7 +37,7 @@ from subagents.engine.attempts.supervisor import Supervisor
 from subagents.engine.engine import Engine
 from subagents.engine.kernel import cascade
 from subagents.engine.kernel.lanes import Lanes
-from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.kernel.ledger import Failure, Ledger
 from subagents.engine.kernel.waiters import Waiters
 from subagents.engine.messages.delivery import Deliveries
 from subagents.engine.messages.leases import MessageLeases
@@ -419,7 +419,7 @@ def publishes_before_the_commit(patch: pytest.MonkeyPatch) -> None:
 
 @mutation
 def goes_on_after_a_failed_commit(patch: pytest.MonkeyPatch) -> None:
-    def fail(self: Any, error: StoreUnavailable) -> None:
+    def fail(self: Any, error: Failure) -> None:
         if self._in_flight is not None:
             self._in_flight.wake(error)
         self._in_flight = None
@@ -433,7 +433,7 @@ def goes_on_after_a_failed_commit(patch: pytest.MonkeyPatch) -> None:
                 return
 
     original = Ledger.run
-    patch.setattr(Ledger, "_fail", fail)
+    patch.setattr(Ledger, "fail", fail)
     patch.setattr(Ledger, "run", run)
 
 

@@ -36,8 +36,9 @@ from subagents.couriers.steer_courier import SteerCourier
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import RunId, attempt_id
 from subagents.engine.engine import Engine
+from subagents.engine.kernel.ledger import Failure
 from subagents.engine.parts import Adapters
-from subagents.errors import DaemonUnreachable, StoreUnavailable, SubagentsError
+from subagents.errors import DaemonUnreachable, Fenced, StoreUnavailable, SubagentsError
 from subagents.ports import Batch, RunFilter
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.result_files import ResultFiles
@@ -388,7 +389,7 @@ class Host:
         old._epoch = life.store._epoch - 1
         try:
             old.commit(Batch())
-        except StoreUnavailable:
+        except Fenced:
             return
         finally:
             old.close()
@@ -488,7 +489,7 @@ class Host:
     def _committed(self, batch: Batch) -> None:
         self.judge.on_commit(batch)
 
-    def _commit_failed(self, error: StoreUnavailable) -> None:
+    def _commit_failed(self, error: Failure) -> None:
         self.judge.note(f"{self.loop.time():.3f} commit failed: {error.message}")
         # Nothing is written until the engine has read the file again.
         self.judge.reload(self.reader())

@@ -213,7 +213,7 @@ class Store(Protocol):
     """
 
     def open(self, owner: str) -> int:
-        """Take the store over and return the new epoch; every later commit of an older one fails.
+        """Take the store over and return the new epoch; an older one is fenced from then on.
 
         Raises:
             AlreadyRunning: Another live process holds it.
@@ -225,12 +225,19 @@ class Store(Protocol):
         """Write everything in one transaction, durable on return.
 
         Raises:
-            StoreUnavailable: Nothing was written (disk full, I/O error, a newer epoch).
+            StoreUnavailable: Nothing was written (disk full, I/O error); the next one may be.
+            Fenced: Nothing was written, and nothing ever will be: a newer epoch was opened. That
+                is decided in the transaction, so that no commit can come between.
         """
         ...
 
     def probe(self) -> None:
-        """Raise StoreUnavailable while commits cannot succeed; writes nothing that stays."""
+        """Whether commits can succeed now; writes nothing that stays.
+
+        Raises:
+            StoreUnavailable: They cannot yet.
+            Fenced: They never will.
+        """
         ...
 
     def has_room(self) -> bool:
@@ -355,7 +362,11 @@ class Store(Protocol):
         ...
 
     def prune(self, run_ids: Iterable[RunId]) -> None:
-        """Delete the runs and all that belongs to them, for good."""
+        """Delete the runs and all that belongs to them, for good.
+
+        Raises:
+            StoreUnavailable, Fenced: As ``commit``; nothing was deleted.
+        """
         ...
 
     def shrink(self) -> bool:

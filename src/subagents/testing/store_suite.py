@@ -31,7 +31,7 @@ from subagents.domain.run.values import (
     replace,
 )
 from subagents.domain.schedules.schedule import Schedule, ScheduleId
-from subagents.errors import AlreadyRunning, StoreUnavailable
+from subagents.errors import AlreadyRunning, Fenced, StoreUnavailable
 from subagents.ports import (
     Batch,
     Below,
@@ -786,11 +786,12 @@ def an_older_epoch_writes_nothing_any_more(place: StorePlace) -> None:
         place.lose_lock()
         expect("a higher epoch", found=new.open("two") > first, wanted=True)
         run = a_run(1)
-        expect_error("an old commit", StoreUnavailable, lambda: old.commit(spawned(run)))
+        expect_error("an old commit", Fenced, lambda: old.commit(spawned(run)))
         new.commit(spawned(run))
 
         expect("only the new one wrote", found=new.run(run.id), wanted=run)
-        expect_error("an old prune", StoreUnavailable, lambda: old.prune([run.id]))
+        expect_error("an old probe", Fenced, old.probe)
+        expect_error("an old prune", Fenced, lambda: old.prune([run.id]))
         expect("nothing was pruned", found=new.run(run.id), wanted=run)
 
 

@@ -10,7 +10,8 @@ Reduce in memory, commit in groups, act after the commit (docs/decisions/0002):
   ``published``, effects start from ``on_commit``.
 - What workers and programs say is redacted here, before it is reduced (``redact_facts``).
 - A failed commit means memory is ahead of the disk. Everything in memory is then thrown away:
-  ``on_failure`` is called once, and every call raises until somebody loads the ledger again.
+  ``on_failure`` is called once, and every call raises until somebody loads the ledger again. After
+  ``Fenced`` nobody does.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.redaction.redact_events import BY_WORKERS, has_text, redact_event, secrets_of
@@ -34,7 +35,7 @@ from subagents.engine.kernel import addresses, cascade
 from subagents.engine.kernel.lanes import Lanes
 from subagents.engine.kernel.waiters import Waiters
 from subagents.engine.kernel.worker_tokens import Issued
-from subagents.errors import NotFound, StoreUnavailable, SubagentsError
+from subagents.errors import Fenced, NotFound, StoreUnavailable, SubagentsError
 from subagents.ports import (
     Batch,
     EngineClock,
@@ -53,7 +54,8 @@ GROUP_EVENTS: Final = 500
 """So many events are worth a commit of their own while the loop has more to do."""
 
 CommitListener = Callable[[Batch], None]
-FailureListener = Callable[[StoreUnavailable], None]
+Failure: TypeAlias = StoreUnavailable | Fenced
+FailureListener = Callable[[Failure], None]
 
 
 class Ledger:
@@ -122,18 +124,21 @@ class Ledger:
         self._begun_s = 0.0
         self._resting: asyncio.Future[None] | None = None
         """What the task that commits waits for while nothing is to be committed."""
-        self._failure: StoreUnavailable | None = None
+        self._failure: Failure | None = None
 
     def on_commit(self, *listeners: CommitListener) -> None:
         """Call these with every durable batch, in order, before its callers return."""
         self._on_commit += listeners
 
     def on_failure(self, *listeners: FailureListener) -> None:
-        """Call these once when memory is ahead of the disk and must be thrown away."""
+        """Call these once when memory is ahead of the disk and must be thrown away.
+
+        And once more if it then turns out that the store is another's.
+        """
         self._on_failure += listeners
 
     @property
-    def failure(self) -> StoreUnavailable | None:
+    def failure(self) -> Failure | None:
         """Why nothing can be changed now; None while all is well."""
         return self._failure
 
@@ -144,6 +149,9 @@ class Ledger:
 
         Returns:
             Their effects that are not known to be done.
+
+        Raises:
+            Fenced: The store is another's; what this process did with it is over for good.
         """
         # What one of these finds damaged is left out by the next.
         number = await self._off_loop(self._store.newest_number)
@@ -152,6 +160,8 @@ class Ledger:
         runs = await self._off_loop(self._store.load_open)
         outbox = await self._off_loop(self._store.load_outbox)
         aside = await self._off_loop(self._store.set_aside)
+        if isinstance(self._failure, Fenced):
+            raise self._failure
         # No await from here on: until everything is there, every call is refused.
         self._reset()
         self._evictions += 1
@@ -214,7 +224,7 @@ class Ledger:
 
         Raises:
             IllegalTransition: Nothing was changed.
-            StoreUnavailable: The commit failed; nothing of it is durable.
+            StoreUnavailable, Fenced: The commit failed; nothing of it is durable.
         """
         loaded = await self.load_run(run_id)
         try:
@@ -257,7 +267,7 @@ class Ledger:
         except Exception as error:
             # Half of what belongs together is in memory: only the disk can be trusted now.
             log.exception("%s of run %s broke", type(event).__name__, step.run.id)
-            self._fail(StoreUnavailable(f"an event could not be applied: {error!r}"))
+            self.fail(StoreUnavailable(f"an event could not be applied: {error!r}"))
             raise
         return self.live[step.run.id]
 
@@ -439,7 +449,7 @@ class Ledger:
         """Return once everything applied so far is durable.
 
         Raises:
-            StoreUnavailable: It is not, and never will be.
+            StoreUnavailable, Fenced: It is not, and never will be.
         """
         if self._failure is not None:
             raise self._failure
@@ -464,13 +474,13 @@ class Ledger:
                 await write
                 self.commit_s = time.perf_counter() - self._begun_s
                 self._publish(self._writing)
-            except StoreUnavailable as error:
-                self._fail(error)
+            except (StoreUnavailable, Fenced) as error:
+                self.fail(error)
                 return
             except Exception as error:
                 # A value that cannot be written, a listener that broke: memory cannot be trusted.
                 log.exception("a commit could not be made")
-                self._fail(StoreUnavailable(f"a commit could not be made: {error!r}"))
+                self.fail(StoreUnavailable(f"a commit could not be made: {error!r}"))
                 return
             waiters, self._in_flight, self._write = self._in_flight, None, None
             if waiters is not None:
@@ -555,8 +565,10 @@ class Ledger:
         # One that is ahead of the disk would be loaded again as it was before.
         return run is None or (run.phase in OVER and self.published.get(run_id) is run)
 
-    def _fail(self, error: StoreUnavailable) -> None:
-        if self._failure is not None:
+    def fail(self, error: Failure) -> None:
+        """Nothing in memory can be trusted any more; what was fenced stays so."""
+        is_fenced_now = isinstance(error, Fenced) and not isinstance(self._failure, Fenced)
+        if self._failure is not None and not is_fenced_now:
             return
         self._failure = error
         for waiters in (self._in_flight, self._committed):

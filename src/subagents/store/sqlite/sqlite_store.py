@@ -26,7 +26,7 @@ from subagents.domain.run.run import OVER, Run
 from subagents.domain.run.spec import IDEMPOTENCY_WINDOW_MS
 from subagents.domain.run.values import MessageId, RunId, SessionKey
 from subagents.domain.schedules.schedule import Schedule
-from subagents.errors import AlreadyRunning, CorruptState, StoreUnavailable
+from subagents.errors import AlreadyRunning, CorruptState, Fenced, StoreUnavailable
 from subagents.ports import (
     Batch,
     Below,
@@ -375,7 +375,7 @@ class SqliteStore:
                 with self._transaction() as connection:
                     self._update_runs(connection, behind)
                 self._note_commit()
-        except (sqlite3.Error, StoreUnavailable) as error:
+        except (sqlite3.Error, StoreUnavailable, Fenced) as error:
             log.warning("%s runs are left to be folded at the next start: %s", len(behind), error)
 
     def close(self) -> None:
@@ -542,6 +542,7 @@ class SqliteStore:
             raise StoreUnavailable(f"less than {PROBE_BYTES} bytes are free at {self._path}")
         try:
             with self._writing, _transaction(self._require_writer()) as connection:
+                self._require_epoch(connection)
                 connection.execute(self._sql["probe"])
                 if _identity(self._path) != self._file:
                     raise StoreUnavailable(f"{self._path} was moved or deleted")
@@ -596,8 +597,9 @@ class SqliteStore:
     def _require_epoch(self, connection: sqlite3.Connection) -> None:
         (epoch,) = connection.execute(self._sql["read_epoch"]).fetchone()
         if epoch != self._epoch:
-            raise StoreUnavailable(
-                f"epoch {self._epoch} is over: a newer process took {self._path} over"
+            raise Fenced(
+                f"epoch {self._epoch} is over: a newer process took {self._path} over",
+                hint="call again: the newer one answers",
             )
 
     def _require_writer(self) -> sqlite3.Connection:
