@@ -36,6 +36,7 @@ class Host:
         self.told: list[str] = []
         self.runs = LiveRuns(
             Ids(),
+            node="box",
             secrets_of=lambda _run: (),
             may_start=lambda _run: True,
             recorded=lambda *_: None,
@@ -76,6 +77,14 @@ def test_the_slot_that_an_end_frees_is_granted_in_the_batch_of_that_end() -> Non
     assert host.runs.published[second.id].phase is Phase.QUEUED, "nobody wrote that yet"
     host.runs.publish()
     assert host.runs.published[second.id].phase is Phase.SPAWNING
+
+
+@pytest.mark.requirement("attempts:node")
+def test_a_slot_is_granted_on_the_node_whose_runs_these_are() -> None:
+    host = Host()
+
+    assert [attempt.node for attempt in host.spawn(1).attempts] == ["box"]
+    assert [each.event.node for each in host.runs.batch.journal[1:]] == ["box"]  # type: ignore[union-attr]
 
 
 @pytest.mark.requirement("commit:nothing-observable-before")

@@ -50,6 +50,7 @@ class Ledger:
         ids: Ids,
         *,
         lease_ms: int,
+        node: str | None = None,
         secrets_of: Callable[[Run], tuple[str, ...]] = secrets_of,
     ) -> None:
         self.secrets_of = secrets_of
@@ -59,6 +60,7 @@ class Ledger:
         self._clock = clock
         self._ids = ids
         self._lease_ms = lease_ms
+        self._node = node
         self._on_commit: list[CommitListener] = []
         self._on_failure: list[FailureListener] = []
         self._leaving: set[RunId] = set()
@@ -81,6 +83,7 @@ class Ledger:
         """Runs that were not loaded because what is stored of them is damaged, and why."""
         self._runs = runs = LiveRuns(
             self._ids,
+            node=self._node,
             secrets_of=self.secrets_of,
             may_start=self.may_start,
             recorded=self.recorded,

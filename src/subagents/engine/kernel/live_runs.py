@@ -35,6 +35,7 @@ class LiveRuns:
 
     Args:
         ids: Sessions and tokens of attempts.
+        node: Name of the daemon whose attempts these are; None = they record none.
         secrets_of: What a run's worker must not repeat besides what looks like a secret.
         may_start: Whether a run may have a slot now; asked again after ``Lanes.unpark``.
         recorded: Called with a run before and after each change of its attempts, and when.
@@ -46,6 +47,7 @@ class LiveRuns:
         self,
         ids: Ids,
         *,
+        node: str | None,
         secrets_of: Callable[[Run], tuple[str, ...]],
         may_start: Callable[[Run], bool],
         recorded: Callable[[Run | None, Run, int], None],
@@ -53,6 +55,7 @@ class LiveRuns:
         on_torn: Callable[[Failure], None],
     ) -> None:
         self._ids = ids
+        self._node = node
         self._secrets_of = secrets_of
         self._may_start = may_start
         self._recorded = recorded
@@ -261,7 +264,9 @@ class LiveRuns:
                 else run.session.first_key
             )
             hashed = self.new_token(run_id, len(run.attempts) + 1)
-            granted = SlotGranted(at_ms=at_ms, session_key=session, token_hash=hashed)
+            granted = SlotGranted(
+                at_ms=at_ms, session_key=session, token_hash=hashed, node=self._node
+            )
             self.step(run_id, granted)
 
     def new_token(self, run_id: RunId, attempt: int) -> str:

@@ -39,9 +39,9 @@ from subagents.ports import (
     RunFilter,
     SetAside,
 )
-from subagents.store.sqlite import rows
+from subagents.store.sqlite import identity, rows
 from subagents.store.sqlite.disk_reserve import DiskReserve
-from subagents.store.sqlite.identity import APPLICATION_ID, read_only, require_ours, ways_out
+from subagents.store.sqlite.identity import APPLICATION_ID, read_only, require_ours
 from subagents.store.sqlite.migrate import migrate, migrations, version_of
 from subagents.store.sqlite.open_runs import OpenRuns, folded
 from subagents.store.sqlite.run_query import is_of_model, mentions, narrowed
@@ -138,6 +138,36 @@ class SqliteStore:
         self._left_by: str | None = None
         self._commits = 0
 
+    # -- what it is ------------------------------------------------------------------------
+
+    @property
+    def place(self) -> str:
+        """See ``ports.Database.place``."""
+        return str(self._path)
+
+    @property
+    def schema(self) -> int:
+        """See ``ports.Database.schema``."""
+        return migrations()[-1][0]
+
+    def size_bytes(self) -> int:
+        """See ``ports.Database.size_bytes``."""
+        files = (self._path, Path(f"{self._path}-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    @property
+    def ways_out(self) -> str:
+        """See ``ports.StoreFile.ways_out``."""
+        return identity.ways_out(self._path)
+
+    def found_schema(self) -> int | None:
+        """See ``ports.StoreFile.found_schema``."""
+        return identity.schema_of(self._path)
+
+    def require_not_newer(self) -> None:
+        """See ``ports.StoreFile.require_not_newer``."""
+        identity.require_not_newer(self._path)
+
     # -- life ------------------------------------------------------------------------------
 
     def open(self, owner: str) -> int:
@@ -182,12 +212,7 @@ class SqliteStore:
         return self._epoch
 
     def open_readonly(self) -> None:
-        """For looking at a database that a daemon owns, or checking one: no lock, no writes.
-
-        Raises:
-            StoreUnavailable: There is none, or it cannot be read.
-            CorruptState: It is damaged, not ours, of a newer version, or empty beside runs.
-        """
+        """See ``ports.StoreFile.open_readonly``."""
         try:
             require_ours(self._path, self._belongings)
         except sqlite3.DatabaseError as error:
@@ -197,11 +222,7 @@ class SqliteStore:
 
     @contextmanager
     def locked(self) -> Iterator[bool]:
-        """Keep everybody else out; whether what was committed last is missing from the log.
-
-        Raises:
-            AlreadyRunning: Another process holds it.
-        """
+        """See ``ports.StoreFile.locked``."""
         self._take_lock()
         try:
             yield self._is_cut()
@@ -269,7 +290,7 @@ class SqliteStore:
                 raise CorruptState(
                     f"{self._path} is damaged: its log ends {counted(lost, 'page')} before the"
                     " last commit",
-                    hint=f"{ways_out(self._path)}, or delete {self._path}.lock to go on without"
+                    hint=f"{self.ways_out}, or delete {self._path}.lock to go on without"
                     " what was acknowledged last",
                 )
             if version >= CHECKSUMS_SINCE:
@@ -357,7 +378,7 @@ class SqliteStore:
     def _corrupt(self, detail: str) -> CorruptState:
         return CorruptState(
             f"{self._path} is damaged: {detail}",
-            hint=ways_out(self._path),
+            hint=self.ways_out,
         )
 
     def _opening_failed(self, error: sqlite3.DatabaseError) -> CorruptState | StoreUnavailable:
@@ -901,7 +922,7 @@ class SqliteStore:
         return [RunId(str(run_id)) for (run_id,) in found]
 
     def check(self) -> Sequence[str]:
-        """See ``ports.Store.check``."""
+        """See ``ports.Database.check``."""
         try:
             with self._reader() as connection:
                 found = _problems(connection)
@@ -918,13 +939,12 @@ class SqliteStore:
         return found
 
     def backup(self, target: str) -> None:
-        """See ``ports.Store.backup``."""
-        copy = sqlite3.connect(target)
+        """See ``ports.StoreFile.backup``."""
         try:
-            with self._reader() as connection:
+            with closing(sqlite3.connect(target)) as copy, self._reader() as connection:
                 connection.backup(copy)
-        finally:
-            copy.close()
+        except sqlite3.Error as error:
+            raise StoreUnavailable(f"the copy cannot be written: {error}") from error
 
 
 @contextmanager
