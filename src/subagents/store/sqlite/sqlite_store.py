@@ -40,6 +40,7 @@ from subagents.ports import (
     SetAside,
 )
 from subagents.store.sqlite import identity, rows
+from subagents.store.sqlite.connections import code_of, is_corruption, lenient, transaction
 from subagents.store.sqlite.disk_reserve import DiskReserve
 from subagents.store.sqlite.identity import APPLICATION_ID, read_only, require_ours
 from subagents.store.sqlite.migrate import migrate, migrations, version_of
@@ -190,7 +191,7 @@ class SqliteStore:
             self._make_shrinkable(self._writer)
             self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             self._find_damaged(self._writer)
-            with _transaction(self._writer):
+            with transaction(self._writer):
                 epoch, pruned, _ = self._writer.execute(self._sql["read_node"]).fetchone()
                 epoch += 1
                 (self._left_by,) = self._writer.execute(self._sql["read_version"]).fetchone()
@@ -326,12 +327,12 @@ class SqliteStore:
 
     def _find_damaged(self, connection: sqlite3.Connection) -> None:
         """Set aside what is damaged, as far as there is time for it at a start."""
-        with _transaction(connection):
+        with transaction(connection):
             connection.execute(self._sql["take_back"])
         found = [*self._damaged(connection, *_WORK)]
         if self._path.stat().st_size <= CHECK_BYTES_MAX:
             found += self._damaged(connection, *_RUNS)
-            with _lenient(connection):
+            with lenient(connection):
                 for (run_id,) in connection.execute(self._sql["select_strays"]):
                     reason = "its events are filed under another run"
                     found.append(SetAside(name=run_id, run_id=run_id, reason=reason))
@@ -341,7 +342,7 @@ class SqliteStore:
         self, connection: sqlite3.Connection, *kinds: tuple[str, rows.Kind[object]]
     ) -> Iterator[SetAside]:
         for name, kind in kinds:
-            with _lenient(connection):
+            with lenient(connection):
                 for row in connection.execute(self._sql[name]):
                     try:
                         kind.read(row)
@@ -354,7 +355,7 @@ class SqliteStore:
         if self._writer is None:
             return is_new
         try:
-            with self._writing, _transaction(self._writer) as connection:
+            with self._writing, transaction(self._writer) as connection:
                 for each in found:
                     row = (_raw(each.name), _raw(each.run_id), each.reason)
                     if connection.execute(self._sql["put_aside"], row).rowcount:
@@ -386,7 +387,7 @@ class SqliteStore:
         )
 
     def _opening_failed(self, error: sqlite3.DatabaseError) -> CorruptState | StoreUnavailable:
-        if _is_corruption(error):
+        if is_corruption(error):
             return self._corrupt(str(error))
         return StoreUnavailable(f"cannot open {self._path}: {error}")
 
@@ -433,7 +434,7 @@ class SqliteStore:
                 try:
                     self._commit(batch)
                 except sqlite3.OperationalError as error:
-                    if _code_of(error) != sqlite3.SQLITE_FULL:
+                    if code_of(error) != sqlite3.SQLITE_FULL:
                         raise
                     # What is in the log has room in the file, and then the log is written anew.
                     self._require_writer().execute("PRAGMA wal_checkpoint(PASSIVE)")
@@ -457,7 +458,7 @@ class SqliteStore:
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """One that ends well only while the file and the epoch are ours."""
-        with _transaction(self._require_writer()) as connection:
+        with transaction(self._require_writer()) as connection:
             if _identity(self._path) != self._file:
                 raise StoreUnavailable(
                     f"{self._path} was moved or deleted: nothing written now would be kept",
@@ -566,7 +567,7 @@ class SqliteStore:
         if self._free_bytes() + self._reserve.bytes_left < PROBE_BYTES:
             raise StoreUnavailable(f"less than {PROBE_BYTES} bytes are free at {self._path}")
         try:
-            with self._writing, _transaction(self._require_writer()) as connection:
+            with self._writing, transaction(self._require_writer()) as connection:
                 self._require_epoch(connection)
                 connection.execute(self._sql["probe"])
                 if _identity(self._path) != self._file:
@@ -592,7 +593,7 @@ class SqliteStore:
         """See ``ports.Store.prune``."""
         ids = [(run_id,) for run_id in run_ids]
         try:
-            with self._writing, _transaction(self._require_writer()) as connection:
+            with self._writing, transaction(self._require_writer()) as connection:
                 self._require_epoch(connection)
                 (newest,) = connection.execute(self._sql["newest_number"]).fetchone()
                 kept = (newest, rows.checksum(self._epoch, newest))
@@ -641,7 +642,7 @@ class SqliteStore:
         try:
             yield connection
         except sqlite3.DatabaseError as error:
-            if _is_corruption(error):
+            if is_corruption(error):
                 raise self._corrupt(str(error)) from error
             raise StoreUnavailable(f"the database cannot be read: {error}") from error
         finally:
@@ -680,7 +681,7 @@ class SqliteStore:
             except sqlite3.OperationalError as error:
                 if _NO_TEXT not in str(error):
                     raise
-            with _lenient(connection):
+            with lenient(connection):
                 return connection.execute(statement, parameters).fetchall()
 
     def _read(self, name: str, kind: rows.Kind[T], parameters: Parameters = ()) -> list[T]:
@@ -951,40 +952,12 @@ class SqliteStore:
             raise StoreUnavailable(f"the copy cannot be written: {error}") from error
 
 
-@contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    # A transaction that begins by reading cannot wait for the write lock later: it fails at once
-    # when somebody else wrote in between.
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield connection
-        connection.execute("COMMIT")
-    except BaseException:
-        # After some errors, such as a full disk, SQLite has rolled back by itself.
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-
-
-@contextmanager
-def _lenient(connection: sqlite3.Connection) -> Iterator[None]:
-    """Texts that are no text any more are read with surrogates for its bytes, not refused.
-
-    One of them would hide all rows that are read along with it.
-    """
-    connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
-    try:
-        yield
-    finally:
-        connection.text_factory = str
-
-
 def _json(run_ids: Iterable[str]) -> str:
     return msgspec.json.encode([*run_ids]).decode()
 
 
 def _raw(text: str) -> bytes:
-    """The bytes that ``_lenient`` read."""
+    """The bytes that ``lenient`` read."""
     return text.encode("utf-8", "surrogateescape")
 
 
@@ -1009,12 +982,3 @@ def _identity(path: Path) -> tuple[int, int]:
     except FileNotFoundError:
         return (0, 0)
     return (found.st_dev, found.st_ino)
-
-
-def _is_corruption(error: sqlite3.DatabaseError) -> bool:
-    return _code_of(error) in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-
-
-def _code_of(error: sqlite3.Error) -> int | None:
-    """SQLite's; None = the error is not its."""
-    return getattr(error, "sqlite_errorcode", None)
