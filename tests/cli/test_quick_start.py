@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from subagents.cli import quick_start
+from subagents.cli import quick_start, serving
 from subagents.cli.command_table import ALIASES
 from subagents.cli.flag_table import DEFAULTS, FLAGS, WORDS
 from subagents.cli.main import spawn_arguments
@@ -16,7 +16,6 @@ from subagents.cli.parser import application
 from subagents.cli.runs import receiving, submission
 from subagents.cli.runs.selectors import PHASES, PHASES_AT_WORK
 from subagents.cli.runs.spawn_values import TASK_BYTES_MAX
-from subagents.cli.setup import serving
 from subagents.cli.show import run_list, run_status
 from subagents.cli.workers import worker_words
 from subagents.domain.run import spec

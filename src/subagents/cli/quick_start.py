@@ -221,7 +221,7 @@ def _inbox(given: Given) -> Callable[[], int]:
 
 
 def _serve(given: Given) -> Callable[[], int]:
-    from subagents.cli.setup import serving  # noqa: PLC0415
+    from subagents.cli import serving  # noqa: PLC0415
 
     return lambda: serving.serve(**given)
 

@@ -9,10 +9,9 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from subagents.cli import output
+from subagents.cli import output, serving
 from subagents.cli.connection import paths, session, warn_of_version
 from subagents.cli.flags import Json, Yes
-from subagents.cli.setup import serving
 from subagents.client.client import Client
 from subagents.client.daemon_start import answers, ensure_daemon, holder
 from subagents.config.paths import Paths
