@@ -19,8 +19,8 @@ from bench import llm_workers, log_search, machine, standing
 from bench.table import Row, render
 
 PARTS: Final = "abcdefghijklw"
-ON_DEMAND: Final = "x"
-"""Parts that take long: only when they are asked for by name."""
+ON_DEMAND: Final = "xp"
+"""Parts that take long, or need what is not everywhere: only when they are asked for by name."""
 TIMEOUT_S: Final = 1_800.0
 
 Sample = dict[str, float]
@@ -46,6 +46,9 @@ class Sizes(NamedTuple):
     idle: int
     wide: int
     fan_in: int
+    listed: int
+    tree: int
+    drawn: int
 
 
 FULL: Final = Sizes(
@@ -65,6 +68,9 @@ FULL: Final = Sizes(
     idle=300,
     wide=10_000,
     fan_in=5_000,
+    listed=5_000,
+    tree=3_000,
+    drawn=1_000,
 )
 QUICK: Final = Sizes(
     runs=500,
@@ -83,6 +89,9 @@ QUICK: Final = Sizes(
     idle=300,
     wide=1_000,
     fan_in=500,
+    listed=1_000,
+    tree=600,
+    drawn=200,
 )
 TINY: Final = Sizes(
     runs=20,
@@ -101,6 +110,9 @@ TINY: Final = Sizes(
     idle=3,
     wide=20,
     fan_in=20,
+    listed=80,
+    tree=40,
+    drawn=10,
 )
 """For the test that the harness works at all; its numbers mean nothing."""
 
@@ -177,6 +189,19 @@ def measurements(sizes: Sizes) -> tuple[Measurement, ...]:
         Measurement(
             "workers", "w", f"llm_workers.measure(Path('{{here}}/w'), rounds={sizes.commands})"
         ),
+        Measurement(
+            "page_runs",
+            "p",
+            f"page_runs.measure(Path('{{here}}/p'), runs={sizes.listed}, tree={sizes.tree},"
+            f" drawn={sizes.drawn},"
+            f" probes={sizes.probes}, seconds={sizes.seconds})",
+        ),
+        Measurement(
+            "page_transcript",
+            "p",
+            f"page_transcript.measure(Path('{{here}}/p'), lines={sizes.lines})",
+        ),
+        Measurement("page_restart", "p", "page_restart.measure(Path('{here}/p'))"),
     )
 
 
@@ -296,6 +321,7 @@ def table(samples: Samples, sizes: Sizes) -> list[Row]:
     rows += log_rows(samples.get("logs", []), sizes.lines)
     rows += command_run_rows(samples.get("command_runs", []), sizes.idle)
     rows += worker_rows(samples.get("workers", []))
+    rows += page_rows(samples, sizes)
     if "full" in samples:
         rows += [
             Row(
@@ -435,6 +461,61 @@ def worker_rows(found: list[Sample]) -> list[Row]:
             Row("w  … with our tools ÷ alone", with_us, ""),
         ]
     return rows
+
+
+def page_rows(samples: Samples, sizes: Sizes) -> list[Row]:
+    """What part p says."""
+
+    def row(
+        what: str, unit: str, name: str, *fields: str, target: float | None = None
+    ) -> list[Row]:
+        """Of several fields the worst of each sample."""
+        found = [max(sample[field] for field in fields) for sample in samples.get(name, ())]
+        return [Row(f"p  {what}", found, unit, target)] if found else []
+
+    runs, text, restart = "page_runs", "page_transcript", "page_restart"
+    return [
+        *row(
+            f"rows of {sizes.listed:,} runs, from the address",
+            "ms",
+            runs,
+            "first_rows_ms",
+            target=1_000,
+        ),
+        *row("… the slowest", "ms", runs, "first_rows_worst_ms"),
+        *row(
+            "DOM nodes, Runs, a tree unfolded",
+            "",
+            runs,
+            "nodes_runs",
+            "nodes_runs_open",
+            target=3_000,
+        ),
+        *row(
+            f"DOM nodes, a tree of {sizes.tree:,}, unfolded",
+            "",
+            runs,
+            "nodes_tree",
+            "nodes_tree_open",
+            target=3_000,
+        ),
+        *row("DOM nodes, its graph, as a table", "", runs, "nodes_table", target=3_000),
+        *row(f"DOM nodes, a graph of {sizes.drawn:,}", "", runs, "nodes_graph", target=3_000),
+        *row("DOM nodes, Now", "", runs, "nodes_now"),
+        *row("longest frame, scrolling all runs", "ms", runs, "frame_worst_ms", target=100),
+        *row("… p99", "ms", runs, "frame_p99_ms"),
+        *row("… longest that scripts and layout took", "ms", runs, "work_worst_ms"),
+        *row(f"opening {sizes.lines:,} lines", "ms", text, "open_ms", target=500),
+        *row("a search in them, the slowest", "ms", text, "search_worst_ms", target=2_000),
+        *row("memory of the page's process, highest", "MB", text, "rss_worst_mb", target=300),
+        *row("… of its script at the end", "MB", text, "heap_mb"),
+        *row("DOM nodes, transcript", "", text, "nodes", target=3_000),
+        *row("hand-off p50, no page open", "ms", runs, "handoff_alone_ms"),
+        *row("… ten pages open ÷ none", "", runs, "handoff_ratio", target=1.1),
+        *row("idle daemon's CPU, ten pages open", "%", runs, "idle_cpu_percent", target=2),
+        *row("two pages right after kill -9, from the start", "s", restart, "right_s", target=3),
+        *row("… of it until the daemon answered", "s", restart, "answers_s"),
+    ]
 
 
 def _sockets(directory: str, names: list[str]) -> set[str]:
