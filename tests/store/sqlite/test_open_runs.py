@@ -22,7 +22,7 @@ from subagents.domain.run.run import OVER, Phase, Run
 from subagents.domain.run.values import RunId, replace
 from subagents.errors import CorruptState, StoreUnavailable
 from subagents.ports import Batch, OutboxEntry, RunFilter
-from subagents.store.sqlite.open_runs import EVENTS_MIN, OpenRuns, asked_for
+from subagents.store.open_runs import EVENTS_MIN, OpenRuns, asked_for
 from subagents.store.sqlite.salvage import salvage
 from subagents.store.sqlite.sqlite_store import SqliteStore
 from subagents.testing.store_suite import NOW_MS, a_run, entry, over, spawned

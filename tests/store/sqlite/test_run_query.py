@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-import msgspec
 import pytest
 from tests.store.sqlite.sqlite_place import a_store
 
@@ -13,7 +12,8 @@ from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.values import RunId, SessionKey, replace
 from subagents.ports import Batch, Place, RunFilter
-from subagents.store.sqlite.run_query import mentions, narrowed
+from subagents.store.run_filters import mentions
+from subagents.store.sqlite.run_query import narrowed
 from subagents.store.sqlite.statements import statements
 from subagents.testing.store_suite import NOW_MS, a_run, archived, over, spawned
 
@@ -146,23 +146,3 @@ def test_a_tag_is_found_as_long_as_its_run_is_there_and_says_so(tmp_path: Path) 
         assert list(store.runs(shelved)) == []
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT count(*) FROM run_tag").fetchone() == (1,)
-
-
-@pytest.mark.requirement("store:search")
-@pytest.mark.parametrize(
-    "text", ["ARBEIT", "größe", "stra", 'say "a"', "back\\slash", "line\nbreak"]
-)
-def test_a_text_is_found_however_json_writes_it(text: str) -> None:
-    for task in (
-        'Große Arbeit: say "A" back\\slash line\nbreak, Strasse, GRÖSSE größe',
-        f"x{text}y",
-    ):
-        origin = msgspec.json.encode({"spec": {"task": task}})
-        assert mentions("r-1", "", origin, text) == (text.casefold() in task.casefold())
-
-
-@pytest.mark.requirement("store:search")
-@pytest.mark.parametrize("origin", [b"{", b"\xff", b"[]", None, "text"])
-def test_what_cannot_be_read_mentions_nothing(origin: object) -> None:
-    assert not mentions("r-a", None, origin, "a")
-    assert mentions("r-1", "A label", origin, "a l")

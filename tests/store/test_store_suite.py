@@ -1,9 +1,6 @@
-"""The SQLite store does what every store must do."""
-
-from pathlib import Path
+"""Each store does what every store must do."""
 
 import pytest
-from tests.store.sqlite.sqlite_place import SqlitePlace
 
 from subagents.testing.conformance import (
     Behaviour,
@@ -19,5 +16,5 @@ from subagents.testing.store_suite import SUITE
         for each in SUITE.behaviours
     ],
 )
-def test_sqlite_keeps_this_promise(behaviour: Behaviour[StorePlace], tmp_path: Path) -> None:
-    behaviour.check(SqlitePlace(tmp_path))
+def test_a_store_keeps_this_promise(behaviour: Behaviour[StorePlace], place: StorePlace) -> None:
+    behaviour.check(place)
