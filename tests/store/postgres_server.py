@@ -13,7 +13,6 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from subagents.ports import Store
 from subagents.store.postgres.postgres_store import PostgresStore
 
 USER = "postgres" if os.geteuid() == 0 else None
@@ -126,22 +125,56 @@ def running() -> Iterator[PostgresServer]:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-class PostgresPlace:
-    """A schema of its own, as the place where the store suite works."""
+@contextlib.contextmanager
+def pooled(server: PostgresServer) -> Iterator[Path]:
+    """PgBouncer before the server, a transaction at a time; yields where its socket is."""
+    program = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
+    if program is None:
+        pytest.skip("PgBouncer is not installed: apt install pgbouncer")
+    directory = Path(tempfile.mkdtemp(prefix="subagents-pool-"))
+    settings = directory / "pgbouncer.ini"
+    settings.write_text(
+        f"[databases]\npostgres = host={server.directory} user=tests\n"
+        "[pgbouncer]\npool_mode = transaction\ndefault_pool_size = 3\nauth_type = any\n"
+        f"listen_addr =\nlisten_port = 5432\nunix_socket_dir = {directory}\n"
+    )
+    try:
+        if USER is not None:
+            shutil.chown(directory, USER, USER)
+        with (directory / "log").open("ab") as log:
+            pooler = subprocess.Popen(
+                server.command(program, str(settings)), stdout=log, stderr=log, cwd=directory
+            )
+        try:
+            while not (directory / ".s.PGSQL.5432").exists():
+                assert pooler.poll() is None, (directory / "log").read_text("utf-8")
+                time.sleep(0.01)
+            yield directory
+        finally:
+            pooler.terminate()
+            pooler.wait(timeout=60)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
 
-    def __init__(self, server: PostgresServer, directory: Path) -> None:
+
+class PostgresPlace:
+    """A schema of its own, as the place where the store suite works.
+
+    Args:
+        server: Where the schema is.
+        directory: For the lock.
+        host: Where the socket is that leads to the server; None = its own.
+    """
+
+    def __init__(
+        self, server: PostgresServer, directory: Path, *, host: Path | None = None
+    ) -> None:
         self.server = server
         self.schema = server.new_schema()
         self.lock = directory / "postgres.lock"
+        self.url = server.url(self.schema, host=host)
 
-    @property
-    def url(self) -> str:
-        return self.server.url(self.schema)
-
-    def store(self) -> Store:
-        return self.postgres_store()
-
-    def postgres_store(self) -> PostgresStore:
+    def store(self) -> PostgresStore:
         return PostgresStore(self.url, self.lock)
 
     def lose_lock(self) -> None:
@@ -153,9 +186,13 @@ class PostgresPlace:
         """Behind the store's back; how many rows it was about."""
         with psycopg.connect(self.server.conninfo(), autocommit=True) as connection:
             connection.execute(f"SET search_path = {self.schema}".encode())
-            return connection.execute(sql.encode(), parameters or None).rowcount
+            return connection.execute(self._sql(sql), parameters or None).rowcount
 
     def asked(self, sql: str, *parameters: object) -> list[tuple[object, ...]]:
         with psycopg.connect(self.server.conninfo(), autocommit=True) as connection:
             connection.execute(f"SET search_path = {self.schema}".encode())
-            return connection.execute(sql.encode(), parameters or None).fetchall()
+            return connection.execute(self._sql(sql), parameters or None).fetchall()
+
+    def _sql(self, sql: str) -> bytes:
+        """What a test says to both databases."""
+        return sql.replace("?", "%s").replace("x'", "'\\x").encode()
