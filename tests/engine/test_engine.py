@@ -204,7 +204,7 @@ def test_what_recovers_from_a_failed_commit_learns_that_its_store_was_taken_over
         await world.until(run_id, Phase.RUNNING)
         world.store.failures_left = 1
         with pytest.raises(StoreUnavailable):
-            await world.engine.cancel(run_id, by="me")
+            await world.try_spawn("quick")
         older, told = await world.taken_over(), asyncio.Event()
         older.on_fenced(told.set)
         await world.clock.until(told.is_set, within_s=5)

@@ -36,7 +36,7 @@ from subagents.couriers.steer_courier import SteerCourier
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import RunId, attempt_id
 from subagents.engine.engine import Engine
-from subagents.engine.kernel.ledger import Failure
+from subagents.engine.kernel.live_runs import Failure
 from subagents.engine.parts import Adapters
 from subagents.errors import DaemonUnreachable, Fenced, StoreUnavailable, SubagentsError
 from subagents.ports import Batch, RunFilter

@@ -13,7 +13,7 @@ from typing import Final
 from subagents.domain.run.run import Phase, Report, Run
 from subagents.domain.run.values import RunId, Value
 from subagents.engine.attempts.shared_spending import SharedSpending
-from subagents.engine.kernel.ledger import Failure
+from subagents.engine.kernel.live_runs import Failure
 from subagents.engine.kernel.tasks import Tasks
 from subagents.engine.kernel.worker_tokens import Identity, identify
 from subagents.engine.parts import Adapters, Parts

@@ -87,6 +87,8 @@ class Adapters:
     """The daemon's own; a spawn brings those of its caller."""
     owner: str
     """This process, in leases."""
+    node: str | None = None
+    """Name of this daemon, in attempts; None = they record none."""
     progress_log: ProgressLog
     transcripts: TranscriptLog
     performance: PerformanceLog
@@ -125,6 +127,7 @@ class Parts:
             given.clock,
             given.ids,
             lease_ms=lease_ms,
+            node=given.node,
             secrets_of=given.secrets_of,
         )
         kernel = Kernel(ledger, given.store, given.off_loop, given.clock)

@@ -1,8 +1,6 @@
 """What every ``Store`` must do (ports.Store), tried on a real one."""
 
-import tempfile
 from contextlib import closing
-from pathlib import Path
 
 from subagents.domain.lifecycle.erasure import DELETED
 from subagents.domain.lifecycle.reduce import reduce
@@ -909,17 +907,3 @@ def archiving_hides_a_run_and_deletes_nothing(place: StorePlace) -> None:
         expect("hidden", found=list(store.runs(RunFilter())), wanted=[])
         expect("whole", found=store.run(run.id), wanted=hidden)
         expect("with its journal", found=len(store.journal(run.id)), wanted=2)
-
-
-@SUITE.behaviour("store:backup")
-def a_backup_taken_while_in_use_is_a_whole_database(place: StorePlace) -> None:
-    run = a_run(1)
-    with closing(opened(place)) as store, tempfile.TemporaryDirectory() as directory:
-        batch = spawned(run)
-        batch.messages.append(message(run, id=MessageId("m")))
-        store.commit(batch)
-        target = Path(directory) / "copy"
-        store.backup(str(target))
-
-        expect("a file", found=target.stat().st_size > 0, wanted=True)
-        expect("the original continues", found=store.run(run.id), wanted=run)

@@ -366,15 +366,19 @@ def test_a_text_without_nul_stands_for_each_text(text: str) -> None:
 
 
 @pytest.mark.requirement("store:backup")
-def test_a_backup_is_restored_by_pg_restore(postgres_place: PostgresPlace, tmp_path: Path) -> None:
+def test_a_copy_by_pg_dump_while_in_use_is_restored_by_pg_restore(
+    postgres_place: PostgresPlace, tmp_path: Path
+) -> None:
     target = tmp_path / "copy"
     with closing(postgres_place.store()) as store:
         store.open("one")
         store.commit(spawned(a_run(1)))
-        store.backup(str(target))
+        server = postgres_place.server
+        dump = ["pg_dump", "--format=custom", f"--schema={postgres_place.schema}"]
+        dump += [f"--dbname={server.conninfo()}", f"--file={target}"]
+        subprocess.run(dump, check=True, capture_output=True)
         store.commit(spawned(a_run(2)))
     postgres_place.execute(f"DROP SCHEMA {postgres_place.schema} CASCADE")
-    server = postgres_place.server
     subprocess.run(
         ["pg_restore", f"--dbname={server.conninfo()}", str(target)],
         check=True,
@@ -385,6 +389,21 @@ def test_a_backup_is_restored_by_pg_restore(postgres_place: PostgresPlace, tmp_p
         store.open("two")
         assert list(store.load_open()) == [a_run(1)]
         assert store.check() == []
+
+
+@pytest.mark.requirement("store:place")
+def test_a_store_tells_how_large_it_is_and_whether_it_is_there(
+    postgres_place: PostgresPlace,
+) -> None:
+    with closing(postgres_place.store()) as store:
+        assert store.size_bytes() == 0
+        with pytest.raises(StoreUnavailable, match="there is no schema of ours"):
+            store.open_readonly()
+        store.open("one")
+        assert store.size_bytes() > 0
+        with closing(postgres_place.store()) as reader:
+            reader.open_readonly()
+            assert list(reader.load_open()) == []
 
 
 @pytest.mark.requirement("store:full-disk")

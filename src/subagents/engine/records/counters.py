@@ -24,7 +24,8 @@ from subagents.domain.run.outcome import (
 )
 from subagents.domain.run.run import SETTLED, Conclusion, Phase, Run, Usage
 from subagents.domain.run.values import RunId
-from subagents.engine.kernel.ledger import Failure, Ledger
+from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.kernel.live_runs import Failure
 from subagents.ports import Batch, JournalEntry
 
 AGENTS_MAX: Final = 100

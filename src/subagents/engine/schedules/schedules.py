@@ -35,7 +35,14 @@ from subagents.engine.runs.dependencies import asked_dependencies
 from subagents.engine.runs.queries import Queries
 from subagents.engine.runs.spawn import Beside, PlanAsked, Receipt, Spawner
 from subagents.engine.schedules.due_times import check_when, next_due, passed
-from subagents.errors import Conflict, Fenced, NotFound, StoreUnavailable, SubagentsError, UsageError
+from subagents.errors import (
+    Conflict,
+    Fenced,
+    NotFound,
+    StoreUnavailable,
+    SubagentsError,
+    UsageError,
+)
 from subagents.ports import Batch, EnvironmentLog, Ids
 from subagents.text import counted, one_line
 

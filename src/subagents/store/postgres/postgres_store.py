@@ -5,11 +5,8 @@ is read (``row_store``). Durable is what the server synced before it answered.
 """
 
 import logging
-import os
 import queue
 import re
-import shutil
-import subprocess
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -20,14 +17,14 @@ import psycopg
 
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId
-from subagents.errors import CorruptState, Fenced, StoreUnavailable, UsageError
+from subagents.errors import CorruptState, Fenced, StoreUnavailable
 from subagents.ports import Batch, RunFilter, SetAside
 from subagents.store import rows
 from subagents.store.batch_rows import ERASED_TYPES, Written, erased_rows, updated, written
 from subagents.store.postgres.database_url import parse_url
 from subagents.store.postgres.home_lock import HomeLock
 from subagents.store.postgres.link import Link, Lost
-from subagents.store.postgres.postgres_migrations import migrate, require_known, statements
+from subagents.store.postgres.postgres_migrations import migrate, require_known, scripts, statements
 from subagents.store.postgres.postgres_query import SIEVED, narrowed
 from subagents.store.row_store import Parameters, RowStore, aside, shown
 from subagents.store.run_filters import is_of_model, mentions
@@ -95,6 +92,23 @@ class PostgresStore(RowStore):
     @property
     def _may_write(self) -> bool:
         return self._is_open
+
+    # -- what it is ------------------------------------------------------------------------
+
+    @property
+    def place(self) -> str:
+        """See ``ports.Database.place``."""
+        return self._url.shown
+
+    @property
+    def schema(self) -> int:
+        """See ``ports.Database.schema``."""
+        return scripts()[-1][0]
+
+    def size_bytes(self) -> int:
+        """See ``ports.Database.size_bytes``: of our schema, without the log of the server."""
+        ((size,),) = self._all("database_bytes")
+        return int(str(size))
 
     # -- life ------------------------------------------------------------------------------
 
@@ -476,7 +490,7 @@ class PostgresStore(RowStore):
                 return
 
     def check(self) -> Sequence[str]:
-        """See ``ports.Store.check``."""
+        """See ``ports.Database.check``."""
         with self._reader() as link:
             damaged = [*self._damaged(link, *_ALL)]
             strays = link.ask(self._sql["select_strays"])
@@ -486,34 +500,6 @@ class PostgresStore(RowStore):
             *(f"{name}: {reasons[name]}" for name in reversed(reasons)),
             *(f"{name}: its events are filed under another run" for (name,) in strays),
         ]
-
-    def backup(self, target: str) -> None:
-        """See ``ports.Store.backup``: what ``pg_restore`` reads.
-
-        Raises:
-            UsageError: ``pg_dump`` is not installed, or failed; what it said.
-        """
-        program = shutil.which("pg_dump")
-        if program is None:
-            raise UsageError(
-                "pg_dump is not installed here",
-                hint=f"back up schema {self._url.schema} with the tools of the server",
-            )
-        given = psycopg.conninfo.conninfo_to_dict(self._url.conninfo)
-        # What it is told as arguments, everybody can read.
-        password = {"PGPASSWORD": str(given.pop("password"))} if "password" in given else {}
-        done = subprocess.run(
-            [
-                *(program, "--format=custom", "--no-owner", f"--schema={self._url.schema}"),
-                *(f"--file={target}", f"--dbname={psycopg.conninfo.make_conninfo('', **given)}"),
-            ],
-            env={**os.environ, **password},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            raise UsageError(f"pg_dump failed: {done.stderr.strip()}")
 
 
 def _is_sieved(where: RunFilter) -> bool:

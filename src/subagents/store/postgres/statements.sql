@@ -457,4 +457,4 @@ WHERE created_at_ms > $1 AND run_id NOT IN (SELECT name FROM {schema}.set_aside)
 
 -- name: database_bytes
 SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
-WHERE relnamespace = '{schema}'::regnamespace AND relkind = 'r';
+WHERE relnamespace = to_regnamespace('{schema}') AND relkind = 'r';

@@ -28,8 +28,9 @@ from subagents.store import rows
 from subagents.store.batch_rows import ERASED_TYPES, Written, erased_rows, updated, written
 from subagents.store.row_store import Parameters, RowStore, aside, raw, shown
 from subagents.store.run_filters import is_of_model, mentions
+from subagents.store.sqlite import identity
 from subagents.store.sqlite.disk_reserve import DiskReserve
-from subagents.store.sqlite.identity import APPLICATION_ID, read_only, require_ours, ways_out
+from subagents.store.sqlite.identity import APPLICATION_ID, read_only, require_ours
 from subagents.store.sqlite.migrate import migrate, migrations, version_of
 from subagents.store.sqlite.run_query import narrowed
 from subagents.store.sqlite.statements import statements
@@ -122,6 +123,36 @@ class SqliteStore(RowStore):
     def _may_write(self) -> bool:
         return self._writer is not None
 
+    # -- what it is ------------------------------------------------------------------------
+
+    @property
+    def place(self) -> str:
+        """See ``ports.Database.place``."""
+        return str(self._path)
+
+    @property
+    def schema(self) -> int:
+        """See ``ports.Database.schema``."""
+        return migrations()[-1][0]
+
+    def size_bytes(self) -> int:
+        """See ``ports.Database.size_bytes``."""
+        files = (self._path, Path(f"{self._path}-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    @property
+    def ways_out(self) -> str:
+        """See ``ports.StoreFile.ways_out``."""
+        return identity.ways_out(self._path)
+
+    def found_schema(self) -> int | None:
+        """See ``ports.StoreFile.found_schema``."""
+        return identity.schema_of(self._path)
+
+    def require_not_newer(self) -> None:
+        """See ``ports.StoreFile.require_not_newer``."""
+        identity.require_not_newer(self._path)
+
     # -- life ------------------------------------------------------------------------------
 
     def open(self, owner: str) -> int:
@@ -166,12 +197,7 @@ class SqliteStore(RowStore):
         return self._epoch
 
     def open_readonly(self) -> None:
-        """For looking at a database that a daemon owns, or checking one: no lock, no writes.
-
-        Raises:
-            StoreUnavailable: There is none, or it cannot be read.
-            CorruptState: It is damaged, not ours, of a newer version, or empty beside runs.
-        """
+        """See ``ports.StoreFile.open_readonly``."""
         try:
             require_ours(self._path, self._belongings)
         except sqlite3.DatabaseError as error:
@@ -181,11 +207,7 @@ class SqliteStore(RowStore):
 
     @contextmanager
     def locked(self) -> Iterator[bool]:
-        """Keep everybody else out; whether what was committed last is missing from the log.
-
-        Raises:
-            AlreadyRunning: Another process holds it.
-        """
+        """See ``ports.StoreFile.locked``."""
         self._take_lock()
         try:
             yield self._is_cut()
@@ -253,7 +275,7 @@ class SqliteStore(RowStore):
                 raise CorruptState(
                     f"{self._path} is damaged: its log ends {counted(lost, 'page')} before the"
                     " last commit",
-                    hint=f"{ways_out(self._path)}, or delete {self._path}.lock to go on without"
+                    hint=f"{self.ways_out}, or delete {self._path}.lock to go on without"
                     " what was acknowledged last",
                 )
             if version >= CHECKSUMS_SINCE:
@@ -334,7 +356,7 @@ class SqliteStore(RowStore):
     def _corrupt(self, detail: str) -> CorruptState:
         return CorruptState(
             f"{self._path} is damaged: {detail}",
-            hint=ways_out(self._path),
+            hint=self.ways_out,
         )
 
     def _opening_failed(self, error: sqlite3.DatabaseError) -> CorruptState | StoreUnavailable:
@@ -571,7 +593,7 @@ class SqliteStore(RowStore):
         return narrowed(self._sql[name], where, self._open_runs, far=far)
 
     def check(self) -> Sequence[str]:
-        """See ``ports.Store.check``."""
+        """See ``ports.Database.check``."""
         try:
             with self._reader() as connection:
                 found = _problems(connection)
@@ -588,13 +610,12 @@ class SqliteStore(RowStore):
         return found
 
     def backup(self, target: str) -> None:
-        """See ``ports.Store.backup``."""
-        copy = sqlite3.connect(target)
+        """See ``ports.StoreFile.backup``."""
         try:
-            with self._reader() as connection:
+            with closing(sqlite3.connect(target)) as copy, self._reader() as connection:
                 connection.backup(copy)
-        finally:
-            copy.close()
+        except sqlite3.Error as error:
+            raise StoreUnavailable(f"the copy cannot be written: {error}") from error
 
 
 @contextmanager
