@@ -30,8 +30,9 @@ def programs() -> Path | None:
 class PostgresServer:
     """One server; made by ``running``."""
 
-    def __init__(self, directory: Path, programs: Path) -> None:
+    def __init__(self, directory: Path, programs: Path, *, is_durable: bool) -> None:
         self.directory = directory
+        self._fsync = "on" if is_durable else "off"
         self._programs = programs
         self._process: subprocess.Popen[bytes] | None = None
         self._schemas = 0
@@ -63,7 +64,7 @@ class PostgresServer:
         """Return once it answers."""
         argv = (
             *(str(self._programs / "postgres"), f"-D{self.data}", f"-k{self.directory}"),
-            *("-clisten_addresses=", "-cfsync=on", "-cmax_connections=60"),
+            *("-clisten_addresses=", f"-cfsync={self._fsync}", "-cmax_connections=60"),
         )
         with (self.directory / "log").open("ab") as log:
             self._process = subprocess.Popen(
@@ -100,12 +101,13 @@ class PostgresServer:
         return f"host={self.directory} user=tests dbname=postgres"
 
     def new_schema(self) -> str:
+        """The name of one that nobody had; of this process, too."""
         self._schemas += 1
-        return f"s{self._schemas}"
+        return f"s{os.getpid()}_{self._schemas}"
 
 
 @contextlib.contextmanager
-def running() -> Iterator[PostgresServer]:
+def running(*, is_durable: bool = True) -> Iterator[PostgresServer]:
     """A server until the block ends; skips the test where there is none to be had."""
     found = programs()
     if found is None:
@@ -114,7 +116,7 @@ def running() -> Iterator[PostgresServer]:
     try:
         if USER is not None:
             shutil.chown(directory, USER, USER)
-        server = PostgresServer(directory, found)
+        server = PostgresServer(directory, found, is_durable=is_durable)
         server.make()
         server.start()
         try:
