@@ -5,7 +5,8 @@ from typing import Final
 
 import msgspec
 
-from subagents.domain.run.run import Run
+from subagents.domain.run.outcome import Status
+from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.values import Value
 from subagents.ports import RunFilter
 
@@ -18,6 +19,13 @@ _encode: Final = msgspec.json.Encoder().encode
 def asked(where: RunFilter, fields: Iterable[str]) -> list[str]:
     """Those of the fields that leave something out."""
     return [name for name in fields if getattr(where, name) != _OFF.get(name)]
+
+
+def leads(where: RunFilter, name: str) -> bool:
+    """Whether the field leaves out what most runs are: they have ended, and well."""
+    if name == "phases":
+        return Phase.COMPLETED not in (where.phases or ())
+    return name != "outcomes" or Status.OK not in (where.outcomes or ())
 
 
 def fits(run: Run, where: RunFilter) -> bool:

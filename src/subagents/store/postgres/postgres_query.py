@@ -4,12 +4,13 @@ Listed and archived runs, open ones and others are asked for apart from each oth
 end of the page, so that an index that has them in the order of time is walked no further than that.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final
 
-from subagents.domain.run.run import Run
+from subagents.domain.run.outcome import Status
+from subagents.domain.run.run import Phase, Run
 from subagents.ports import RunFilter
-from subagents.store.run_filters import MOVING, asked, fits, value_of
+from subagents.store.run_filters import MOVING, asked, fits, leads, value_of
 
 CONDITIONS: Final[Mapping[str, str]] = {
     "below": """number IN (
@@ -86,16 +87,31 @@ def narrowed(
     states = ["TRUE"]
     if moving := [CONDITIONS[each] for each in names if each in MOVING]:
         values["open"] = value_of(tuple(run.id for run in open_runs() if fits(run, where)))
-        states = [" AND ".join(["is_over = 1", *moving]), _OPEN_ONES]
+        states = [" AND ".join([each, *moving]) for each in _over(where, names)]
+        states.append(_OPEN_ONES)
     shelves = [1] * where.listed + [0] * where.archived
-    arms = [
-        f"({anything} AND " + "\n  AND ".join([f"{_SHELF}{shelf}", state, *conditions]) + _ORDERED
-        for shelf in shelves
-        for state in states
-    ]
+    source = sql["tagged_runs"].removesuffix(";") if "tags" in names else anything
+    arms = []
+    for shelf in shelves:
+        for state in states:
+            which = "\n  AND ".join([f"{_SHELF}{shelf}", state, *conditions])
+            found = source.replace(anything, anything.replace("TRUE", which))
+            arms.append("(" + found.replace("{shelf}", str(shelf)) + _ORDERED)
     chosen = "\nUNION ALL\n".join(arms) or f"{anything} AND FALSE"
     whole = sql[name].replace(anything, chosen).replace("{schema}", schema)
     return (turned(whole) if where.oldest_first else whole), {**values, "far": far}
+
+
+def _over(where: RunFilter, names: Collection[str]) -> Iterator[str]:
+    """Which of the runs that are over; what is rare has an index of its own, for these words."""
+    if "phases" in names and leads(where, "phases"):
+        if Phase.COMPLETED_GIVEUP in (where.phases or ()):
+            yield f"is_over = 1 AND phase = '{Phase.COMPLETED_GIVEUP}'"
+    elif "outcomes" in names and leads(where, "outcomes"):
+        for each in dict.fromkeys(where.outcomes or ()):
+            yield f"is_over = 1 AND outcome <> '{Status.OK}' AND outcome = '{each}'"
+    else:
+        yield "is_over = 1"
 
 
 def turned(statement: str) -> str:

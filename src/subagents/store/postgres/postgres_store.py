@@ -441,7 +441,7 @@ class PostgresStore(RowStore):
 
     def _fetched(self, statement: str, parameters: Parameters) -> list[rows.Row]:
         if isinstance(parameters, Mapping):
-            statement, parameters = _numbered(statement, parameters)
+            statement, parameters = numbered(statement, parameters)
         for _ in range(READERS_MAX):
             with self._reader() as link:
                 try:
@@ -506,7 +506,7 @@ def _is_sieved(where: RunFilter) -> bool:
     return any(getattr(where, name) is not None for name in SIEVED)
 
 
-def _numbered(statement: str, parameters: Mapping[str, object]) -> tuple[str, Sequence[object]]:
+def numbered(statement: str, parameters: Mapping[str, object]) -> tuple[str, Sequence[object]]:
     """The statement with numbers in the place of names, and the values that it has."""
     places: dict[str, int] = {}
 

@@ -256,6 +256,16 @@ WHERE run_id = $1 AND run_id NOT IN (SELECT name FROM {schema}.set_aside);
 -- What stands in select_runs and count_runs for the runs that are asked for.
 SELECT number, created_at_ms FROM {schema}.run WHERE TRUE;
 
+-- name: tagged_runs
+-- postgres_query.py puts the runs that are asked for in the place of the inner SELECT. OFFSET keeps
+-- it one: a tag is walked in the order of time, and each run of it looked at by its number.
+SELECT run_tag.number, run_tag.created_at_ms
+FROM {schema}.run_tag CROSS JOIN LATERAL (
+  SELECT number, created_at_ms FROM {schema}.run WHERE TRUE
+    AND run.number = run_tag.number AND run.created_at_ms = run_tag.created_at_ms
+  OFFSET 0) AS found
+WHERE run_tag.tag = :tags::json ->> 0 AND run_tag.is_listed = {shelf};
+
 -- name: select_runs
 -- postgres_query.py puts what is asked for in the place of the innermost SELECT.
 SELECT * FROM {schema}.run

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, TypeAlias
 from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import OVER, Phase, Run
 from subagents.ports import RunFilter
-from subagents.store.run_filters import MOVING, asked, fits, value_of
+from subagents.store.run_filters import MOVING, asked, fits, leads, value_of
 from subagents.store.sqlite.statements import statements
 
 Parameters: TypeAlias = dict[str, object]
@@ -139,7 +139,7 @@ def turned(statement: str) -> str:
 
 def _ways(where: RunFilter, names: Sequence[str]) -> Iterator[_Way]:
     """What leads to all runs that are asked for, and to none of them twice."""
-    best = next((name for name in _FIELDS if name in names and _leads(where, name)), None)
+    best = next((name for name in _FIELDS if name in names and leads(where, name)), None)
     if best == "phases":
         phases = set(where.phases or ())
         if phases - OVER:
@@ -153,13 +153,6 @@ def _ways(where: RunFilter, names: Sequence[str]) -> Iterator[_Way]:
             yield _Way("run INDEXED BY run_outcome", part)
     else:
         yield _CREATED if best is None else _FIELDS[best]
-
-
-def _leads(where: RunFilter, name: str) -> bool:
-    """Whether the field leaves out what most runs are: they have ended, and well."""
-    if name == "phases":
-        return Phase.COMPLETED not in (where.phases or ())
-    return name != "outcomes" or Status.OK not in (where.outcomes or ())
 
 
 def _arm(way: _Way, shelf: int, conditions: Sequence[str]) -> str:

@@ -68,8 +68,46 @@ CREATE INDEX run_given_up
   WHERE phase = 'completed_giveup';
 CREATE INDEX run_plan      ON {schema}.run (plan, created_at_ms, number) WHERE plan IS NOT NULL;
 CREATE INDEX run_plans     ON {schema}.run (created_at_ms, number) WHERE plan = run_id;
--- Of runs with tags alone. A tag is a name, which has no NUL.
-CREATE INDEX run_tags      ON {schema}.run USING gin ((tags::jsonb)) WHERE tags IS NOT NULL;
+
+-- It only repeats the tags of run; the triggers keep it so, and whoever reads it asks the run again.
+-- A tag has no control characters, so that JSON in PostgreSQL takes it.
+CREATE TABLE {schema}.run_tag (
+  tag           text     COLLATE "C" NOT NULL,
+  is_listed     smallint NOT NULL,                    -- the run is not archived
+  created_at_ms bigint   NOT NULL,
+  number        bigint   NOT NULL,                    -- run.number
+  PRIMARY KEY (tag, is_listed, created_at_ms, number)
+);
+
+CREATE FUNCTION {schema}.put_tags() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO {schema}.run_tag (tag, is_listed, created_at_ms, number)
+  SELECT DISTINCT each, CASE WHEN NEW.archived_at_ms IS NULL THEN 1 ELSE 0 END, NEW.created_at_ms,
+         NEW.number
+  FROM jsonb_array_elements_text(NEW.tags::jsonb) AS each;
+  RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION {schema}.remove_tags() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM {schema}.run_tag
+  WHERE tag IN (SELECT jsonb_array_elements_text(OLD.tags::jsonb))
+    AND is_listed = CASE WHEN OLD.archived_at_ms IS NULL THEN 1 ELSE 0 END
+    AND created_at_ms = OLD.created_at_ms AND number = OLD.number;
+  RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER run_tags_put AFTER INSERT ON {schema}.run
+  FOR EACH ROW WHEN (NEW.tags IS NOT NULL) EXECUTE FUNCTION {schema}.put_tags();
+-- In the order of their names: what was there goes before what is there now comes.
+CREATE TRIGGER run_tags_1_leave AFTER UPDATE OF archived_at_ms ON {schema}.run
+  FOR EACH ROW WHEN (NEW.tags IS NOT NULL) EXECUTE FUNCTION {schema}.remove_tags();
+CREATE TRIGGER run_tags_2_archive AFTER UPDATE OF archived_at_ms ON {schema}.run
+  FOR EACH ROW WHEN (NEW.tags IS NOT NULL) EXECUTE FUNCTION {schema}.put_tags();
+CREATE TRIGGER run_tags_remove AFTER DELETE ON {schema}.run
+  FOR EACH ROW WHEN (OLD.tags IS NOT NULL) EXECUTE FUNCTION {schema}.remove_tags();
 
 CREATE TABLE {schema}.journal (
   number   bigint PRIMARY KEY,                        -- grows over all runs, never used twice
