@@ -84,6 +84,11 @@ class PostgresHost(Host):
         self._looking: PostgresStore | None = None
         super().__init__(**given)
 
+    @property
+    def can_start_fail(self) -> bool:
+        """See ``Host.can_start_fail``: the server may be away."""
+        return self.faults.commit_unclear > 0
+
     def new_store(self) -> Store:
         """See ``Host.new_store``."""
         return FaultyPostgres(self._url, self._lock, self)

@@ -15,8 +15,7 @@ from typing import Final, NamedTuple
 
 import psycopg
 from psycopg import pq
-from psycopg.adapt import Buffer, Loader
-from psycopg.types.string import StrDumperUnknown
+from psycopg.adapt import Buffer, Dumper, Loader
 
 from subagents.store.rows import Row
 
@@ -55,9 +54,9 @@ def unescaped(text: str) -> str:
     return text.replace("\x1b0", "\0").replace("\x1b1", "\x1b") if "\x1b" in text else text
 
 
-class _TextDumper(StrDumperUnknown):
+class _TextDumper(Dumper):
     def dump(self, obj: str) -> Buffer | None:
-        return super().dump(escaped(obj))
+        return escaped(obj).encode()
 
 
 class _TextLoader(Loader):
@@ -248,4 +247,16 @@ def _answered(pgconn: pq.abc.PGconn) -> psycopg.Error | None:
         if result.status == pq.ExecStatus.PIPELINE_SYNC:
             return refused
         if result.status == pq.ExecStatus.FATAL_ERROR and refused is None:
-            refused = psycopg.errors.error_from_result(result)
+            refused = _refusal(result)
+
+
+def _refusal(result: pq.abc.PGresult) -> psycopg.Error:
+    state = (result.error_field(pq.DiagnosticField.SQLSTATE) or b"").decode()
+    try:
+        kind: type[psycopg.Error] = psycopg.errors.lookup(state)
+    except KeyError:  # ours
+        kind = psycopg.DatabaseError
+    words = result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or b""
+    error = kind(words.decode("utf-8", "replace"))
+    error.sqlstate = state
+    return error
