@@ -9,7 +9,7 @@ from subagents.testing.conformance import (
 )
 from subagents.testing.store_suite import SUITE
 
-every_behaviour = pytest.mark.parametrize(
+every_requirement = pytest.mark.parametrize(
     "behaviour",
     [
         pytest.param(each, id=each.name, marks=pytest.mark.requirement(each.requirement))
@@ -18,12 +18,12 @@ every_behaviour = pytest.mark.parametrize(
 )
 
 
-@every_behaviour
+@every_requirement
 def test_a_store_keeps_this_promise(behaviour: Behaviour[StorePlace], place: StorePlace) -> None:
     behaviour.check(place)
 
 
-@every_behaviour
+@every_requirement
 def test_postgres_keeps_it_behind_a_pooler_of_transactions(
     behaviour: Behaviour[StorePlace], pooled_place: PostgresPlace
 ) -> None:
