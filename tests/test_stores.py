@@ -1,5 +1,6 @@
 """Which store a home has."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -27,12 +28,27 @@ def test_without_an_address_the_store_is_a_file_in_the_state_directory(home: Pat
 
 
 @pytest.mark.requirement("store:place")
-def test_a_store_that_this_version_does_not_have_is_refused_without_its_password(
-    home: Paths,
-) -> None:
-    with pytest.raises(ConfigError, match="no store for postgresql://") as refused:
-        store_of(home, DaemonSettings(store=ELSEWHERE))
+def test_an_address_is_that_of_a_postgresql_and_is_told_without_its_password(home: Paths) -> None:
+    store = store_of(home, DaemonSettings(store=ELSEWHERE))
 
+    assert store.place == "postgresql://me@db.example/subagents"
+    with pytest.raises(ConfigError, match="is no plain name") as refused:
+        store_of(home, DaemonSettings(store=f"{ELSEWHERE}?schema=a-b"))
+    assert "password" not in f"{refused.value.message} {refused.value.hint}"
+
+
+@pytest.mark.requirement("store:place")
+def test_without_the_extra_an_address_says_what_to_install(
+    home: Paths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in [each for each in sys.modules if each.startswith("subagents.store.postgres")]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+
+    with pytest.raises(ConfigError, match="psycopg is not installed") as refused:
+        store_of(home, DaemonSettings(store=ELSEWHERE))
+    assert refused.value.hint is not None
+    assert refused.value.hint.startswith("install subagents[postgres]")
     assert "password" not in f"{refused.value.message} {refused.value.hint}"
     assert refused.value.details == {"keys": ["daemon.store"]}
 

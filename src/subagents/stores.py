@@ -5,7 +5,7 @@ Apart from it because commands that need a store and no engine start in a third 
 
 import contextlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -16,26 +16,29 @@ from subagents.errors import ConfigError
 from subagents.ports import Store, StoreFile
 from subagents.store.sqlite.sqlite_store import HELD_BYTES, SqliteStore
 
-STORES: Final[Mapping[str, Callable[[str], Store]]] = {}
-"""What makes a store of its address, by the word that the address begins with."""
+POSTGRES_LOCK: Final = "postgres.lock"
+"""In the state directory of a home whose store is in PostgreSQL."""
 
 
 def store_of(paths: Paths, settings: DaemonSettings) -> Store:
     """The configured store; nothing is opened yet.
 
     Raises:
-        ConfigError: There is none for that address.
+        ConfigError: What it needs is not installed, or it is no address.
     """
     if settings.store is None:
         return SqliteStore(paths.database, held_bytes=HELD_BYTES, belongings=paths.belongings)
-    kind = settings.store.partition(":")[0]
-    if kind not in STORES:
+    try:
+        from subagents.store.postgres.postgres_store import PostgresStore  # noqa: PLC0415 - an extra
+    except ImportError as error:
         raise ConfigError(
-            f"daemon.store: this version has no store for {kind}://",
-            hint="remove daemon.store: the database is then a file in the state directory",
+            f"daemon.store is set, but {error.name} is not installed",
+            hint="install subagents[postgres], or remove daemon.store: the database is then a file"
+            " in the state directory",
             details={"keys": ["daemon.store"]},
-        )
-    return STORES[kind](settings.store)
+        ) from error
+    lock = paths.state_dir / POSTGRES_LOCK
+    return PostgresStore(settings.store, lock, belongings=paths.belongings)
 
 
 def store_file_of(paths: Paths) -> StoreFile | None:
