@@ -125,23 +125,28 @@ const WORDS: Record<string, string> = { tool: "tool", error: "error", thinking: 
 function Line({ line }: { line: LogLine }) {
   const [isOpen, setOpen] = useState(false);
   const folds = line.type === "tool" || line.type === "thinking";
-  const first = line.text.split("\n", 1)[0] ?? "";
-  const isFolded = folds && !isOpen && (line.text.length > first.length || first.length > FOLD_CHARS);
+  const flat = line.type === "tool" ? toolLine(line.text) : line.text;
+  const isFolded = folds && !isOpen && flat.length > FOLD_CHARS;
   return (
     <>
       <span className="seq">{line.seq}</span>
       <span className="ts">{clockSeconds(line.ts)}</span>
       <span className="kind">{WORDS[line.type] ?? ""}</span>
       <span>
-        <Said text={isFolded ? first.slice(0, FOLD_CHARS) : line.text} mono />
+        <Said text={isFolded ? flat.slice(0, FOLD_CHARS) : isOpen ? line.text : flat} mono />
         {(isFolded || isOpen) && (
           <button type="button" className="fold" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-            {isOpen ? "fold" : `${(line.text.length - Math.min(first.length, FOLD_CHARS)).toLocaleString("en")} more characters`}
+            {isOpen ? "fold" : `${(flat.length - FOLD_CHARS).toLocaleString("en")} more characters`}
           </button>
         )}
       </span>
     </>
   );
+}
+
+/** What a tool was, was asked and said, behind each other; its sign as letters that every font has. */
+function toolLine(text: string): string {
+  return text.replace(/^✅/, "✓").replace(/^❌/, "✗").replaceAll("\n", "  ");
 }
 
 /** A line into the session: an answer to its question, else a message, which may start it again. */
