@@ -6,6 +6,7 @@ and prints them, until it is told to exit. The clock is the test's, too (``stage
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -59,6 +60,7 @@ def config(port: int) -> str:
         (
             f"[daemon]\nhttp_port = {port}",
             "[agents.defaults.subagents]\nmax_children_per_agent = 1000\nmax_concurrent = 16",
+            "archive_after_minutes = 525600",
             "[lanes.browser]\nslots = 1",
             "[budgets.daily]\nmax_cost_usd = 25",
             *(
@@ -81,6 +83,7 @@ class Stage:
         self._clock = clock
         self._pipes = pipes
         self._tools: set[tuple[str, str]] = set()
+        self._given: Counter[str] = Counter()
 
     def at(self, time: str, *, day: int = 0) -> datetime:
         """Set the clock: ``09:41:05`` of today, or so many days from it."""
@@ -103,29 +106,29 @@ class Stage:
         return client.post(path, body, timeout_s=60)
 
     def says(self, run: str, *lines: str) -> None:
-        """Let its worker print these, one after the other, each once the daemon took the last."""
-        for line in lines:
-            seen = len(self.home.events(run, SignalReceived))
-            self._tell(run, line)
-            words = _in_transcript(line)
-            if words is not None:
-                until(partial(self._has, run, words), what=f"{run} said {words}")
-            if self._is_signal(run, line):
-                until(partial(self._has_signals, run, seen + 1), what=f"{run} gave {line}")
+        """Let its worker print these, and wait until what is for readers is in its transcript."""
+        self._tell(run, *lines)
+        self._given[run] += sum(self._is_signal(run, line) for line in lines)
+        words = [each for each in map(_in_transcript, lines) if each is not None]
+        if words:
+            until(lambda: self._has(run, words[-1]), what=f"{run} said {words[-1]}")
+
+    def settle(self, *runs: str) -> None:
+        """Wait until their journals have what they gave, which takes a second; an end does, too."""
+        for run in runs:
+            until(partial(self._has_given, run), what=f"what {run} gave")
 
     def _has(self, run: str, words: str) -> bool:
         lines = self.home.get(f"/v1/runs/{run}/log", tail=3)["lines"]
         return any(words in each["text"] for each in lines)
 
-    def _has_signals(self, run: str, number: int) -> bool:
-        return len(self.home.events(run, SignalReceived)) >= number
+    def _has_given(self, run: str) -> bool:
+        return len(self.home.events(run, SignalReceived)) >= self._given[run]
 
     def _is_signal(self, run: str, line: str) -> bool:
         """Whether the run's journal will have it: of a tool, its first end."""
         given = json.loads(line) if line.startswith("{") else {"subagents": ""}
-        if given["subagents"] == "tool":
-            if given["status"] == "started":
-                return False
+        if given["subagents"] == "tool" and given["status"] == "ended":
             is_first = (run, given["name"]) not in self._tools
             self._tools.add((run, given["name"]))
             return is_first
@@ -141,11 +144,11 @@ class Stage:
         self._tell(run, f"exit {code}")
         self.home.until_phase(run, phase)
 
-    def _tell(self, run: str, line: str) -> None:
+    def _tell(self, run: str, *lines: str) -> None:
         pipe = self._pipes / f"{run}#1"
         until(lambda: pipe.is_fifo() and self._opened(pipe), what=f"the worker of {run}")
         with pipe.open("w", encoding="utf-8") as worker:
-            worker.write(f"{line}\n")
+            worker.writelines(f"{each}\n" for each in lines)
 
     @staticmethod
     def _opened(pipe: Path) -> bool:
@@ -413,10 +416,10 @@ def _play_release(stage: Stage) -> str:
         stage.ends(test)
     stage.says(ids["test-checkout"], progress("212 of 340 tests", 62), text("212 of 340 passed"))
     stage.says(ids["test-search"], progress("building the index of the test data", 20))
-    stage.at("09:21:10")
     stage.says(
         ids["docs"], usage(31_000, 4_800, 0.52), progress("rewriting the page about refunds", 75)
     )
+    stage.settle(ids["test-checkout"], ids["test-search"], ids["docs"])
     return str(found["planId"])
 
 
@@ -427,6 +430,8 @@ def _play_waiting(stage: Stage) -> None:
     stage.says(limited, text("Translating 48 answers."))
     stage.says(limited, event("result", text="", retryAfterMs=1_800_000, **refusal))
     stage.leaves(limited, 1, "retry_wait")
+    stage.at("09:25:00")
+    stage.spawn("writer", "faq-spanish", "Translate the FAQ into Spanish")
     stage.at("09:26:00")
     retried = stage.spawn(
         "tester", "nightly-e2e", "Run the end-to-end tests against staging", session=NIGHTLY,
@@ -441,9 +446,11 @@ def _play_waiting(stage: Stage) -> None:
         run = stage.spawn("browser", f"shots-{language}", task)
         if number == 0:
             stage.says(run, progress("9 of 14 pages", 64))
+            stage.settle(run)
     stage.at("09:30:00")
     paused = stage.spawn("coder", "reindex-search", "Build the search index anew, in batches")
     stage.says(paused, usage(5_400, 300, 0.05), text("Batch 3 of 40."))
+    stage.settle(paused)
     stage.at("09:32:10")
     stage.post(f"/v1/runs/{paused}/pause")
 
@@ -485,6 +492,7 @@ def _play_working(stage: Stage) -> str:
             text(f"Still fails ({number + 1})."),
         )  # fmt: skip
     stage.says(flaky, usage(52_000, 3_300, 0.61), progress("run 4 of 20", 20))
+    stage.settle(flaky, works)
     stage.at("09:44:00")
     stage.says(
         works,
@@ -492,16 +500,17 @@ def _play_working(stage: Stage) -> str:
         progress("6,947 of 11,204 products", 62),
         text("6,947 products are in; one picture in nine is missing at the supplier's."),
     )
-    partial = stage.spawn("writer", "alt-texts", "Write alt texts for the 60 new pictures")
+    stage.settle(works)
+    texts = stage.spawn("reviewer", "alt-texts", "Write alt texts for the 60 new pictures")
     stage.says(
-        partial,
+        texts,
         usage(18_000, 2_700, 0.22),
         report("52 of 60 have one; eight pictures do not open.", "partial"),
         result("52 of 60 alt texts; these do not open: 07, 11, 12, 30, 31, 44, 58, 59."),
         text("Eight do not open."),
     )
     stage.at("09:45:10")
-    stage.ends(partial)
+    stage.ends(texts)
     return works
 
 
@@ -519,11 +528,13 @@ def _play_refactoring(stage: Stage) -> str:
         *tool("Bash", "grep -rn legacy_token src | wc -l", "3"),
         text("Three callers read the column legacy_token directly."),
     )
+    stage.settle(run)
     return run
 
 
 def _play_question(stage: Stage, run: str) -> None:
     stage.says(run, usage(64_000, 5_200, 0.83), text("I need a decision before I go on."))
+    stage.settle(run)
     stage.at("09:45:50")
     stage.post(
         "/v1/requests",

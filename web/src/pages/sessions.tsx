@@ -19,7 +19,7 @@ export default function SessionsPage() {
       <Answered query={query}>
         {({ pages }) => {
           const runs = pages.flatMap((page) => page.runs);
-          const total = pages[0]?.total ?? runs.length;
+          const { total, totalIsBound } = pages[0] ?? { total: null, totalIsBound: false };
           const sessions = [...grouped(runs)];
           return sessions.length === 0 ? (
             <Empty title="No session asked for anything yet" />
@@ -61,7 +61,8 @@ export default function SessionsPage() {
               </div>
               {query.hasNextPage && (
                 <p className="note">
-                  Of the newest {runs.length.toLocaleString("en")} of {total.toLocaleString("en")} runs.{" "}
+                  Of the newest {runs.length.toLocaleString("en")} of {(total ?? runs.length).toLocaleString("en")}
+                  {totalIsBound && " or more"} runs.{" "}
                   <button type="button" disabled={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
                     Look at older ones
                   </button>
