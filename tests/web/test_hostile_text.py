@@ -32,6 +32,7 @@ TEXTS: Final = {
     "long": LONG,
     "half": HALF,
 }
+THOROUGH: Final = (pytest.mark.thorough,)
 REFUSED: Final = {
     *(("label", each) for each in ("coloured", "long", "half")),
     *(("tag", each) for each in ("coloured", "long", "half")),
@@ -43,6 +44,7 @@ NOT_TAKEN: Final = (UsageError, UnicodeEncodeError)
 """By the daemon, or by JSON itself: it has no half of a pair."""
 FILE_BYTES: Final = 200
 TABS: Final = ("", "/transcript", "/timeline", "/tree", "/changes", "/messages", "/raw")
+OF_A_QUESTION: Final = ("", "/messages")
 LISTS: Final = ("", "runs", "inbox", "plans", "sessions", "alerts", "cost")
 HARMED: Final = """
 () => [window.hacked ?? 0, document.querySelectorAll("main img, main script, main b.x").length,
@@ -74,7 +76,13 @@ class Said(NamedTuple):
 
 
 @pytest.mark.requirement("web:hostile-text")
-@pytest.mark.parametrize("name", list(TEXTS))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in {"markup", "turned", "long"} else THOROUGH)
+        for name in TEXTS
+    ],
+)
 def test_hostile_text_is_text_in_every_place_it_can_come_from(
     home: LiveHome, browsers: Browsers, name: str
 ) -> None:
@@ -83,7 +91,8 @@ def test_hostile_text_is_text_in_every_place_it_can_come_from(
     page.add_init_script(WATCH)
     browsers.open_page(page)
     page.wait_for_selector(".shell")
-    runs = [f"runs/{run}{tab}" for run in said for tab in TABS]
+    runs = [f"runs/{said.ended}{tab}" for tab in TABS]
+    runs += [f"runs/{said.asks}{tab}" for tab in OF_A_QUESTION]
     for place in (*LISTS, *runs):
         page.goto(f"{_origin(page)}/ui/{place}")
         expect(

@@ -1,6 +1,5 @@
 // A plan, or a tree of runs, as a graph; or as a table when there is too much for a graph.
-import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { useRef, useState } from "react";
+import { useState } from "react";
 import { Link, useLocation } from "wouter";
 import { GRACE, reason } from "../api/actions";
 import { post, remove } from "../api/client";
@@ -11,6 +10,7 @@ import { StateChip, WordChip } from "../components/chip";
 import { Heading } from "../components/heading";
 import { RunGraph } from "../components/run-graph";
 import { planAt, runAt } from "../components/routes";
+import { useRowsInView } from "../components/rows-in-view";
 import { Said } from "../components/said";
 import { Spacer } from "../components/spacer";
 import { Answered } from "../components/states";
@@ -116,51 +116,41 @@ function PlanActions({ graph, id }: { graph: Graph; id: string }) {
 }
 
 const ROW_PX = 34;
+type Step = Graph["nodes"][number];
+const keyOf = (step: Step) => step.runId;
 
-/** The steps as rows, of which only those that are seen are drawn. */
 function Steps({ graph }: { graph: Graph }) {
-  const box = useRef<HTMLDivElement>(null);
-  const { nodes } = graph;
-  const virtual = useWindowVirtualizer({
-    count: nodes.length,
-    estimateSize: () => ROW_PX,
-    overscan: 10,
-    scrollMargin: box.current?.offsetTop ?? 0,
-    getItemKey: (at) => nodes[at]?.runId ?? at,
-  });
-  const shown = virtual.getVirtualItems();
-  const margin = virtual.options.scrollMargin;
+  const { box, refOf, shown, before, after } = useRowsInView<Step, HTMLUListElement>(graph.nodes, keyOf, ROW_PX);
   return (
-    <div ref={box} className="box">
-      <Spacer height={(shown[0]?.start ?? margin) - margin} />
-      <ul className="lines" aria-label={counted(nodes.length, "step")}>
-        {shown.map(({ index, key }) => {
-          const node = nodes[index];
-          return node && <Step key={key} refOf={virtual.measureElement} index={index} of={nodes.length} node={node} />;
-        })}
-      </ul>
-      <Spacer height={virtual.getTotalSize() - ((shown.at(-1)?.end ?? margin) - margin)} />
-    </div>
+    <ul ref={box} className="box lines">
+      <Room height={before} />
+      {shown.map(({ index, key, row: each }) => (
+        <li key={key} ref={refOf} data-index={index} className="line need" aria-posinset={index + 1} aria-setsize={graph.nodes.length}>
+          <StateChip run={each} />
+          <span className="name">
+            <Link href={runAt(each.runId)} className="label">
+              <Said text={each.label} />
+            </Link>
+            <span className="note">{each.agentId}</span>
+          </span>
+          <span className="why">
+            <Said text={each.why} />
+          </span>
+          <span className="age num">{each.startedAt === null ? "–" : <Took from={each.startedAt} to={each.endedAt} />}</span>
+          <span className="note num">{each.below !== null && `${counted(each.below.runs, "run")} below`}</span>
+        </li>
+      ))}
+      <Room height={after} />
+    </ul>
   );
 }
 
-type StepProps = { refOf: (element: Element | null) => void; index: number; of: number; node: Graph["nodes"][number] };
-
-function Step({ refOf, index, of, node }: StepProps) {
+function Room({ height }: { height: number }) {
   return (
-    <li ref={refOf} data-index={index} className="line need" aria-posinset={index + 1} aria-setsize={of}>
-      <StateChip run={node} />
-      <span className="name">
-        <Link href={runAt(node.runId)} className="label">
-          <Said text={node.label} />
-        </Link>
-        <span className="note">{node.agentId}</span>
-      </span>
-      <span className="why">
-        <Said text={node.why} />
-      </span>
-      <span className="age num">{node.startedAt === null ? "–" : <Took from={node.startedAt} to={node.endedAt} />}</span>
-      <span className="note num">{node.below !== null && `${counted(node.below.runs, "run")} below`}</span>
-    </li>
+    height > 0 && (
+      <li aria-hidden="true">
+        <Spacer height={height} />
+      </li>
+    )
   );
 }
