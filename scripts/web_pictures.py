@@ -3,16 +3,21 @@
     python -m scripts.web_pictures
 
 They are of a real daemon in a real Chromium, on a day that tests/web/stage.py plays with a clock of
-its own; the test that looks at every page takes them. Of the same page the same picture comes, so
-that a change of one file is a change that somebody sees. Needs what ``make test-web`` needs.
+its own; the test that looks at every page takes them. A picture in which nobody could see a
+difference stays as it is: each file that changes is one to look at. Needs what ``make test-web``
+needs.
 """
 
+import base64
 import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Final
+
+from playwright.sync_api import Page, sync_playwright
+from tests.web.conftest import ARGUMENTS, program
 
 PLACE: Final = Path("docs/pictures")
 TEST: Final = "tests/web/test_accessibility.py"
@@ -38,6 +43,21 @@ SHOWN: Final = (
 """Page, width in pixels, theme."""
 BYTES_MAX: Final = 1_500_000
 """Of all together: everybody who clones the repository has them."""
+SEEN_FROM: Final = 40
+"""Of 255, in one colour of one point: less than that is how letters were smoothed."""
+DIFFERENCE: Final = """
+async (pictures) => {
+  const [one, other] = await Promise.all(pictures.map(async (text) => {
+    const bytes = Uint8Array.from(atob(text), (each) => each.charCodeAt(0));
+    const bitmap = await createImageBitmap(new Blob([bytes], {type: "image/webp"}));
+    const canvas = new OffscreenCanvas(bitmap.width, bitmap.height).getContext("2d");
+    canvas.drawImage(bitmap, 0, 0);
+    return canvas.getImageData(0, 0, bitmap.width, bitmap.height);
+  }));
+  if (one.width !== other.width || one.height !== other.height) return 255;
+  return one.data.reduce((most, each, at) => Math.max(most, Math.abs(each - other.data[at])), 0);
+}
+"""
 
 
 def main() -> int:
@@ -69,10 +89,24 @@ def main() -> int:
     for old in PLACE.glob("*.webp"):
         if old.stem not in taken:
             old.unlink()
-    for name, content in taken.items():
-        (PLACE / f"{name}.webp").write_bytes(content)
-    sys.stdout.write(f"{PLACE}: {len(taken)} pictures, {total:,} bytes\n")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program(), args=ARGUMENTS)
+        page = browser.new_page()
+        changed = [name for name, content in taken.items() if _kept(page, name, content)]
+        browser.close()
+    sys.stdout.write(f"{PLACE}: {total:,} bytes; new: {', '.join(changed) or 'none'}\n")
     return 0
+
+
+def _kept(page: Page, name: str, content: bytes) -> bool:
+    """Whether it replaced what was there."""
+    file = PLACE / f"{name}.webp"
+    if file.exists():
+        both = [base64.b64encode(each).decode("ascii") for each in (file.read_bytes(), content)]
+        if page.evaluate(DIFFERENCE, both) < SEEN_FROM:
+            return False
+    file.write_bytes(content)
+    return True
 
 
 if __name__ == "__main__":

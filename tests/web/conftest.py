@@ -40,11 +40,11 @@ async (code) => {
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     """One browser for all tests; each has a context, and so cookies, of its own."""
-    program = next(filter(None, map(shutil.which, CHROMIUMS)), None)
-    if program is None:
+    found = program()
+    if found is None:
         pytest.skip(f"no Chromium here (looked for {', '.join(CHROMIUMS)})")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
         try:
             yield browser
         finally:
@@ -124,6 +124,11 @@ def browsers(chromium: Browser, home: LiveHome) -> Iterator[Browsers]:
 def page(browsers: Browsers) -> Page:
     """The built page, logged in as the operator."""
     return browsers.at_the_page()
+
+
+def program() -> str | None:
+    """Where Chromium is; None = nowhere."""
+    return next(filter(None, map(shutil.which, CHROMIUMS)), None)
 
 
 def free_port() -> int:

@@ -32,15 +32,15 @@ def _stage() -> None:
 
     letters = random.Random(_SEED)  # noqa: S311
 
-    def run_id(_: system_clock.RandomIds) -> RunId:
+    def run_id(self: system_clock.RandomIds) -> RunId:
         return RunId("r-" + "".join(letters.choices(system_clock._BASE32, k=10)))
 
-    def session_uuid(_: system_clock.RandomIds) -> str:
+    def session_uuid(self: system_clock.RandomIds) -> str:
         return str(uuid.UUID(int=letters.getrandbits(128), version=4))
 
     # Time that the test moves has passed; it is no step of a clock that was set.
-    system_clock.SystemClock.now_ms = lambda _: now_ms()  # type: ignore[method-assign]
-    system_clock.SystemClock.take_step_ms = lambda _: 0  # type: ignore[method-assign]
+    system_clock.SystemClock.now_ms = lambda self: now_ms()  # type: ignore[method-assign]
+    system_clock.SystemClock.take_step_ms = lambda self: 0  # type: ignore[method-assign]
     system_clock.RandomIds.run_id = run_id  # type: ignore[method-assign]
     system_clock.RandomIds.session_uuid = session_uuid  # type: ignore[method-assign]
 

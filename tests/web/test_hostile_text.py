@@ -7,7 +7,7 @@ a length, too. What a place refuses is named here.
 
 import json
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -136,7 +136,7 @@ def _said_everywhere(home: LiveHome, name: str) -> Said:
     ]
     (files / "events").write_text("".join(f"{json.dumps(each)}\n" for each in events))
     script = f"cat {files}/plain {files}/plain >&2; cat {files}/plain {files}/events"
-    spec: dict[str, object] = {"verification": {"artifacts": [{"path": file}, {"path": "none"}]}}
+    spec: dict[str, Any] = {"verification": {"artifacts": [{"path": file}, {"path": "none"}]}}
     for place, value in (("label", text), ("tag", text)):
         key = {"tag": "tags"}.get(place, place)
         given = [value] if key == "tags" else value
@@ -158,7 +158,7 @@ def _said_everywhere(home: LiveHome, name: str) -> Said:
     return Said(ended, asks)
 
 
-def _is_taken(home: LiveHome, place: str, name: str, spec: dict[str, object]) -> bool:
+def _is_taken(home: LiveHome, place: str, name: str, spec: dict[str, Any]) -> bool:
     if (place, name) not in REFUSED:
         return True
     with pytest.raises(NOT_TAKEN):
