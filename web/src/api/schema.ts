@@ -2946,6 +2946,8 @@ export interface components {
             droppedLines: number;
             /** @description In order. */
             lines: components["schemas"]["LogLine"][];
+            /** @description With `hits`: of each line where `grep` matched in its text, from and to in characters. */
+            hits: number[][][];
             /** @description The `afterSeq` of the next call. */
             nextSeq: number;
             /** @description There will be no more. */
@@ -5494,6 +5496,8 @@ export interface operations {
                 tail?: number;
                 /** @description A regular expression that the line matches. */
                 grep?: string;
+                /** @description With grep: where it matches in each line, too. */
+                hits?: "0" | "1" | "true" | "false";
                 /** @description Only newer lines: 5m, 2h, 1d, or an ISO time. */
                 since?: string;
                 /** @description Only lines of these types. */
