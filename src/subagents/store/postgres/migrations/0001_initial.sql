@@ -45,8 +45,8 @@ CREATE TABLE {schema}.run (
 CREATE INDEX run_open      ON {schema}.run (created_at_ms, number) WHERE is_over = 0;
 CREATE INDEX run_parent    ON {schema}.run (requester_run) WHERE requester_run IS NOT NULL;
 CREATE INDEX run_archive
-  ON {schema}.run (ended_at_ms) WHERE is_over = 1 AND archived_at_ms IS NULL;
-CREATE INDEX run_archived  ON {schema}.run (ended_at_ms) WHERE archived_at_ms IS NOT NULL;
+  ON {schema}.run (ended_at_ms, number) WHERE is_over = 1 AND archived_at_ms IS NULL;
+CREATE INDEX run_archived  ON {schema}.run (ended_at_ms, number) WHERE archived_at_ms IS NOT NULL;
 CREATE INDEX run_pending   ON {schema}.run (number) WHERE is_over = 1 AND pending IS NOT NULL;
 -- Whether a run is archived stands before its time: a list goes past none of the other kind. It is
 -- no boolean, for which PostgreSQL would look into the index on one side alone.
