@@ -1,0 +1,77 @@
+"""A new run and a plan: the daemon says what would start, and the second press starts it."""
+
+import json
+
+import pytest
+from playwright.sync_api import expect
+from tests.e2e.live_home import LiveHome
+from tests.web.conftest import Browsers
+
+
+@pytest.mark.requirement("web:dry-run")
+def test_a_run_is_started_by_the_second_press_after_the_daemon_has_said_what_it_comes_to(
+    home: LiveHome, browsers: Browsers
+) -> None:
+    page = browsers.at_the_page()
+    page.keyboard.press("c")
+    page.get_by_label("task", exact=True).fill("echo hello")
+    page.get_by_label("agentId", exact=True).select_option("quick")
+    page.get_by_label("cwd", exact=True).fill("/nowhere")
+    page.get_by_role("button", name="Show what would start").click()
+    expect(page.get_by_role("alert")).to_contain_text('cwd "/nowhere" is not a directory')
+    page.get_by_label("cwd", exact=True).fill(str(home.work))
+    page.get_by_role("button", name="Show what would start").click()
+    planned = page.get_by_role("region", name="This would start")
+    expect(planned).to_contain_text("at once")
+    expect(planned).to_contain_text("none: its word is taken")
+    assert home.get("/v1/runs")["runs"] == []
+    page.get_by_role("button", name="Start it").click()
+    expect(page.get_by_role("heading", name="echo hello", level=1)).to_be_visible()
+    assert len(home.get("/v1/runs")["runs"]) == 1
+
+
+@pytest.mark.requirement("web:dry-run")
+def test_a_plan_shows_every_step_that_is_refused_and_then_who_waits_for_whom(
+    home: LiveHome, browsers: Browsers
+) -> None:
+    page = browsers.at_the_page()
+    page.keyboard.press("c")
+    page.get_by_role("button", name="A plan").click()
+    steps = [
+        {"label": "list", "task": "ls", "agentId": "nobody"},
+        {"label": "count", "task": "wc", "agentId": "nobody either", "dependsOn": ["list"]},
+    ]
+    plan = page.get_by_label("plan", exact=True)
+    plan.fill(json.dumps({"name": "nightly", "specs": steps}))
+    page.get_by_label("cwd", exact=True).fill(str(home.work))
+    page.get_by_role("button", name="Show what would start").click()
+    expect(page.get_by_role("alert").get_by_role("listitem")).to_have_count(2)
+    for step in steps:
+        step["agentId"] = "quick"
+    plan.fill(json.dumps({"name": "nightly", "specs": steps}))
+    page.get_by_role("button", name="Show what would start").click()
+    expect(page.get_by_role("region", name="This would start")).to_contain_text("after list")
+    assert home.get("/v1/runs")["runs"] == []
+    page.get_by_role("button", name="Start 2 runs").click()
+    expect(page.get_by_role("heading", name="nightly", level=1)).to_be_visible()
+
+
+@pytest.mark.requirement("web:sort")
+def test_the_table_of_runs_says_how_it_is_sorted_and_turns(
+    home: LiveHome, browsers: Browsers
+) -> None:
+    for label in ("first", "second"):
+        home.wait(home.spawn("true", label=label))
+    page = browsers.at_the_page()
+    for key in ("g", "r"):
+        page.keyboard.press(key)
+    rows = page.get_by_role("row").filter(has=page.get_by_role("checkbox"))
+    expect(rows.first).to_contain_text("second")
+    time = page.get_by_role("columnheader", name="started")
+    expect(time).to_have_attribute("aria-sort", "descending")
+    page.get_by_label("sorted by").select_option("ended")
+    ended = page.get_by_role("columnheader", name="ended")
+    expect(ended).to_have_attribute("aria-sort", "descending")
+    ended.get_by_role("button").click()
+    expect(ended).to_have_attribute("aria-sort", "ascending")
+    expect(rows.first).to_contain_text("first")
