@@ -62,6 +62,8 @@ async def many_runs() -> tuple[RunHandle, ...]:
             {"task": "a", "label": "a"},
             {"task": "b", "depends_on": ["a"], "include_dependency_result": True},
         ]
+        planned = await subagents.dry_run(steps, max_cost_usd=2)
+        assert_type(planned.max_cost_usd, float | None)
         handles = await subagents.plan(steps)
         again = await subagents.get("last")
         await again.steer("be brief")
@@ -72,6 +74,8 @@ async def many_runs() -> tuple[RunHandle, ...]:
         async for message in subagents.inbox():
             assert_type(message.text, str)
         await subagents.attention()
+        raised = await subagents.alerts(kind="stuck", limit=5)
+        assert_type(raised.alerts[0].text, str)
         for stats in await subagents.agent_stats(by="tag", agent="build", days=7):
             assert_type(stats.attempt_count, int)
         await subagents.suggest_agents("review it", tags=["python"], cost_tier="cheap")

@@ -78,6 +78,32 @@ class SubagentsError(Exception):
         }
 
 
+PROBLEMS_MAX: Final = 50
+"""Named of those of one call."""
+
+
+def together(refused: Mapping[int, SubagentsError], *, of: int) -> SubagentsError:
+    """The first of several errors of one call; its details have all of them under ``problems``.
+
+    Args:
+        refused: By the place in the list of the runs that were asked for; at least one.
+        of: So many runs were asked for. A field of one among several is named with its place.
+    """
+    if of == 1:
+        return next(iter(refused.values()))
+    for at, error in refused.items():
+        field = error.details.get("field")
+        if isinstance(field, str) and not field.startswith("specs["):
+            error.details = {**error.details, "field": f"specs[{at}].{field}"}
+    named = [
+        {"step": at, "field": each.details.get("field"), "code": each.code, "message": each.message}
+        for at, each in list(refused.items())[:PROBLEMS_MAX]
+    ]
+    first = next(iter(refused.values()))
+    first.details = {**first.details, "problems": named, "problemsTotal": len(refused)}
+    return first
+
+
 class UsageError(SubagentsError):
     """A parameter is wrong; nothing was stored. Correct the named field and call again."""
 

@@ -185,6 +185,25 @@ def test_a_plan_is_found_by_its_name_retried_and_cancelled(tmp_path: Path) -> No
     embedded(tmp_path, scenario)
 
 
+@pytest.mark.requirement("python:dry-run")
+def test_a_dry_run_says_what_a_plan_would_come_to_and_starts_nothing(tmp_path: Path) -> None:
+    async def scenario(sub: Orchestrator) -> None:
+        steps: list[PlanRun] = [
+            {"task": "echo a", "agent": "command", "label": "a"},
+            {"task": "echo b", "agent": "command", "depends_on": ["a"]},
+        ]
+        found = await sub.dry_run(steps, max_cost_usd=2.5, env={"TOKEN": "x"})
+        first, second = found.runs
+        assert (first.starts_at_once, second.waits_for[0].label) == (True, "a")
+        assert (found.max_cost_usd, first.environment) == (2.5, ["TOKEN"])
+        with pytest.raises(NotFound) as refused:
+            await sub.dry_run([{"task": "x", "agent": "nobody"}])
+        assert refused.value.details["field"] == "agentId"
+        assert await sub.plans() == []
+
+    embedded(tmp_path, scenario)
+
+
 @pytest.mark.requirement("python:schedule", "schedule:run-now")
 def test_a_schedule_is_added_started_paused_and_removed(tmp_path: Path) -> None:
     async def scenario(sub: Orchestrator) -> None:

@@ -116,7 +116,8 @@ class Fuzzer:
             case.body, case.media_type = {**given, "timeoutSeconds": 0}, "application/json"
         if not isinstance(case.body, dict):
             return
-        if often and case.path == "/v1/runs" and isinstance(spec := case.body.get("spec"), dict):
+        starts = case.path in {"/v1/runs", "/v1/runs/dry-run"}
+        if often and starts and isinstance(spec := case.body.get("spec"), dict):
             case.body |= {"cwd": str(self.home.work), "configEnv": {}, "overrides": {}}
             case.body["spec"] = {**spec, "agentId": "quick"}
         if often and case.path == "/v1/requests":

@@ -8,10 +8,12 @@ from tests.simulation.mutation_table import mutation, nothing, wrap
 
 from subagents.domain.lifecycle import accounting
 from subagents.domain.lifecycle import reduce as lifecycle
+from subagents.domain.rules import deadlines
 from subagents.domain.rules import delivery_policy as routing
 from subagents.domain.rules.budgets import reservations
 from subagents.domain.run import spending
 from subagents.domain.run.effects import Transition
+from subagents.domain.run.events import CancelWithdrawn
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import replace
 from subagents.domain.text import announcement
@@ -32,6 +34,16 @@ def announces_again_with_every_try(patch: pytest.MonkeyPatch) -> None:
 @mutation
 def takes_late_events_for_errors(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(lifecycle, "STALE", frozenset())
+
+
+@mutation
+def forgets_planned_stops(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(deadlines, "_deadlines", deadlines._of_phase)
+
+
+@mutation
+def stops_what_is_to_be_kept(patch: pytest.MonkeyPatch) -> None:
+    patch.setitem(lifecycle.REACTIONS, CancelWithdrawn, lambda run, _: Transition(run))
 
 
 @mutation

@@ -49,7 +49,8 @@ from subagents.engine.outbox import Outbox
 from subagents.engine.records import track_record_log as performance
 from subagents.engine.records.recorder import Recorder
 from subagents.engine.records.results import Results
-from subagents.engine.runs.spawn import NOTHING_BESIDE, IdempotencyKeys, Receipt, Spawner
+from subagents.engine.runs.idempotency_keys import IdempotencyKeys
+from subagents.engine.runs.spawn import NOTHING_BESIDE, Receipt, Spawner
 from subagents.engine.runs.sweep import Sweep
 from subagents.engine.runs.timers import Timers
 from subagents.engine.schedules.due_times import next_due

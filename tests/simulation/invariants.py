@@ -14,6 +14,7 @@ from tests.simulation.bills import look_at_hold, look_at_spending
 from tests.simulation.low_memory import RESULT_BYTES
 from tests.simulation.schedule_talk import Times, is_outdated
 from tests.simulation.session_talk import broken_links, shared_sessions
+from tests.simulation.stop_talk import PlannedStops
 
 from subagents.domain.lifecycle.reduce import may_call, reduce
 from subagents.domain.lifecycle.transitions import TRANSITIONS
@@ -111,6 +112,7 @@ class Judge:
         """Whether whoever is said to have taken it has it."""
         self.broken: Broken | None = None
         self.times = Times(self.fail)
+        self.stops = PlannedStops(self.fail)
         self.view: dict[RunId, Run] = {}
         """Every run as committed last."""
         self.outstanding: dict[str, OutboxEntry] = {}
@@ -272,19 +274,22 @@ class Judge:
         if isinstance(entry.event, Redelivered) and entry.run_id in self._consumed:
             self._consumed.discard(entry.run_id)
             self._reopened.add(entry.run_id)
-        if run is not None:
-            self._look_at_event(run, entry.event)
         step = reduce(run, entry.event)
-        if run is not None and step.run.phase is not run.phase:
-            legal = TRANSITIONS.get((run.phase, type(entry.event)), frozenset())
-            if step.run.phase not in legal:
-                self.fail(
-                    "only legal transitions",
-                    f"{run.id} {run.phase} → {step.run.phase} by {type(entry.event).__name__}",
-                )
+        if run is not None:
+            self._look_at_step(run, entry, step.run)
         self.view[entry.run_id] = step.run
         if isinstance(entry.event, RequestHeld) and not step.stale:
             look_at_hold(self, step.run)
+
+    def _look_at_step(self, run: Run, entry: JournalEntry, after: Run) -> None:
+        self._look_at_event(run, entry.event)
+        self.stops.look_at(run, entry, after, self.now_s())
+        legal = TRANSITIONS.get((run.phase, type(entry.event)), frozenset())
+        if after.phase is not run.phase and after.phase not in legal:
+            self.fail(
+                "only legal transitions",
+                f"{run.id} {run.phase} → {after.phase} by {type(entry.event).__name__}",
+            )
 
     def _look_at_event(self, run: Run, event: Event) -> None:
         match event:
@@ -535,6 +540,7 @@ class Judge:
         self._look_at_what_is_left(left, stored)
         self.view, self.outstanding = known_runs, left
         self.times.reload(known_runs.values(), store.load_schedules())
+        self.stops.reload(known_runs.values(), self.now_s())
         for run in stored.values():
             self._look_at_effects(run)
             look_at_spending(self, run)

@@ -12,7 +12,7 @@ from unittest.mock import patch
 from subagents.engine import outbox
 from subagents.engine.messages import leases, mailbox
 from subagents.engine.records import recorder, results, track_record_log, writer
-from subagents.engine.runs import disk_probes, spawn, sweep
+from subagents.engine.runs import disk_probes, idempotency_keys, sweep
 from subagents.store import track_record_files
 from subagents.store.sqlite import sqlite_store
 from subagents.store.transcripts import transcript_files
@@ -24,7 +24,7 @@ LOW: Final[tuple[tuple[ModuleType, str, int], ...]] = (
     (mailbox, "TOLD_MAX", 1),
     (outbox, "RUNS_AT_ONCE", 1),
     (recorder, "PENDING_MAX", 2),
-    (spawn, "KEYS_MAX", 1),
+    (idempotency_keys, "KEYS_MAX", 1),
     (disk_probes, "PROBES_MAX", 1),
     (sqlite_store, "READERS_MAX", 1),
     (sqlite_store, "WAL_PAGES_MAX", 8),

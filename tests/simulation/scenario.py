@@ -24,6 +24,7 @@ from tests.simulation.outside_world import (
 from tests.simulation.record_checks import check_records
 from tests.simulation.schedule_talk import ScheduleTalk
 from tests.simulation.session_talk import SessionTalk
+from tests.simulation.stop_talk import StopTalk
 from tests.simulation.worker_talk import check_transcripts, unseen_ends
 
 from subagents.config.settings import (
@@ -219,6 +220,9 @@ class Scenario:
         self._start(self._host.fill_disk())
         self._start(self._control())
         self._start(SessionTalk(self._seed, self._host, self._judge, SESSIONS[0]).go_on())
+        stops = StopTalk(self._seed, self._host, self._judge)
+        if stops.is_wanted:
+            self._start(stops.go_on())
         talk = ScheduleTalk(
             self._seed, self._host.call, SESSIONS[0], self._scheduled, self._judge.times
         )

@@ -33,17 +33,23 @@ FILTERS = {
     "since": (RunFilter(since_ms=NOW_MS + RUNS), "run_created"),
     "a run's": (RunFilter(requester=ME, requester_run=RUN), "run_parent"),
     "below a run": (RunFilter(requester=ME, label="job", below=RUN), "autoindex_run_1 (run_id=?)"),
-    "a plan": (RunFilter(plan="r-1"), "run_plan"),
+    "a plan": (RunFilter(steps_of=("r-1", "r-2")), "run_plan"),
     "plans": (RunFilter(requester=ME, plans=True), "run_plans"),
     "a page": (RunFilter(archived=True, behind=PLACE), "run_created"),
     "the oldest": (RunFilter(oldest_first=True), "run_created"),
+    "by their end": (RunFilter(by_end=True, archived=True), "run_archive"),
+    "a page by their end": (RunFilter(by_end=True, behind=PLACE), "run_archive"),
+    "the first ends": (RunFilter(by_end=True, behind=PLACE, oldest_first=True), "run_archive"),
     "after the oldest": (RunFilter(requester=ME, behind=PLACE, oldest_first=True), "run_requester"),
 }
 """By its name: a list, and the index of SQLite that leads to it."""
 
 
 def of_many(number: int) -> Run:
-    """Half of them are archived, and they are of three agents in ten directories."""
+    """Half of them are archived; they are of three agents in ten directories.
+
+    They ended in another order than they were spawned in, two at a time.
+    """
     run, place = a_run(number), f"/srv/p{number % 10}"
     run = replace(
         run,
@@ -51,4 +57,5 @@ def of_many(number: int) -> Run:
         resolved=replace(run.resolved, agent_id=f"a{number % 3}", cwd=place),
         times=replace(run.times, created_at_ms=NOW_MS + number),
     )
-    return archived(over(run), NOW_MS) if number < RUNS // 2 else over(run)
+    ended = over(run, ended_ms=NOW_MS + number * 7 % (RUNS // 2))
+    return archived(ended, NOW_MS) if number < RUNS // 2 else ended

@@ -64,6 +64,7 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
         Command("log", "show.log_command:log", "Show what a worker said and did"),
         Command("timeline", "show.show_commands:timeline", "List every event of a run"),
         Command("events", "show.events_command:events", "Stream the events of all runs"),
+        Command("alerts", "show.alerts_command:alerts", "List past alerts and what became of each"),
         Command("why", "show.show_commands:why", "Explain why a run is in its current state"),
         Command("stats", "show.report_commands:stats", "Count runs, time, tokens and cost"),
         Command("export", "show.report_commands:export", "Print runs as CSV or JSON"),

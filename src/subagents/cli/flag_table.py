@@ -132,7 +132,7 @@ FLAGS: Final[dict[str, dict[str, tuple[str, str, Any]]]] = {
         "--limit": ("limit", "int", ()),
         "--offset": ("offset", "int", ()),
         "--roots": ("roots", "set", True),
-        "--oldest": ("oldest", "set", True),
+        "--sort": ("sort", "choice", ("newest", "oldest", "ended", "ended_oldest")),
         "--json": ("json", "set", True),
     },
     "status": {
@@ -216,7 +216,7 @@ DEFAULTS: Final[dict[str, dict[str, Any]]] = {
         "limit": 50,
         "offset": 0,
         "roots": False,
-        "oldest": False,
+        "sort": None,
         "json": False,
     },
     "status": {

@@ -191,7 +191,7 @@ def _list(given: Given) -> Callable[[], int]:
 
     selector = given.pop("selector")
     page = {
-        name: given.pop(name) for name in ("archived", "limit", "offset", "roots", "oldest", "json")
+        name: given.pop(name) for name in ("archived", "limit", "offset", "roots", "sort", "json")
     }
     wanted = search_query.search_query(**given)
     wanted |= {} if selector is None else selectors.query_of(selector)

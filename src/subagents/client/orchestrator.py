@@ -22,10 +22,11 @@ from subagents.api.wire.agent_answers import (
     TrackRecord,
     TrackRecords,
 )
-from subagents.api.wire.event_answers import EventPage, StreamEvent
+from subagents.api.wire.event_answers import AlertHistory, EventPage, StreamEvent
 from subagents.api.wire.message_answers import Attention, AttentionItem, Inbox, Message
 from subagents.api.wire.requests import INBOX_LIMIT_MAX
 from subagents.api.wire.run_answers import (
+    DryRun,
     PlanDetail,
     PlanPage,
     PlanReceipt,
@@ -245,6 +246,32 @@ class Orchestrator:
         answer = await self._client.post("/v1/plans", {**body, **_environment(env)})
         return self._handles(answer)
 
+    async def dry_run(
+        self,
+        runs: Sequence[PlanRun],
+        *,
+        max_tokens: int | None = None,
+        max_cost_usd: float | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> DryRun:
+        """What these runs would come to at this moment; nothing is stored or started.
+
+        Args:
+            runs: 1 to 1,000, as ``plan`` takes them; what ``spawn`` takes is a list of one.
+            max_tokens: As in ``plan``.
+            max_cost_usd: As in ``plan``.
+            env: As in ``plan``; the answer has the names alone.
+
+        Raises:
+            UsageError: As ``plan`` would refuse them; ``details["problems"]`` of several runs has
+                one entry for each that is refused.
+            Forbidden: A guardrail would refuse.
+        """
+        budget = {"maxTokens": max_tokens, "maxCostUsd": max_cost_usd}
+        body = {"specs": [spawn_document(run) for run in runs], "cwd": self._cwd, "budget": budget}
+        answer = await self._client.post("/v1/plans/dry-run", {**body, **_environment(env)})
+        return read(answer, DryRun)
+
     def _handles(self, answer: dict[str, object]) -> tuple[RunHandle, ...]:
         receipts = read(answer, PlanReceipt).receipts
         return tuple(RunHandle(self._client, receipt) for receipt in receipts)
@@ -420,7 +447,7 @@ class Orchestrator:
         limit: int = 50,
         offset: int = 0,
         roots: bool = False,
-        oldest: bool = False,
+        sort: Literal["newest", "oldest", "ended", "ended_oldest"] = "newest",
         **search: Unpack[SearchKeywords],
     ) -> Sequence[RunRow]:
         """Runs of every session, newest first.
@@ -430,7 +457,8 @@ class Orchestrator:
             limit: At most so many, 1 to 1,000.
             offset: So many are left out before.
             roots: Only those that no other run spawned, each with counts of those below it.
-            oldest: The oldest first.
+            sort: Which come first, by when they were spawned; ``ended`` and ``ended_oldest`` are of
+                ended runs alone, by when they ended.
             search: Which runs: by label, phase, outcome, agent, session, directory, tags, time,
                 model or text; see ``SearchKeywords``.
 
@@ -438,7 +466,7 @@ class Orchestrator:
             UsageError: There is no such phase or outcome, or a time that cannot be read.
         """
         window = {"tree": tree, "limit": limit, "offset": offset or None}
-        order = {"roots": 1 if roots else None, "sort": "oldest" if oldest else None}
+        order = {"roots": 1 if roots else None, "sort": sort}
         query = {**search_query(search), **window, **order}
         return read(await self._client.get("/v1/runs", query), RunPage).runs
 
@@ -532,6 +560,28 @@ class Orchestrator:
     async def attention(self) -> Sequence[AttentionItem]:
         """What needs a person: questions, blockers, undelivered and failed runs."""
         return read(await self._client.get("/v1/attention"), Attention).items
+
+    async def alerts(
+        self,
+        *,
+        run: str | None = None,
+        kind: str | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> AlertHistory:
+        """Alerts that were raised, newest first, and what became of each.
+
+        Args:
+            run: Only those of this run, by selector.
+            kind: Only these, such as ``stuck,budget_alert``.
+            limit: At most so many, 1 to 500.
+            cursor: The page behind: ``next_cursor`` of the page before.
+
+        Raises:
+            UsageError: There is no such kind.
+        """
+        query = {"run": run, "kind": kind, "limit": limit, "cursor": cursor}
+        return read(await self._client.get("/v1/alerts", query), AlertHistory)
 
     async def events(
         self,

@@ -224,6 +224,7 @@ class Subagents:
     connect = staticmethod(_opened(Orchestrator.connect))
     spawn = _run_of_all(Orchestrator.spawn)
     plan = _runs_of_all(Orchestrator.plan)
+    dry_run = _of_all(Orchestrator.dry_run)
     plans = _of_all(Orchestrator.plans)
     get_plan = _of_all(Orchestrator.get_plan)
     retry_plan = _runs_of_all(Orchestrator.retry_plan)
@@ -241,6 +242,7 @@ class Subagents:
     agent_stats = _of_all(Orchestrator.agent_stats)
     suggest_agents = _of_all(Orchestrator.suggest_agents)
     attention = _of_all(Orchestrator.attention)
+    alerts = _of_all(Orchestrator.alerts)
     events = _streamed(Orchestrator.events)
 
     def wait_any(

@@ -727,7 +727,11 @@ class Settings(Section, frozen=True):
                 f"no agent {agent_id!r} is configured{guess} "
                 f"(configured: {', '.join(sorted(self.agents)) or 'none'})",
                 hint="name a configured agent, or add [agents.<id>] to subagents.toml",
-                details={"agentId": agent_id, "configured": sorted(self.agents)},
+                details={
+                    "field": "agentId",
+                    "agentId": agent_id,
+                    "configured": sorted(self.agents),
+                },
             )
         return found
 

@@ -54,6 +54,7 @@ class Engine:
 
         # To be read.
         self.queries = parts.queries
+        self.alerts = parts.alert_history.page
         self.feed = parts.feed
         self.counters = parts.counters
         self.surroundings = parts.surroundings

@@ -18,6 +18,7 @@ from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.ledger import CommitListener, Ledger
 from subagents.engine.kernel.ownership import Ownership
 from subagents.engine.kernel.quarantine import Quarantine
+from subagents.engine.messages.alert_history import AlertHistory
 from subagents.engine.messages.delivery import Deliveries
 from subagents.engine.messages.mailbox import Mailbox
 from subagents.engine.messages.questions import Questions
@@ -189,6 +190,7 @@ class Parts:
             ),
         )
         self.emergency_stops = EmergencyStops(kernel, self.timers, runtimes)
+        self.alert_history = AlertHistory(kernel, self.queries.these, self.recorder.concerns)
         self.control = Control(kernel, self.queries, self.emergency_stops)
         self.agent_choice = AgentChoice(self.queries, self.track_records, runtimes)
         self.spawner = Spawner(

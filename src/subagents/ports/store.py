@@ -144,6 +144,7 @@ class Place(NamedTuple):
     """
 
     created_at_ms: int
+    """Of a list ``by_end``: when it ended."""
     run_id: RunId
 
 
@@ -165,8 +166,8 @@ class RunFilter(Value, frozen=True):
     requester_run: RunId | None = None
     top: bool = False
     """Only those that no other run spawned."""
-    plan: str | None = None
-    """Only the steps of this plan."""
+    steps_of: tuple[str, ...] | None = None
+    """Only the steps of these plans."""
     plans: bool = False
     """Only the first step of each plan."""
     below: RunId | None = None
@@ -201,6 +202,8 @@ class RunFilter(Value, frozen=True):
     """Only those behind this place in the list."""
     oldest_first: bool = False
     """The list the other way round."""
+    by_end: bool = False
+    """Only ended ones, by when they ended and not by when they were spawned."""
     limit: int = 50
     offset: int = 0
     """For people's pages: all that are left out are visited. Who reads all says ``behind``."""
@@ -406,6 +409,10 @@ class Store(Database, Protocol):
         """Events of all runs behind number ``after``, in order."""
         ...
 
+    def alerted(self, *, before: int, limit: int, of: RunId | None = None) -> Sequence[FeedEntry]:
+        """``Alerted`` events below number ``before``, the newest first; None = of all runs."""
+        ...
+
     def touched(self, *, after: int, ended_since_ms: int, limit: int) -> tuple[int, Sequence[Run]]:
         """Runs with an event behind number ``after``, as they are now, each once.
 
@@ -431,6 +438,10 @@ class Store(Database, Protocol):
 
     def blockers(self, session: SessionKey | None, limit: int) -> Sequence[InboxRow]:
         """The newest messages of kind ``blocker``, read or not, oldest first; None = of all."""
+        ...
+
+    def news_of(self, run_ids: Sequence[RunId]) -> Sequence[InboxRow]:
+        """The alerts and blockers that these runs sent, read or not, oldest first."""
         ...
 
     def unread(self, session: SessionKey, limit: int) -> Sequence[MessageId]:

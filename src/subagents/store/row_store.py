@@ -274,6 +274,11 @@ class RowStore(ABC):
         """See ``ports.Store.feed``."""
         return self._read("select_feed", rows.EVENT, (after, limit))
 
+    def alerted(self, *, before: int, limit: int, of: RunId | None = None) -> Sequence[FeedEntry]:
+        """See ``ports.Store.alerted``."""
+        name, given = ("select_alerted", ()) if of is None else ("select_alerted_of_run", (of,))
+        return self._read(name, rows.EVENT, (before, limit, *given))
+
     def touched(self, *, after: int, ended_since_ms: int, limit: int) -> tuple[int, Sequence[Run]]:
         """See ``ports.Store.touched``."""
         events = self._all("select_touched", (after, limit))
@@ -300,6 +305,10 @@ class RowStore(ABC):
     def blockers(self, session: SessionKey | None, limit: int) -> Sequence[InboxRow]:
         """See ``ports.Store.blockers``."""
         return self._read("select_blockers", rows.MESSAGE, (session, limit))[::-1]
+
+    def news_of(self, run_ids: Sequence[RunId]) -> Sequence[InboxRow]:
+        """See ``ports.Store.news_of``."""
+        return self._read("select_news", rows.MESSAGE, (json_list(run_ids),)) if run_ids else ()
 
     def unread(self, session: SessionKey, limit: int) -> Sequence[MessageId]:
         """See ``ports.Store.unread``."""

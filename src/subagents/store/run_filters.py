@@ -10,9 +10,9 @@ from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.values import Value
 from subagents.ports import RunFilter
 
-MOVING: Final = ("phases", "outcomes", "active_since_ms", "ended_after_ms")
+MOVING: Final = ("phases", "outcomes", "active_since_ms", "ended_after_ms", "by_end")
 """What these ask for is right in the rows of runs that are over only (``open_runs``)."""
-_OFF: Final = {"tags": (), "top": False, "plans": False}
+_OFF: Final = {"tags": (), "top": False, "plans": False, "by_end": False}
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -28,7 +28,16 @@ def leads(where: RunFilter, name: str) -> bool:
     return name != "outcomes" or Status.OK not in (where.outcomes or ())
 
 
-def fits(run: Run, where: RunFilter) -> bool:
+def open_ones(where: RunFilter, open_runs: Iterable[Run]) -> dict[str, object]:
+    """Parameters of what asks for fields of ``MOVING``: which open runs fit, and their ends."""
+    found = [run for run in open_runs if _fits(run, where)]
+    return {
+        "open": value_of(tuple(run.id for run in found)),
+        "ends": value_of(tuple((run.id, run.ended_at_ms) for run in found)),
+    }
+
+
+def _fits(run: Run, where: RunFilter) -> bool:
     """What the fields of ``MOVING`` ask for, of the run as it is now."""
     ended_ms, since_ms, after_ms = run.ended_at_ms, where.active_since_ms, where.ended_after_ms
     status = None if run.outcome is None else run.outcome.status
@@ -37,6 +46,7 @@ def fits(run: Run, where: RunFilter) -> bool:
         and (where.outcomes is None or status in where.outcomes)
         and (since_ms is None or ended_ms is None or ended_ms >= since_ms)
         and (after_ms is None or (ended_ms is not None and ended_ms >= after_ms))
+        and not (where.by_end and ended_ms is None)
     )
 
 

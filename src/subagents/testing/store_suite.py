@@ -4,8 +4,10 @@ from contextlib import closing
 
 from subagents.domain.lifecycle.erasure import DELETED
 from subagents.domain.lifecycle.reduce import reduce
+from subagents.domain.run.alert import Alert, AlertKind
 from subagents.domain.run.effects import Announce, CleanUp
 from subagents.domain.run.events import (
+    Alerted,
     Archived,
     CleanedUp,
     Event,
@@ -615,6 +617,40 @@ def every_filter_narrows_and_lists_are_newest_first(place: StorePlace) -> None:
         expect("no further than that", found=store.count(RunFilter(), most=3), wanted=3)
 
 
+@SUITE.behaviour("store:by-end")
+def ended_runs_are_listed_by_when_they_ended(place: StorePlace) -> None:
+    """Also those that are not over: what is stored of them may be older than their end."""
+    ends = {1: 50, 2: 10, 3: 40, 4: 40, 5: 20}
+
+    def ended(number: int) -> Run:
+        run = over(a_run(number))
+        assert run.conclusion is not None  # noqa: S101  it is over
+        return replace(run, conclusion=replace(run.conclusion, ended_at_ms=NOW_MS + ends[number]))
+
+    runs = {number: ended(number) for number in ends}
+    runs[3] = archived(runs[3], NOW_MS + 99)
+    runs[5] = replace(runs[5], phase=Phase.ANNOUNCE_DEFERRED)
+    with closing(opened(place)) as store:
+        store.commit(spawned(*runs.values(), a_run(6)))
+
+        def found(where: RunFilter) -> list[int]:
+            by_id = {run.id: number for number, run in runs.items()}
+            return [by_id[run.id] for run in store.runs(where)]
+
+        last = RunFilter(by_end=True)
+        first, every = replace(last, oldest_first=True), replace(last, archived=True)
+        behind = Place(NOW_MS + 40, runs[4].id)
+        expect("the last end first", found=found(last), wanted=[1, 4, 5, 2])
+        expect("the first end first", found=found(first), wanted=[2, 5, 4, 1])
+        expect("archived ones, too", found=found(every), wanted=[1, 4, 3, 5, 2])
+        expect("behind one", found=found(replace(last, behind=behind)), wanted=[5, 2])
+        both = replace(every, behind=behind)
+        expect("behind one of the same end", found=found(both), wanted=[3, 5, 2])
+        expect("before it", found=found(replace(first, behind=behind)), wanted=[1])
+        expect("counted", found=store.count(last, most=9), wanted=4)
+        expect("narrowed", found=found(replace(last, label="label2")), wanted=[2])
+
+
 @SUITE.behaviour("store:touched")
 def what_was_journaled_since_leads_to_the_runs_it_is_about(place: StorePlace) -> None:
     runs = [a_run(n) for n in range(1, 5)]
@@ -638,6 +674,54 @@ def what_was_journaled_since_leads_to_the_runs_it_is_about(place: StorePlace) ->
         expect("none", found=touched(end, 0), wanted=(end, []))
         open_ones = [runs[0].id, runs[3].id]
         expect("not what ended before", found=touched(0, NOW_MS + 1), wanted=(end, open_ones))
+
+
+@SUITE.behaviour("store:alerts")
+def alerts_are_found_newest_first_with_the_news_that_their_runs_sent(place: StorePlace) -> None:
+    runs = [a_run(n) for n in range(1, 4)]
+    alert = Alert(kind=AlertKind.STUCK, text="silent", key="k")
+
+    def alerted(run: Run, seq: int) -> JournalEntry:
+        happened = Alerted(at_ms=NOW_MS, alert=alert)
+        return JournalEntry(run_id=run.id, seq=seq, at_ms=NOW_MS, event=happened)
+
+    def message(run: Run, name: str, kind: MessageKind) -> Message:
+        return Message(
+            id=MessageId(f"{run.id}:{name}"),
+            session_key=run.requester,
+            run_id=run.id,
+            kind=kind,
+            created_at_ms=NOW_MS,
+            text="news",
+        )
+
+    with closing(opened(place)) as store:
+        store.commit(spawned(*runs))
+        batch = Batch(runs={run.id: run for run in runs[:2]})
+        batch.journal = [alerted(runs[0], 2), alerted(runs[1], 2), alerted(runs[0], 3)]
+        batch.messages = [
+            message(runs[0], "a1:stuck", MessageKind.ALERT),
+            message(runs[0], "n1", MessageKind.BLOCKER),
+            message(runs[0], "announce", MessageKind.ANNOUNCEMENT),
+        ]
+        store.commit(batch)
+        end = store.newest_number() + 1
+
+        def found(before: int, limit: int, run: Run | None = None) -> list[tuple[RunId, int]]:
+            of = None if run is None else run.id
+            entries = store.alerted(before=before, limit=limit, of=of)
+            return [(each.entry.run_id, each.entry.seq) for each in entries]
+
+        first, second = runs[0].id, runs[1].id
+        newest = [(first, 3), (second, 2), (first, 2)]
+        expect("all, newest first", found=found(end, 9), wanted=newest)
+        expect("a page", found=found(end, 2), wanted=newest[:2])
+        expect("behind it", found=found(end - 2, 9), wanted=newest[2:])
+        expect("of a run", found=found(end, 9, runs[0]), wanted=[(first, 3), (first, 2)])
+        expect("of none", found=found(end, 9, runs[2]), wanted=[])
+        news = [row.message.id for row in store.news_of([first, second])]
+        expect("news", found=news, wanted=[f"{first}:a1:stuck", f"{first}:n1"])
+        expect("news of none", found=list(store.news_of([])), wanted=[])
 
 
 @SUITE.behaviour("store:below")
@@ -723,9 +807,11 @@ def the_steps_of_a_plan_are_found_by_its_id(place: StorePlace) -> None:
         def ids(where: RunFilter) -> list[int]:
             return [int(run.id[2:]) for run in store.runs(where)]
 
-        expect("its steps", found=ids(RunFilter(plan=runs[0].id)), wanted=[2, 1])
-        expect("the other's", found=ids(RunFilter(plan=runs[2].id)), wanted=[3])
-        expect("no plan", found=ids(RunFilter(plan=runs[3].id)), wanted=[])
+        expect("its steps", found=ids(RunFilter(steps_of=(runs[0].id,))), wanted=[2, 1])
+        expect("the other's", found=ids(RunFilter(steps_of=(runs[2].id,))), wanted=[3])
+        both = RunFilter(steps_of=(runs[0].id, runs[2].id))
+        expect("of both", found=ids(both), wanted=[3, 2, 1])
+        expect("no plan", found=ids(RunFilter(steps_of=(runs[3].id,))), wanted=[])
         expect("all plans", found=ids(RunFilter(plans=True)), wanted=[3, 1])
         expect("they are read back", found=store.run(runs[1].id), wanted=runs[1])
 

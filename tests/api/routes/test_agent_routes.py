@@ -147,3 +147,19 @@ def test_records_that_cannot_be_read_are_an_answer_with_the_way_out(
             assert "agent-performance" in str(document["hint"])
 
     play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:series")
+def test_sums_over_the_whole_time_are_the_daemons_and_say_of_how_many_they_are_known(
+    tmp_path: Path,
+) -> None:
+    async def scenario(home: Home) -> None:
+        ids = [(await home.spawn(agent))["runId"] for agent in ("good", "good", "bad")]
+        await home.wait(*ids)
+        found = await home.ok("GET", "/v1/stats/series?by=agent&days=2")
+        assert {each["name"]: each["attempts"] for each in found["sums"]} == {"good": 2, "bad": 1}
+        assert (found["total"]["attempts"], found["total"]["name"]) == (3, None)
+        assert (found["total"]["costUsd"], found["total"]["costKnownOf"]) == (None, 0)
+        assert sum(each["total"]["attempts"] for each in found["buckets"]) == 3
+
+    play(tmp_path, scenario)

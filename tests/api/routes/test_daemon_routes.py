@@ -30,3 +30,17 @@ def test_the_daemon_says_what_it_is_and_hides_secrets(tmp_path: Path) -> None:
         assert (allowed["quick"], allowed["shell"]) == (True, False)
 
     play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:daemon:lanes")
+def test_lanes_say_what_is_taken_and_who_waits_at_each_depth(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        assert (await home.ok("GET", "/v1/diagnostics"))["lanes"] == []
+        runs = [(await home.spawn("hang"))["runId"] for _ in range(6)]
+        await home.until_phase(runs[0], "running")
+        await home.spawn("quick", headers=home.worker(runs[0]), task="x")
+        (lane, *others) = (await home.ok("GET", "/v1/diagnostics"))["lanes"]
+        assert lane == {"name": "default", "depth": 1, "slots": 4, "used": 4, "queued": 2}
+        assert {each["depth"] for each in others} <= {2}
+
+    play(tmp_path, scenario)

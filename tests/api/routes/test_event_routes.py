@@ -13,6 +13,9 @@ import pytest
 from tests.api.home_daemon import DEADLINE_S, Document, Home, serving, until
 
 from subagents.api.routes import event_routes as events
+from subagents.domain.run.alert import Alert, AlertKind
+from subagents.domain.run.events import Alerted
+from subagents.domain.run.values import RunId
 from subagents.domain.transcript.feed_entry import FeedDocument
 
 JSON = {"Accept": "application/json"}
@@ -367,3 +370,84 @@ def test_no_number_is_named_before_everything_up_to_it_was_told() -> None:
     assert ids(a_document(1), a_document(2), a_document(2, "row"), resume_at=2) == [b"2"]
     assert events.frames([a_document(1, "row")], 7).endswith(b"\n\nid: 7\n\n")
     assert ids(resume_at=7) == [b"7"]
+
+
+RAISES = """
+[agents.hang]
+runtime = "scripted"
+script = [{ hang = true }]
+alerts.tokens_per_hour = 130
+alerts.off = ["git_commit"]
+"""
+
+
+async def raised(home: Home, run_id: str, kind: AlertKind, number: int) -> None:
+    """As the detectors raise it: through the ledger, with fields of its own."""
+    alert = Alert(kind=kind, text=f"{kind} {number}", key=f"{kind}{number}", fields={})
+    ledger = home.services.engine._parts.ledger
+    await ledger.apply(RunId(run_id), Alerted(at_ms=home.services.now_ms() + number, alert=alert))
+
+
+@pytest.mark.requirement("http:alerts")
+def test_past_alerts_say_whether_they_were_sent_held_back_or_switched_off_and_read(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        async with serving(tmp_path, config=RAISES) as home:
+            run, other = [(await home.spawn("hang"))["runId"] for _ in range(2)]
+            for each in (run, other):
+                await home.until_phase(each, "running")
+            kinds = [AlertKind.TASK_MILESTONE] * 6 + [AlertKind.GIT_COMMIT, AlertKind.STUCK]
+            for number, kind in enumerate(kinds):
+                await raised(home, run, kind, number)
+            await raised(home, other, AlertKind.STUCK, 9)
+            first = await home.ok("GET", "/v1/alerts")
+            assert [each["text"] for each in first["alerts"]] == [
+                "stuck 9",
+                "stuck 7",
+                "git_commit 6",
+                *(f"task_milestone {n}" for n in (5, 4, 3, 2, 1, 0)),
+            ]
+            assert first["nextCursor"] is None
+            fates = {each["text"]: each["fate"] for each in first["alerts"]}
+            assert (fates["stuck 7"], fates["git_commit 6"]) == ("sent", "off")
+            assert (fates["task_milestone 0"], fates["task_milestone 5"]) == ("sent", "held")
+            newest = first["alerts"][1]
+            assert (newest["readAt"], newest["toldAt"] is None) == (None, False)
+            assert newest["event"]["event"] == newest["kind"] == "stuck"
+            assert "130 tokens" in first["alerts"][3]["why"]
+
+            read = [each["messageId"] for each in first["alerts"] if each["messageId"]]
+            await home.ok("POST", "/v1/inbox/ack", {"messageIds": read})
+            again = await home.ok("GET", f"/v1/alerts?run={run}&kind=stuck,git_commit")
+            assert [each["text"] for each in again["alerts"]] == ["stuck 7", "git_commit 6"]
+            assert again["alerts"][0]["readAt"] is not None
+
+            seen: list[str] = []
+            cursor: str | None = ""
+            while cursor is not None:
+                query = f"?limit=2&cursor={cursor}" if cursor else "?limit=2"
+                found = await home.ok("GET", f"/v1/alerts{query}")
+                seen += [each["text"] for each in found["alerts"]]
+                cursor = found["nextCursor"]
+            assert seen == [each["text"] for each in first["alerts"]]
+
+            theirs = await home.ok("GET", "/v1/alerts", headers=AGENT)
+            assert theirs["alerts"] == []
+            for query in ("?kind=loud", "?cursor=x", "?limit=0"):
+                status, refused = await home.call("GET", f"/v1/alerts{query}")
+                assert (status, refused["details"]["field"]) == (422, query[1:].partition("=")[0])
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.requirement("http:alerts")
+def test_an_alert_behind_the_end_of_its_run_is_late(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with serving(tmp_path) as home:
+            run = await ended(home)
+            await raised(home, run, AlertKind.BUILD_RESULT, 1)
+            (late,) = (await home.ok("GET", "/v1/alerts"))["alerts"]
+            assert (late["fate"], late["why"]) == ("late", "not sent: its run had ended")
+
+    asyncio.run(scenario())

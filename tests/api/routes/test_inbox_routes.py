@@ -1,10 +1,13 @@
 """Messages between runs and their requesters over HTTP."""
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
-from tests.api.home_daemon import Document, Home, play, segment
+from tests.api.home_daemon import Document, Home, play, segment, until
+
+from subagents.domain.run.values import RunId
 
 
 @pytest.mark.requirement("http:spawn:receipt")
@@ -203,5 +206,41 @@ def test_a_notice_is_answered_by_its_id(tmp_path: Path) -> None:
         row = await home.ok("GET", f"{base}/status")
         assert (row["runStatus"], row["pendingRequestCount"]) == ("running", 0)
         assert (await home.ok("GET", "/v1/attention"))["items"] == []
+
+    play(tmp_path, scenario)
+
+
+FAILED = {
+    "subagents": "tool",
+    "name": "Bash",
+    "input": {"command": "cat b"},
+    "exitCode": 1,
+    "isError": True,
+    "output": "no such file",
+}
+FAILS = f"printf '%s\\n' '{json.dumps(FAILED)}'; sleep 60"
+
+
+@pytest.mark.requirement("wire:evidence")
+def test_a_question_without_options_brings_the_tool_that_failed_last(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        run = (await home.spawn("shell", task=FAILS))["runId"]
+        await home.until_phase(run, "running")
+
+        recorder, run_id = home.services.queries._recorder, RunId(run)
+        await until(lambda: recorder.failed_call(run_id) is not None)
+        for question, options in (("which?", ["a", "b"]), ("what now?", [])):
+            body = {"runId": run, "question": question, "options": options}
+            await home.ok("POST", "/v1/requests", body)
+        found = await home.ok("GET", "/v1/attention")
+        asked = {each["question"]: each for each in found["requests"]}
+        evidence = asked["what now?"]["evidence"]
+        assert asked["which?"]["evidence"] is None
+        assert evidence.pop("failedAt") is not None
+        assert evidence == {
+            "tool": "Bash",
+            "asked": "cat b",
+            "error": "exit code 1: no such file",
+        }
 
     play(tmp_path, scenario)

@@ -1,10 +1,14 @@
 """Plans over HTTP: found by id, prefix and name, counted, cancelled and retried."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.api.home_daemon import Home, play
+
+from subagents.domain.run.run import Run
+from subagents.ports import RunFilter
 
 
 async def spawned(home: Home, name: str, *specs: dict[str, Any], **rest: Any) -> dict[str, Any]:
@@ -217,5 +221,49 @@ def test_an_agent_sees_and_retries_its_own_plans_only(tmp_path: Path) -> None:
             method = "POST" if path else "GET"
             status, _ = await home.call(method, f"/v1/plans/{plan['planId']}{path}", None, agent)
             assert status == 404
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("plan:list-cost")
+def test_a_list_of_plans_asks_for_the_steps_of_all_of_them_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(home: Home) -> None:
+        for number in range(7):
+            await spawned(home, f"p{number}", step("a"), step("b"))
+        store = home.services.queries._store
+        original, calls = store.runs, 0
+
+        def counting(where: RunFilter) -> Sequence[Run]:
+            nonlocal calls
+            calls += 1
+            return original(where)
+
+        monkeypatch.setattr(store, "runs", counting)
+        page = await home.ok("GET", "/v1/plans")
+        assert [each["steps"] for each in page["plans"]] == [2] * 7
+        assert calls == 2, "one for the plans, one for their steps"
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("why:names-labels")
+def test_why_names_the_run_that_failed_before_it_by_its_label(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        specs = [
+            {"task": "x", "label": "build", "agentId": "bad"},
+            {"task": "x", "label": "ship", "agentId": "quick", "dependsOn": ["build"]},
+        ]
+        plan = await spawned(home, "release", *specs)
+        build, ship = (each["runId"] for each in plan["receipts"])
+        await home.wait(build, ship)
+        detail = await home.ok("GET", f"/v1/runs/{ship}")
+        assert 'Dependency run "build" error' in detail["why"]
+        assert build not in detail["why"]
+        found = await home.ok("GET", "/v1/attention")
+        (item,) = [each for each in found["items"] if each["runId"] == ship]
+        assert 'Dependency run "build" error' in item["text"]
+        assert build in detail["outcome"]["error"], "what is stored stays as it was written"
 
     play(tmp_path, scenario)

@@ -335,3 +335,29 @@ def test_a_cancel_with_a_grace_period_shows_in_the_row_and_is_taken_back(tmp_pat
         assert (await home.call("DELETE", "/v1/runs/one/cancel"))[0] == 409
 
     play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:list:sort")
+def test_a_list_is_paged_by_when_its_runs_ended_and_leaves_out_what_has_not(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        made = [(await home.spawn("quick", label=f"l{n}"))["runId"] for n in range(5)]
+        await home.wait(*made)
+        await home.spawn("hang", label="open")
+        whole = await home.ok("GET", "/v1/runs?sort=ended")
+        ends = [each["endedAt"] for each in whole["runs"]]
+        assert (ends, whole["total"]) == (sorted(ends, reverse=True), 5)
+        seen: list[str] = []
+        cursor, sort = "", "ended_oldest"
+        while True:
+            query = f"?sort={sort}&limit=2" + (f"&cursor={cursor}" if cursor else "")
+            page = await home.ok("GET", f"/v1/runs{query}")
+            seen += [each["runId"] for each in page["runs"]]
+            cursor = page["nextCursor"]
+            if cursor is None:
+                break
+        assert seen == [each["runId"] for each in whole["runs"]][::-1]
+        for path in ("/v1/tree", "/v1/plans"):
+            status, refused = await home.call("GET", f"{path}?sort=ended")
+            assert (status, refused["details"]["field"]) == (422, "sort")
+
+    play(tmp_path, scenario)

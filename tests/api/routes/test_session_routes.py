@@ -337,6 +337,36 @@ def test_an_interrupted_run_keeps_its_last_words_and_cancels_what_it_spawned(
     run(tmp_path, scenario)
 
 
+@pytest.mark.requirement("interrupt:planned")
+def test_a_planned_interrupt_ends_the_turn_later_unless_it_is_taken_back(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        kept, ends = (await home.spawn("stays"))["runId"], (await home.spawn("stays"))["runId"]
+        for run_id in (kept, ends):
+            await home.until_phase(run_id, "running")
+        path = f"/v1/runs/{kept}/interrupt"
+        planned = await home.ok("POST", path, {"after": "10m"})
+        row = await home.ok("GET", f"/v1/runs/{kept}")
+        back = await home.ok("DELETE", path)
+        after = await home.ok("GET", f"/v1/runs/{kept}")
+        harmless = await home.ok("DELETE", path)
+        await home.ok("POST", f"/v1/runs/{ends}/interrupt", {"after": "50ms"})
+        found = await ended(home, ends)
+        status, late = await home.call("DELETE", f"/v1/runs/{ends}/interrupt")
+
+        assert (planned["status"], back["status"], harmless["status"]) == (
+            "planned",
+            "not interrupted",
+            "not interrupted",
+        )
+        assert (row["interruptAt"] is None, row["cancelAt"]) == (False, None)
+        assert "agent:main:main ends its turn in " in row["why"]
+        assert (after["interruptAt"], after["phase"]) == (None, "running")
+        assert found["outcome"]["reason"] == "interrupted"
+        assert (status, "too late" in late["message"]) == (409, True)
+
+    run(tmp_path, scenario)
+
+
 @pytest.mark.requirement("sessions:interrupt")
 def test_a_runtime_without_turns_says_that_it_cannot_interrupt(tmp_path: Path) -> None:
     async def scenario(home: Home) -> None:

@@ -91,3 +91,147 @@ def test_a_plan_is_stored_whole_and_runs_in_the_order_of_its_labels(tmp_path: Pa
         assert (await home.ok("GET", "/v1/runs"))["total"] == 2
 
     play(tmp_path, scenario)
+
+
+async def nothing_stored(home: Home) -> bool:
+    found = await home.ok("GET", "/v1/runs?archived=1")
+    return (found["total"], found["seq"]) == (0, 0)
+
+
+@pytest.mark.requirement("http:dry-run:same-as-spawn")
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"task": "x", "agentId": "quick"},
+        {"task": "x", "agentId": "auto"},
+        {"task": "x", "agentId": "shell", "label": "l", "budget": {"maxTokens": 10}},
+        {"task": "x", "agentId": "shell", "verification": {"artifacts": [{"path": "a.txt"}]}},
+        {"task": "x", "agentId": "hang", "toolsDeny": ["web_search"], "runTimeoutSeconds": 9},
+    ],
+)
+def test_a_dry_run_says_what_the_spawn_then_comes_to_and_stores_nothing(
+    tmp_path: Path, spec: dict[str, object]
+) -> None:
+    async def scenario(home: Home) -> None:
+        body = {"spec": spec, "cwd": home.cwd}
+        status, found = await home.call("POST", "/v1/runs/dry-run", body)
+        assert await nothing_stored(home)
+        really, receipt = await home.call("POST", "/v1/runs", body)
+        if really != 201:
+            assert (status, found["message"]) == (really, receipt["message"])
+            return
+        assert status == 200
+        (planned,) = found["runs"]
+        assert {name: planned[name] for name in planned.keys() & receipt.keys()} == {
+            **{name: receipt[name] for name in planned.keys() & receipt.keys()},
+            "runId": None,
+            "phase": "queued",
+        }
+        detail = await home.ok("GET", f"/v1/runs/{receipt['runId']}")
+        assert planned["lane"]["name"] == detail["resolved"]["lane"]
+        assert (planned["runTimeoutSeconds"] or 0) * 1000 == detail["resolved"]["timeoutMs"]
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:dry-run:refused")
+def test_a_dry_run_refuses_what_the_spawn_refuses_and_names_each_step(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        one = {"spec": {"task": "x", "agentId": "nobody"}, "cwd": home.cwd}
+        for path in ("/v1/runs/dry-run", "/v1/runs"):
+            status, document = await home.call("POST", path, one)
+            assert (status, document["details"]["field"]) == (404, "agentId")
+        specs = [
+            {"task": "x", "agentId": "nobody"},
+            {"task": "x", "agentId": "quick"},
+            {"task": "x", "agentId": "quick", "cwd": "/nowhere"},
+        ]
+        plan = {"specs": specs, "cwd": home.cwd}
+        for path in ("/v1/plans/dry-run", "/v1/plans"):
+            status, document = await home.call("POST", path, plan)
+            assert status == 404
+            assert [(each["step"], each["field"]) for each in document["details"]["problems"]] == [
+                (0, "specs[0].agentId"),
+                (2, "specs[2].cwd"),
+            ]
+        wrong = {"specs": [{"task": ""}, {"task": "x", "retryCount": -1}], "cwd": home.cwd}
+        status, document = await home.call("POST", "/v1/plans/dry-run", wrong)
+        assert status == 422
+        assert [each["field"] for each in document["details"]["problems"]] == [
+            "specs[0].task",
+            "specs[1].retryCount",
+        ]
+        agent = {"X-Subagents-Caller": "agent"}
+        shell = {"spec": {"task": "x", "agentId": "shell"}, "cwd": home.cwd}
+        assert (await home.call("POST", "/v1/runs/dry-run", shell, agent))[0] == 403
+        assert await nothing_stored(home)
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:dry-run:plan")
+def test_a_dry_run_of_a_plan_says_who_waits_for_whom_where_and_what_it_may_use(
+    tmp_path: Path,
+) -> None:
+    async def scenario(home: Home) -> None:
+        specs = [
+            {"task": "a", "label": "a", "agentId": "hang"},
+            {"task": "b", "label": "b", "agentId": "quick", "dependsOn": ["a"]},
+            *({"task": f"c{n}", "label": f"c{n}", "agentId": "hang"} for n in range(5)),
+        ]
+        body = {
+            "specs": specs,
+            "cwd": home.cwd,
+            "budget": {"maxCostUsd": 2.5},
+            "environment": {"given": {"TOKEN": "secret-value"}},
+        }
+        found = await home.ok("POST", "/v1/plans/dry-run", body)
+        first, second, *others = found["runs"]
+        assert (first["startsAtOnce"], second["startsAtOnce"]) == (True, False)
+        assert second["waitsFor"] == [{"runId": "", "label": "a"}]
+        assert second["phase"] == "waiting"
+        # Four slots: the first one has one of them.
+        assert [each["startsAtOnce"] for each in others] == [True, True, True, False, False]
+        assert [each["lane"]["ahead"] for each in others] == [1, 2, 3, 4, 5]
+        assert (found["maxCostUsd"], found["maxTokens"]) == (2.5, None)
+        assert first["environment"] == ["TOKEN"]
+        assert "secret-value" not in str(found)
+        assert await nothing_stored(home)
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:dry-run:budget")
+def test_what_all_may_use_is_the_sum_of_their_budgets_and_unknown_without_one(
+    tmp_path: Path,
+) -> None:
+    async def scenario(home: Home) -> None:
+        def spec(**budget: float) -> dict[str, object]:
+            return {"task": "x", "agentId": "quick", **({"budget": budget} if budget else {})}
+
+        async def most(*specs: dict[str, object]) -> tuple[object, object]:
+            body = {"specs": specs, "cwd": home.cwd}
+            found = await home.ok("POST", "/v1/plans/dry-run", body)
+            return found["maxTokens"], found["maxCostUsd"]
+
+        assert await most(spec(maxTokens=10, maxCostUsd=0.5), spec(maxTokens=5)) == (15, None)
+        assert await most(spec(), spec(maxTokens=5)) == (None, None)
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:dry-run:repeated")
+def test_a_dry_run_under_a_key_that_made_a_run_names_that_run(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        body = {"spec": {"task": "x", "agentId": "quick"}, "cwd": home.cwd}
+        headers = {"Idempotency-Key": "k1"}
+        assert (await home.ok("POST", "/v1/runs/dry-run", body, headers))["runs"][0][
+            "runId"
+        ] is None
+        first = await home.ok("POST", "/v1/runs", body, headers)
+        again = await home.ok("POST", "/v1/runs/dry-run", body, headers)
+        assert again["runs"][0]["runId"] == first["runId"]
+        assert not again["runs"][0]["startsAtOnce"]
+        assert (await home.ok("GET", "/v1/runs?archived=1"))["total"] == 1
+
+    play(tmp_path, scenario)

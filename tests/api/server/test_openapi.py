@@ -109,6 +109,14 @@ async def schedules(home: Home, ok: Callable[..., Awaitable[Document]], spec: ob
         await ok(method, f"/v1/schedules/s{path}")
 
 
+async def dry_runs(
+    home: Home, ok: Callable[..., Awaitable[Document]], plan: list[dict[str, object]]
+) -> None:
+    """Every call that starts nothing."""
+    await ok("POST", "/v1/runs/dry-run", {"spec": plan[0], "cwd": home.cwd})
+    await ok("POST", "/v1/plans/dry-run", {"specs": plan, "cwd": home.cwd})
+
+
 async def everything(home: Home) -> set[tuple[str, str]]:
     """Call every operation that answers JSON and lets the daemon live."""
     called: set[tuple[str, str]] = set()
@@ -123,8 +131,11 @@ async def everything(home: Home) -> set[tuple[str, str]]:
 
     spec = {"task": "work", "agentId": "hang", "budget": {"maxRuns": 3}, "thread": True}
     contract = {"artifacts": [{"path": "none"}]}
-    plan = [{"task": "a", "agentId": "quick", "label": "a", "verification": contract}]
-    plan += [{"task": "b", "agentId": "quick", "label": "b", "dependsOn": ["a"]}]
+    plan: list[dict[str, object]] = [
+        {"task": "a", "agentId": "quick", "label": "a", "verification": contract},
+        {"task": "b", "agentId": "quick", "label": "b", "dependsOn": ["a"]},
+    ]
+    await dry_runs(home, ok, plan)
     run = (await ok("POST", "/v1/runs", {"spec": spec, "cwd": home.cwd}))["runId"]
     await home.until_phase(run, "running")
     made = await ok("POST", "/v1/plans", {"specs": plan, "cwd": home.cwd})
@@ -157,15 +168,15 @@ async def everything(home: Home) -> set[tuple[str, str]]:
     await ok("POST", f"{base}/steer", {"message": "be quick"})
     await ok("POST", f"/v1/runs/{others[0]}/send", {"message": "be quick"})
     await ok("POST", f"/v1/threads/{others[1]}/messages", {"text": "be quick"})
-    await ok("POST", f"/v1/runs/{others[0]}/interrupt", {})
+    for method in ("DELETE", "POST"):
+        await ok(method, f"/v1/runs/{others[0]}/interrupt")
     for path in ("/v1/runs", "/v1/tree", "/v1/inbox?all=1", "/v1/attention", "/v1/tools"):
         await ok("GET", path)
     for path in ("timeline", "why", "log", "log?summary=1", "artifacts"):
         await ok("GET", f"{base}/{path}")
     await ok("POST", "/v1/tools/sessions_list", {})
-    await ok("POST", f"{base}/pause")
-    await ok("POST", f"{base}/priority", {"priority": 3})
-    await ok("POST", f"{base}/resume")
+    for verb, given in (("pause", None), ("priority", {"priority": 3}), ("resume", None)):
+        await ok("POST", f"{base}/{verb}", given)
     await ok("POST", "/v1/wait", {"timeoutSeconds": 0})
     await ok("DELETE", f"{base}/cancel")
     await ok("POST", f"{base}/cancel", {"reason": "enough"})
@@ -176,7 +187,7 @@ async def everything(home: Home) -> set[tuple[str, str]]:
     for path in (
         *("/v1/agents", "/v1/agents/stats", "/v1/agents/suggest?hint=x", "/v1/config"),
         *("/healthz", "/readyz", "/version", "/openapi.json", "/v1/diagnostics"),
-        *("/v1/login", "/v1/logins"),
+        *("/v1/login", "/v1/logins", "/v1/alerts"),
         *(f"/v1/graph?tree={run}", "/v1/stats/series"),
         *("/v1/agents", "/v1/agents/stats", "/v1/agents/suggest?hint=x", "/v1/config"),
         *("/healthz", "/readyz", "/version", "/openapi.json", "/v1/diagnostics"),

@@ -102,6 +102,20 @@ def test_without_a_token_only_the_health_check_answers(tmp_path: Path) -> None:
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("login:asking")
+def test_a_page_that_asks_whether_it_is_logged_in_is_told_no_and_is_on_no_record(
+    tmp_path: Path,
+) -> None:
+    async def scenario(port: Port) -> None:
+        assert await port.status("/v1/login", {}) == 401
+        cookie = {"Cookie": f"subagents-{port.number}={'x' * 43}"}
+        assert await port.status("/v1/login", cookie) == 401
+        assert await port.status("/v1/login", {"Authorization": "Bearer x"}) == 401
+        assert [call for call, _ in await port.refused()] == ["GET /v1/login"] * 2
+
+    play(tmp_path, scenario)
+
+
 @pytest.mark.requirement("tcp:token")
 @pytest.mark.parametrize(
     "given",

@@ -32,30 +32,33 @@ def file(tmp_path: Path) -> str:
 
 
 @pytest.mark.requirement("plan:dry-run")
-def test_a_dry_run_shows_what_would_start(file: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", "dry-run", file, "--var", "branch=next"]) == EXIT_OK
-    said = capsys.readouterr()
-    assert [line.split() for line in said.out.splitlines()] == [
-        ["#", "LABEL", "AGENT", "AFTER", "TASK"],
-        ["1", "test", "(1)", "default", "-", "echo", "1", "next"],
-        ["2", "test", "(2)", "default", "-", "echo", "2", "next"],
-        ["3", "report", "default", "3", "runs", "echo", "both"],
+def test_a_dry_run_shows_what_would_start_and_starts_nothing(shared: Home, tmp_path: Path) -> None:
+    path = tmp_path / "ci.toml"
+    path.write_text(MATRIX.replace(', "before"', ""))
+    before = shared.ok("list", "--archived", "--json").json["total"]
+    done = shared.ok("plan", "dry-run", str(path), "--var", "branch=next")
+    assert [line.split() for line in done.out.splitlines()] == [
+        ["#", "LABEL", "AGENT", "STARTS", "TASK"],
+        ["1", "test", "(1)", "command", "at", "once", "echo", "1", "next"],
+        ["2", "test", "(2)", "command", "at", "once", "echo", "2", "next"],
+        ["3", "report", "command", "after", "2", "runs", "echo", "both"],
     ]
-    assert said.err.splitlines() == [
-        "plan ci-next: 3 runs, at most 2,000 tokens together; nothing was started",
-        "  before is no label of this plan: it must be a run that exists by then",
-    ]
+    assert done.err.splitlines()[-1] == (
+        "plan ci-next: 3 runs, at most 2,000 tokens together; nothing was started"
+    )
+    assert shared.ok("list", "--archived", "--json").json["total"] == before
 
 
 @pytest.mark.requirement("plan:dry-run")
 def test_a_dry_run_in_json_names_variables_without_their_values(
-    file: str, capsys: pytest.CaptureFixture[str]
+    shared: Home, tmp_path: Path
 ) -> None:
-    assert main(["plan", "dry-run", file, "--json"]) == EXIT_OK
-    said = capsys.readouterr().out
-    assert '"budget":{"maxTokens":2000}' in said.replace(" ", "").replace("\n", "")
-    assert "TOKEN" in said
-    assert "main-value" not in said
+    path = tmp_path / "ci.toml"
+    path.write_text(MATRIX.replace(', "before"', ""))
+    done = shared.ok("plan", "dry-run", str(path), "--json")
+    assert [row["environment"] for row in done.rows("runs")] == [["TOKEN"], ["TOKEN"], []]
+    assert done.json["maxTokens"] == 2000
+    assert "main-value" not in done.out
 
 
 @pytest.mark.requirement("plan:dry-run")
@@ -66,16 +69,31 @@ def test_a_dry_run_in_json_names_variables_without_their_values(
             "- {label: a, task: t, depends_on: b}\n- {label: b, task: t, depends_on: a}",
             "Circular dependency: ",
         ),
-        ("- {label: a, task: t}\n- {label: a, task: t}", 'label "a" is used twice in this plan'),
+        ("- {label: a, task: t}\n- {label: a, task: t}", 'label "a" is used twice in this batch'),
+        ("- {label: a, task: t, depends_on: nobody}", "Dependency run not found: nobody"),
+        ("- {label: a, task: t, agent_id: nobody}", "no agent 'nobody' is configured"),
     ],
 )
 def test_a_dry_run_refuses_what_could_not_start(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], runs: str, message: str
+    shared: Home, tmp_path: Path, runs: str, message: str
 ) -> None:
     path = tmp_path / "p.yaml"
     path.write_text(runs)
-    assert main(["plan", "dry-run", str(path)]) == EXIT_USAGE
-    assert message in capsys.readouterr().err
+    done = shared.cli("plan", "dry-run", str(path))
+    assert done.code != EXIT_OK
+    assert message in done.err
+
+
+@pytest.mark.requirement("run:dry-run")
+@pytest.mark.parametrize("command", ["run", "spawn"])
+def test_a_dry_run_of_one_run_says_how_it_would_be_run(shared: Home, command: str) -> None:
+    before = shared.ok("list", "--archived", "--json").json["total"]
+    done = shared.ok(command, "--dry-run", "echo hi", "--label", "greet", "--max-tokens", "10")
+    assert done.out.splitlines()[1].split() == [
+        *("1", "greet", "command", "at", "once", "echo", "hi")
+    ]
+    assert "1 run, at most 10 tokens" in done.err
+    assert shared.ok("list", "--archived", "--json").json["total"] == before
 
 
 @pytest.mark.requirement("plan:variables")
@@ -95,16 +113,16 @@ def test_the_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.requirement("map:items")
 def test_a_dry_map_takes_items_of_a_file_and_of_the_command_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    shared: Home, tmp_path: Path
 ) -> None:
     (tmp_path / "items").write_text("two words\r\n\n-x\n")
     flags = ["--each", str(tmp_path / "items"), "--verify", "{}.out", "--min-bytes", "1"]
-    assert main(["map", "echo {}", "a", *flags, "--dry-run"]) == EXIT_OK
-    lines = [line.split()[1:] for line in capsys.readouterr().out.splitlines()[1:]]
+    done = shared.ok("map", "echo {}", "a", *flags, "--dry-run")
+    lines = [line.split()[1:] for line in done.out.splitlines()[1:]]
     assert lines == [
-        ["a", "default", "-", "echo", "a"],
-        ["two", "words", "default", "-", "echo", "'two", "words'"],
-        ["-x", "default", "-", "echo", "-x"],
+        ["a", "command", "at", "once", "echo", "a"],
+        ["two", "words", "command", "at", "once", "echo", "'two", "words'"],
+        ["-x", "command", "at", "once", "echo", "-x"],
     ]
 
 

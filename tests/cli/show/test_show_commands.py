@@ -186,3 +186,16 @@ def test_a_log_can_be_followed_over_a_retry_to_the_end(shared: Home) -> None:
         following.kill()
         following.communicate()
     assert [line.split()[-1] for line in rest.splitlines()] == ["two", "one", "two"]
+
+
+@pytest.mark.requirement("cli:list:sort")
+def test_a_list_by_end_leaves_out_what_has_not_ended(shared: Home) -> None:
+    first = shared.spawn("true", "--tag", "by-end")
+    shared.ok("wait", first)
+    second = shared.spawn("true", "--tag", "by-end")
+    shared.ok("wait", second)
+    open_one = shared.spawn("sleep 600", "--tag", "by-end")
+    for sort, wanted in (("ended", [second, first]), ("ended_oldest", [first, second])):
+        done = shared.ok("list", "tag:by-end", "--sort", sort, "--json")
+        assert [row["runId"] for row in done.rows("runs")] == wanted
+    shared.ok("cancel", open_one, "--yes")

@@ -16,7 +16,7 @@ from tests.builders import (
 
 from subagents.domain.lifecycle.reduce import REACTIONS, reduce
 from subagents.domain.rules.admission import queue_order
-from subagents.domain.rules.deadlines import next_due_ms
+from subagents.domain.rules.deadlines import next_due_ms, timer_event
 from subagents.domain.rules.evidence import SETTLE_MS
 from subagents.domain.run.alert import Alert, AlertKind, AlertRules, OnStuck
 from subagents.domain.run.baseline import Baseline
@@ -45,11 +45,13 @@ from subagents.domain.run.events import (
     ChildTold,
     DependencySettled,
     Event,
+    InterruptRequested,
     LeaseExpired,
     Prioritized,
     SlotGranted,
     Spawned,
     SteerSettled,
+    TimerCause,
     TimerFired,
     VerificationFinished,
 )
@@ -596,6 +598,50 @@ def test_a_planned_cancel_that_is_taken_back_or_overtaken_never_comes_to_pass() 
     asked = planned(Phase.RUNNING).cancel()
     assert asked.run.control.planned is None
     assert asked.apply(CancelPlanned(at_ms=asked.at_ms, by="web", due_ms=0)).stale
+
+
+def turn_planned(life: Life) -> Life:
+    event = CancelPlanned(
+        at_ms=life.at_ms, by="web", due_ms=life.at_ms + 5_000, reason="no", of_turn=life.run.turn
+    )
+    life.apply(event)
+    return life
+
+
+@pytest.mark.requirement("interrupt:planned")
+@pytest.mark.parametrize("phase", [Phase.SPAWNING, Phase.RUNNING])
+def test_a_planned_interrupt_comes_to_pass_as_if_it_were_asked_for_then(phase: Phase) -> None:
+    later = turn_planned(in_phase(phase))
+    assert next_due_ms(later.run) == later.at_ms + 5_000
+    due_ms = later.at_ms + 5_000
+    later.apply(TimerFired(at_ms=due_ms))
+    now = in_phase(phase)
+    now.apply(InterruptRequested(at_ms=due_ms, by="web", reason="no"))
+
+    for name in ("phase", "outcome", "control", "attempts", "times"):
+        assert getattr(later.run, name) == getattr(now.run, name)
+    assert (later.effects, later.followups) == (now.effects, now.followups)
+
+
+@pytest.mark.requirement("interrupt:planned")
+def test_a_planned_interrupt_ends_no_other_turn_and_none_that_ends_already() -> None:
+    life = turn_planned(in_phase(Phase.RUNNING))
+    attempt = life.run.attempt
+    other = replace(attempt, turn=replace(attempt.turn, number=attempt.turn.number + 1))
+    again = replace(attempt, number=attempt.number + 1)
+    stopped = replace(attempt, evidence=replace(attempt.evidence, stop=StopCause.DEADLINE))
+    attempts = [(other,), (attempt, again), (stopped,)]
+    for run in (
+        *(replace(life.run, attempts=each) for each in attempts),
+        replace(life.run, phase=Phase.RETRY_WAIT),
+    ):
+        assert run.planned is None
+        event = timer_event(run, life.at_ms + 5_000)
+        assert event is None or event.cause is not TimerCause.CANCEL
+        late = reduce(run, TimerFired(at_ms=life.at_ms + 5_000)).run
+        assert late.attempts[-1].evidence.stop is run.attempts[-1].evidence.stop
+    life.apply(CancelWithdrawn(at_ms=life.at_ms, by="web"))
+    assert life.run.planned is None
 
 
 @pytest.mark.requirement("cancel:idempotent")

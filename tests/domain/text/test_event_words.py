@@ -212,8 +212,8 @@ BRIEF_AND_WHOLE: list[tuple[e.Event, str, tuple[LineType, str] | None]] = [
     ),
     (
         e.CancelWithdrawn(at_ms=1, by="me"),
-        "the planned cancel was taken back by me",
-        (LineType.SYSTEM, "the planned cancel was taken back by me"),
+        "what was planned was taken back by me",
+        (LineType.SYSTEM, "what was planned was taken back by me"),
     ),
     (
         e.SteerRequested(at_ms=1, by="me", message="be\nbrief"),

@@ -3,7 +3,7 @@ import { get, post, Problem, remove, runPath } from "./client";
 import type { RunRow, RunStatus, SpawnReceipt, WorkerRequest } from "./types";
 import { touched } from "../live/live";
 import { Store } from "../live/store";
-import { afterGrace, toldDone, toldFailed, toldPlanned } from "../live/toasts";
+import { toldDone, toldFailed, toldPlanned } from "../live/toasts";
 import { counted } from "../text/amounts";
 import { plain } from "../text/marks";
 
@@ -36,7 +36,7 @@ export function reason(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Time to think better of a cancel. The daemon keeps it, also when this page is closed. */
+/** Time to think better of a cancel or an interrupt. The daemon keeps it, also when this page is closed. */
 export const GRACE = "5s";
 
 /** Plan its end in five seconds, and say how many runs below end with it. */
@@ -67,10 +67,11 @@ async function activeBelow(runId: string): Promise<number> {
   }
 }
 
-export function interrupt(run: Named): void {
-  mark(run.runId, "its turn ends in 5 s");
-  const end = () => void doing(run, "interrupting", () => post(runPath(run.runId, "interrupt"), {}));
-  afterGrace(`The turn of ${plain(run.label)} ends in 5 s`, "Let it work", end, () => mark(run.runId, null));
+/** Plan the end of its turn; nothing comes of it when the turn has ended by then. */
+export async function interrupt(run: Named): Promise<void> {
+  const isPlanned = await doing(run, "interrupting", () => post(runPath(run.runId, "interrupt"), { after: GRACE }));
+  const stop = () => void doing(run, "keeping", () => remove(runPath(run.runId, "interrupt")));
+  if (isPlanned) toldPlanned(`The turn of ${plain(run.label)} ends in 5 s`, "Let it work", stop);
 }
 
 export async function pause(run: Named): Promise<void> {

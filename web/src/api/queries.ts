@@ -1,6 +1,6 @@
 // The questions that pages ask. The first word of a key says when it is asked again: see live.ts.
 import { keepPreviousData, useInfiniteQuery, useQuery, type UseQueryResult } from "@tanstack/react-query";
-import { address, get, request, runPath, text, type Query } from "./client";
+import { get, runPath, text, type Query } from "./client";
 import type * as api from "./types";
 import { ACTIVE_PHASES, WAITING_PHASES } from "../text/states";
 
@@ -87,29 +87,15 @@ export const useSuggestions = (hint: string) =>
 export const useLogins = () => useStill<api.LoginList>("/v1/logins");
 export const useVersion = () => useStill<api.DaemonVersion>("/version");
 export const useConfig = () => useStill<api.EffectiveConfig>("/v1/config");
-/** How far back alerts are looked for, in events of all runs. */
-const ALERTS_BACK = 5_000;
-const ALERT_PAGES = 8;
-
-/** The structured events before now, the newest first; a page of the stream says where it goes on. */
-export function useAlerts(seq: number | undefined): Found<api.StreamEvent[]> {
-  return useQuery({
-    queryKey: ["list", "/v1/events", "alerts"],
-    enabled: seq !== undefined,
+/** Alerts that were raised, the newest first, page after page. */
+export function useAlerts(kind: string) {
+  return useInfiniteQuery({
+    queryKey: ["list", "/v1/alerts", kind],
+    queryFn: ({ pageParam, signal }) =>
+      get<api.AlertHistory>("/v1/alerts", { kind: kind || null, limit: 100, cursor: pageParam } satisfies api.AlertsQuery, signal),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.nextCursor,
     placeholderData: keepPreviousData,
-    queryFn: async ({ signal }) => {
-      const found: api.StreamEvent[] = [];
-      let after = Math.max((seq ?? 0) - ALERTS_BACK, 0);
-      for (let page = 0; page < ALERT_PAGES; page += 1) {
-        const path = address("/v1/events", { after, level: "alerts" } satisfies api.EventsQuery);
-        const answer = await request("GET", path, undefined, signal, { accept: "application/json" });
-        const { events, seq: next } = (await answer.json()) as api.EventPage;
-        found.push(...events);
-        if (next <= after || events.length === 0) break;
-        after = next;
-      }
-      return found.reverse();
-    },
   });
 }
 

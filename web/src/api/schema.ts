@@ -18,6 +18,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/runs/dry-run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** what the same call of POST /v1/runs would come to; starts nothing */
+        post: operations["spawn_routes_dry_spawn"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/plans": {
         parameters: {
             query?: never;
@@ -30,6 +47,26 @@ export interface paths {
         put?: never;
         /** all of the runs or none; they name each other by label */
         post: operations["spawn_routes_spawn_plan"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/plans/dry-run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * what the same call of POST /v1/plans would come to; starts nothing
+         * @description A refusal of several runs names all of them in the details (``problems``).
+         */
+        post: operations["spawn_routes_dry_plan"];
         delete?: never;
         options?: never;
         head?: never;
@@ -551,9 +588,13 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** end its turn; what it has so far is its partial result */
+        /**
+         * end its turn; what it has so far is its partial result
+         * @description With ``after`` it is planned, also over a restart; until then it can be taken back, and nothing comes of it when the turn has ended by then.
+         */
         post: operations["session_routes_interrupt"];
-        delete?: never;
+        /** take a planned interrupt back; harmless where none is */
+        delete: operations["session_routes_withdraw_interrupt"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1088,6 +1129,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/alerts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * alerts that were raised, newest first, and what became of each
+         * @description An agent sees those of the runs it asked for.
+         */
+        get: operations["event_routes_alerts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/graph": {
         parameters: {
             query?: never;
@@ -1177,7 +1238,10 @@ export interface components {
             runId: string;
             question: string;
         };
-        /** CancelBody */
+        /**
+         * CancelBody
+         * @description Of a cancel and of an interrupt.
+         */
         CancelBody: {
             /** @default null */
             reason: string | null;
@@ -1224,11 +1288,6 @@ export interface components {
             limit: number;
             /** @default null */
             messageIds: string[] | null;
-        };
-        /** InterruptBody */
-        InterruptBody: {
-            /** @default null */
-            reason: string | null;
         };
         /**
          * LoginBody
@@ -2066,10 +2125,10 @@ export interface components {
             detail: string;
         };
         /**
-         * ArtifactPage
-         * @description The files of a run that can be read: `GET /v1/runs/{sel}/artifacts/content?path=`.
+         * AlertHistory
+         * @description Alerts that were raised, newest first; `nextCursor` goes on behind the last one visited, also where a filter left few of them, or none.
          */
-        ArtifactPage: {
+        AlertHistory: {
             /** @description The newest event that it knows of: `GET /v1/events?after=` goes on behind it. */
             seq: number;
             /** @description The daemon's clock, when it was made. */
@@ -2078,412 +2137,42 @@ export interface components {
             truncated: components["schemas"]["Truncated"] | null;
             /** @description As `cursor` it gives the next page; null = there is none, or the list has no pages. */
             nextCursor: string | null;
-            /** @description Whose. */
-            runId: string;
-            /** @description The contract's files, then those reported. */
-            artifacts: components["schemas"]["ArtifactFile"][];
-            /** @description Of the contract: what matches one of them can be read, too. */
-            patterns: string[];
+            /** @description At most `limit`. */
+            alerts: components["schemas"]["RaisedAlert"][];
         };
         /**
-         * ArtifactFile
-         * @description A file that the contract asks for, or that the worker reported, as it is now.
+         * RaisedAlert
+         * @description An alert that was raised, and what became of it.
          */
-        ArtifactFile: {
-            /** @description As it was named. */
-            path: string;
-            /** @description In the worker's words. */
-            description: string | null;
-            /** @description A check of the contract passed for it, and had not passed before the work. */
-            verified: boolean;
-            /** @description Its size; null = it cannot be read. */
-            bytes: number | null;
-            /** @description Why it cannot be read. */
-            problem: string | null;
-        };
-        /**
-         * Attention
-         * @description What needs somebody.
-         */
-        Attention: {
-            /** @description The newest event that it knows of: `GET /v1/events?after=` goes on behind it. */
-            seq: number;
-            /** @description The daemon's clock, when it was made. */
-            nowAt: string | null;
-            /** @description What is left out of it here; null = nothing is. */
-            truncated: components["schemas"]["Truncated"] | null;
-            /** @description As `cursor` it gives the next page; null = there is none, or the list has no pages. */
-            nextCursor: string | null;
-            /** @description The most urgent first. */
-            items: components["schemas"]["AttentionItem"][];
-            /** @description The open questions among them, whole. */
-            requests: components["schemas"]["WorkerRequest"][];
-        };
-        /**
-         * AttentionItem
-         * @description Something that needs somebody.
-         */
-        AttentionItem: {
+        RaisedAlert: {
             /** @description Its id; it never changes. */
             runId: string;
             /** @description The name it was given, or one made from its task. */
             label: string;
-            /** @description `question`, `blocker`, `limit`, `failed`, `undelivered`, `unread`, `quarantined`, or of an alert. */
+            /** @description Its number in the order of all events. */
+            seq: number;
+            /** @description `stuck`, `budget_alert`, …: see the alerts' page. */
             kind: string;
-            /** @description What it is about. */
+            /** @description In one line. */
             text: string;
-            /** @description Of a question, to be answered. */
-            requestId: string | null;
-            /** @description Answers that it proposes. */
-            options: string[];
-            /** @description Since when. */
-            sinceAt: string | null;
-            /** @description What a person can type now, the most likely first. */
-            commands: string[];
-            /** @description Acknowledging it says that this was read; null = there is no unread message of it. */
+            /** @description When it was raised. */
+            occurredAt: string | null;
+            /** @description The configured agent. */
+            agentId: string;
+            /** @description `sent`, `held` (the hour's allowance was used up), `off` (its kind is switched off), `escalated` (a blocker was sent in its place) or `late` (its run had ended). */
+            fate: string;
+            /** @description The same in words, and what follows from it. */
+            why: string;
+            /** @description The message that told of it: its own, or the digest in which it is counted; null = none. */
             messageId: string | null;
-        };
-        /**
-         * WorkerRequest
-         * @description A worker's question.
-         */
-        WorkerRequest: {
-            /** @description Its id; it never changes. */
-            runId: string;
-            /** @description The name it was given, or one made from its task. */
-            label: string;
-            /** @description `<runId>:q<n>`. */
-            requestId: string;
-            /** @description Of a notice; null = a question, whose worker waits. */
-            priority: string | null;
-            /** @description What it needs to know. */
-            question: string;
-            /** @description What the requester must know. */
-            context: string | null;
-            /** @description Possible answers. */
-            options: string[];
-            /** @description Taken when nobody answers in time. */
-            defaultAnswer: string | null;
-            /** @description What happens when nobody answers in time: `default` (its default answer is taken), `timeout` (its worker is told that nobody answered) or `deny`; null = nothing, or it has no deadline. */
-            atDeadline: string | null;
-            /** @description Runs that wait for the run that asked, at most 20. */
-            waiting: components["schemas"]["NamedRun"][];
-            /** @description So many there are. */
-            waitingTotal: number;
-            /** @description `pending`, `answered`, `timeout`, `cancelled`; to a second answer `already answered`. */
-            status: string;
-            /** @description The text; null while pending, or when there is none. */
-            answer: string | null;
-            /** @description `answer`, `approve`, `deny`, `default`, `timeout` or `cancelled`. */
-            decision: string | null;
-            /** @description Who decided. */
-            by: string | null;
-            /** @description When. */
-            askedAt: string | null;
-            /** @description Until when it stands; null for a notice. */
-            deadlineAt: string | null;
-            /** @description When it was decided. */
-            answeredAt: string | null;
-        };
-        /**
-         * NamedRun
-         * @description A run, by its id and its name.
-         */
-        NamedRun: {
-            /** @description Its id; it never changes. */
-            runId: string;
-            /** @description The name it was given, or one made from its task. */
-            label: string;
-        };
-        /**
-         * DaemonVersion
-         * @description Which daemon this is.
-         */
-        DaemonVersion: {
-            /** @description Of the package. */
-            version: string;
-            /** @description Of the database. */
-            schema: number;
-            /** @description Of its process. */
-            pid: number;
-            /** @description When. */
-            startedAt: string | null;
-            /** @description Its file. */
-            database: string;
-            /** @description Why new runs are not accepted; null = they are. */
-            degraded: string | null;
-            /** @description Runs, messages and events that are damaged and left out; `doctor` says why. */
-            setAside: string[];
-        };
-        /**
-         * Diagnostics
-         * @description What `doctor` shows of the running daemon.
-         */
-        Diagnostics: {
-            /** @description Of its process. */
-            daemonPid: number;
-            /** @description Since it started. */
-            uptimeSeconds: number;
-            /** @description Runs that are not over. */
-            openRuns: number;
-            /** @description Workers at work. */
-            liveAttempts: number;
-            /** @description What was decided about runs when it started. */
-            recoveries: components["schemas"]["RecoveredRun"][];
-            /** @description What it leaves out because it is damaged. */
-            setAside: components["schemas"]["SetAsideRow"][];
-            /** @description Its size and problems. */
-            database: components["schemas"]["DatabaseState"];
-            /** @description Room that is left. */
-            disk: components["schemas"]["DiskState"];
-            /** @description Its log file. */
-            log: string;
-            /** @description Where spans go; null = nowhere. */
-            telemetry: components["schemas"]["TelemetryState"] | null;
-            /** @description Its Unix socket. */
-            socket: string;
-            /** @description The socket of supervisors. */
-            supervisorSocket: string;
-            /** @description Over TCP; null = not. */
-            httpUrl: string | null;
-            /** @description Where workers' files are. */
-            attemptsDir: string;
-            /** @description Why new runs are not accepted; null = they are. */
-            degraded: string | null;
-            /** @description Processes that nobody waits for. */
-            orphans: components["schemas"]["Orphan"][];
-            /** @description How workers' processes are kept together, in words. */
-            containment: string;
-            /** @description Who was turned away. */
-            refusals: components["schemas"]["RecentRefusals"];
-            /** @description Caps over several runs. */
-            budgets: components["schemas"]["SharedBudget"][];
-            /** @description What is started at its times. */
-            schedules: components["schemas"]["ScheduleRow"][];
-        };
-        /**
-         * RecoveredRun
-         * @description What was decided about a run when the daemon started.
-         */
-        RecoveredRun: {
-            /** @description Its id. */
-            runId: string;
-            /** @description In which it was found. */
-            phase: string;
-            /** @description What was done. */
-            decision: string;
-        };
-        /**
-         * SetAsideRow
-         * @description Something stored that is damaged, left out everywhere and never changed.
-         */
-        SetAsideRow: {
-            /** @description A run's or message's id, or `<run id>/<seq>` of an event. */
-            name: string;
-            /** @description Whose it is. */
-            runId: string;
-            /** @description What is wrong with it. */
-            reason: string;
-        };
-        /**
-         * DatabaseState
-         * @description The database.
-         */
-        DatabaseState: {
-            /** @description Its file, or its address. */
-            path: string;
-            /** @description Its size. */
-            bytes: number;
-            /** @description What a check of it found. */
-            problems: string[];
-        };
-        /**
-         * DiskState
-         * @description Where the state is kept.
-         */
-        DiskState: {
-            /** @description Room that is left. */
-            freeBytes: number | null;
-        };
-        /**
-         * TelemetryState
-         * @description Where spans go, and how that is going.
-         */
-        TelemetryState: {
-            /** @description Where to. */
-            endpoint: string;
-            /** @description That arrived. */
-            spansSent: number;
-            /** @description That were not taken. */
-            spansRefused: number;
-            /** @description When some arrived last. */
-            lastSentAt: string | null;
-            /** @description Why they did not. */
-            lastError: string | null;
-        };
-        /**
-         * Orphan
-         * @description A process that belongs to an attempt nobody waits for any more.
-         */
-        Orphan: {
-            /** @description The run's id and the number. */
-            attemptId: string;
-            /** @description Of the process. */
-            pid: number;
-        };
-        /**
-         * RecentRefusals
-         * @description Who was turned away lately.
-         */
-        RecentRefusals: {
-            /** @description All of them. */
-            file: string;
-            /** @description So many in 24 hours. */
-            lastDay: number;
-            /** @description At most five. */
-            newest: components["schemas"]["Refusal"][];
-        };
-        /**
-         * Refusal
-         * @description A call that was turned away.
-         */
-        Refusal: {
-            /** @description When. */
-            refusedAt: string | null;
-            /** @description `POST /v1/runs`, or a tool's name. */
-            call: string;
-            /** @description Why it was turned away. */
-            reason: string;
-            /** @description The session in whose name it was made; `unknown` when that was not proved. */
-            by: string;
-            /** @description The process or address it came from; empty = not known. */
-            peer: string;
-            /** @description The run whose worker it said it was. */
-            runId: string | null;
-        };
-        /**
-         * SharedBudget
-         * @description A cap over several runs, of `[budgets]` or of a plan, and what is used of it.
-         */
-        SharedBudget: {
-            /** @description Where it is configured; of a plan `plan:` and its first run. */
-            key: string;
-            /** @description Read and written; null = no limit. */
-            maxTokens: number | null;
-            /** @description In US dollars; null = no limit. */
-            maxCostUsd: number | null;
-            /** @description Used. */
-            tokens: number;
-            /** @description Used, as far as it is known; a lower bound while `costUnknownRuns` is not 0. */
-            costUsd: number;
-            /** @description Runs with an ended attempt whose cost nobody reported. */
-            costUnknownRuns: number;
-            /** @description Kept free for requests of our own loop that are under way. */
-            heldTokens: number;
-            /** @description In words: `80k of 100k tokens`. */
-            text: string;
-            /** @description Nothing is left: runs under it are stopped, and new ones refused. */
-            exhausted: boolean;
-            /** @description When the day ends; null = it is not of a day. */
-            untilAt: string | null;
-        };
-        /**
-         * ScheduleRow
-         * @description A schedule and how it stands.
-         */
-        ScheduleRow: {
-            /** @description Its id. */
-            scheduleId: string;
-            /** @description As it was given; no two have the same. */
-            name: string;
-            /** @description Five fields of cron, an alias such as `@daily`, or `every 15m`. */
-            when: string;
-            /** @description The time zone in which that is meant. */
-            zone: string;
-            /** @description The same in words. */
-            words: string;
-            /** @description When it is due next; null while it is paused. */
-            nextAt: string | null;
-            /** @description Since when it starts nothing; null = it does. */
-            pausedAt: string | null;
-            /** @description What a time does while runs of an earlier one have not ended. */
-            overlap: string;
-            /** @description What is done about times that passed while nothing could be started. */
-            missed: string;
-            /** @description The beginning of the task of its run; of a plan its name. */
-            task: string;
-            /** @description Which agent does it, where the schedule says so. */
-            agentId: string | null;
-            /** @description Of a plan; null = it is one run. */
-            steps: number | null;
-            /** @description That each of its runs has. */
-            tag: string;
-            /** @description Where it works. */
-            cwd: string;
-            /** @description The session whose runs they are. */
-            requester: string;
-            /** @description When it was added. */
-            createdAt: string | null;
-            /** @description Its runs that have not ended. */
-            running: string[];
-            /** @description What became of the newest times, newest first. */
-            times: components["schemas"]["ScheduledTimeRow"][];
-        };
-        /**
-         * ScheduledTimeRow
-         * @description A time that was due, or several missed ones, and what became of it.
-         */
-        ScheduledTimeRow: {
-            /** @description When it was due; of several the newest. */
-            dueAt: string | null;
-            /** @description `started`, `skipped` (an earlier one's runs had not ended), `missed`, or `refused`. */
-            decision: string;
-            /** @description When that was decided. */
-            decidedAt: string | null;
-            /** @description What was started. */
-            runIds: string[];
-            /** @description Why nothing was started, or what else was done. */
-            text: string;
-            /** @description So many times, where several were missed. */
-            times: number;
-            /** @description Somebody started it besides its times. */
-            byHand: boolean;
-        };
-        /**
-         * EffectiveConfig
-         * @description The effective configuration.
-         */
-        EffectiveConfig: {
-            /** @description That were read, in order. */
-            files: string[];
-            /** @description What of them was ignored. */
-            warnings: string[];
-            /** @description Every setting. */
-            values: components["schemas"]["ConfigValue"][];
-        };
-        /**
-         * ConfigValue
-         * @description One setting.
-         */
-        ConfigValue: {
-            /** @description As in the configuration file, with dots. */
-            key: string;
-            /** @description As it holds; secrets are hidden. */
-            value: unknown;
-            /** @description Where it came from. */
-            origin: string;
-        };
-        /**
-         * EventPage
-         * @description What happened behind a number.
-         */
-        EventPage: {
-            /** @description In order. */
-            events: components["schemas"]["StreamEvent"][];
-            /** @description Where to go on, also when there are no events. */
-            seq: number;
-            /** @description The number that was given is of another database. */
-            reset: boolean;
+            /** @description When that was sent. */
+            toldAt: string | null;
+            /** @description When that was read, or marked as read; null = it was not. */
+            readAt: string | null;
+            /** @description Its cause is still there. */
+            stands: boolean;
+            /** @description As the stream told it, with its own fields. */
+            event: components["schemas"]["StreamEvent"];
         };
         /**
          * StreamEvent
@@ -2608,6 +2297,8 @@ export interface components {
             chargedTo: components["schemas"]["NamedRun"] | null;
             /** @description When it is cancelled, as somebody asked; until then it can be taken back. */
             cancelAt: string | null;
+            /** @description When its turn is ended, as somebody asked; until then it can be taken back. */
+            interruptAt: string | null;
             /** @description When its end was read, or marked as read; null = it is unread, or has not ended. */
             readAt: string | null;
             /** @description The runtime that runs it. */
@@ -2732,6 +2423,16 @@ export interface components {
             givesUpAt: string | null;
         };
         /**
+         * NamedRun
+         * @description A run, by its id and its name.
+         */
+        NamedRun: {
+            /** @description Its id; it never changes. */
+            runId: string;
+            /** @description The name it was given, or one made from its task. */
+            label: string;
+        };
+        /**
          * WaitRoot
          * @description The run at the end of a chain of runs that wait for each other.
          */
@@ -2796,6 +2497,648 @@ export interface components {
             };
             /** @description There may be more: for all rows of an answer together at most 20,000 are counted. */
             isBound: boolean;
+        };
+        /**
+         * ArtifactPage
+         * @description The files of a run that can be read: `GET /v1/runs/{sel}/artifacts/content?path=`.
+         */
+        ArtifactPage: {
+            /** @description The newest event that it knows of: `GET /v1/events?after=` goes on behind it. */
+            seq: number;
+            /** @description The daemon's clock, when it was made. */
+            nowAt: string | null;
+            /** @description What is left out of it here; null = nothing is. */
+            truncated: components["schemas"]["Truncated"] | null;
+            /** @description As `cursor` it gives the next page; null = there is none, or the list has no pages. */
+            nextCursor: string | null;
+            /** @description Whose. */
+            runId: string;
+            /** @description The contract's files, then those reported. */
+            artifacts: components["schemas"]["ArtifactFile"][];
+            /** @description Of the contract: what matches one of them can be read, too. */
+            patterns: string[];
+        };
+        /**
+         * ArtifactFile
+         * @description A file that the contract asks for, or that the worker reported, as it is now.
+         */
+        ArtifactFile: {
+            /** @description As it was named. */
+            path: string;
+            /** @description In the worker's words. */
+            description: string | null;
+            /** @description A check of the contract passed for it, and had not passed before the work. */
+            verified: boolean;
+            /** @description Its size; null = it cannot be read. */
+            bytes: number | null;
+            /** @description Why it cannot be read. */
+            problem: string | null;
+        };
+        /**
+         * Attention
+         * @description What needs somebody.
+         */
+        Attention: {
+            /** @description The newest event that it knows of: `GET /v1/events?after=` goes on behind it. */
+            seq: number;
+            /** @description The daemon's clock, when it was made. */
+            nowAt: string | null;
+            /** @description What is left out of it here; null = nothing is. */
+            truncated: components["schemas"]["Truncated"] | null;
+            /** @description As `cursor` it gives the next page; null = there is none, or the list has no pages. */
+            nextCursor: string | null;
+            /** @description The most urgent first. */
+            items: components["schemas"]["AttentionItem"][];
+            /** @description The open questions among them, whole. */
+            requests: components["schemas"]["WorkerRequest"][];
+        };
+        /**
+         * AttentionItem
+         * @description Something that needs somebody.
+         */
+        AttentionItem: {
+            /** @description Its id; it never changes. */
+            runId: string;
+            /** @description The name it was given, or one made from its task. */
+            label: string;
+            /** @description `question`, `blocker`, `limit`, `failed`, `undelivered`, `unread`, `quarantined`, or of an alert. */
+            kind: string;
+            /** @description What it is about. */
+            text: string;
+            /** @description Of a question, to be answered. */
+            requestId: string | null;
+            /** @description Answers that it proposes. */
+            options: string[];
+            /** @description Since when. */
+            sinceAt: string | null;
+            /** @description What a person can type now, the most likely first. */
+            commands: string[];
+            /** @description Acknowledging it says that this was read; null = there is no unread message of it. */
+            messageId: string | null;
+        };
+        /**
+         * WorkerRequest
+         * @description A worker's question.
+         */
+        WorkerRequest: {
+            /** @description Its id; it never changes. */
+            runId: string;
+            /** @description The name it was given, or one made from its task. */
+            label: string;
+            /** @description `<runId>:q<n>`. */
+            requestId: string;
+            /** @description Of a notice; null = a question, whose worker waits. */
+            priority: string | null;
+            /** @description What it needs to know. */
+            question: string;
+            /** @description What the requester must know. */
+            context: string | null;
+            /** @description Possible answers. */
+            options: string[];
+            /** @description Of a blocker, or a question without options: the tool that failed last in this attempt; null = none did, or it is over. */
+            evidence: components["schemas"]["FailedToolCall"] | null;
+            /** @description Taken when nobody answers in time. */
+            defaultAnswer: string | null;
+            /** @description What happens when nobody answers in time: `default` (its default answer is taken), `timeout` (its worker is told that nobody answered) or `deny`; null = nothing, or it has no deadline. */
+            atDeadline: string | null;
+            /** @description Runs that wait for the run that asked, at most 20. */
+            waiting: components["schemas"]["NamedRun"][];
+            /** @description So many there are. */
+            waitingTotal: number;
+            /** @description `pending`, `answered`, `timeout`, `cancelled`; to a second answer `already answered`. */
+            status: string;
+            /** @description The text; null while pending, or when there is none. */
+            answer: string | null;
+            /** @description `answer`, `approve`, `deny`, `default`, `timeout` or `cancelled`. */
+            decision: string | null;
+            /** @description Who decided. */
+            by: string | null;
+            /** @description When. */
+            askedAt: string | null;
+            /** @description Until when it stands; null for a notice. */
+            deadlineAt: string | null;
+            /** @description When it was decided. */
+            answeredAt: string | null;
+        };
+        /**
+         * FailedToolCall
+         * @description The tool that failed last before a worker asked.
+         */
+        FailedToolCall: {
+            /** @description Its name. */
+            tool: string;
+            /** @description Its command, or what else it was asked; at most 200 characters. */
+            asked: string;
+            /** @description Its exit code and the last line of what it said; at most 200 characters. */
+            error: string;
+            /** @description When. */
+            failedAt: string | null;
+        };
+        /**
+         * DaemonVersion
+         * @description Which daemon this is.
+         */
+        DaemonVersion: {
+            /** @description Of the package. */
+            version: string;
+            /** @description Of the database. */
+            schema: number;
+            /** @description Of its process. */
+            pid: number;
+            /** @description When. */
+            startedAt: string | null;
+            /** @description Its file. */
+            database: string;
+            /** @description Why new runs are not accepted; null = they are. */
+            degraded: string | null;
+            /** @description Runs, messages and events that are damaged and left out; `doctor` says why. */
+            setAside: string[];
+        };
+        /**
+         * Diagnostics
+         * @description What `doctor` shows of the running daemon.
+         */
+        Diagnostics: {
+            /** @description Of its process. */
+            daemonPid: number;
+            /** @description Since it started. */
+            uptimeSeconds: number;
+            /** @description Runs that are not over. */
+            openRuns: number;
+            /** @description Workers at work. */
+            liveAttempts: number;
+            /** @description What was decided about runs when it started. */
+            recoveries: components["schemas"]["RecoveredRun"][];
+            /** @description What it leaves out because it is damaged. */
+            setAside: components["schemas"]["SetAsideRow"][];
+            /** @description Its size and problems. */
+            database: components["schemas"]["DatabaseState"];
+            /** @description Room that is left. */
+            disk: components["schemas"]["DiskState"];
+            /** @description Its log file. */
+            log: string;
+            /** @description Where spans go; null = nowhere. */
+            telemetry: components["schemas"]["TelemetryState"] | null;
+            /** @description Its Unix socket. */
+            socket: string;
+            /** @description The socket of supervisors. */
+            supervisorSocket: string;
+            /** @description Over TCP; null = not. */
+            httpUrl: string | null;
+            /** @description Where workers' files are. */
+            attemptsDir: string;
+            /** @description Why new runs are not accepted; null = they are. */
+            degraded: string | null;
+            /** @description Processes that nobody waits for. */
+            orphans: components["schemas"]["Orphan"][];
+            /** @description How workers' processes are kept together, in words. */
+            containment: string;
+            /** @description Who was turned away. */
+            refusals: components["schemas"]["RecentRefusals"];
+            /** @description Lanes in which something is at work or waits. */
+            lanes: components["schemas"]["LaneState"][];
+            /** @description Caps over several runs. */
+            budgets: components["schemas"]["SharedBudget"][];
+            /** @description What is started at its times. */
+            schedules: components["schemas"]["ScheduleRow"][];
+        };
+        /**
+         * RecoveredRun
+         * @description What was decided about a run when the daemon started.
+         */
+        RecoveredRun: {
+            /** @description Its id. */
+            runId: string;
+            /** @description In which it was found. */
+            phase: string;
+            /** @description What was done. */
+            decision: string;
+        };
+        /**
+         * SetAsideRow
+         * @description Something stored that is damaged, left out everywhere and never changed.
+         */
+        SetAsideRow: {
+            /** @description A run's or message's id, or `<run id>/<seq>` of an event. */
+            name: string;
+            /** @description Whose it is. */
+            runId: string;
+            /** @description What is wrong with it. */
+            reason: string;
+        };
+        /**
+         * DatabaseState
+         * @description The database.
+         */
+        DatabaseState: {
+            /** @description Its file, or its address. */
+            path: string;
+            /** @description Its size. */
+            bytes: number;
+            /** @description What a check of it found. */
+            problems: string[];
+        };
+        /**
+         * DiskState
+         * @description Where the state is kept.
+         */
+        DiskState: {
+            /** @description Room that is left. */
+            freeBytes: number | null;
+        };
+        /**
+         * TelemetryState
+         * @description Where spans go, and how that is going.
+         */
+        TelemetryState: {
+            /** @description Where to. */
+            endpoint: string;
+            /** @description That arrived. */
+            spansSent: number;
+            /** @description That were not taken. */
+            spansRefused: number;
+            /** @description When some arrived last. */
+            lastSentAt: string | null;
+            /** @description Why they did not. */
+            lastError: string | null;
+        };
+        /**
+         * Orphan
+         * @description A process that belongs to an attempt nobody waits for any more.
+         */
+        Orphan: {
+            /** @description The run's id and the number. */
+            attemptId: string;
+            /** @description Of the process. */
+            pid: number;
+        };
+        /**
+         * RecentRefusals
+         * @description Who was turned away lately.
+         */
+        RecentRefusals: {
+            /** @description All of them. */
+            file: string;
+            /** @description So many in 24 hours. */
+            lastDay: number;
+            /** @description At most five. */
+            newest: components["schemas"]["Refusal"][];
+        };
+        /**
+         * Refusal
+         * @description A call that was turned away.
+         */
+        Refusal: {
+            /** @description When. */
+            refusedAt: string | null;
+            /** @description `POST /v1/runs`, or a tool's name. */
+            call: string;
+            /** @description Why it was turned away. */
+            reason: string;
+            /** @description The session in whose name it was made; `unknown` when that was not proved. */
+            by: string;
+            /** @description The process or address it came from; empty = not known. */
+            peer: string;
+            /** @description The run whose worker it said it was. */
+            runId: string | null;
+        };
+        /**
+         * LaneState
+         * @description A lane at one depth: runs of different depths never wait for each other's slots.
+         */
+        LaneState: {
+            /** @description The lane. */
+            name: string;
+            /** @description 1 = of runs that a top-level session asked for. */
+            depth: number;
+            /** @description Slots that there are, as the daemon's configuration has it. */
+            slots: number;
+            /** @description Slots that are taken. */
+            used: number;
+            /** @description Runs that wait for one. */
+            queued: number;
+        };
+        /**
+         * SharedBudget
+         * @description A cap over several runs, of `[budgets]` or of a plan, and what is used of it.
+         */
+        SharedBudget: {
+            /** @description Where it is configured; of a plan `plan:` and its first run. */
+            key: string;
+            /** @description Read and written; null = no limit. */
+            maxTokens: number | null;
+            /** @description In US dollars; null = no limit. */
+            maxCostUsd: number | null;
+            /** @description Used. */
+            tokens: number;
+            /** @description Used, as far as it is known; a lower bound while `costUnknownRuns` is not 0. */
+            costUsd: number;
+            /** @description Runs with an ended attempt whose cost nobody reported. */
+            costUnknownRuns: number;
+            /** @description Kept free for requests of our own loop that are under way. */
+            heldTokens: number;
+            /** @description In words: `80k of 100k tokens`. */
+            text: string;
+            /** @description Nothing is left: runs under it are stopped, and new ones refused. */
+            exhausted: boolean;
+            /** @description When the day ends; null = it is not of a day. */
+            untilAt: string | null;
+        };
+        /**
+         * ScheduleRow
+         * @description A schedule and how it stands.
+         */
+        ScheduleRow: {
+            /** @description Its id. */
+            scheduleId: string;
+            /** @description As it was given; no two have the same. */
+            name: string;
+            /** @description Five fields of cron, an alias such as `@daily`, or `every 15m`. */
+            when: string;
+            /** @description The time zone in which that is meant. */
+            zone: string;
+            /** @description The same in words. */
+            words: string;
+            /** @description When it is due next; null while it is paused. */
+            nextAt: string | null;
+            /** @description Since when it starts nothing; null = it does. */
+            pausedAt: string | null;
+            /** @description What a time does while runs of an earlier one have not ended. */
+            overlap: string;
+            /** @description What is done about times that passed while nothing could be started. */
+            missed: string;
+            /** @description The beginning of the task of its run; of a plan its name. */
+            task: string;
+            /** @description Which agent does it, where the schedule says so. */
+            agentId: string | null;
+            /** @description Of a plan; null = it is one run. */
+            steps: number | null;
+            /** @description That each of its runs has. */
+            tag: string;
+            /** @description Where it works. */
+            cwd: string;
+            /** @description The session whose runs they are. */
+            requester: string;
+            /** @description When it was added. */
+            createdAt: string | null;
+            /** @description Its runs that have not ended. */
+            running: string[];
+            /** @description What became of the newest times, newest first. */
+            times: components["schemas"]["ScheduledTimeRow"][];
+        };
+        /**
+         * ScheduledTimeRow
+         * @description A time that was due, or several missed ones, and what became of it.
+         */
+        ScheduledTimeRow: {
+            /** @description When it was due; of several the newest. */
+            dueAt: string | null;
+            /** @description `started`, `skipped` (an earlier one's runs had not ended), `missed`, or `refused`. */
+            decision: string;
+            /** @description When that was decided. */
+            decidedAt: string | null;
+            /** @description What was started. */
+            runIds: string[];
+            /** @description Why nothing was started, or what else was done. */
+            text: string;
+            /** @description So many times, where several were missed. */
+            times: number;
+            /** @description Somebody started it besides its times. */
+            byHand: boolean;
+        };
+        /**
+         * DryRun
+         * @description What a spawn or a plan would come to at this moment; nothing was stored or started.
+         */
+        DryRun: {
+            /** @description In the order in which they were given. */
+            runs: components["schemas"]["PlannedRun"][];
+            /** @description All of them together, with everything below them, may use so many; null = nothing bounds them, or nobody reports what some of them use. */
+            maxTokens: number | null;
+            /** @description The same in US dollars. */
+            maxCostUsd: number | null;
+        };
+        /**
+         * PlannedRun
+         * @description What a spawn would come to.
+         */
+        PlannedRun: {
+            /** @description The model; null = the program's own choice. */
+            resolvedModel: string | null;
+            /** @description The tools it was narrowed to; null = what its runtime offers. */
+            effectiveTools: string[] | null;
+            /** @description The tools it was denied. */
+            toolsDeny: string[];
+            /** @description What its worker may do; null = of a run from before there were levels. */
+            access: components["schemas"]["AccessAnswer"] | null;
+            /** @description Where it works, absolute. */
+            cwd: string;
+            /** @description The name it was given, or one made from its task. */
+            label: string;
+            /** @description At most 500 characters of it. */
+            task: string;
+            /** @description Names of the variables brought for its worker; their values are never shown. */
+            environment: string[];
+            /** @description The run that its idempotency key made before: nothing new would be started; null = it is new. */
+            runId: string | null;
+            /** @description Where it would begin: `waiting` (for other runs, or for a person to allow it) or `queued`; `completed` when it would end at once, as a run that it waits for has failed. */
+            phase: string;
+            /** @description The configured agent. */
+            agentId: string;
+            /** @description Why this agent, where `auto` leaves it to us; null = it is named, or is the default one. */
+            chosen: string | null;
+            /** @description The runtime that would run it. */
+            runtime: string;
+            /** @description `run` or `session`. */
+            mode: string;
+            /** @description 1 = spawned by a top-level session. */
+            depth: number;
+            /** @description Where it would wait for a slot. */
+            lane: components["schemas"]["LaneQueue"];
+            /** @description Nothing would keep it from starting now. */
+            startsAtOnce: boolean;
+            /** @description Runs that have to end before it begins; those of this call have no id yet: "". */
+            waitsFor: components["schemas"]["NamedRun"][];
+            /** @description What a person would be asked first; null = nothing. */
+            question: string | null;
+            /** @description So many it has at most, the retry after a failed verification not counted. */
+            attemptsMax: number;
+            /** @description The deadline of each attempt; null = none. */
+            runTimeoutSeconds: number | null;
+            /** @description What holds for it; null = nothing bounds it. */
+            budget: components["schemas"]["PlannedBudget"] | null;
+            /** @description By how much its own worker can overspend a budget of tokens or cost: `none`, `one_request`, `one_turn` or `unbounded`; null = neither is limited. */
+            overshoot: string | null;
+            /** @description What its contract will check, in this order; none = its word is taken. */
+            checks: components["schemas"]["PlannedCheck"][];
+            /** @description All of it holds already: that it is met would prove nothing. */
+            vacuous: boolean;
+            /** @description The worktree that it would get; null = none. */
+            workspace: components["schemas"]["Workspace"] | null;
+            /** @description What its requester should know. */
+            warnings: string[];
+        };
+        /**
+         * AccessAnswer
+         * @description What a worker may do.
+         */
+        AccessAnswer: {
+            /** @description `read`, `write` (below `below`) or `full`. */
+            level: string;
+            /** @description The directory below which it may write; null = nowhere, or with `full` everywhere. */
+            below: string | null;
+            /** @description Whether its commands and tools may reach the network. */
+            network: boolean;
+            /** @description In a sandbox: the only directory of its user's that it sees; null = all its user does. */
+            sees: string | null;
+            /** @description `program` (a sandbox of its own), `bubblewrap` or `tools`; null = nothing keeps it. */
+            keptBy: string | null;
+            /** @description Why it is less than its agent has. */
+            narrowed: string | null;
+            /** @description The same in one line. */
+            text: string;
+        };
+        /**
+         * LaneQueue
+         * @description A lane as it is now, for a run that would want a slot of it.
+         */
+        LaneQueue: {
+            /** @description The lane. */
+            name: string;
+            /** @description Slots that are taken. */
+            used: number;
+            /** @description Slots that there are, as this run counts them. */
+            slots: number;
+            /** @description Runs that would get one before this one, those of this call included. */
+            ahead: number;
+            /** @description Why none is given to it now, such as a provider that refuses; null = nothing. */
+            limit: string | null;
+        };
+        /**
+         * PlannedBudget
+         * @description What a run and everything below it may use; a limit that nothing sets is null.
+         */
+        PlannedBudget: {
+            /** @description Read and written. */
+            maxTokens: number | null;
+            /** @description In US dollars. */
+            maxCostUsd: number | null;
+            /** @description The run itself and every run below it. */
+            maxRuns: number | null;
+            /** @description Since it began. */
+            maxSeconds: number | null;
+            /** @description Some of it is what is left of the budget of a run above, which others use, too. */
+            shared: boolean;
+        };
+        /**
+         * PlannedCheck
+         * @description One thing that a contract will check.
+         */
+        PlannedCheck: {
+            /** @description `artifact`, `change`, `completion_report`, `command` or `judge`. */
+            type: string;
+            /** @description The file, the path, the command, or the agent that judges. */
+            target: string;
+        };
+        /**
+         * Workspace
+         * @description The worktree of a run.
+         */
+        Workspace: {
+            /** @description Always `worktree`. */
+            isolation: string;
+            /** @description Its root, absolute. */
+            path: string;
+            /** @description Its branch. */
+            branch: string;
+            /** @description Root of the checkout it comes from. */
+            repository: string;
+            /** @description The working directory that was asked for. */
+            origin: string;
+            /** @description Whether it is still there; null until the run is over. */
+            kept: boolean | null;
+            /** @description What was changed; null until an attempt has ended. */
+            changes: components["schemas"]["Changes"] | null;
+        };
+        /**
+         * Changes
+         * @description What a run changed in its worktree, committed or not.
+         */
+        Changes: {
+            /** @description In one line: `3 files changed, +40 -2, 1 commit`. */
+            summary: string;
+            /** @description Files that are gone, by name. */
+            deleted: string[];
+            /** @description Changed files that its contract does not name. */
+            outOfScope: string[];
+            /** @description Where the work of attempts before this one is kept. */
+            keptBranches: string[];
+            /** @description How many were changed. */
+            files: number;
+            /** @description Lines. */
+            insertions: number;
+            /** @description Lines. */
+            deletions: number;
+            /** @description Made by the worker. */
+            commits: number;
+            /** @description Files and directories that git ignores. */
+            ignored: number;
+            /** @description How many of `files` are gone; `deleted` may name fewer. */
+            deletedFiles: number;
+            /** @description At most 200, the deleted ones first. */
+            changed: components["schemas"]["FileChange"][];
+            /** @description Why it could not be looked at; then nothing else is known. */
+            error: string | null;
+        };
+        /**
+         * FileChange
+         * @description One file that was changed in a worktree.
+         */
+        FileChange: {
+            /** @description From the root of the repository. */
+            path: string;
+            /** @description `added`, `modified` or `deleted`. */
+            kind: string;
+            /** @description Lines; null for a binary file. */
+            insertions: number | null;
+            /** @description Lines; null for a binary file. */
+            deletions: number | null;
+        };
+        /**
+         * EffectiveConfig
+         * @description The effective configuration.
+         */
+        EffectiveConfig: {
+            /** @description That were read, in order. */
+            files: string[];
+            /** @description What of them was ignored. */
+            warnings: string[];
+            /** @description Every setting. */
+            values: components["schemas"]["ConfigValue"][];
+        };
+        /**
+         * ConfigValue
+         * @description One setting.
+         */
+        ConfigValue: {
+            /** @description As in the configuration file, with dots. */
+            key: string;
+            /** @description As it holds; secrets are hidden. */
+            value: unknown;
+            /** @description Where it came from. */
+            origin: string;
+        };
+        /**
+         * EventPage
+         * @description What happened behind a number.
+         */
+        EventPage: {
+            /** @description In order. */
+            events: components["schemas"]["StreamEvent"][];
+            /** @description Where to go on, also when there are no events. */
+            seq: number;
+            /** @description The number that was given is of another database. */
+            reset: boolean;
         };
         /**
          * Graph
@@ -3192,90 +3535,6 @@ export interface components {
             note: string | null;
         };
         /**
-         * AccessAnswer
-         * @description What a worker may do.
-         */
-        AccessAnswer: {
-            /** @description `read`, `write` (below `below`) or `full`. */
-            level: string;
-            /** @description The directory below which it may write; null = nowhere, or with `full` everywhere. */
-            below: string | null;
-            /** @description Whether its commands and tools may reach the network. */
-            network: boolean;
-            /** @description In a sandbox: the only directory of its user's that it sees; null = all its user does. */
-            sees: string | null;
-            /** @description `program` (a sandbox of its own), `bubblewrap` or `tools`; null = nothing keeps it. */
-            keptBy: string | null;
-            /** @description Why it is less than its agent has. */
-            narrowed: string | null;
-            /** @description The same in one line. */
-            text: string;
-        };
-        /**
-         * Workspace
-         * @description The worktree of a run.
-         */
-        Workspace: {
-            /** @description Always `worktree`. */
-            isolation: string;
-            /** @description Its root, absolute. */
-            path: string;
-            /** @description Its branch. */
-            branch: string;
-            /** @description Root of the checkout it comes from. */
-            repository: string;
-            /** @description The working directory that was asked for. */
-            origin: string;
-            /** @description Whether it is still there; null until the run is over. */
-            kept: boolean | null;
-            /** @description What was changed; null until an attempt has ended. */
-            changes: components["schemas"]["Changes"] | null;
-        };
-        /**
-         * Changes
-         * @description What a run changed in its worktree, committed or not.
-         */
-        Changes: {
-            /** @description In one line: `3 files changed, +40 -2, 1 commit`. */
-            summary: string;
-            /** @description Files that are gone, by name. */
-            deleted: string[];
-            /** @description Changed files that its contract does not name. */
-            outOfScope: string[];
-            /** @description Where the work of attempts before this one is kept. */
-            keptBranches: string[];
-            /** @description How many were changed. */
-            files: number;
-            /** @description Lines. */
-            insertions: number;
-            /** @description Lines. */
-            deletions: number;
-            /** @description Made by the worker. */
-            commits: number;
-            /** @description Files and directories that git ignores. */
-            ignored: number;
-            /** @description How many of `files` are gone; `deleted` may name fewer. */
-            deletedFiles: number;
-            /** @description At most 200, the deleted ones first. */
-            changed: components["schemas"]["FileChange"][];
-            /** @description Why it could not be looked at; then nothing else is known. */
-            error: string | null;
-        };
-        /**
-         * FileChange
-         * @description One file that was changed in a worktree.
-         */
-        FileChange: {
-            /** @description From the root of the repository. */
-            path: string;
-            /** @description `added`, `modified` or `deleted`. */
-            kind: string;
-            /** @description Lines; null for a binary file. */
-            insertions: number | null;
-            /** @description Lines; null for a binary file. */
-            deletions: number | null;
-        };
-        /**
          * ProgressLog
          * @description How far a run is, and was.
          */
@@ -3378,6 +3637,8 @@ export interface components {
             chargedTo: components["schemas"]["NamedRun"] | null;
             /** @description When it is cancelled, as somebody asked; until then it can be taken back. */
             cancelAt: string | null;
+            /** @description When its turn is ended, as somebody asked; until then it can be taken back. */
+            interruptAt: string | null;
             /** @description When its end was read, or marked as read; null = it is unread, or has not ended. */
             readAt: string | null;
             /** @description The runtime that runs it. */
@@ -3780,6 +4041,8 @@ export interface components {
             chargedTo: components["schemas"]["NamedRun"] | null;
             /** @description When it is cancelled, as somebody asked; until then it can be taken back. */
             cancelAt: string | null;
+            /** @description When its turn is ended, as somebody asked; until then it can be taken back. */
+            interruptAt: string | null;
             /** @description When its end was read, or marked as read; null = it is unread, or has not ended. */
             readAt: string | null;
             /** @description `passed`, `failed` or `skipped`, or where verifying stands. */
@@ -3896,6 +4159,8 @@ export interface components {
             chargedTo: components["schemas"]["NamedRun"] | null;
             /** @description When it is cancelled, as somebody asked; until then it can be taken back. */
             cancelAt: string | null;
+            /** @description When its turn is ended, as somebody asked; until then it can be taken back. */
+            interruptAt: string | null;
             /** @description When its end was read, or marked as read; null = it is unread, or has not ended. */
             readAt: string | null;
             /** @description How long it has been at work, in words; what runs it is `adapter`. */
@@ -4082,6 +4347,10 @@ export interface components {
             bucket: string;
             /** @description The oldest first, also those without attempts. */
             buckets: components["schemas"]["SeriesBucket"][];
+            /** @description Of each group over the whole time, the costliest first. */
+            sums: components["schemas"]["SeriesSum"][];
+            /** @description Of everything over the whole time. */
+            total: components["schemas"]["SeriesSum"];
         };
         /**
          * SeriesBucket
@@ -4092,6 +4361,8 @@ export interface components {
             beginsAt: string | null;
             /** @description One for each group of which an attempt ended; none = no attempt ended. */
             sums: components["schemas"]["SeriesSum"][];
+            /** @description Of all groups together. */
+            total: components["schemas"]["SeriesSum"];
         };
         /**
          * SeriesSum
@@ -4634,8 +4905,8 @@ export interface operations {
                 offset?: number;
                 /** @description The page behind: `nextCursor` of the page before, with the same filters. */
                 cursor?: string;
-                /** @description Which come first, by when they were spawned. */
-                sort?: "newest" | "oldest";
+                /** @description Which come first, by when they were spawned. `ended`: only ended runs, the last end first. */
+                sort?: "newest" | "oldest" | "ended" | "ended_oldest";
             };
             header?: {
                 /** @description In whose name the call is made; a worker's token is stronger. */
@@ -4695,6 +4966,42 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SpawnReceipt"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    spawn_routes_dry_spawn: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key within 24 hours is the same run. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+                /** @description In whose name the call is made; a worker's token is stronger. */
+                "X-Subagents-Session"?: components["parameters"]["X-Subagents-Session"];
+                /** @description Names the client process: messages are offered to it. */
+                "X-Subagents-Reader"?: components["parameters"]["X-Subagents-Reader"];
+                /** @description `agent` = a model drives the client. */
+                "X-Subagents-Caller"?: components["parameters"]["X-Subagents-Caller"];
+                /** @description The client's directory, percent-encoded. */
+                "X-Subagents-Cwd"?: components["parameters"]["X-Subagents-Cwd"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SpawnBody"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DryRun"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -4778,6 +5085,40 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PlanReceipt"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    spawn_routes_dry_plan: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description In whose name the call is made; a worker's token is stronger. */
+                "X-Subagents-Session"?: components["parameters"]["X-Subagents-Session"];
+                /** @description Names the client process: messages are offered to it. */
+                "X-Subagents-Reader"?: components["parameters"]["X-Subagents-Reader"];
+                /** @description `agent` = a model drives the client. */
+                "X-Subagents-Caller"?: components["parameters"]["X-Subagents-Caller"];
+                /** @description The client's directory, percent-encoded. */
+                "X-Subagents-Cwd"?: components["parameters"]["X-Subagents-Cwd"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PlanBody"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DryRun"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -5991,9 +6332,42 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["InterruptBody"];
+                "application/json": components["schemas"]["CancelBody"];
             };
         };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunState"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    session_routes_withdraw_interrupt: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description In whose name the call is made; a worker's token is stronger. */
+                "X-Subagents-Session"?: components["parameters"]["X-Subagents-Session"];
+                /** @description Names the client process: messages are offered to it. */
+                "X-Subagents-Reader"?: components["parameters"]["X-Subagents-Reader"];
+                /** @description `agent` = a model drives the client. */
+                "X-Subagents-Caller"?: components["parameters"]["X-Subagents-Caller"];
+                /** @description The client's directory, percent-encoded. */
+                "X-Subagents-Cwd"?: components["parameters"]["X-Subagents-Cwd"];
+            };
+            path: {
+                /** @description A run: its id, a unique beginning of it, its label, a session key, or `last`. */
+                sel: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
         responses: {
             /** @description Done. */
             200: {
@@ -7182,6 +7556,45 @@ export interface operations {
                 content: {
                     "text/event-stream": string;
                     "application/json": components["schemas"]["EventPage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    event_routes_alerts: {
+        parameters: {
+            query?: {
+                /** @description Only alerts of this run. */
+                run?: string;
+                /** @description Only alerts of these kinds. */
+                kind?: ("api_error" | "stuck" | "budget_alert" | "task_milestone" | "build_result" | "git_commit" | "context_pressure" | "subagent_spawn" | "failure_loop")[];
+                /** @description At most so many. */
+                limit?: number;
+                /** @description The page behind: `nextCursor` of the page before. */
+                cursor?: number;
+            };
+            header?: {
+                /** @description In whose name the call is made; a worker's token is stronger. */
+                "X-Subagents-Session"?: components["parameters"]["X-Subagents-Session"];
+                /** @description Names the client process: messages are offered to it. */
+                "X-Subagents-Reader"?: components["parameters"]["X-Subagents-Reader"];
+                /** @description `agent` = a model drives the client. */
+                "X-Subagents-Caller"?: components["parameters"]["X-Subagents-Caller"];
+                /** @description The client's directory, percent-encoded. */
+                "X-Subagents-Cwd"?: components["parameters"]["X-Subagents-Cwd"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertHistory"];
                 };
             };
             default: components["responses"]["Problem"];

@@ -4,10 +4,11 @@ import { named, stateOf, type Standing } from "../text/states";
 import { ShapeMark } from "./shape";
 
 /** The state of a run: shape, word, colour, in this order of importance. */
-export function StateChip({ run }: { run: Standing & { runId?: string; cancelAt?: string | null } }) {
+export function StateChip({ run }: { run: Standing & { runId?: string; cancelAt?: string | null; interruptAt?: string | null } }) {
   const { word, shape, hue } = stateOf(run);
   const doing = useStorePart(underWay, (all) => (run.runId === undefined ? undefined : all[run.runId]));
-  const planned = run.cancelAt != null && run.outcome === null ? "cancels soon" : undefined;
+  const soon = run.cancelAt != null ? "cancels soon" : run.interruptAt != null ? "turn ends soon" : undefined;
+  const planned = run.outcome === null ? soon : undefined;
   return (
     <span className={`chip ${hue}`}>
       <ShapeMark shape={shape} />

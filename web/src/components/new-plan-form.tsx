@@ -1,16 +1,14 @@
-// A plan as JSON: its steps are shown in the order in which they could start, before they are sent.
+// A plan as JSON: the daemon says what its steps would come to, before they are started.
 import { useState } from "react";
 import { useLocation } from "wouter";
-import { reason } from "../api/actions";
 import { post } from "../api/client";
-import type { PlanReceipt } from "../api/types";
+import type { DryRun, PlanReceipt } from "../api/types";
 import { useDraft } from "../live/drafts";
 import { counted } from "../text/amounts";
-import { checkedPlan, type Checked } from "../text/plan-steps";
 import { useWhyNot } from "./actions-allowed";
 import { Panel } from "./panel";
 import { planAt, runAt } from "./routes";
-import { Said } from "./said";
+import { Refused, WouldStart } from "./would-start";
 
 const EXAMPLE = `{
   "name": "nightly",
@@ -25,24 +23,23 @@ type Plan = { name?: string; specs: Record<string, unknown>[]; budget?: unknown 
 export function NewPlanForm({ directory }: { directory: string }) {
   const [text, setText, clear] = useDraft("plan");
   const [cwd, setCwd] = useState(directory);
-  const [checked, setChecked] = useState<Checked | null>(null);
-  const [problem, setProblem] = useState<string | null>(null);
+  const [planned, setPlanned] = useState<DryRun | null>(null);
+  const [problem, setProblem] = useState<unknown>(null);
   const [, navigate] = useLocation();
   const whyNot = useWhyNot();
   const submit = async () => {
     setProblem(null);
     try {
       const plan = planIn(text);
-      const found = checkedPlan(plan.specs);
-      if (checked === null || found.problems.length > 0) return setChecked(found);
+      if (planned === null) return setPlanned(await post<DryRun>("/v1/plans/dry-run", { ...plan, cwd }));
       const receipt = await post<PlanReceipt>("/v1/plans", { ...plan, cwd });
       clear();
       navigate(receipt.planId === null ? runAt(receipt.receipts[0]?.runId ?? "last") : planAt(receipt.planId));
     } catch (error) {
-      setProblem(reason(error));
+      setPlanned(null);
+      setProblem(error);
     }
   };
-  const isReady = checked !== null && checked.problems.length === 0;
   return (
     <form
       className="new-run"
@@ -64,43 +61,24 @@ export function NewPlanForm({ directory }: { directory: string }) {
               spellCheck={false}
               onChange={(event) => {
                 setText(event.target.value);
-                setChecked(null);
+                setPlanned(null);
               }}
             />
           </div>
           <div className="field">
             <label htmlFor="plan-cwd">cwd</label>
-            <input id="plan-cwd" value={cwd} onChange={(event) => setCwd(event.target.value)} />
+            <input id="plan-cwd" value={cwd} onChange={(event) => {
+                setCwd(event.target.value);
+                setPlanned(null);
+              }} />
             <small>where steps that name no directory work</small>
           </div>
         </div>
       </Panel>
-      {checked !== null && (
-        <Panel title="This would start" note="nothing is started yet; the daemon checks it once more when it is">
-          {checked.problems.map((each) => (
-            <p key={each} className="body bad">
-              {each}
-            </p>
-          ))}
-          <ol className="steps">
-            {checked.layers.map((layer, at) => (
-              <li key={at}>
-                <span className="note">{at === 0 ? "at once" : `then (${at + 1})`}</span>
-                <span>
-                  {counted(layer.length, "run")}: <Said text={layer.map((each) => `${each.label}${each.agent === null ? "" : ` (${each.agent})`}`).join(", ")} />
-                </span>
-              </li>
-            ))}
-          </ol>
-        </Panel>
-      )}
-      {problem !== null && (
-        <div className="trouble" role="alert">
-          <strong>Nothing was started.</strong> <Said text={problem} />
-        </div>
-      )}
+      {planned !== null && <WouldStart planned={planned} />}
+      <Refused error={problem} />
       <button type="submit" className="primary" disabled={whyNot !== null || text.trim() === ""} title={whyNot ?? undefined}>
-        {isReady ? `Start ${counted(checked.layers.flat().length, "run")}` : "Show what would start"}
+        {planned !== null ? `Start ${counted(planned.runs.length, "run")}` : "Show what would start"}
       </button>
     </form>
   );

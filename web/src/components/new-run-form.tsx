@@ -1,17 +1,15 @@
 // The spawn parameters as a form. Only what is filled in is sent; the rest has its defaults.
 import { useId, useState } from "react";
 import { useLocation } from "wouter";
-import { reason } from "../api/actions";
 import { post } from "../api/client";
 import { useAgents } from "../api/queries";
-import type { ConfiguredAgent, SpawnReceipt } from "../api/types";
+import type { ConfiguredAgent, DryRun, SpawnReceipt } from "../api/types";
 import { counted } from "../text/amounts";
 import { textOf, valueOf, type Field } from "../text/spec-schema";
-import { span } from "../text/times";
 import { useWhyNot } from "./actions-allowed";
-import { Facts, Panel, Scrolls } from "./panel";
+import { Panel } from "./panel";
 import { runAt } from "./routes";
-import { Said } from "./said";
+import { Refused, WouldStart } from "./would-start";
 
 const FIRST = ["task", "agentId", "label", "cwd"];
 
@@ -19,8 +17,8 @@ type Draft = { spec: Record<string, unknown> } | { error: string };
 
 export function NewRunForm({ fields, given }: { fields: readonly Field[]; given: Readonly<Record<string, unknown>> }) {
   const [texts, setTexts] = useState<Record<string, string>>(() => Object.fromEntries(Object.entries(given).map(([name, value]) => [name, textOf(value)])));
-  const [isChecked, setChecked] = useState(false);
-  const [problem, setProblem] = useState<string | null>(null);
+  const [planned, setPlanned] = useState<DryRun | null>(null);
+  const [problem, setProblem] = useState<unknown>(null);
   const [isSending, setSending] = useState(false);
   const [, navigate] = useLocation();
   const whyNot = useWhyNot();
@@ -28,18 +26,20 @@ export function NewRunForm({ fields, given }: { fields: readonly Field[]; given:
   const draft = drafted(fields, texts);
   const change = (name: string, text: string) => {
     setTexts({ ...texts, [name]: text });
-    setChecked(false);
+    setPlanned(null);
     setProblem(null);
   };
   const submit = async () => {
-    if ("error" in draft) return setProblem(draft.error);
-    if (!isChecked) return setChecked(true);
+    if ("error" in draft) return setProblem(new Error(draft.error));
+    setProblem(null);
     setSending(true);
     try {
+      if (planned === null) return setPlanned(await post<DryRun>("/v1/runs/dry-run", { spec: draft.spec }));
       const receipt = await post<SpawnReceipt>("/v1/runs", { spec: draft.spec });
       navigate(runAt(receipt.runId));
     } catch (error) {
-      setProblem(reason(error));
+      setPlanned(null);
+      setProblem(error);
     } finally {
       setSending(false);
     }
@@ -64,15 +64,11 @@ export function NewRunForm({ fields, given }: { fields: readonly Field[]; given:
           <div className="fields">{others.map(shown)}</div>
         </details>
       </Panel>
-      {isChecked && "spec" in draft && <WouldStart spec={draft.spec} agents={agents} />}
-      {problem !== null && (
-        <div className="trouble" role="alert">
-          <strong>Nothing was started.</strong> <Said text={problem} />
-        </div>
-      )}
+      {planned !== null && <WouldStart planned={planned} />}
+      <Refused error={problem} />
       <div className="filters">
         <button type="submit" className="primary" disabled={whyNot !== null || isSending} title={whyNot ?? undefined}>
-          {isSending ? "starting …" : isChecked ? "Start it" : "Show what would start"}
+          {isSending ? "asking …" : planned !== null ? "Start it" : "Show what would start"}
         </button>
         {whyNot !== null && <span className="note">{whyNot}</span>}
       </div>
@@ -136,28 +132,5 @@ function FieldInput({ field, text, agents, onChange }: InputProps) {
         {field.least !== null && field.most !== null && ` (${field.least.toLocaleString("en")} to ${field.most.toLocaleString("en")})`}
       </small>
     </div>
-  );
-}
-
-/** What the second press starts: who works, under which limits, and the call itself. */
-function WouldStart({ spec, agents }: { spec: Readonly<Record<string, unknown>>; agents: readonly ConfiguredAgent[] }) {
-  const agent = agents.find((each) => each.id === spec["agentId"]);
-  return (
-    <Panel title="This would start" note="nothing is started yet; the daemon checks it once more when it is">
-      <Facts
-        facts={[
-          ["agent", String(spec["agentId"] ?? "the default one")],
-          ["runtime", agent?.runtime],
-          ["lane", agent && `${agent.limits.lane}, ${counted(agent.limits.laneSlots, "slot")}`],
-          ["deadline", agent && (agent.limits.runTimeoutSeconds === null ? "none" : span(agent.limits.runTimeoutSeconds * 1_000))],
-          ["budget", spec["budget"] === undefined ? "none of its own" : JSON.stringify(spec["budget"])],
-          ["contract", spec["verification"] === undefined ? "none: its word is taken" : JSON.stringify(spec["verification"])],
-          ["works in", <code key="cwd">{String(spec["cwd"] ?? "")}</code>],
-        ]}
-      />
-      <Scrolls name="the call">
-        <Said text={`POST /v1/runs\n${JSON.stringify({ spec }, null, 2)}`} mono />
-      </Scrolls>
-    </Panel>
   );
 }

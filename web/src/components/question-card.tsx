@@ -83,6 +83,14 @@ export function QuestionCard({ request, isFirst, level = 3 }: { request: WorkerR
           <Said text={request.context} />
         </p>
       )}
+      {request.evidence !== null && (
+        <p className="context">
+          <span className="note">
+            it ran into this <Ago at={request.evidence.failedAt} />:{" "}
+          </span>
+          <Said text={`${request.evidence.tool} ${request.evidence.asked}: ${request.evidence.error}`} mono />
+        </p>
+      )}
       {options.length > 0 && (
         <fieldset className="options">
           <legend className="visually-hidden">options</legend>

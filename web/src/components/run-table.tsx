@@ -14,10 +14,16 @@ import { Said } from "./said";
 import { copy } from "./states";
 import { Ago, Took } from "./when";
 
-const COLUMNS = ["", "state", "run", "agent", "why", "att.", "started", "took", "tokens", "cost"];
-const NUMBERS = new Set(["att.", "started", "took", "tokens", "cost"]);
+const COLUMNS = ["", "state", "run", "agent", "why", "att.", "time", "took", "tokens", "cost"];
+const NUMBERS = new Set(["att.", "time", "took", "tokens", "cost"]);
 
-export function RunTableHead() {
+/** What `sort` of `/v1/runs` may be: the daemon pages by when runs were spawned, or ended. */
+export type Sort = "newest" | "oldest" | "ended" | "ended_oldest";
+const TURNED: Record<Sort, Sort> = { newest: "oldest", oldest: "newest", ended: "ended_oldest", ended_oldest: "ended" };
+export const isByEnd = (sort: Sort) => sort === "ended" || sort === "ended_oldest";
+export const isOldestFirst = (sort: Sort) => sort === "oldest" || sort === "ended_oldest";
+
+export function RunTableHead({ sort, onSort }: { sort: Sort; onSort: (sort: Sort) => void }) {
   return (
     <div role="rowgroup">
       <div role="row" className="runrow head" aria-rowindex={1}>
@@ -25,11 +31,18 @@ export function RunTableHead() {
           <span
             key={each}
             role="columnheader"
-            className={`${NUMBERS.has(each) ? "num " : ""}col-${each === "" ? "choose" : each.replace(".", "")}`}
-            aria-sort={each === "started" ? "descending" : undefined}
+            className={`${NUMBERS.has(each) ? "num " : ""}col-${each === "" ? "choose" : each === "time" ? "started" : each.replace(".", "")}`}
+            aria-sort={each !== "time" ? undefined : isOldestFirst(sort) ? "ascending" : "descending"}
           >
-            {each === "" ? <span className="visually-hidden">chosen</span> : each}
-            {each === "started" && " ↓"}
+            {each === "" ? (
+              <span className="visually-hidden">chosen</span>
+            ) : each === "time" ? (
+              <button type="button" className="plain" title="turn the list" onClick={() => onSort(TURNED[sort])}>
+                {isByEnd(sort) ? "ended" : "started"} {isOldestFirst(sort) ? "↑" : "↓"}
+              </button>
+            ) : (
+              each
+            )}
           </span>
         ))}
       </div>
@@ -44,11 +57,12 @@ type Props = {
   level: number;
   isOpen: boolean;
   isChosen: boolean;
+  byEnd: boolean;
   onToggle: (run: RunRow) => void;
   onChoose: (run: RunRow) => void;
 };
 
-export function RunTableRow({ refOf, index, run, level, isOpen, isChosen, onToggle, onChoose }: Props) {
+export function RunTableRow({ refOf, index, run, level, isOpen, isChosen, byEnd, onToggle, onChoose }: Props) {
   const [, navigate] = useLocation();
   const has = run.below !== null && run.below.runs > 0;
   const open = () => navigate(runAt(run.runId));
@@ -111,7 +125,7 @@ export function RunTableRow({ refOf, index, run, level, isOpen, isChosen, onTogg
         {run.attempt === 0 ? "–" : run.attempt}
       </span>
       <span role="gridcell" className="col-started num">
-        <Ago at={run.startedAt} />
+        <Ago at={byEnd ? run.endedAt : run.startedAt} />
       </span>
       <span role="gridcell" className="col-took num">
         {run.startedAt === null ? "–" : <Took from={run.startedAt} to={isEnded(run) ? run.endedAt : null} />}

@@ -47,16 +47,6 @@ export function toldPlanned(text: string, word: string, keep: () => void): void 
   show({ text, kind: "wait", action: { word, run: keep }, detail: null }, GRACE_MS);
 }
 
-/** Do something in five seconds, unless somebody thinks better of it. */
-export function afterGrace(text: string, keep: string, act: () => void, kept: () => void): void {
-  const stop = () => {
-    clearTimeout(timer);
-    kept();
-  };
-  show({ text, kind: "wait", action: { word: keep, run: stop }, detail: null }, GRACE_MS);
-  const timer = setTimeout(act, GRACE_MS);
-}
-
 export function pressNewest(): void {
   const newest = toasts.get().findLast((each) => each.action !== null);
   if (newest === undefined) return;

@@ -1,8 +1,8 @@
-// What is wrong now with runs at work, and what the detectors said before.
+// What is wrong now with runs at work, and which alerts were raised before.
 import { useState } from "react";
 import { Link } from "wouter";
 import { useAlerts, useAttention } from "../api/queries";
-import type { StreamEvent } from "../api/types";
+import type { RaisedAlert } from "../api/types";
 import { WordChip } from "../components/chip";
 import { Heading } from "../components/heading";
 import { Panel } from "../components/panel";
@@ -13,14 +13,24 @@ import { needsSomebody } from "../components/title";
 import { Ago } from "../components/when";
 import { alertWords, BAD } from "../text/alerts";
 
-const SHOWN = 300;
+const KINDS: readonly RaisedAlert["kind"][] = [
+  "stuck",
+  "failure_loop",
+  "api_error",
+  "budget_alert",
+  "context_pressure",
+  "build_result",
+  "git_commit",
+  "task_milestone",
+  "subagent_spawn",
+];
 
 export default function AlertsPage() {
   const attention = useAttention();
-  const alerts = useAlerts(attention.data?.seq);
   const [kind, setKind] = useState("");
+  const history = useAlerts(kind);
+  const raised = history.data?.pages.flatMap((page) => page.alerts) ?? [];
   const concerns = attention.data?.items.filter((each) => !needsSomebody(each)) ?? [];
-  const kinds = [...new Set(alerts.data?.map((each) => String(each.event)) ?? [])].sort();
   return (
     <>
       <Heading title="Alerts" note={`${concerns.length} now`} />
@@ -53,52 +63,69 @@ export default function AlertsPage() {
         </Answered>
       </Panel>
       <Panel
-        title="Before"
-        note={alerts.data && `the newest ${Math.min(alerts.data.length, SHOWN)}`}
+        title="Raised"
+        note={history.data && `the newest ${raised.length}${history.hasNextPage ? ", and more before" : ""}`}
         right={
           <select aria-label="kind of alert" value={kind} onChange={(event) => setKind(event.target.value)}>
             <option value="">all kinds</option>
-            {kinds.map((each) => (
-              <option key={each}>{each}</option>
+            {KINDS.map((each) => (
+              <option key={each} value={each}>
+                {each.replaceAll("_", " ")}
+              </option>
             ))}
           </select>
         }
       >
-        <Answered query={alerts}>
-          {(found) => {
-            const shown = found.filter((each) => kind === "" || each.event === kind).slice(0, SHOWN);
-            return shown.length === 0 ? (
+        <Answered query={history}>
+          {() =>
+            raised.length === 0 ? (
               <Empty title="No alerts" />
             ) : (
               <ul className="lines">
-                {shown.map((each, at) => (
-                  <AlertLine key={`${each.seq}/${at}`} event={each} />
+                {raised.map((each) => (
+                  <AlertLine key={each.seq} alert={each} />
                 ))}
               </ul>
-            );
-          }}
+            )
+          }
         </Answered>
+        {history.hasNextPage && (
+          <button type="button" className="plain" disabled={history.isFetchingNextPage} onClick={() => void history.fetchNextPage()}>
+            {history.isFetchingNextPage ? "asking …" : "Show older ones"}
+          </button>
+        )}
       </Panel>
     </>
   );
 }
 
-function AlertLine({ event }: { event: StreamEvent }) {
-  const name = String(event.event);
-  const word = name === "completion" ? String(event.status) : BAD.has(name) || event.passed === false ? "lost" : "queued";
+/** What was raised, and below it what became of it: sent, held back, read. */
+function AlertLine({ alert }: { alert: RaisedAlert }) {
+  const word = BAD.has(alert.kind) || alert.event.passed === false ? "lost" : "queued";
   return (
     <li className="line need">
-      <WordChip word={word} text={name.replaceAll("_", " ")} />
+      <WordChip word={word} text={alert.kind.replaceAll("_", " ")} />
       <span className="name">
-        <Link href={runAt(event.runId)} className="label">
-          <Said text={event.label} />
+        <Link href={runAt(alert.runId)} className="label">
+          <Said text={alert.label} />
         </Link>
+        <span className="note">{alert.agentId}</span>
       </span>
       <span className="why">
-        <Said text={alertWords(event)} />
+        <Said text={alertWords(alert.event)} />
+        <small>
+          <Said text={alert.why} />
+          {alert.readAt !== null && (
+            <>
+              {" · read "}
+              <Ago at={alert.readAt} />
+            </>
+          )}
+          {alert.stands && " · still so"}
+        </small>
       </span>
       <span className="age num">
-        <Ago at={event.occurredAt} />
+        <Ago at={alert.occurredAt} />
       </span>
     </li>
   );

@@ -45,36 +45,28 @@ export default function CostPage() {
   );
 }
 
-type Total = { usd: number | null; known: number; attempts: number };
-
-function totalOf(sums: readonly SeriesSum[]): Total {
-  return sums.reduce<Total>(
-    (total, each) => ({
-      usd: each.costUsd === null ? total.usd : (total.usd ?? 0) + each.costUsd,
-      known: total.known + each.costKnownOf,
-      attempts: total.attempts + each.attempts,
-    }),
-    { usd: null, known: 0, attempts: 0 },
-  );
-}
-
 function Daily({ series }: { series: Series }) {
-  const days = series.buckets.map((each) => ({ at: each.beginsAt ?? "", ...totalOf(each.sums) }));
-  const all = totalOf(series.buckets.flatMap((each) => each.sums));
+  const days = series.buckets.map(({ beginsAt, total }) => ({
+    at: beginsAt ?? "",
+    usd: total.costUsd,
+    known: total.costKnownOf,
+    attempts: total.attempts,
+  }));
+  const all = series.total;
   const [isTable, setTable] = useState(false);
   return (
     <>
       <div className="tiles box">
         <div>
           <h2>Reported</h2>
-          <strong>{all.usd === null ? <em>{NOT_REPORTED}</em> : dollars(all.usd)}</strong>
+          <strong>{all.costUsd === null ? <em>{NOT_REPORTED}</em> : dollars(all.costUsd)}</strong>
           <p className="note">
-            by {all.known} of {counted(all.attempts, "attempt")} that ended
+            by {all.costKnownOf} of {counted(all.attempts, "attempt")} that ended
           </p>
         </div>
         <div>
           <h2>Not reported</h2>
-          <strong>{counted(all.attempts - all.known, "attempt")}</strong>
+          <strong>{counted(all.attempts - all.costKnownOf, "attempt")}</strong>
           <p className="note">unknown, not zero</p>
         </div>
       </div>
@@ -121,15 +113,9 @@ function Daily({ series }: { series: Series }) {
 }
 
 function Groups({ series, by }: { series: Series; by: string }) {
-  const groups = new Map<string, SeriesSum[]>();
-  for (const sum of series.buckets.flatMap((each) => each.sums)) {
-    const name = sum.name ?? (by === "model" ? "the program’s own choice" : "–");
-    groups.set(name, [...(groups.get(name) ?? []), sum]);
-  }
-  const rows = [...groups].map(([name, sums]) => ({ name, sums, ...totalOf(sums) })).sort((a, b) => (b.usd ?? -1) - (a.usd ?? -1));
   return (
     <Panel title={`By ${by}`}>
-      {rows.length === 0 ? (
+      {series.sums.length === 0 ? (
         <Empty title="No attempt ended in this time" />
       ) : (
         <TableBox name="groups">
@@ -149,14 +135,14 @@ function Groups({ series, by }: { series: Series; by: string }) {
             </tr>
           </thead>
           <tbody>
-            {rows.map(({ name, sums, usd, known, attempts }) => (
-              <tr key={name}>
-                <td>{name}</td>
-                <td className="num">{attempts}</td>
-                <td className="num">{tokensOf(sums)}</td>
-                <td className="num">{usd === null ? <em>{NOT_REPORTED}</em> : dollars(usd)}</td>
+            {series.sums.map((sum) => (
+              <tr key={sum.name ?? ""}>
+                <td>{sum.name ?? (by === "model" ? "the program’s own choice" : "–")}</td>
+                <td className="num">{sum.attempts}</td>
+                <td className="num">{tokensOf(sum)}</td>
+                <td className="num">{sum.costUsd === null ? <em>{NOT_REPORTED}</em> : dollars(sum.costUsd)}</td>
                 <td className="note">
-                  {known} of {attempts}
+                  {sum.costKnownOf} of {sum.attempts}
                 </td>
               </tr>
             ))}
@@ -167,9 +153,9 @@ function Groups({ series, by }: { series: Series; by: string }) {
   );
 }
 
-function tokensOf(sums: readonly SeriesSum[]) {
-  const known = sums.map(tokens).filter((each) => each !== null);
-  return known.length === 0 ? <em>{NOT_REPORTED}</em> : count(known.reduce((a, b) => a + b, 0));
+function tokensOf(sum: SeriesSum) {
+  const known = tokens(sum);
+  return known === null ? <em>{NOT_REPORTED}</em> : count(known);
 }
 
 /** Caps of the configuration and of plans. */

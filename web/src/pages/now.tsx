@@ -19,6 +19,7 @@ import { Ago, Ahead } from "../components/when";
 import { counted } from "../text/amounts";
 import { plain } from "../text/marks";
 import { causesOf, type Cause } from "../text/causes";
+import { folded } from "../text/failures";
 
 const ENDED_SHOWN = 10;
 
@@ -114,8 +115,8 @@ function NeedsYou({
       </ul>
       {others.length > 0 && (
         <ul className="box lines">
-          {others.map((each, at) => (
-            <NeedLine key={`${each.kind}/${each.runId}`} item={each} run={rows.get(each.runId)} isFirst={asked.length === 0 && at === 0} />
+          {folded(others, rows).map((group, at) => (
+            <NeedLine key={`${group[0]?.kind}/${group[0]?.runId}`} group={group} rows={rows} isFirst={asked.length === 0 && at === 0} />
           ))}
         </ul>
       )}
@@ -125,13 +126,17 @@ function NeedsYou({
 
 const NEED_WORDS: Record<string, string> = { failed: "error", blocker: "blocked" };
 
-/** What needs somebody and is no question: a failure nobody read, a delivery that was given up. */
-function NeedLine({ item, run, isFirst }: { item: AttentionItem; run: RunRow | undefined; isFirst: boolean }) {
+type NeedProps = { group: readonly AttentionItem[]; rows: ReadonlyMap<string, RunRow>; isFirst: boolean };
+
+/** What needs somebody and is no question: failures nobody read, a delivery that was given up. */
+function NeedLine({ group, rows, isFirst }: NeedProps) {
   const whyNot = useWhyNot();
+  const [item, ...others] = group as readonly [AttentionItem, ...AttentionItem[]];
+  const run = rows.get(item.runId);
   const isFailure = item.kind === "failed";
   const isUndelivered = item.kind === "undelivered";
-  const settle = () => void (isFailure || item.kind === "unread" ? markRead([item]) : dismiss(item));
-  const again = () => void (isUndelivered ? redeliver(item) : retry(item));
+  const settle = () => void (isFailure || item.kind === "unread" ? markRead(group) : dismiss(item));
+  const again = () => void (isUndelivered ? redeliver(item) : Promise.all(group.map(retry)));
   const row = useRow(`${item.kind}/${item.runId}`, isFirst, {
     Enter: () => document.getElementById(`need-${item.runId}`)?.click(),
     o: () => document.getElementById(`need-${item.runId}`)?.click(),
@@ -145,7 +150,10 @@ function NeedLine({ item, run, isFirst }: { item: AttentionItem; run: RunRow | u
         <Link id={`need-${item.runId}`} href={runAt(item.runId)} className="label" tabIndex={-1}>
           <Said text={item.label} />
         </Link>
-        <span className="note">{run?.agentId}</span>
+        <span className="note">
+          {others.length > 0 && <span title={others.map((each) => plain(each.label)).join(", ")}>and {counted(others.length, "other")} like it · </span>}
+          {run?.agentId}
+        </span>
       </span>
       <span className="why">
         <Said text={item.text} />
@@ -157,7 +165,7 @@ function NeedLine({ item, run, isFirst }: { item: AttentionItem; run: RunRow | u
       <span className="cost num">{run !== undefined && <Cost run={run} />}</span>
       <span className="acts">
         <button type="button" className="plain" disabled={whyNot !== null} title={whyNot ?? undefined} onClick={again}>
-          {isUndelivered ? "Deliver again" : "Retry"}
+          {isUndelivered ? "Deliver again" : others.length > 0 ? `Retry ${group.length}` : "Retry"}
         </button>
         {!isUndelivered && (
           <button

@@ -9,7 +9,7 @@ import { BulkBar } from "../components/bulk-bar";
 import { Heading } from "../components/heading";
 import { RowScope } from "../components/rows";
 import { useRowsInView } from "../components/rows-in-view";
-import { RunTableHead, RunTableRow } from "../components/run-table";
+import { isByEnd, isOldestFirst, RunTableHead, RunTableRow, type Sort } from "../components/run-table";
 import { SavedFilters } from "../components/saved-filters";
 import { Spacer } from "../components/spacer";
 import { Answered, Command, Empty } from "../components/states";
@@ -27,6 +27,7 @@ export default function RunsPage() {
   const filter = search.get("q") ?? "";
   const isFlat = search.get("flat") === "1";
   const hidesEnded = search.get("hide") === "1";
+  const sort = (search.get("sort") ?? "newest") as Sort;
   const field = useRef<HTMLInputElement>(null);
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
   const [chosen, setChosen] = useState<ReadonlyMap<string, RunRow>>(new Map());
@@ -45,6 +46,7 @@ export default function RunsPage() {
     ...asked(wanted),
     roots: !isFlat && !("tree" in asked(wanted)),
     ...(hidesEnded && !("phase" in asked(wanted)) ? { phase: "waiting,queued,spawning,running,ending,verifying,retry_wait" } : {}),
+    sort,
     limit: PAGE,
   };
   const pages = useInfiniteQuery({
@@ -55,7 +57,7 @@ export default function RunsPage() {
     placeholderData: keepPreviousData,
   });
   const all = useMemo(() => pages.data?.pages.flatMap((page) => page.runs) ?? [], [pages.data]);
-  const [roots, fresh, showFresh] = useSteady(all, wanted, chosen.size > 0);
+  const [roots, fresh, showFresh] = useSteady(all, `${sort} ${wanted}`, chosen.size > 0, sort);
   const children = useQueries({
     queries: [...opened].map((id) => ({
       queryKey: ["list", "/v1/runs", { parent: id }],
@@ -98,6 +100,10 @@ export default function RunsPage() {
             autoComplete="off"
           />
         </label>
+        <select aria-label="sorted by" value={isByEnd(sort) ? "ended" : "newest"} onChange={(event) => put("sort", event.target.value === "newest" ? "" : event.target.value)}>
+          <option value="newest">by start</option>
+          <option value="ended">by end: only ended</option>
+        </select>
         <label className="check button">
           <input type="checkbox" checked={!isFlat} onChange={() => put("flat", isFlat ? "" : "1")} /> roots only
         </label>
@@ -122,6 +128,8 @@ export default function RunsPage() {
               more={pages.hasNextPage && !pages.isFetchingNextPage ? () => void pages.fetchNextPage() : null}
               opened={opened}
               chosen={chosen}
+              sort={sort}
+              onSort={(next) => put("sort", next === "newest" ? "" : next)}
               onToggle={toggle}
               onChoose={choose}
             />
@@ -145,14 +153,15 @@ function totalOf(page: RunPage): string {
  *
  * An untouched list at its top takes new rows at once.
  */
-function useSteady(all: readonly RunRow[], key: string, isTouched: boolean): [readonly RunRow[], number, () => void] {
+function useSteady(all: readonly RunRow[], key: string, isTouched: boolean, sort: Sort): [readonly RunRow[], number, () => void] {
+  const timeOf = (run: RunRow | undefined) => (isByEnd(sort) ? run?.endedAt : run?.createdAt) ?? "";
   const [known, setKnown] = useState<{ key: string; newest: string }>({ key: "", newest: "" });
-  const newest = all[0]?.createdAt ?? "";
-  const isHeld = known.key === key && (isTouched || window.scrollY > 0);
+  const newest = timeOf(all[0]);
+  const isHeld = !isOldestFirst(sort) && known.key === key && (isTouched || window.scrollY > 0);
   useEffect(() => {
     if (!isHeld && (known.key !== key || known.newest !== newest)) setKnown({ key, newest });
   }, [isHeld, key, newest, known]);
-  const shown = isHeld ? all.filter((run) => (run.createdAt ?? "") <= known.newest) : all;
+  const shown = isHeld ? all.filter((run) => timeOf(run) <= known.newest) : all;
   return [shown, all.length - shown.length, () => setKnown({ key, newest })];
 }
 
@@ -162,13 +171,15 @@ type TableProps = {
   more: (() => void) | null;
   opened: ReadonlySet<string>;
   chosen: ReadonlyMap<string, RunRow>;
+  sort: Sort;
+  onSort: (sort: Sort) => void;
   onToggle: (run: RunRow) => void;
   onChoose: (run: RunRow) => void;
 };
 
 const keyOf = ({ run, level }: Shown) => `${run.runId}/${level}`;
 
-function Table({ rows, total, more, opened, chosen, onToggle, onChoose }: TableProps) {
+function Table({ rows, total, more, opened, chosen, sort, onSort, onToggle, onChoose }: TableProps) {
   const { box, refOf, shown, before, after } = useRowsInView<Shown, HTMLDivElement>(rows, keyOf, ROW_PX);
   const last = shown.at(-1)?.index ?? 0;
   useEffect(() => {
@@ -176,7 +187,7 @@ function Table({ rows, total, more, opened, chosen, onToggle, onChoose }: TableP
   }, [last, rows.length, more]);
   return (
     <div className="box runs" role="treegrid" aria-label="runs" aria-rowcount={Math.max(total, rows.length) + 1}>
-      <RunTableHead />
+      <RunTableHead sort={sort} onSort={onSort} />
       <div ref={box} role="rowgroup">
         <Spacer height={before} />
         {shown.map(({ index, key, row }) => (
@@ -188,6 +199,7 @@ function Table({ rows, total, more, opened, chosen, onToggle, onChoose }: TableP
             level={row.level}
             isOpen={opened.has(row.run.runId)}
             isChosen={chosen.has(row.run.runId)}
+            byEnd={isByEnd(sort)}
             onToggle={onToggle}
             onChoose={onChoose}
           />

@@ -3,7 +3,7 @@ import { useState } from "react";
 import { role } from "../api/login";
 import { reason } from "../api/actions";
 import { request } from "../api/client";
-import { useAgents, useConfig, useDiagnostics, useLogins, useVersion, useWaiting, useWorking } from "../api/queries";
+import { useAgents, useConfig, useDiagnostics, useLogins, useVersion, useWaiting } from "../api/queries";
 import type { Diagnostics } from "../api/types";
 import { Heading } from "../components/heading";
 import { Facts, Panel, TableBox } from "../components/panel";
@@ -74,9 +74,12 @@ export default function SystemPage() {
 function Lanes() {
   const agents = useAgents().data?.agents ?? [];
   const waiting = useWaiting().data?.runs ?? [];
-  const working = useWorking().data?.runs ?? [];
-  const lanes = new Map(agents.map((each) => [each.limits.lane, each.limits.laneSlots]));
-  const laneOf = new Map(agents.map((each) => [each.id, each.limits.lane]));
+  const busy = useDiagnostics().data?.lanes ?? [];
+  const idle = agents.filter((each) => !busy.some((lane) => lane.name === each.limits.lane));
+  const lanes = [
+    ...busy,
+    ...new Map(idle.map(({ limits: { lane, laneSlots } }) => [lane, { name: lane, depth: 1, slots: laneSlots, used: 0, queued: 0 }])).values(),
+  ];
   const gates = waiting.filter((run) => run.wait?.kind === "provider");
   return (
     <Panel title="Lanes and gates">
@@ -85,22 +88,22 @@ function Lanes() {
           <tr>
             <th scope="col">lane</th>
             <th scope="col">slots</th>
-            <th scope="col">at work, by their agents</th>
+            <th scope="col">taken</th>
             <th scope="col">in line</th>
           </tr>
         </thead>
         <tbody>
-          {[...lanes].map(([lane, slots]) => {
-            const line = waiting.filter((run) => run.wait?.kind === "lane" && run.wait.name === lane);
-            return (
-              <tr key={lane}>
-                <td>{lane}</td>
-                <td>{line[0]?.wait?.used != null ? `${line[0].wait.used} of ${slots} taken` : slots}</td>
-                <td>{working.filter((run) => laneOf.get(run.agentId) === lane).length}</td>
-                <td>{line.length}</td>
-              </tr>
-            );
-          })}
+          {lanes.map((lane) => (
+            <tr key={`${lane.name}/${lane.depth}`}>
+              <td>
+                {lane.name}
+                {lane.depth > 1 && <span className="note"> at depth {lane.depth}</span>}
+              </td>
+              <td>{lane.slots}</td>
+              <td>{lane.used}</td>
+              <td>{lane.queued}</td>
+            </tr>
+          ))}
           {gates.map((run) => (
             <tr key={run.runId}>
               <td className="you">{run.wait?.name}’s provider refuses</td>

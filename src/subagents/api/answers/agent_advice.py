@@ -5,11 +5,12 @@ For the tool ``agents_list`` and the calls below ``/v1/agents``. Nothing here st
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from typing import Final
 
 from msgspec import structs
 
-from subagents.api.calls.services import Services
+from subagents.api.calls.services import AsOf, Services
 from subagents.api.wire import agent_answers as wire
 from subagents.api.wire import usage_answers
 from subagents.config.settings import Agent
@@ -57,12 +58,43 @@ def records_readable(services: Services) -> Iterator[None]:
         ) from error
 
 
-def series_bucket(at_ms: int, groups: Groups) -> usage_answers.SeriesBucket:
-    """What attempts that ended within one time came to, by name."""
+def series(
+    found: Sequence[tuple[int, Groups]], *, by: str, bucket: str, as_of: AsOf
+) -> usage_answers.Series:
+    """What attempts came to in each time, and in all of them together.
+
+    Args:
+        found: When each time begins, and its groups.
+        by: What the groups are.
+        bucket: How long each time is.
+        as_of: Of the list.
+    """
+    whole: dict[str | None, Sum] = {}
+    for _, groups in found:
+        for name, value in groups.items():
+            whole[name] = whole.get(name, Sum()).plus(value)
+    costly = sorted(whole, key=lambda name: (-whole[name].cost_usd, name is None, name))
+    return usage_answers.Series(
+        **as_of,
+        by=by,
+        bucket=bucket,
+        buckets=[_series_bucket(at_ms, groups) for at_ms, groups in found],
+        sums=[_series_sum(name, whole[name]) for name in costly],
+        total=_series_sum(None, _all_of(whole)),
+    )
+
+
+def _series_bucket(at_ms: int, groups: Groups) -> usage_answers.SeriesBucket:
     names = sorted(groups, key=lambda name: (name is None, name))
     return usage_answers.SeriesBucket(
-        begins_at=iso(at_ms), sums=[_series_sum(name, groups[name]) for name in names]
+        begins_at=iso(at_ms),
+        sums=[_series_sum(name, groups[name]) for name in names],
+        total=_series_sum(None, _all_of(groups)),
     )
+
+
+def _all_of(groups: Groups) -> Sum:
+    return reduce(Sum.plus, groups.values(), Sum())
 
 
 def _series_sum(name: str | None, value: Sum) -> usage_answers.SeriesSum:

@@ -9,9 +9,17 @@ from subagents.api.answers.explain import Folded, Step
 from subagents.api.answers.run_building import without_secrets
 from subagents.api.wire import event_answers as wire
 from subagents.api.wire.run_answers import RunRow
-from subagents.api.wire.wire_struct import document_of
+from subagents.api.wire.wire_struct import document_of, iso_or_none
 from subagents.api.wire.words import as_word
-from subagents.domain.transcript.feed_entry import ROW, Document, FeedDocument
+from subagents.domain.run.events import Alerted
+from subagents.domain.transcript.feed_entry import (
+    NEWS,
+    ROW,
+    Document,
+    FeedDocument,
+    feed_documents,
+)
+from subagents.engine.messages.alert_history import Fate, RaisedAlert
 from subagents.text import iso, shortened
 
 TEXT_CHARS_MAX: Final = 2000
@@ -47,6 +55,48 @@ def why_step(value: Step) -> wire.WhyStep:
 def stream_event(entry: FeedDocument) -> wire.StreamEvent:
     """One event for a follower."""
     return msgspec.convert(entry.document, wire.StreamEvent)
+
+
+def raised_alert(raised: RaisedAlert) -> wire.RaisedAlert:
+    """An alert of the past, and what became of it."""
+    entry, run, told = raised.entry.entry, raised.run, raised.told
+    (document,) = feed_documents(
+        run, entry.event, number=raised.entry.number, seq=entry.seq, names=frozenset(NEWS)
+    )
+    event = stream_event(document)
+    return wire.RaisedAlert(
+        run_id=run.id,
+        label=run.resolved.label,
+        seq=raised.entry.number,
+        kind=as_word(event.name),
+        text=entry.event.alert.text if isinstance(entry.event, Alerted) else "",
+        occurred_at=iso(entry.at_ms),
+        agent_id=run.resolved.agent_id,
+        fate=as_word(raised.fate),
+        why=_why(raised),
+        message_id=None if told is None else told.message.id,
+        told_at=None if told is None else iso(told.message.created_at_ms),
+        read_at=None if told is None else iso_or_none(told.consumed_at_ms),
+        stands=raised.stands,
+        event=event,
+    )
+
+
+def _why(raised: RaisedAlert) -> str:
+    agent, told = raised.run.resolved.agent_id, raised.told
+    match raised.fate:
+        case Fate.SENT:
+            return f"sent to {raised.run.requester if told is None else told.message.session_key}"
+        case Fate.HELD:
+            tokens = raised.run.resolved.alerts.tokens_per_hour
+            digest = "" if told is None else "; counted in a digest"
+            return f"held back: more than {tokens} tokens of alerts in that hour{digest}"
+        case Fate.OFF:
+            return f"not sent: agents.{agent}.alerts.off names its kind"
+        case Fate.ESCALATED:
+            return f"a blocker was sent instead (agents.{agent}.alerts.on_stuck)"
+        case Fate.LATE:
+            return "not sent: its run had ended"
 
 
 def row_document(row: RunRow, number: int, now_ms: int) -> FeedDocument:

@@ -4,7 +4,7 @@ Pure: a run, its journal and the time go in, text comes out. No word here decide
 """
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, assert_never
+from typing import Final, NamedTuple, assert_never
 
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.rules import provider_limits
@@ -15,6 +15,7 @@ from subagents.domain.rules.wait_causes import is_paused
 from subagents.domain.run import events
 from subagents.domain.run.outcome import (
     DeferReason,
+    Reason,
 )
 from subagents.domain.run.run import (
     Phase,
@@ -76,10 +77,24 @@ def why_now(
         lane: The load of the run's lane, when it is known.
         paused_by: Who paused it, when that is known.
     """
-    planned, text = run.control.planned, _in_its_phase(run, now_ms, lane, paused_by)
-    if planned is None or run.is_settled:
+    planned, text = run.planned, named(run, _in_its_phase(run, now_ms, lane, paused_by))
+    if planned is None:
         return text
-    return f"{text}; {planned.by} cancels it in {_left(planned.due_ms, now_ms)}"
+    does = "cancels it" if planned.of_turn is None else "ends its turn"
+    return f"{text}; {planned.by} {does} in {_left(planned.due_ms, now_ms)}"
+
+
+_NAMES_RUNS: Final = frozenset({Reason.DEPENDENCY_FAILED, Reason.DEPENDENCY_TIMEOUT})
+
+
+def named(run: Run, text: str) -> str:
+    """The text with the labels of the runs that it waited for, in the place of their ids."""
+    if run.outcome is None or run.outcome.reason not in _NAMES_RUNS:
+        return text
+    for each in run.waiting.dependencies:
+        if each.run_id in text:
+            text = text.replace(each.run_id, f'"{each.label}"')
+    return text
 
 
 def _in_its_phase(  # noqa: C901, PLR0912 - one sentence per phase

@@ -2,6 +2,7 @@
 
 import shlex
 
+from subagents.api.answers.explain import named
 from subagents.api.wire import message_answers as wire
 from subagents.api.wire.run_waits import NamedRun
 from subagents.api.wire.wire_struct import iso_or_none
@@ -49,7 +50,7 @@ def attention_item(value: AttentionItem) -> wire.AttentionItem:
         kind=value.kind,
         run_id=value.run.id,
         label=value.run.resolved.label,
-        text=value.text,
+        text=named(value.run, value.text),
         request_id=None if value.request is None else value.request.id,
         options=[] if value.request is None else list(value.request.options),
         since_at=iso(value.since_ms),
@@ -136,6 +137,7 @@ def request(
         question=value.question,
         context=value.context,
         options=list(value.options),
+        evidence=None if around is None else _evidence(run, value, around),
         default_answer=value.default_answer,
         at_deadline=_at_deadline(value),
         waiting=[NamedRun(run_id=each.id, label=each.resolved.label) for each in waiting],
@@ -147,6 +149,17 @@ def request(
         asked_at=iso(value.asked_at_ms),
         deadline_at=iso_or_none(value.deadline_ms),
         answered_at=iso(given.at_ms) if given else None,
+    )
+
+
+def _evidence(run: Run, value: Request, around: Surroundings) -> wire.FailedToolCall | None:
+    """What it ran into; with options to choose from, they say what is to be decided."""
+    is_open = value.answer is None and value.attempt == len(run.attempts)
+    call = around.failed_call(run) if is_open and not value.options else None
+    if call is None or call.at_ms > value.asked_at_ms:
+        return None
+    return wire.FailedToolCall(
+        tool=call.tool, asked=call.asked, error=call.error, failed_at=iso(call.at_ms)
     )
 
 

@@ -94,11 +94,17 @@ def _head(run: Run, now_ms: int, around: Surroundings | None) -> dict[str, Any]:
         "verdict": verdict(run),
         "budget": budget_state(run, now_ms),
         "charged_to": None if around is None else named(around.charged_to(run)),
-        "cancel_at": None
-        if run.control.planned is None or run.is_settled
-        else iso(run.control.planned.due_ms),
+        **_planned(run),
         "read_at": iso_or_none(run.announcement_consumed_ms),
     }
+
+
+def _planned(run: Run) -> dict[str, str]:
+    """When it, or its turn, is ended, as somebody asked."""
+    planned = run.planned
+    if planned is None:
+        return {}
+    return {"cancel_at" if planned.of_turn is None else "interrupt_at": iso(planned.due_ms)}
 
 
 def row(run: Run, now_ms: int, around: Surroundings | None = None) -> wire.RunRow:
@@ -262,7 +268,7 @@ def below(found: Descendants, run_id: RunId) -> wire.BelowCounts | None:
     return wire.BelowCounts(runs=states.total(), states=dict(states), is_bound=found.is_bound)
 
 
-def _chosen(run: Run) -> str | None:
+def chosen(run: Run) -> str | None:
     """Why it is this agent; None = it was named, or is the default one."""
     if run.waiting.fell_back is not None:
         return f"{run.resolved.agent_id}: the fallback, as {run.waiting.fell_back} did not end well"
@@ -278,7 +284,7 @@ def receipt(run: Run, *, warnings: Sequence[str], repeated: bool) -> wire.SpawnR
         label=run.resolved.label,
         phase=as_word(run.phase),
         agent_id=run.resolved.agent_id,
-        chosen=_chosen(run),
+        chosen=chosen(run),
         runtime=run.resolved.runtime,
         **msgspec.structs.asdict(granted(run.resolved)),
         workspace=workspace_of(run),

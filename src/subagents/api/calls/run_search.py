@@ -1,7 +1,7 @@
 """Which runs a list is about: the query parameters that ``/v1/runs`` and ``/v1/tree`` share."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Final, TypeVar
@@ -23,7 +23,11 @@ TEXT_CHARS_MAX: Final = 1_000
 OFFSET_MAX: Final = 10**9
 NEWEST: Final = "newest"
 OLDEST: Final = "oldest"
+ENDED: Final = "ended"
+ENDED_OLDEST: Final = "ended_oldest"
 SORTS: Final = (NEWEST, OLDEST)
+END_SORTS: Final = (ENDED, ENDED_OLDEST)
+"""Only of ended runs; of single runs, and of nothing that is made of several."""
 
 SEARCH: Final[tuple[Parameter, ...]] = (
     word("label", "Only runs with this label."),
@@ -72,7 +76,14 @@ def search_in(query: Mapping[str, str], *, now_ms: int) -> RunFilter:
     )
 
 
-def page_in(query: Mapping[str, str], where: RunFilter, *, limit: int, limit_max: int) -> RunFilter:
+def page_in(
+    query: Mapping[str, str],
+    where: RunFilter,
+    *,
+    limit: int,
+    limit_max: int,
+    sorts: Sequence[str] = SORTS,
+) -> RunFilter:
     """The filter with the window that the ``PAGE`` parameters of a query say.
 
     Raises:
@@ -81,31 +92,41 @@ def page_in(query: Mapping[str, str], where: RunFilter, *, limit: int, limit_max
     behind, offset = query.get("cursor"), number_in(query, "offset", default=0, high=OFFSET_MAX)
     if behind is not None and offset:
         raise UsageError("cursor and offset exclude each other", details={"field": "offset"})
+    sort = one_of("sort", query.get("sort", NEWEST), sorts)
     return replace(
         where,
         limit=number_in(query, "limit", default=limit, low=1, high=limit_max),
         offset=offset,
         behind=None if behind is None else _place(behind),
-        oldest_first=one_of("sort", query.get("sort", NEWEST), SORTS) == OLDEST,
+        oldest_first=sort in {OLDEST, ENDED_OLDEST},
+        by_end=sort in END_SORTS,
     )
 
 
-def page_parameters(*, limit: int, limit_max: int) -> tuple[Parameter, ...]:
+def page_parameters(
+    *, limit: int, limit_max: int, sorts: Sequence[str] = SORTS
+) -> tuple[Parameter, ...]:
     """What ``page_in`` reads."""
+    ended = " `ended`: only ended runs, the last end first." if ENDED in sorts else ""
     return (
         number("limit", "At most so many.", low=1, high=limit_max, default=limit),
         number("offset", "So many are left out before; for people's pages.", high=OFFSET_MAX),
         word("cursor", "The page behind: `nextCursor` of the page before, with the same filters."),
-        choice("sort", "Which come first, by when they were spawned.", SORTS, default=NEWEST),
+        choice(
+            "sort",
+            f"Which come first, by when they were spawned.{ended}",
+            sorts,
+            default=NEWEST,
+        ),
     )
 
 
-def cursor_of(found: RunsFound) -> str | None:
+def cursor_of(found: RunsFound, *, by_end: bool = False) -> str | None:
     """Where the page behind begins; None = there is none."""
     if not found.has_more or not found.runs:
         return None
     last = found.runs[-1]
-    return f"{last.times.created_at_ms}.{last.id}"
+    return f"{last.ended_at_ms if by_end else last.times.created_at_ms}.{last.id}"
 
 
 def truncated_of(found: RunsFound) -> Truncated | None:

@@ -16,7 +16,7 @@ from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import answer, number_in, query_of
 from subagents.api.calls.services import services_of
 from subagents.api.routes.daemon_routes import WHERE, cwd_in
-from subagents.api.wire import agent_answers, usage_answers
+from subagents.api.wire import agent_answers
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import one_of
 from subagents.api.wire.parameters import choice, number, word
@@ -178,8 +178,7 @@ async def series(request: Request) -> Response:
             agent=query.get("agent"),
             model=query.get("model"),
         )
-    buckets = [agent_advice.series_bucket(at_ms, groups) for at_ms, groups in found]
-    return answer(usage_answers.Series(**as_of, by=by, bucket=bucket, buckets=buckets))
+    return answer(agent_advice.series(found, by=by, bucket=bucket, as_of=as_of))
 
 
 async def suggestions(request: Request) -> Response:

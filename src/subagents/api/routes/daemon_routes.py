@@ -22,6 +22,7 @@ from subagents.api.wire.daemon_answers import (
     DiskState,
     EffectiveConfig,
     Health,
+    LaneState,
     Orphan,
     Readiness,
     RecentRefusals,
@@ -159,10 +160,26 @@ async def diagnostics(request: Request) -> Response:
             orphans=[_orphan(*each) for each in await services.orphans()],
             containment=await services.off_loop(services.containment),
             refusals=await _refusals(services),
+            lanes=_lanes(services),
             budgets=_budgets(services),
             schedules=schedule_rows(services.engine.schedules),
         )
     )
+
+
+def _lanes(services: Services) -> list[LaneState]:
+    held, queued = services.queries.slots_by_lane(), services.queries.queued_by_lane()
+    settings = services.load_config(None, {}, {}).settings
+    return [
+        LaneState(
+            name=name,
+            depth=depth,
+            slots=settings.lane_slots(name),
+            used=held.get((name, depth), 0),
+            queued=queued.get((name, depth), 0),
+        )
+        for name, depth in sorted({*held, *queued})
+    ]
 
 
 def _set_aside(found: SetAside) -> SetAsideRow:

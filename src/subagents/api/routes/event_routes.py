@@ -1,4 +1,4 @@
-"""``GET /v1/events``: what happens to runs, as it happens, from any number on.
+"""``GET /v1/events``: what happens to runs, as it happens, from any number on; and past alerts.
 
 Server-sent events for browsers and ``curl``; a client that accepts only ``application/json`` gets
 one page at a time by long poll, from the same place. Either continues behind the last number it has
@@ -20,9 +20,10 @@ from starlette.routing import Route
 from subagents.api.answers import event_building, run_building
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import answer, find_run, flag_in, number_in, query_of, while_connected
+from subagents.api.calls.run_search import some_of
 from subagents.api.calls.services import Services, services_of
 from subagents.api.wire.decoding import one_of
-from subagents.api.wire.event_answers import EventPage
+from subagents.api.wire.event_answers import AlertHistory, EventPage
 from subagents.api.wire.parameters import (
     choice,
     choices,
@@ -30,6 +31,7 @@ from subagents.api.wire.parameters import (
     number,
     word,
 )
+from subagents.domain.run.alert import AlertKind
 from subagents.domain.run.run import Run
 from subagents.domain.transcript.feed_entry import NAMES, NEWS, ROW, FeedDocument
 from subagents.engine.runs.feed import Follower, Scope
@@ -46,6 +48,14 @@ JSON: Final = "application/json"
 RESET: Final = "reset"
 """The number that was given lies in the future: it is of another database."""
 LEVELS: Final = {"alerts": frozenset(NEWS), "all": frozenset(NAMES)}
+ALERTS_LIMIT: Final = 50
+ALERTS_LIMIT_MAX: Final = 500
+ALERTS: Final = (
+    word("run", "Only alerts of this run."),
+    choices("kind", "Only alerts of these kinds.", AlertKind),
+    number("limit", "At most so many.", low=1, high=ALERTS_LIMIT_MAX, default=ALERTS_LIMIT),
+    number("cursor", "The page behind: `nextCursor` of the page before.", high=NUMBER_MAX),
+)
 FOLLOW: Final = (
     number("after", "Only events behind this number; Last-Event-ID is stronger.", high=NUMBER_MAX),
     word("run", "Only events of this run."),
@@ -170,4 +180,33 @@ def frames(found: Sequence[FeedDocument], resume_at: int) -> bytes:
     return b"".join([*lines, b"id: %d\n\n" % resume_at] if has_rows else lines)
 
 
-ROUTES: Final = (Route("/v1/events", events, methods=["GET"]),)
+async def alerts(request: Request) -> Response:
+    """GET /v1/alerts: alerts that were raised, newest first, and what became of each.
+
+    An agent sees those of the runs it asked for.
+    """
+    services, caller = services_of(request), Caller.of(request)
+    query = query_of(request, ALERTS)
+    run = await find_run(services, query["run"], caller) if "run" in query else None
+    inbox = services.queries.inbox_of(caller.session)
+    as_of = services.as_of()
+    found = await services.engine.alerts(
+        before=number_in(query, "cursor", default=NUMBER_MAX, high=NUMBER_MAX),
+        limit=number_in(query, "limit", default=ALERTS_LIMIT, low=1, high=ALERTS_LIMIT_MAX),
+        run_id=None if run is None else run.id,
+        kinds=some_of("kind", query.get("kind"), AlertKind),
+        may_see=lambda each: caller.is_operator or run is not None or each.requester == inbox,
+    )
+    return answer(
+        AlertHistory(
+            **as_of,
+            next_cursor=None if found.before is None else str(found.before),
+            alerts=[event_building.raised_alert(each) for each in found.alerts],
+        )
+    )
+
+
+ROUTES: Final = (
+    Route("/v1/events", events, methods=["GET"]),
+    Route("/v1/alerts", alerts, methods=["GET"]),
+)

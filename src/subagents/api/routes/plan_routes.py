@@ -54,7 +54,7 @@ async def list_plans(request: Request) -> Response:
         where = replace(where, requester=services.queries.inbox_of(caller.session))
     as_of = services.as_of()
     found = await services.queries.page(where)
-    plans = [await services.engine.plans.plan(run.id) for run in found.runs]
+    plans = await services.engine.plans.plans([run.id for run in found.runs])
     return answer(
         PlanPage(
             **as_of,
@@ -89,7 +89,7 @@ async def withdraw_cancel(request: Request) -> Response:
     services, caller = services_of(request), Caller.of(request)
     plan = await plan_of(request)
     for run in plan.steps:
-        if run.control.planned is not None:
+        if run.planned is not None:
             with suppress(Conflict):
                 await services.engine.withdraw_cancel(run.id, by=caller.session)
     return answer(_detail(services, await services.engine.plans.plan(plan.id)))

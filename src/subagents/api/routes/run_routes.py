@@ -30,7 +30,9 @@ from subagents.api.calls.call import (
     while_connected,
 )
 from subagents.api.calls.run_search import (
+    END_SORTS,
     SEARCH,
+    SORTS,
     cursor_of,
     page_in,
     page_parameters,
@@ -55,13 +57,14 @@ OFFSET_MAX: Final = 10**9
 RESULT_OFFSET_MAX: Final = 2**40
 TIMELINE_LIMIT: Final = 200
 TIMELINE_LIMIT_MAX: Final = 1000
+LIST_SORTS: Final = (*SORTS, *END_SORTS)
 LIST: Final = (
     *SEARCH,
     word("tree", "Only this run and those below it."),
     word("plan", "Only the steps of this plan: its id, a unique prefix of it, its name or last."),
     word("parent", "Only runs that this run spawned itself."),
     flag("roots", "Only runs that no other run spawned, each with counts of those below it."),
-    *page_parameters(limit=LIST_LIMIT, limit_max=LIST_LIMIT_MAX),
+    *page_parameters(limit=LIST_LIMIT, limit_max=LIST_LIMIT_MAX, sorts=LIST_SORTS),
 )
 FOREST: Final = (*SEARCH, *page_parameters(limit=ROOTS_LIMIT, limit_max=ROOTS_LIMIT_MAX))
 RESULT_TEXT: Final = (
@@ -86,10 +89,11 @@ async def list_runs(request: Request) -> Response:
         search_in(query, now_ms=services.now_ms()),
         limit=LIST_LIMIT,
         limit_max=LIST_LIMIT_MAX,
+        sorts=LIST_SORTS,
     )
     where = replace(where, top=flag_in(query, "roots"))
     if "plan" in query:
-        where = replace(where, plan=await plan_id_of(services, query["plan"], caller))
+        where = replace(where, steps_of=(await plan_id_of(services, query["plan"], caller),))
     if "parent" in query:
         where = replace(where, requester_run=(await find_run(services, query["parent"], caller)).id)
     if "tree" in query:
@@ -112,7 +116,7 @@ async def list_runs(request: Request) -> Response:
         RunPage(
             **as_of,
             truncated=truncated_of(found),
-            next_cursor=cursor_of(found),
+            next_cursor=cursor_of(found, by_end=where.by_end),
             runs=rows,
             total=found.total.number,
             total_is_bound=found.total.is_bound,
@@ -269,7 +273,7 @@ async def cancel(request: Request) -> Response:
     if run.is_settled:
         return answer(run_building.changed(run, "already ended"))
     run = await cancelled(services, caller, run, body)
-    return answer(run_building.changed(run, "planned" if run.control.planned else "cancelling"))
+    return answer(run_building.changed(run, "planned" if run.planned else "cancelling"))
 
 
 async def withdraw_cancel(request: Request) -> Response:

@@ -38,10 +38,6 @@ class SendBody(wire.Body, frozen=True):
     idempotency_key: str | None = None
 
 
-class InterruptBody(wire.Body, frozen=True):
-    reason: wire.Message | None = None
-
-
 class ThreadBody(wire.Body, frozen=True):
     text: Text
     message_id: str | None = None
@@ -69,12 +65,26 @@ async def send(request: Request) -> Response:
 
 
 async def interrupt(request: Request) -> Response:
-    """POST /v1/runs/{sel}/interrupt: end its turn; what it has so far is its partial result."""
+    """POST /v1/runs/{sel}/interrupt: end its turn; what it has so far is its partial result.
+
+    With ``after`` it is planned, also over a restart; until then it can be taken back, and nothing
+    comes of it when the turn has ended by then.
+    """
     services, caller = services_of(request), Caller.of(request)
     run = await run_of(request, caller)
-    body = wire.parse_body(await body_of(request), InterruptBody)
-    run = await services.engine.interrupt(run.id, by=caller.session, reason=body.reason)
-    return answer(run_building.changed(run, "interrupting"))
+    body = wire.parse_body(await body_of(request), wire.CancelBody)
+    run = await services.engine.interrupt(
+        run.id, by=caller.session, after_ms=body.after_ms(), reason=body.reason
+    )
+    return answer(run_building.changed(run, "planned" if run.planned else "interrupting"))
+
+
+async def withdraw_interrupt(request: Request) -> Response:
+    """DELETE /v1/runs/{sel}/interrupt: take a planned interrupt back; harmless where none is."""
+    services, caller = services_of(request), Caller.of(request)
+    run = await run_of(request, caller)
+    run = await services.engine.withdraw_cancel(run.id, by=caller.session)
+    return answer(run_building.changed(run, "not interrupted"))
 
 
 async def thread_message(request: Request) -> Response:
@@ -124,5 +134,6 @@ async def _first_run(services: Services, name: str) -> Run:
 ROUTES: Final = (
     Route("/v1/runs/{sel}/send", send, methods=["POST"]),
     Route("/v1/runs/{sel}/interrupt", interrupt, methods=["POST"]),
+    Route("/v1/runs/{sel}/interrupt", withdraw_interrupt, methods=["DELETE"]),
     Route("/v1/threads/{thread}/messages", thread_message, methods=["POST"]),
 )

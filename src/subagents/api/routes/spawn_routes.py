@@ -1,13 +1,14 @@
 """Starting runs: ``POST /v1/runs``, ``/v1/plans`` and ``/v1/runs/{sel}/retry``."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from subagents.api.answers import run_building
+from subagents.api.answers.dry_run import dry_run
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import (
     PLAN_BODY_BYTES_MAX,
@@ -25,7 +26,7 @@ from subagents.domain.rules.parameter_checks import check_name
 from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.spec import IDEMPOTENCY_KEY_CHARS_MAX, Budget, RunSpec
 from subagents.domain.run.values import replace
-from subagents.engine.runs.spawn import PlanAsked, Receipt
+from subagents.engine.runs.spawn import PlanAsked, Receipt, Trial
 from subagents.errors import Forbidden, UsageError
 
 PLACE_CHARS_MAX: Final = 10
@@ -34,6 +35,43 @@ PLACE_CHARS_MAX: Final = 10
 
 async def spawn(request: Request) -> Response:
     """POST /v1/runs: one run, or the first one of the same idempotency key."""
+    asked = await _one_asked(request)
+    (receipt,) = await _spawned(request, asked)
+    warnings = (*receipt.warnings, *asked.config.ignored)
+    found = run_building.receipt(receipt.run, warnings=warnings, repeated=receipt.repeated)
+    return answer(found, status=201)
+
+
+async def dry_spawn(request: Request) -> Response:
+    """POST /v1/runs/dry-run: what the same call of POST /v1/runs would come to; starts nothing."""
+    return await _dry_run(request, await _one_asked(request))
+
+
+async def spawn_plan(request: Request) -> Response:
+    """POST /v1/plans: all of the runs or none; they name each other by label."""
+    asked = await _plan_asked(request)
+    return answer(_plan_receipt(await _spawned(request, asked), asked.config), status=201)
+
+
+async def dry_plan(request: Request) -> Response:
+    """POST /v1/plans/dry-run: what the same call of POST /v1/plans would come to; starts nothing.
+
+    A refusal of several runs names all of them in the details (``problems``).
+    """
+    return await _dry_run(request, await _plan_asked(request))
+
+
+class _Asked(NamedTuple):
+    """What a call wants to be started."""
+
+    specs: Sequence[RunSpec]
+    config: Config
+    cwd: str
+    environments: Sequence[CallerEnvironment | None]
+    plan: PlanAsked | None = None
+
+
+async def _one_asked(request: Request) -> _Asked:
     services, caller = services_of(request), Caller.of(request)
     body = wire.parse_spawn(await body_of(request, bytes_max=SPAWN_BODY_BYTES_MAX))
     spec = body.spec
@@ -42,44 +80,51 @@ async def spawn(request: Request) -> Response:
         check_name("Idempotency-Key", key, chars_max=IDEMPOTENCY_KEY_CHARS_MAX)
         spec = replace(spec, idempotency_key=key)
     config = _config_of(services, caller, body.cwd, body.config_env, body.overrides)
-    (spec,) = _with_default([spec], body.default_agent, config)
-    with config.explaining():
-        receipt = await services.engine.spawn(
-            spec,
-            requester=caller.session,
-            settings=config.settings,
-            cwd=cwd_of(body.cwd, [spec]),
-            is_operator=caller.is_operator,
-            ceiling=caller.ceiling,
-            environment=_environment_of(caller, body.environment),
-        )
-    warnings = (*receipt.warnings, *config.ignored)
-    found = run_building.receipt(receipt.run, warnings=warnings, repeated=receipt.repeated)
-    return answer(found, status=201)
+    return _Asked(
+        _with_default([spec], body.default_agent, config),
+        config,
+        cwd_of(body.cwd, [spec]),
+        [_environment_of(caller, body.environment)],
+    )
 
 
-async def spawn_plan(request: Request) -> Response:
-    """POST /v1/plans: all of the runs or none; they name each other by label."""
+async def _plan_asked(request: Request) -> _Asked:
     services, caller = services_of(request), Caller.of(request)
     body = wire.parse_plan(await body_of(request, bytes_max=PLAN_BODY_BYTES_MAX))
     config = _config_of(services, caller, body.cwd, body.config_env, body.overrides)
-    with config.explaining():
-        receipts = await services.engine.spawn_batch(
-            _keyed(
-                _with_default(body.specs, body.default_agent, config),
-                body.idempotency_key,
-            ),
+    return _Asked(
+        _keyed(_with_default(body.specs, body.default_agent, config), body.idempotency_key),
+        config,
+        cwd_of(body.cwd, body.specs),
+        environments_of(caller, body.environment, body.step_environments, len(body.specs)),
+        PlanAsked(name=body.name, budget=plan_budget(body.budget)),
+    )
+
+
+async def _spawned(
+    request: Request, asked: _Asked, *, trial: Trial | None = None
+) -> tuple[Receipt, ...]:
+    services, caller = services_of(request), Caller.of(request)
+    with asked.config.explaining():
+        return await services.engine.spawn_batch(
+            asked.specs,
             requester=caller.session,
-            settings=config.settings,
-            cwd=cwd_of(body.cwd, body.specs),
+            settings=asked.config.settings,
+            cwd=asked.cwd,
             is_operator=caller.is_operator,
             ceiling=caller.ceiling,
-            plan=PlanAsked(name=body.name, budget=plan_budget(body.budget)),
-            environments=environments_of(
-                caller, body.environment, body.step_environments, len(body.specs)
-            ),
+            plan=asked.plan,
+            environments=asked.environments,
+            trial=trial,
         )
-    return answer(_plan_receipt(receipts, config), status=201)
+
+
+async def _dry_run(request: Request, asked: _Asked) -> Response:
+    receipts = await _spawned(request, asked, trial=Trial.NOW)
+    plan = None if asked.plan is None else asked.plan.budget
+    around = services_of(request).around()
+    found = dry_run(receipts, asked.environments, around, plan=plan, warnings=asked.config.ignored)
+    return answer(found)
 
 
 def _plan_receipt(receipts: Sequence[Receipt], config: Config) -> PlanReceipt:
@@ -229,7 +274,9 @@ def _config_of(
 
 ROUTES: Final = (
     Route("/v1/runs", spawn, methods=["POST"]),
+    Route("/v1/runs/dry-run", dry_spawn, methods=["POST"]),
     Route("/v1/plans", spawn_plan, methods=["POST"]),
+    Route("/v1/plans/dry-run", dry_plan, methods=["POST"]),
     Route("/v1/plans/{sel}/retry", retry_plan, methods=["POST"]),
     Route("/v1/runs/{sel}/retry", retry, methods=["POST"]),
 )

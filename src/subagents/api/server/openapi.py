@@ -98,6 +98,10 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
         headers=("Idempotency-Key",),
         answers=(run_answers.SpawnReceipt,),
     ),
+    ("POST", "/v1/runs/dry-run"): Operation(
+        body=wire.SpawnBody, headers=("Idempotency-Key",), answers=(run_answers.DryRun,)
+    ),
+    ("POST", "/v1/plans/dry-run"): Operation(body=wire.PlanBody, answers=(run_answers.DryRun,)),
     ("POST", "/v1/plans"): Operation(
         body=wire.PlanBody, status=201, answers=(run_answers.PlanReceipt,)
     ),
@@ -158,8 +162,9 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
         body=session_routes.SendBody, answers=(run_answers.SentMessage,)
     ),
     ("POST", "/v1/runs/{sel}/interrupt"): Operation(
-        body=session_routes.InterruptBody, is_body_optional=True, answers=(run_answers.RunState,)
+        body=wire.CancelBody, is_body_optional=True, answers=(run_answers.RunState,)
     ),
+    ("DELETE", "/v1/runs/{sel}/interrupt"): Operation(answers=(run_answers.RunState,)),
     ("POST", "/v1/threads/{thread}/messages"): Operation(
         body=session_routes.ThreadBody, status=202, answers=(run_answers.SentMessage,)
     ),
@@ -237,6 +242,9 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ),
     ("GET", "/v1/logins"): Operation(answers=(login_answers.LoginList,)),
     ("DELETE", "/v1/logins/{login}"): Operation(answers=(login_answers.LoginRow,)),
+    ("GET", "/v1/alerts"): Operation(
+        query=event_routes.ALERTS, answers=(event_answers.AlertHistory,)
+    ),
     ("GET", "/v1/events"): Operation(
         query=event_routes.FOLLOW,
         headers=("Last-Event-ID",),

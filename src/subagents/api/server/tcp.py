@@ -47,6 +47,7 @@ HTTP_PORT: Final = 80
 MISDIRECTED: Final = 421
 LOG_IN: Final = ("POST", "/v1/login")
 LOG_OUT: Final = ("DELETE", "/v1/login")
+OWN_LOGIN: Final = ("GET", "/v1/login")
 READS: Final = frozenset({"GET", "HEAD"})
 """What changes nothing, and is all that a viewer may ask."""
 OWN_SITES: Final = frozenset({"same-origin", "none"})
@@ -165,6 +166,8 @@ class TcpGuard:
             )
 
     def _note(self, scope: Scope, connection: Connection, error: SubagentsError) -> None:
+        if isinstance(error, Unauthorized) and self._only_asks(scope):
+            return
         call = f"{scope['method']} {scope['path']}"
         note_refusal(
             self._services,
@@ -174,6 +177,12 @@ class TcpGuard:
             peer=connection.peer,
             run_id=run_concerned(error),
         )
+
+    def _only_asks(self, scope: Scope) -> bool:
+        """Whether it asks if it is logged in, as our page does when it opens, and tries nothing."""
+        is_asking = (scope["method"], scope["path"]) == OWN_LOGIN
+        brings = _given(scope, b"authorization") or _cookie(scope, cookie_name(self._port))
+        return is_asking and not brings
 
 
 def own_names(settings: DaemonSettings) -> frozenset[str]:

@@ -192,6 +192,21 @@ class SharedBudget(WireStruct, frozen=True, kw_only=True):
     """When the day ends; null = it is not of a day."""
 
 
+class LaneState(WireStruct, frozen=True, kw_only=True):
+    """A lane at one depth: runs of different depths never wait for each other's slots."""
+
+    name: str = ""
+    """The lane."""
+    depth: int = 0
+    """1 = of runs that a top-level session asked for."""
+    slots: int = 0
+    """Slots that there are, as the daemon's configuration has it."""
+    used: int = 0
+    """Slots that are taken."""
+    queued: int = 0
+    """Runs that wait for one."""
+
+
 class Diagnostics(WireStruct, frozen=True, kw_only=True):
     """What `doctor` shows of the running daemon."""
 
@@ -231,6 +246,8 @@ class Diagnostics(WireStruct, frozen=True, kw_only=True):
     """How workers' processes are kept together, in words."""
     refusals: RecentRefusals = RecentRefusals()
     """Who was turned away."""
+    lanes: list[LaneState] = []
+    """Lanes in which something is at work or waits."""
     budgets: list[SharedBudget] = []
     """Caps over several runs."""
     schedules: list[ScheduleRow] = []

@@ -2,9 +2,17 @@
 
 from msgspec import UNSET, UnsetType
 
+from subagents.api.wire.listing import Listing
 from subagents.api.wire.run_answers import DeliveryTry, InPhase, RunRow
-from subagents.api.wire.wire_struct import Time, WireStruct
-from subagents.api.wire.words import OutcomeReason, Phase, Priority
+from subagents.api.wire.wire_struct import OfRun, Time, WireStruct
+from subagents.api.wire.words import (
+    UNSAID,
+    AlertFate,
+    AlertName,
+    OutcomeReason,
+    Phase,
+    Priority,
+)
 
 
 class TimelineEvent(WireStruct, frozen=True, kw_only=True):
@@ -141,6 +149,45 @@ class StreamEvent(WireStruct, frozen=True, kw_only=True):
         if isinstance(self.row, RunRow):
             return "row"
         return self.event if isinstance(self.event, str) else "run"
+
+
+class RaisedAlert(OfRun, frozen=True, kw_only=True):
+    """An alert that was raised, and what became of it."""
+
+    seq: int = 0
+    """Its number in the order of all events."""
+    kind: AlertName = UNSAID
+    """`stuck`, `budget_alert`, …: see the alerts' page."""
+    text: str = ""
+    """In one line."""
+    occurred_at: Time | None = None
+    """When it was raised."""
+    agent_id: str = ""
+    """The configured agent."""
+    fate: AlertFate = UNSAID
+    """`sent`, `held` (the hour's allowance was used up), `off` (its kind is switched off),
+    `escalated` (a blocker was sent in its place) or `late` (its run had ended)."""
+    why: str = ""
+    """The same in words, and what follows from it."""
+    message_id: str | None = None
+    """The message that told of it: its own, or the digest in which it is counted; null = none."""
+    told_at: Time | None = None
+    """When that was sent."""
+    read_at: Time | None = None
+    """When that was read, or marked as read; null = it was not."""
+    stands: bool = False
+    """Its cause is still there."""
+    event: StreamEvent
+    """As the stream told it, with its own fields."""
+
+
+class AlertHistory(Listing, frozen=True, kw_only=True):
+    """Alerts that were raised, newest first; `nextCursor` goes on behind the last one visited, also
+    where a filter left few of them, or none.
+    """
+
+    alerts: list[RaisedAlert] = []
+    """At most `limit`."""
 
 
 class EventPage(WireStruct, frozen=True, kw_only=True):

@@ -79,6 +79,19 @@ class AttentionItem(OfRun, frozen=True, kw_only=True):
     """Acknowledging it says that this was read; null = there is no unread message of it."""
 
 
+class FailedToolCall(WireStruct, frozen=True, kw_only=True):
+    """The tool that failed last before a worker asked."""
+
+    tool: str = ""
+    """Its name."""
+    asked: str = ""
+    """Its command, or what else it was asked; at most 200 characters."""
+    error: str = ""
+    """Its exit code and the last line of what it said; at most 200 characters."""
+    failed_at: Time | None = None
+    """When."""
+
+
 class WorkerRequest(OfRun, frozen=True, kw_only=True):
     """A worker's question."""
 
@@ -92,6 +105,9 @@ class WorkerRequest(OfRun, frozen=True, kw_only=True):
     """What the requester must know."""
     options: list[str] = []
     """Possible answers."""
+    evidence: FailedToolCall | None = None
+    """Of a blocker, or a question without options: the tool that failed last in this attempt;
+    null = none did, or it is over."""
     default_answer: str | None = None
     """Taken when nobody answers in time."""
     at_deadline: AtDeadline | None = None

@@ -43,7 +43,7 @@ from subagents.domain.run.spec import (
 from subagents.domain.run.values import Value
 from subagents.domain.schedules.schedule import NAME_CHARS_MAX, Missed, Overlap
 from subagents.domain.text.report_text import REPORT_CHARS_MAX
-from subagents.errors import UsageError
+from subagents.errors import SubagentsError, UsageError, together
 from subagents.text import parse_duration
 
 WAIT_SECONDS_MAX: Final = 600
@@ -184,6 +184,8 @@ class ScheduleBody(Body, frozen=True):
 
 
 class CancelBody(Body, frozen=True):
+    """Of a cancel and of an interrupt."""
+
     reason: Message | None = None
     after: str | None = None
     """After so long, unless it is taken back (`DELETE`): `5s`, at most `1h`; null = now."""
@@ -369,7 +371,7 @@ def _with_specs(body: bytes, kind: type[WithSpecs]) -> WithSpecs:
             hint="split a larger plan, or submit it in stages",
             details={"field": "specs"},
         )
-    parsed = tuple(parse_spec(each, at=f"specs[{i}].") for i, each in enumerate(specs))
+    parsed = _parse_specs(specs)
     rest = decode({**raw, "specs": []}, kind)
     require_usable(rest.environment)
     if rest.step_environments and len(rest.step_environments) != len(parsed):
@@ -380,6 +382,24 @@ def _with_specs(body: bytes, kind: type[WithSpecs]) -> WithSpecs:
     for own in rest.step_environments:
         require_usable(CallerEnvironment(given=own))
     return msgspec.structs.replace(rest, specs=parsed)
+
+
+def _parse_specs(specs: Sequence[object]) -> tuple[RunSpec, ...]:
+    """Each of them.
+
+    Raises:
+        UsageError: Names the first wrong field of each that has one.
+    """
+    found: list[RunSpec] = []
+    refused: dict[int, SubagentsError] = {}
+    for at, raw in enumerate(specs):
+        try:
+            found.append(parse_spec(raw, at=f"specs[{at}]."))
+        except UsageError as error:
+            refused[at] = error
+    if refused:
+        raise together(refused, of=len(specs))
+    return tuple(found)
 
 
 def parse_spec(raw: object, *, at: str = "") -> RunSpec:

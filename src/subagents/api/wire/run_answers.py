@@ -276,6 +276,8 @@ class RunHead(Standing, frozen=True, kw_only=True):
     its own, or none is above it."""
     cancel_at: Time | None = None
     """When it is cancelled, as somebody asked; until then it can be taken back."""
+    interrupt_at: Time | None = None
+    """When its turn is ended, as somebody asked; until then it can be taken back."""
     read_at: Time | None = None
     """When its end was read, or marked as read; null = it is unread, or has not ended."""
 
@@ -794,6 +796,112 @@ class PlanReceipt(WireStruct, frozen=True, kw_only=True):
     """As it was given."""
     receipts: list[SpawnReceipt] = []
     """In the order of the plan."""
+
+
+class LaneQueue(WireStruct, frozen=True, kw_only=True):
+    """A lane as it is now, for a run that would want a slot of it."""
+
+    name: str = ""
+    """The lane."""
+    used: int = 0
+    """Slots that are taken."""
+    slots: int = 0
+    """Slots that there are, as this run counts them."""
+    ahead: int = 0
+    """Runs that would get one before this one, those of this call included."""
+    limit: str | None = None
+    """Why none is given to it now, such as a provider that refuses; null = nothing."""
+
+
+class PlannedCheck(WireStruct, frozen=True, kw_only=True):
+    """One thing that a contract will check."""
+
+    type: CheckType = UNSAID
+    """`artifact`, `change`, `completion_report`, `command` or `judge`."""
+    target: str = ""
+    """The file, the path, the command, or the agent that judges."""
+
+
+class PlannedBudget(WireStruct, frozen=True, kw_only=True):
+    """What a run and everything below it may use; a limit that nothing sets is null."""
+
+    max_tokens: int | None = None
+    """Read and written."""
+    max_cost_usd: float | None = None
+    """In US dollars."""
+    max_runs: int | None = None
+    """The run itself and every run below it."""
+    max_seconds: float | None = None
+    """Since it began."""
+    shared: bool = False
+    """Some of it is what is left of the budget of a run above, which others use, too."""
+
+
+class PlannedRun(Granted, frozen=True, kw_only=True):
+    """What a spawn would come to."""
+
+    label: str = ""
+    """The name it was given, or one made from its task."""
+    task: str = ""
+    """At most 500 characters of it."""
+    environment: list[str] = []
+    """Names of the variables brought for its worker; their values are never shown."""
+    run_id: str | None = None
+    """The run that its idempotency key made before: nothing new would be started; null = it is
+    new."""
+    phase: Phase = UNSAID
+    """Where it would begin: `waiting` (for other runs, or for a person to allow it) or `queued`;
+    `completed` when it would end at once, as a run that it waits for has failed."""
+    agent_id: str = ""
+    """The configured agent."""
+    chosen: str | None = None
+    """Why this agent, where `auto` leaves it to us; null = it is named, or is the default one."""
+    runtime: str = ""
+    """The runtime that would run it."""
+    mode: Mode = UNSAID
+    """`run` or `session`."""
+    depth: int = 0
+    """1 = spawned by a top-level session."""
+    lane: LaneQueue = LaneQueue()
+    """Where it would wait for a slot."""
+    starts_at_once: bool = False
+    """Nothing would keep it from starting now."""
+    waits_for: list[NamedRun] = []
+    """Runs that have to end before it begins; those of this call have no id yet: ""."""
+    question: str | None = None
+    """What a person would be asked first; null = nothing."""
+    attempts_max: int = 1
+    """So many it has at most, the retry after a failed verification not counted."""
+    run_timeout_seconds: float | None = None
+    """The deadline of each attempt; null = none."""
+    budget: PlannedBudget | None = None
+    """What holds for it; null = nothing bounds it."""
+    overshoot: Overshoot | None = None
+    """By how much its own worker can overspend a budget of tokens or cost: `none`, `one_request`,
+    `one_turn` or `unbounded`; null = neither is limited."""
+    checks: list[PlannedCheck] = []
+    """What its contract will check, in this order; none = its word is taken."""
+    vacuous: bool = False
+    """All of it holds already: that it is met would prove nothing."""
+    workspace: Workspace | None = None
+    """The worktree that it would get; null = none."""
+    warnings: list[str] = []
+    """What its requester should know."""
+
+
+class DryRun(WireStruct, frozen=True, kw_only=True):
+    """What a spawn or a plan would come to at this moment; nothing was stored or started.
+
+    What would be refused is refused here, with the same error.
+    """
+
+    runs: list[PlannedRun] = []
+    """In the order in which they were given."""
+    max_tokens: int | None = None
+    """All of them together, with everything below them, may use so many; null = nothing bounds
+    them, or nobody reports what some of them use."""
+    max_cost_usd: float | None = None
+    """The same in US dollars."""
 
 
 class PlanStanding(WireStruct, frozen=True, kw_only=True):

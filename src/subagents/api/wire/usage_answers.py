@@ -52,6 +52,8 @@ class SeriesBucket(WireStruct, frozen=True, kw_only=True):
     """When it begins; it ends where the next one begins."""
     sums: list[SeriesSum] = []
     """One for each group of which an attempt ended; none = no attempt ended."""
+    total: SeriesSum = SeriesSum()
+    """Of all groups together."""
 
 
 class Series(Listing, frozen=True, kw_only=True):
@@ -63,6 +65,10 @@ class Series(Listing, frozen=True, kw_only=True):
     """`hour` or `day`, in UTC."""
     buckets: list[SeriesBucket] = []
     """The oldest first, also those without attempts."""
+    sums: list[SeriesSum] = []
+    """Of each group over the whole time, the costliest first."""
+    total: SeriesSum = SeriesSum()
+    """Of everything over the whole time."""
 
 
 class RequestHold(WireStruct, frozen=True, kw_only=True):

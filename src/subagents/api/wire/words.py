@@ -94,13 +94,25 @@ if TYPE_CHECKING:
     WaitKind: TypeAlias = Literal["provider", "lane", "runs", "retry", "answer", "paused"]
     EdgeKind: TypeAlias = Literal["waits", "spawned"]
     AtDeadline: TypeAlias = Literal["default", "timeout", "deny"]
+    AlertFate: TypeAlias = Literal["sent", "held", "off", "escalated", "late"]
+    AlertName: TypeAlias = Literal[
+        "api_error",
+        "stuck",
+        "budget_alert",
+        "task_milestone",
+        "build_result",
+        "git_commit",
+        "context_pressure",
+        "subagent_spawn",
+        "failure_loop",
+    ]
 else:
     OutcomeStatus = OutcomeReason = Phase = RunStatusWord = CheckType = str
     VerificationStatus = VerificationState = ChangeKind = ReportStatus = Confidence = str
     OverlapPolicy = MissedPolicy = TimeDecision = str
     StopCause = AccessLevel = Keeper = Mode = Overshoot = str
     MessageKind = Priority = Decision = ProgressLevel = DeliveryKind = str
-    WaitKind = AtDeadline = EdgeKind = str
+    WaitKind = AtDeadline = EdgeKind = AlertFate = AlertName = str
 
 
 def as_word(value: StrEnum | str | None) -> Any:

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -22,7 +22,13 @@ from subagents.cli.connection import connect, session
 from subagents.cli.flags import Json, Yes
 from subagents.cli.runs import follow, selectors
 from subagents.cli.runs.environment_flags import Env, EnvFile, environment
-from subagents.cli.runs.submission import say_accepted, submit, wait_and_print
+from subagents.cli.runs.submission import (
+    Named,
+    say_accepted,
+    show_planned,
+    submit,
+    wait_and_print,
+)
 from subagents.cli.show import render
 from subagents.client.client import Document, segment
 from subagents.domain.run.caller_environment import CallerEnvironment
@@ -91,6 +97,22 @@ def start(
     json: bool,
 ) -> int:
     """Start all runs of a plan, and wait for them unless it is to go on by itself."""
+    started = time.monotonic()
+    with connect(starts=True) as client:
+        answer = submit(client, "/v1/plans", _body(planned, key), to_builtins(brought))
+    return _follow(answer, started, detach=detach, json=json)
+
+
+def dry_run(planned: "Planned", brought: CallerEnvironment, *, key: str | None, json: bool) -> int:
+    """Show what all runs of a plan would come to, and start none."""
+    body = _body(planned, key)
+    return show_planned(
+        "/v1/plans/dry-run", body, to_builtins(brought), json=json, name=planned.name
+    )
+
+
+def _body(planned: "Planned", key: str | None) -> Callable[[Named], Document]:
+    """What is sent, with each spec as the function that it is given has it."""
     rest: dict[str, object] = {"name": planned.name}
     if planned.budget is not None:
         rest["budget"] = planned.budget
@@ -98,16 +120,7 @@ def start(
         rest["stepEnvironments"] = list(planned.environments)
     if key is not None:
         rest["idempotencyKey"] = key
-    started = time.monotonic()
-    with connect(starts=True) as client:
-        specs = planned.specs
-        answer = submit(
-            client,
-            "/v1/plans",
-            lambda to: {"specs": [*map(to, specs)], **rest},
-            to_builtins(brought),
-        )
-    return _follow(answer, started, detach=detach, json=json)
+    return lambda to: {"specs": [*map(to, planned.specs)], **rest}
 
 
 def variables_of(given: Sequence[str]) -> dict[str, str]:

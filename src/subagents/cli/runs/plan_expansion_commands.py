@@ -1,27 +1,23 @@
 """``plan dry-run``, ``plan schema`` and ``map``: what a plan or a list of items expands to."""
 
 import sys
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Annotated, Final
 
-import msgspec
 from cyclopts import Parameter
 
 from subagents.cli import output
 from subagents.cli.flags import Json
+from subagents.cli.runs import plan_commands
 from subagents.cli.runs.environment_flags import Env, EnvFile, environment
-from subagents.cli.runs.plan_commands import Variables, start, variables_of
+from subagents.cli.runs.plan_commands import Variables, variables_of
 from subagents.cli.runs.plan_file import Plan, read_plan
-from subagents.cli.runs.run_commands import NO_FLAGS, Flags
+from subagents.cli.runs.run_commands import NO_FLAGS, DryRun, Flags
 from subagents.cli.runs.spawn_flags import to_spec
 from subagents.client.item_expansion import runs_of_items
 from subagents.client.plan_schema import plan_schema
-from subagents.domain.rules.admission import circular
-from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import replace
 from subagents.errors import EXIT_OK, UsageError
-from subagents.text import one_line
 
 ITEMS_BYTES_MAX: Final = 16 * 1024 * 1024
 STDIN: Final = "-"
@@ -31,13 +27,16 @@ DEFAULT_NAME: Final = "map"
 def dry_run(
     file: Annotated[Path, Parameter(help="A .toml, .yaml or .json file with `runs`.")],
     *,
+    name: Annotated[str | None, Parameter(help="Call the plan NAME, as `plan run` does.")] = None,
     var: Variables = (),
+    env: Env = (),
+    env_file: EnvFile = (),
     json: Json = False,
 ) -> int:
     """Show the runs that a plan would start, with its matrix and variables put in.
 
-    Nothing is started, and no daemon is asked: agents, limits and runs outside the plan are checked
-    when it runs.
+    Nothing is stored or started. The daemon checks all that it checks when the plan runs, and says
+    which agent each run gets, where it would wait, and what may be spent at most.
 
     For example:
 
@@ -45,8 +44,10 @@ def dry_run(
 
         subagents plan dry-run nightly.yaml --json
     """
-    _show(read_plan(file, variables_of(var)), json=json)
-    return EXIT_OK
+    planned = read_plan(file, variables_of(var))
+    if name is not None:
+        planned = planned._replace(name=name)
+    return plan_commands.dry_run(planned, environment(env, env_file), key=None, json=json)
 
 
 def schema(*, json: Json = False) -> int:
@@ -88,9 +89,7 @@ def map_(
     ] = DEFAULT_NAME,
     env: Env = (),
     env_file: EnvFile = (),
-    dry: Annotated[
-        bool, Parameter(name="--dry-run", help="Show what would start, and start nothing.")
-    ] = False,
+    dry_run: DryRun = False,
     detach: Annotated[bool, Parameter(name=["--detach", "-d"], help="Do not wait.")] = False,
     json: Json = False,
 ) -> int:
@@ -109,10 +108,10 @@ def map_(
     all_items = [*items, *(() if each is None else _lines(each))]
     key, spec = spec.idempotency_key, replace(spec, idempotency_key=None)
     planned = Plan(runs_of_items(spec, all_items), name)
-    if dry:
-        _show(planned, json=json)
-        return EXIT_OK
-    return start(planned, environment(env, env_file), key=key, detach=detach, json=json)
+    brought = environment(env, env_file)
+    if dry_run:
+        return plan_commands.dry_run(planned, brought, key=key, json=json)
+    return plan_commands.start(planned, brought, key=key, detach=detach, json=json)
 
 
 def _lines(name: str) -> list[str]:
@@ -136,75 +135,3 @@ def _lines(name: str) -> list[str]:
     except UnicodeDecodeError as error:
         raise UsageError(f"--each: {shown} is not valid UTF-8 (byte {error.start})") from error
     return [line.removesuffix("\r") for line in lines if line.strip()]
-
-
-def _show(planned: Plan, *, json: bool) -> None:
-    _check_order(planned.specs)
-    if json:
-        output.document(_document(planned))
-        return
-    output.table(
-        ["#", "label", "agent", "after", "task"],
-        [_row(index, spec) for index, spec in enumerate(planned.specs, start=1)],
-        cut=(1, 4, 3),
-    )
-    count = len(planned.specs)
-    runs = "1 run" if count == 1 else f"{count} runs"
-    output.note(f"plan {planned.name}: {runs}{_limits(planned)}; nothing was started")
-    for missing in _outside(planned.specs):
-        output.note(f"  {missing} is no label of this plan: it must be a run that exists by then")
-
-
-def _document(planned: Plan) -> dict[str, object]:
-    """What is sent, but of the variables for workers their names alone."""
-    environments = planned.environments or ({},) * len(planned.specs)
-    runs = [
-        {**msgspec.to_builtins(spec), **({"env": sorted(own)} if own else {})}
-        for spec, own in zip(planned.specs, environments, strict=True)
-    ]
-    limit = {key: value for key, value in (planned.budget or {}).items() if value is not None}
-    return {"name": planned.name, **({"budget": limit} if limit else {}), "runs": runs}
-
-
-def _row(index: int, spec: RunSpec) -> list[str]:
-    waits = [*spec.depends_on, *(() if spec.chain_after is None else (spec.chain_after,))]
-    after = waits[0] if len(waits) == 1 else f"{len(waits)} runs" if waits else "-"
-    label = "-" if spec.label is None else spec.label
-    return [str(index), label, spec.agent_id or "default", after, one_line(spec.task)]
-
-
-def _limits(planned: Plan) -> str:
-    limit = planned.budget or {}
-    tokens, cost = limit.get("maxTokens"), limit.get("maxCostUsd")
-    words = [
-        *([f"{tokens:,} tokens"] if isinstance(tokens, int) else []),
-        *([f"{cost:g} USD"] if isinstance(cost, float) else []),
-    ]
-    return f", at most {' and '.join(words)} together" if words else ""
-
-
-def _waits(specs: tuple[RunSpec, ...]) -> dict[str, set[str]]:
-    """Label → those that its run waits for."""
-    found: dict[str, set[str]] = {}
-    for index, spec in enumerate(specs):
-        waits = {*spec.depends_on, *filter(None, (spec.chain_after,))}
-        found.setdefault(spec.label or f"runs[{index}]", set()).update(waits)
-    return found
-
-
-def _check_order(specs: tuple[RunSpec, ...]) -> None:
-    """What the daemon would refuse of labels and dependencies among the runs."""
-    taken = set()
-    for spec in specs:
-        if spec.label in taken:
-            raise UsageError(f'label "{spec.label}" is used twice in this plan')
-        taken |= {spec.label} - {None}
-    try:
-        TopologicalSorter(_waits(specs)).prepare()
-    except CycleError as error:
-        raise circular(reversed(error.args[1])) from error
-
-
-def _outside(specs: tuple[RunSpec, ...]) -> list[str]:
-    waits = _waits(specs)
-    return sorted(set().union(*waits.values()) - {spec.label for spec in specs if spec.label})

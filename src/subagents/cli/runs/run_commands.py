@@ -18,6 +18,9 @@ Task = Annotated[
     ),
 ]
 Flags = Annotated[SpawnFlags, Parameter(name="*")]
+DryRun = Annotated[
+    bool, Parameter(name="--dry-run", help="Show what would start, and start nothing.")
+]
 NO_FLAGS: Final = SpawnFlags()
 
 
@@ -29,6 +32,7 @@ def run(
     detach: Annotated[
         bool, Parameter(name=["--detach", "-d"], help="Do not wait for the run, as `spawn`.")
     ] = False,
+    dry_run: DryRun = False,
     json: Json = False,
 ) -> int:
     """Run a task, wait for it to end and print its result.
@@ -43,7 +47,7 @@ def run(
     """
     spec, brought = to_spec(task, flags), to_builtins(environment(env, env_file))
     start = submission.spawn if detach else submission.run
-    return start(spec, brought, json=json)
+    return (submission.dry_run if dry_run else start)(spec, brought, json=json)
 
 
 def spawn(
@@ -51,6 +55,7 @@ def spawn(
     flags: Flags = NO_FLAGS,
     env: Env = (),
     env_file: EnvFile = (),
+    dry_run: DryRun = False,
     json: Json = False,
 ) -> int:
     """Start a run and print its id. Its result is delivered to your inbox.
@@ -62,4 +67,5 @@ def spawn(
         subagents spawn 'cat tests.log' --after tests --include-result
     """
     spec, brought = to_spec(task, flags), to_builtins(environment(env, env_file))
-    return submission.spawn(spec, brought, json=json)
+    start = submission.dry_run if dry_run else submission.spawn
+    return start(spec, brought, json=json)

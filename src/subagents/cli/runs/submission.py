@@ -51,6 +51,39 @@ def spawn(spec: Spec, brought: Environment, *, json: bool) -> int:
     return EXIT_OK
 
 
+def dry_run(spec: Spec, brought: Environment, *, json: bool) -> int:
+    """Show what a spawn would come to, and start nothing."""
+    return show_planned("/v1/runs/dry-run", lambda named: {"spec": named(spec)}, brought, json=json)
+
+
+def show_planned(
+    path: str,
+    body: Callable[[Named], Document],
+    brought: Environment,
+    *,
+    json: bool,
+    name: str = "",
+) -> int:
+    """Ask the daemon what would start, and show it; ``submit`` takes the same.
+
+    Args:
+        path: Of the dry run.
+        body: See ``submit``.
+        brought: See there.
+        json: Print the answer as it is.
+        name: Of the plan.
+    """
+    with connect(starts=True) as client:
+        answer = submit(client, path, body, brought)
+        if json:
+            output.document(client.received)
+            return EXIT_OK
+        from subagents.cli.show import planned_runs  # noqa: PLC0415  who starts needs none of it
+
+        planned_runs.show(read(client, answer, "run_answers:DryRun"), name=name)
+    return EXIT_OK
+
+
 def _spawn(client: Client, spec: Spec, brought: Environment) -> Document:
     return submit(client, "/v1/runs", lambda named: {"spec": named(spec)}, brought)
 

@@ -25,7 +25,7 @@ def show_list(
     limit: int,
     offset: int,
     roots: bool,
-    oldest: bool,
+    sort: str | None,
     json: bool,
 ) -> int:
     """Print the page.
@@ -36,7 +36,7 @@ def show_list(
         limit: At most so many runs.
         offset: So many are left out before.
         roots: Only those that no other run spawned.
-        oldest: The oldest first.
+        sort: Which come first; None = the newest.
         json: The document instead of a table.
     """
     window = {
@@ -44,7 +44,7 @@ def show_list(
         "limit": limit,
         "offset": offset or None,
         "roots": 1 if roots else None,
-        "sort": "oldest" if oldest else None,
+        "sort": sort,
     }
     with connect() as client:
         answer = client.get("/v1/runs", {**wanted, **window})

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import msgspec
 from cyclopts import Parameter
@@ -59,7 +59,12 @@ def list_(
     roots: Annotated[
         bool, Parameter(negative=(), help="Only runs that no other run spawned.")
     ] = False,
-    oldest: Annotated[bool, Parameter(negative=(), help="The oldest first.")] = False,
+    sort: Annotated[
+        Literal["newest", "oldest", "ended", "ended_oldest"] | None,
+        Parameter(
+            help="Which come first; `ended`, `ended_oldest`: only ended runs, by when they ended."
+        ),
+    ] = None,
     json: Json = False,
 ) -> int:
     """List runs, newest first.
@@ -79,7 +84,7 @@ def list_(
         limit=limit,
         offset=offset,
         roots=roots,
-        oldest=oldest,
+        sort=sort,
         json=json,
     )
 

@@ -634,8 +634,10 @@ def _try_again(run: Run, at_ms: int, *, due_ms: int, retries_used: int | None = 
 
 
 def _timer_fired(run: Run, at_ms: int, *, backs_off: bool) -> Transition:
-    planned = run.control.planned
-    if planned is not None and at_ms >= planned.due_ms and not run.is_settled:
+    planned = run.planned
+    if planned is not None and at_ms >= planned.due_ms:
+        if planned.of_turn is not None:
+            return stopping.turn_due(run, planned, at_ms)
         return _cancel(run, Cancel(at_ms=at_ms, by=planned.by, reason=planned.reason))
     match run.phase:
         case P.WAITING:

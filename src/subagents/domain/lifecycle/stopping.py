@@ -27,8 +27,16 @@ def cancel_planned(run: Run, event: CancelPlanned) -> Transition:
     """Until its time comes, or it is taken back, the run goes on as if nothing were."""
     if run.control.cancel is not None:
         return Transition(run, stale=True)
-    planned = PlannedCancel(by=event.by, due_ms=event.due_ms, reason=event.reason)
+    planned = PlannedCancel(
+        by=event.by, due_ms=event.due_ms, reason=event.reason, of_turn=event.of_turn
+    )
     return Transition(replace(run, control=replace(run.control, planned=planned)))
+
+
+def turn_due(run: Run, planned: PlannedCancel, at_ms: int) -> Transition:
+    """The time has come at which the turn under way was to end."""
+    run = replace(run, control=replace(run.control, planned=None))
+    return interrupted(run, InterruptRequested(at_ms=at_ms, by=planned.by, reason=planned.reason))
 
 
 def cancel_withdrawn(run: Run, _: CancelWithdrawn) -> Transition:

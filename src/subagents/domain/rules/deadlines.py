@@ -49,8 +49,8 @@ def timer_event(run: Run, now_ms: int) -> TimerFired | None:
 
 def _deadlines(run: Run) -> Sequence[tuple[int | None, TimerCause]]:
     """All stored deadlines that count now; a time of None is none."""
-    planned = run.control.planned
-    if planned is None or run.is_settled:
+    planned = None if run.control.planned is None else run.planned
+    if planned is None:
         return _of_phase(run)
     return [(planned.due_ms, TimerCause.CANCEL), *_of_phase(run)]
 

@@ -199,6 +199,9 @@ class CancelPlanned(Fact, frozen=True, tag=True):
     by: str
     due_ms: int
     reason: str | None = None
+    of_turn: tuple[int, int] | None = None
+    """``(attempt, turn)``: only that turn is to end, as by ``InterruptRequested``; nothing comes of
+    it when another one is under way by then. None = the run."""
 
 
 class CancelWithdrawn(Fact, frozen=True, tag=True):

@@ -453,11 +453,13 @@ class Cancel(Value, frozen=True):
 
 
 class PlannedCancel(Value, frozen=True):
-    """The run is cancelled at a time, unless that is taken back before."""
+    """The run, or the turn under way, is ended at a time, unless that is taken back before."""
 
     by: str
     due_ms: int
     reason: str | None = None
+    of_turn: tuple[int, int] | None = None
+    """``(attempt, turn)``: only that turn ends, and its session is kept; None = the run ends."""
 
 
 class Lineage(Value, frozen=True):
@@ -693,6 +695,23 @@ class Run(Value, frozen=True):
     def attempt(self) -> Attempt:
         """The newest attempt; only in phases that have one."""
         return self.attempts[-1]
+
+    @property
+    def turn(self) -> tuple[int, int]:
+        """``(attempt, turn)``, counted from 1, that is under way or was last."""
+        return self.attempt.number, self.attempt.turn.number
+
+    @property
+    def planned(self) -> PlannedCancel | None:
+        """What is planned and can still come to pass; of a turn that is over nothing can."""
+        planned = self.control.planned
+        if planned is None or self.is_settled:
+            return None
+        if planned.of_turn is None:
+            return planned
+        is_live = self.phase in {Phase.SPAWNING, Phase.RUNNING}
+        is_due = is_live and self.turn == planned.of_turn and self.attempt.evidence.stop is None
+        return planned if is_due else None
 
     @property
     def attempt_id(self) -> AttemptId:

@@ -193,7 +193,8 @@ def _cancelled(event: events.CancelRequested, _run: Run, texts: Texts) -> str:
 
 def _cancel_planned(event: events.CancelPlanned, _run: Run, texts: Texts) -> str:
     after = duration(max(event.due_ms - event.at_ms, 0))
-    return f"{event.by} cancels it in {after}{texts.reason(event.reason)}"
+    does = "cancels it" if event.of_turn is None else "ends its turn"
+    return f"{event.by} {does} in {after}{texts.reason(event.reason)}"
 
 
 def _answered(event: events.RequestAnswered, _run: Run, texts: Texts) -> str:
@@ -235,7 +236,7 @@ def _clock_stepped(event: events.ClockStepped, _run: Run, _texts: Texts) -> str:
 
 
 _TIMER_WORDS: Final = {
-    events.TimerCause.CANCEL: "the cancel that was planned is due",
+    events.TimerCause.CANCEL: "the cancel or interrupt that was planned is due",
     events.TimerCause.DEPENDENCY_TIMEOUT: "waited too long for its dependencies",
     events.TimerCause.PROVIDER_WAIT: "its deadline passed while it waited for its model's provider",
     events.TimerCause.RETRY_DUE: "the retry is due",
@@ -380,7 +381,7 @@ WORDS: Final = dict(
         _row(events.CancelPlanned, _cancel_planned, line=LineType.SYSTEM, mark="cancel planned"),
         _row(
             events.CancelWithdrawn,
-            lambda event, *_: f"the planned cancel was taken back by {event.by}",
+            lambda event, *_: f"what was planned was taken back by {event.by}",
             line=LineType.SYSTEM,
             mark="cancel taken back",
         ),

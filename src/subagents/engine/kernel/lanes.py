@@ -6,7 +6,7 @@ it here, so racing spawns cannot both see the last free place.
 """
 
 import heapq
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -137,6 +137,10 @@ class Lanes:
         waiting = ((order, run_id) for run_id, (order, at) in self._waiting.items() if at == lane)
         return [run_id for _, run_id in sorted(waiting)]
 
+    def ahead(self, lane: LaneKey, order: tuple[int, int, str]) -> int:
+        """How many wait for a slot of the lane before a place in its order; visits all that do."""
+        return sum(at == lane and before < order for before, at in self._waiting.values())
+
     def run_of(self, session: SessionKey) -> RunId | None:
         """The open run whose agent speaks under this session key."""
         return self._session.get(session)
@@ -148,6 +152,10 @@ class Lanes:
     def held_by_lane(self) -> dict[LaneKey, int]:
         """Slots in use, per lane and depth."""
         return {lane: len(runs) for lane, runs in self._held.items() if runs}
+
+    def queued_by_lane(self) -> Counter[LaneKey]:
+        """How many wait for a slot, per lane and depth; visits all that wait."""
+        return Counter(lane for _, lane in self._waiting.values())
 
     def unpark(self) -> bool:
         """Ask again for those that were passed over; False = there are none."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from subagents.domain.alerts import detectors
-from subagents.domain.alerts.detectors import Watch
+from subagents.domain.alerts.detectors import FailedCall, Watch
 from subagents.domain.rules.current_alerts import Concern, concerns
 from subagents.domain.run.alert import Alert
 from subagents.domain.run.events import Alerted
@@ -311,6 +311,13 @@ class Recorder:
         if opened is None or not opened.is_read:
             return None
         return opened.checkpoint.watch.last_at_ms
+
+    def failed_call(self, run_id: RunId) -> FailedCall | None:
+        """The tool that failed last in its newest attempt, as ``last_said_ms`` knows it."""
+        opened = self._open.get(run_id)
+        if opened is None or not opened.is_read:
+            return None
+        return opened.checkpoint.watch.failed_call
 
     # -- time ------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from subagents.domain.run.events import (
     Resumed,
     SteerRequested,
 )
-from subagents.domain.run.run import Phase, Run
+from subagents.domain.run.run import Phase, Run, StopCause
 from subagents.domain.run.spec import PRIORITY_MAX
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.engine.kernel.kernel import Kernel
@@ -89,7 +89,7 @@ class Control:
         return await self._apply(run_id, event)
 
     async def withdraw_cancel(self, run_id: RunId, *, by: str) -> Run:
-        """Take a planned cancel back; harmless where there is none.
+        """Take a planned cancel or interrupt back; harmless where there is none.
 
         Raises:
             Conflict: It came to pass already, or the run has ended.
@@ -97,15 +97,26 @@ class Control:
         run = await self._queries.run(run_id)
         if run.control.planned is not None:
             run = await self._apply(run_id, CancelWithdrawn(at_ms=self._clock.now_ms(), by=by))
-        if run.is_settled or run.control.cancel is not None:
-            raise Conflict(f"run {run_id} has ended, or was cancelled already: it is too late")
+        attempt = run.attempts[-1] if run.attempts else None
+        is_ending = attempt is not None and attempt.evidence.stop is StopCause.INTERRUPT
+        if run.is_settled or run.control.cancel is not None or is_ending:
+            raise Conflict(f"run {run_id} has ended, or is ended already: it is too late")
         return run
 
-    async def interrupt(self, run_id: RunId, *, by: str, reason: str | None = None) -> Run:
+    async def interrupt(
+        self, run_id: RunId, *, by: str, after_ms: int = 0, reason: str | None = None
+    ) -> Run:
         """End the turn that is under way, and keep its session: what it spawned is cancelled.
 
         The run then ends ``partial`` (``interrupted``) with its last words, and can be continued;
         or takes up what was sent to it meanwhile. Repeating it is harmless.
+
+        Args:
+            run_id: Which.
+            by: Who asks.
+            after_ms: So long from now, unless that is taken back (``withdraw_cancel``), or the turn
+                has ended by then.
+            reason: For the record.
 
         Raises:
             Conflict: It is not at work, or its runtime cannot end a turn.
@@ -120,8 +131,13 @@ class Control:
                 '"interrupt"',
                 hint=f"end the run: subagents cancel {run.id}",
             )
-        event = InterruptRequested(at_ms=self._clock.now_ms(), by=by, reason=reason)
-        return await self._apply(run_id, event)
+        now = self._clock.now_ms()
+        if not after_ms:
+            return await self._apply(run_id, InterruptRequested(at_ms=now, by=by, reason=reason))
+        planned = CancelPlanned(
+            at_ms=now, by=by, due_ms=now + after_ms, reason=reason, of_turn=run.turn
+        )
+        return await self._apply(run_id, planned)
 
     async def steer(
         self,

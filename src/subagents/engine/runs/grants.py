@@ -95,7 +95,8 @@ class Grants:
             names = ", ".join(sorted(settings.agents)) or "none"
             raise UsageError(
                 f"agentId is missing and agents.defaults.subagents.agent is not set "
-                f"(configured agents: {names})"
+                f"(configured agents: {names})",
+                details={"field": "agentId"},
             )
         wanted = wanted.strip().lower()
         if parent is not None or not is_operator:
@@ -223,8 +224,7 @@ class Grants:
                 deny=judged.tools_deny,
             )
         except SubagentsError as error:
-            error.message = f"verification.judge: {error.message}"
-            error.args = (error.message,)
+            _move(error, "verification.judge", "verification.judge.agentId")
             if isinstance(error, Forbidden) and error.guardrail == ceilings.GUARDRAIL:
                 error.hint = _more_or_less(judge, error.hint)
             raise
@@ -295,8 +295,7 @@ class Grants:
                 deny=resolved.tools_deny,
             )
         except SubagentsError as error:
-            error.message = f"fallbackAgentId: {error.message}"
-            error.args = (error.message,)
+            _move(error, "fallbackAgentId", "fallbackAgentId")
             raise
         lane = spec.lane or agent.lane or DEFAULT_LANE
         return Fallback(
@@ -388,6 +387,14 @@ class Grants:
             raise Forbidden(
                 f"{error.message}{because}", guardrail=error.guardrail, hint=error.hint
             ) from error
+
+
+def _move(error: SubagentsError, where: str, agent_field: str) -> None:
+    """It is about an agent that another parameter names."""
+    error.message = f"{where}: {error.message}"
+    error.args = (error.message,)
+    if error.details.get("field") == "agentId":
+        error.details = {**error.details, "field": agent_field}
 
 
 def shall_be_apart(spec: RunSpec, agent: Agent, found: Sequence[Ceiling]) -> bool:

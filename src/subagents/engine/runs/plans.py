@@ -4,8 +4,7 @@ A plan is nothing besides its runs: each knows which step of which plan it is (`
 what a plan came to is read from them.
 """
 
-from collections.abc import Mapping
-from itertools import count
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from subagents.config.settings import Settings
@@ -16,7 +15,7 @@ from subagents.domain.run.values import RunId, SessionKey, replace
 from subagents.engine.runs.queries import LAST, PREFIX_CHARS_MIN, Queries
 from subagents.engine.runs.spawn import Receipt, Spawner
 from subagents.errors import Conflict, NotFound, UsageError
-from subagents.ports import RunFilter
+from subagents.ports import Place, RunFilter
 
 PAGE: Final = 500
 NAMES_SEARCHED_MAX: Final = 1_000
@@ -84,21 +83,39 @@ class Plans:
         Raises:
             NotFound: None of its runs is stored any more.
         """
-        newest: dict[int, Run] = {}
-        instead: dict[RunId, RunId] = {}
-        for offset in count(0, PAGE):
-            where = RunFilter(plan=plan_id, archived=True, limit=PAGE, offset=offset)
+        found = await self.plans([plan_id])
+        if not found:
+            raise NotFound(f'no plan "{plan_id}"', hint="see: subagents plan list")
+        return found[0]
+
+    async def plans(self, plan_ids: Sequence[str]) -> list[Plan]:
+        """Those of these plans of which a run is still stored, in this order.
+
+        Their steps are asked for together: so many plans cost no more calls than so many steps.
+        """
+        newest: dict[str, dict[int, Run]] = {plan_id: {} for plan_id in plan_ids}
+        instead: dict[str, dict[RunId, RunId]] = {plan_id: {} for plan_id in plan_ids}
+        where: RunFilter | None = RunFilter(steps_of=tuple(plan_ids), archived=True, limit=PAGE)
+        while where is not None and plan_ids:
             page = await self._queries.runs(where)
             for run in page:
-                counts = newest.setdefault(_step(run).position, run)
-                if counts is not run:
-                    instead[run.id] = counts.id
-            if len(page) < PAGE:
-                break
-        if not newest:
-            raise NotFound(f'no plan "{plan_id}"', hint="see: subagents plan list")
-        steps = tuple(newest[at] for at in sorted(newest))
-        return Plan(plan_id, _step(steps[0]).name, steps, instead)
+                step = _step(run)
+                counts = newest[step.plan].setdefault(step.position, run)
+                if counts.id != run.id:
+                    instead[step.plan][run.id] = counts.id
+            last = page[-1] if len(page) == PAGE else None
+            behind = None if last is None else Place(last.times.created_at_ms, last.id)
+            where = None if behind is None else replace(where, behind=behind)
+        return [
+            Plan(
+                plan_id,
+                _step(newest[plan_id][min(newest[plan_id])]).name,
+                tuple(newest[plan_id][at] for at in sorted(newest[plan_id])),
+                instead[plan_id],
+            )
+            for plan_id in plan_ids
+            if newest[plan_id]
+        ]
 
     async def retry(
         self,

@@ -178,6 +178,10 @@ class Queries:
         """Slots in use, per lane and depth; only those with any."""
         return self._ledger.lanes.held_by_lane()
 
+    def queued_by_lane(self) -> Mapping[LaneKey, int]:
+        """Runs that wait for a slot, per lane and depth; only those with any."""
+        return self._ledger.lanes.queued_by_lane()
+
     # -- any run, from memory or the store -------------------------------------------------
 
     async def run(self, run_id: RunId) -> Run:

@@ -6,13 +6,15 @@ must not both win (children, idempotency) are taken and counted in one step with
 """
 
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from enum import Enum, auto
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from subagents.config import agent_cards
 from subagents.config.settings import DEFAULT_LANE, Settings
+from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.rules import admission, ceilings, continuation, contract, idempotency
 from subagents.domain.rules.budgets import reservations
 from subagents.domain.rules.tool_kinds import intersection, offers
@@ -28,7 +30,6 @@ from subagents.domain.run.run import (
 )
 from subagents.domain.run.spec import (
     BATCH_RUNS_MAX,
-    IDEMPOTENCY_WINDOW_MS,
     AgentChosen,
     Budget,
     Cleanup,
@@ -61,6 +62,7 @@ from subagents.engine.runs.dependencies import (
 from subagents.engine.runs.disk_probes import PROBES_MAX, CachedProbe
 from subagents.engine.runs.environments import Environments
 from subagents.engine.runs.grants import Grants, ProofOf, no_proof_needed
+from subagents.engine.runs.idempotency_keys import IdempotencyKeys
 from subagents.engine.runs.queries import Queries
 from subagents.engine.verification.verifier import Verifier, check_schemas
 from subagents.engine.verification.work_root import real_below, root_of
@@ -69,15 +71,14 @@ from subagents.errors import (
     ContractError,
     CorruptState,
     Forbidden,
-    IdempotencyConflict,
     StoreUnavailable,
     SubagentsError,
     UsageError,
+    together,
 )
 from subagents.ports import (
     EnvironmentLog,
     Ids,
-    RememberedKey,
     Runtime,
 )
 from subagents.text import one_line
@@ -86,9 +87,6 @@ LABEL_FROM_TASK_CHARS: Final = 32
 SPAWN_TOOL: Final = "sessions_spawn"
 APPROVAL_MS: Final = 600_000
 """So long a person has to allow what goes over a ceiling; no answer is a no."""
-
-KEYS_MAX: Final = 10_000
-"""With so many in memory, those that are over are dropped."""
 
 
 class Receipt(Value, frozen=True):
@@ -110,6 +108,15 @@ class Beside(NamedTuple):
 
 
 NOTHING_BESIDE: Final = Beside(lambda: None, lambda _: None)
+
+
+class Trial(Enum):
+    """A spawn that stores nothing."""
+
+    LATER = auto()
+    """Refused is what could not be spawned at another time, either."""
+    NOW = auto()
+    """Refused is what a spawn at this instant would be; the receipts say what would be stored."""
 
 
 class PlanAsked(Value, frozen=True):
@@ -264,7 +271,7 @@ class Spawner:
         environments: Sequence[CallerEnvironment | None] = (),
         scheduled: ScheduledTime | None = None,
         beside: Beside = NOTHING_BESIDE,
-        is_trial: bool = False,
+        trial: Trial | None = None,
     ) -> tuple[Receipt, ...]:
         """Store all of these runs, or none, and return their receipts.
 
@@ -281,7 +288,7 @@ class Spawner:
                 in files. A run that continues a session has those given to the run before besides.
             scheduled: For which time of which schedule; None = for none.
             beside: What is decided in the step that stores the runs.
-            is_trial: Store nothing, return (): only what would be refused now is.
+            trial: Store nothing; () for one that could come later. None = this is none.
 
         Raises:
             UsageError: A parameter; nothing was stored.
@@ -294,25 +301,19 @@ class Spawner:
         parent = self._parent(requester)
         inbox = parent.session.first_key if parent is not None else requester
 
-        async def spawn_others(known: Mapping[str, RunId]) -> tuple[Receipt, ...]:
-            left = [at for at, spec in enumerate(specs) if spec.idempotency_key not in known]
-            if not left:
-                return ()
-            return await self.spawn_batch(
-                [specs[at] for at in left],
-                requester=requester,
-                settings=settings,
-                cwd=cwd,
-                is_operator=is_operator,
-                ceiling=ceiling,
-                again=[again[at] for at in left] if again else (),
-                plan=plan,
-                environments=[environments[at] for at in left] if environments else (),
-            )
-
+        spawn_others = partial(
+            self.spawn_batch,
+            requester=requester,
+            settings=settings,
+            cwd=cwd,
+            is_operator=is_operator,
+            ceiling=ceiling,
+            plan=plan,
+            trial=trial,
+        )
         digests = _digests(specs, cwd, plan)
         if digests and (known := self.keys.of(digests, inbox)):
-            return await self._repeated(specs, known, spawn_others)
+            return await self._repeated(specs, known, again, environments, spawn_others)
         before = [
             None
             if spec.continues is None
@@ -335,8 +336,8 @@ class Spawner:
         # What a dependency turns out to be is not known yet; it is counted again at the end.
         named = [bool(asked_dependencies(spec)) for spec in specs]
         self._count(parent, inbox, settings, is_operator=is_operator, waits=named)
-        drafts = [
-            await self._draft(
+        drafts = await _for_each(
+            self._draft(
                 spec,
                 mode,
                 parent=parent,
@@ -350,27 +351,24 @@ class Spawner:
                 chosen=chosen[at],
             )
             for at, (spec, mode, run) in enumerate(zip(specs, modes, before, strict=True))
-        ]
+        )
         found = await self._dependencies.find(drafts, inbox)
-        is_trusted = is_operator and parent is None
         own_roots = (cwd,) if parent is None else (parent.resolved.cwd, parent.resolved.project)
-        drafts = [
-            await self._check_contract(
-                draft, settings, is_operator=is_trusted, caller_roots=own_roots
-            )
+        drafts = await _for_each(
+            self._check_contract(draft, settings, is_operator=is_free, caller_roots=own_roots)
             for draft in drafts
-        ]
-        if is_trial:
+        )
+        if trial is Trial.LATER:
             await self._dependencies.look_again(drafts, found)
             return ()
-        if is_trusted:
+        if is_free and trial is None:
             drafts = await self._environments.keep(drafts, environments)
         if found:
             await self._dependencies.look_again(drafts, found)
         if digests and (known := self.keys.of(digests, inbox)):
             # The same key came in while this call was looking things up.
             await self._environments.drop(drafts)
-            return await self._repeated(specs, known, spawn_others)
+            return await self._repeated(specs, known, again, environments, spawn_others)
         try:
             if goes_on:
                 await session_chain.load_runs(self._ledger, before)
@@ -381,20 +379,27 @@ class Spawner:
                 _as_steps(drafts, again, plan, scheduled), parent, again, plan
             )
             beside.check()
-            runs = self._store_all(drafts, found, parent=parent, requester=inbox, digests=digests)
-            beside.note(runs)
+            spawned = self._spawned(drafts, found, parent=parent)
+            runs = (
+                self._store_all(spawned, beside, parent=parent, requester=inbox, digests=digests)
+                if trial is None
+                else [reduce(None, event).run for event in spawned]
+            )
         except SubagentsError:
             session_chain.evict_runs(self._ledger, before)
             await self._environments.drop(drafts)
             raise
-        await self._ledger.committed()
+        if trial is None:
+            await self._ledger.committed()
+        else:
+            session_chain.evict_runs(self._ledger, before)
         said = {draft.spawned.run_id: draft.warnings for draft in drafts}
         return tuple(
             Receipt(
                 run=self._ledger.published.get(run.id, run),
                 warnings=(*reservations.warnings(run), *said.get(run.id, ())),
             )
-            for run in runs
+            for run in _as_asked(runs, drafts)
         )
 
     async def _require_room(self, number: int) -> None:
@@ -413,11 +418,21 @@ class Spawner:
         self,
         specs: Sequence[RunSpec],
         known: Mapping[str, RunId],
-        spawn_others: Callable[[Mapping[str, RunId]], Awaitable[tuple[Receipt, ...]]],
+        again: Sequence[Run],
+        environments: Sequence[CallerEnvironment | None],
+        spawn_others: Callable[..., Awaitable[tuple[Receipt, ...]]],
     ) -> tuple[Receipt, ...]:
         """The runs of earlier calls by their keys, once those are durable; the others are new."""
+        left = [at for at, spec in enumerate(specs) if spec.idempotency_key not in known]
+        others: tuple[Receipt, ...] = ()
+        if left:
+            others = await spawn_others(
+                [specs[at] for at in left],
+                again=[again[at] for at in left] if again else (),
+                environments=[environments[at] for at in left] if environments else (),
+            )
         await self._ledger.committed()
-        spawned = iter(await spawn_others(known))
+        spawned = iter(others)
         receipts = []
         for spec in specs:
             run_id = known.get(spec.idempotency_key or "")
@@ -620,12 +635,12 @@ class Spawner:
             )
         directory = _plain(cwd)
         if not directory.startswith("/"):
-            raise UsageError(f'cwd must be absolute, not "{cwd}"')
+            raise UsageError(f'cwd must be absolute, not "{cwd}"', details={"field": "cwd"})
         look = partial(os.path.isdir, directory)
         if not (
             self._probe.was_well(directory, look) or await self._probe.is_well(directory, look)
         ):
-            raise UsageError(f'cwd "{cwd}" is not a directory')
+            raise UsageError(f'cwd "{cwd}" is not a directory', details={"field": "cwd"})
         return directory
 
     async def _check_contract(
@@ -715,16 +730,18 @@ class Spawner:
 
     # -- storing ---------------------------------------------------------------------------
 
-    def _store_all(
+    def _spawned(
         self,
         drafts: Sequence[Draft],
         found: Mapping[str, Dependency],
         *,
         parent: Run | None,
-        requester: SessionKey,
-        digests: Mapping[str, str],
-    ) -> list[Run]:
-        """No await in here: what was counted and what is stored are one step."""
+    ) -> Iterator[Spawned]:
+        """The first events of the runs, each after those of the runs it waits for.
+
+        Each is made when it is asked for: what was stored before it may have ended already. No
+        await between the first and the last.
+        """
         session_chain.check_free(self._ledger, drafts)
         for draft in drafts:
             self._dependencies.refuse_waiting_ancestors(parent, draft, found)
@@ -734,19 +751,32 @@ class Spawner:
         reservations.check(above, budgets, now_ms=now)
         for draft in drafts:
             self._shared_spending.check(draft.spawned.spec, draft.spawned.resolved)
-        runs: list[Run] = []
         for draft in dependencies_first(drafts, found):
-            spec, resolved = draft.spawned.spec, draft.spawned.resolved
-            shared = reservations.left_for(above, spec, now_ms=now)
+            resolved = draft.spawned.resolved
+            shared = reservations.left_for(above, draft.spawned.spec, now_ms=now)
             if shared is not None:
                 resolved = replace(resolved, shared_budget=shared)
-            event = replace(
+            yield replace(
                 draft.spawned,
                 at_ms=now,
                 resolved=resolved,
                 dependencies=tuple(self._dependencies.newest(found[n]) for n in draft.labels),
                 approval=_approval(draft, now),
             )
+
+    def _store_all(
+        self,
+        spawned: Iterator[Spawned],
+        beside: Beside,
+        *,
+        parent: Run | None,
+        requester: SessionKey,
+        digests: Mapping[str, str],
+    ) -> list[Run]:
+        """No await in here: what was counted and what is stored are one step."""
+        runs: list[Run] = []
+        for event in spawned:
+            spec, now = event.spec, event.at_ms
             if event.continues is not None:
                 later = Continued(at_ms=now, run_id=event.run_id)
                 for each in dict.fromkeys((event.continues.root, event.continues.run_id)):
@@ -755,7 +785,7 @@ class Spawner:
             if parent is not None:
                 child = Child(
                     run_id=event.run_id,
-                    label=resolved.label,
+                    label=event.resolved.label,
                     committed=reservations.reserved(spec),
                 )
                 self._ledger.apply_now(parent.id, ChildSpawned(at_ms=now, child=child))
@@ -764,10 +794,8 @@ class Spawner:
             if spec.idempotency_key is not None:
                 key = spec.idempotency_key
                 self.keys.remember(requester, key, run.id, digest=digests[key])
-        if len(runs) == 1:
-            return runs
-        order = {draft.spawned.run_id: number for number, draft in enumerate(drafts)}
-        return sorted(runs, key=lambda run: order[run.id])
+        beside.note(runs)
+        return runs
 
     def _above(self, parent: Run | None) -> list[Run]:
         """The run that spawns and the runs above it, the nearest first."""
@@ -785,6 +813,30 @@ class Spawner:
                 )
             parent = self._ledger.live.get(upper) if upper is not None else None
         return found
+
+
+async def _for_each(drafts: Iterable[Awaitable[Draft]]) -> list[Draft]:
+    """All of them, one after the other.
+
+    Raises:
+        SubagentsError: Some are refused: the first one, whose details name them all.
+    """
+    found: list[Draft] = []
+    refused: dict[int, SubagentsError] = {}
+    for at, draft in enumerate(drafts):
+        try:
+            found.append(await draft)
+        except SubagentsError as error:
+            refused[at] = error
+    if refused:
+        raise together(refused, of=len(found) + len(refused))
+    return found
+
+
+def _as_asked(runs: Iterable[Run], drafts: Sequence[Draft]) -> list[Run]:
+    """In the order in which they were asked for, and not of who waits for whom."""
+    order = {draft.spawned.run_id: number for number, draft in enumerate(drafts)}
+    return sorted(runs, key=lambda run: order[run.id])
 
 
 def _digests(specs: Sequence[RunSpec], cwd: str, plan: PlanAsked | None) -> dict[str, str]:
@@ -881,62 +933,6 @@ def _under_shared_caps(
         )
         found.append(replace(draft, spawned=replace(draft.spawned, resolved=resolved)))
     return found
-
-
-class IdempotencyKeys:
-    """Which run a requester's key stands for, for 24 hours and over restarts.
-
-    A new key is durable with the commit that follows.
-    """
-
-    def __init__(self, kernel: Kernel) -> None:
-        self._ledger, self._store, self._off_loop, self._clock = kernel
-        self._keys: dict[tuple[SessionKey, str], RememberedKey] = {}
-        self._most = KEYS_MAX
-
-    async def load(self) -> None:
-        """Read those that still count."""
-        since = self._since()
-        found = await self._off_loop(lambda: self._store.load_idempotency(since))
-        self._keys = {(each.requester, each.key): each for each in found}
-
-    def _since(self) -> int:
-        return self._clock.now_ms() - IDEMPOTENCY_WINDOW_MS
-
-    def known(self, requester: SessionKey, key: str) -> RememberedKey | None:
-        """What a key stands for."""
-        found = self._keys.get((requester, key))
-        return None if found is None or found.at_ms < self._since() else found
-
-    def of(self, digests: Mapping[str, str], requester: SessionKey) -> dict[str, RunId]:
-        """Those among these keys that made a run before, each for the same request.
-
-        Args:
-            digests: Of the request under each key.
-            requester: Whose keys they are.
-
-        Raises:
-            IdempotencyConflict: One of them stands for another request.
-        """
-        made: dict[str, RunId] = {}
-        for key, digest in digests.items():
-            known = self.known(requester, key)
-            if known is None:
-                continue
-            if differs := idempotency.differing(known.digest, digest):
-                raise IdempotencyConflict.of(key, run_id=known.run_id, differs=differs)
-            made[key] = known.run_id
-        return made
-
-    def remember(self, requester: SessionKey, key: str, run_id: RunId, *, digest: str) -> None:
-        """Let a key stand for a run, from the next commit on."""
-        known = RememberedKey(requester, key, run_id, self._clock.now_ms(), digest)
-        self._ledger.remember(known)
-        self._keys[requester, key] = known
-        if len(self._keys) >= self._most:
-            since = self._since()
-            self._keys = {k: v for k, v in self._keys.items() if v.at_ms > since}
-            self._most = 2 * len(self._keys) + KEYS_MAX
 
 
 @lru_cache(maxsize=PROBES_MAX)

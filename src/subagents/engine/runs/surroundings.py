@@ -7,7 +7,8 @@ import time
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from subagents.domain.rules.admission import LaneUse, lane_key
+from subagents.domain.alerts.detectors import FailedCall
+from subagents.domain.rules.admission import LaneUse, lane_key, queue_order
 from subagents.domain.rules.provider_limits import Gate, refusal_text
 from subagents.domain.rules.wait_causes import WaitCause, WaitKind, wait_cause
 from subagents.domain.run.linked_runs import LinkedRun
@@ -99,6 +100,10 @@ class Surroundings:
             self._lines[lane] = {run_id: place for place, run_id in enumerate(line, 1)}
         return self._lines[lane].get(run.id)
 
+    def ahead_of(self, run: Run) -> int:
+        """Queued runs that would get a slot before a new one such as this."""
+        return self._ledger.lanes.ahead(lane_key(run), queue_order(run))
+
     def last_sign_ms(self, run: Run) -> int | None:
         """When its worker last gave a sign of life; None before it began, and once it has ended."""
         if run.is_settled or not run.attempts or run.attempt.times.started_at_ms is None:
@@ -111,6 +116,10 @@ class Surroundings:
             max((each.asked_at_ms for each in run.questions.requests), default=0),
         )
         return max(signs)
+
+    def failed_call(self, run: Run) -> FailedCall | None:
+        """The tool that failed last in its newest attempt, while that is at work."""
+        return None if run.is_settled else self._recorder.failed_call(run.id)
 
     def charged_to(self, run: Run) -> Run | None:
         """The nearest run above whose budget pays for it, while both are open."""

@@ -33,7 +33,7 @@ from subagents.engine.messages.mailbox import Mailbox
 from subagents.engine.runs.control import Control
 from subagents.engine.runs.dependencies import asked_dependencies
 from subagents.engine.runs.queries import Queries
-from subagents.engine.runs.spawn import Beside, PlanAsked, Receipt, Spawner
+from subagents.engine.runs.spawn import Beside, PlanAsked, Receipt, Spawner, Trial
 from subagents.engine.schedules.due_times import check_when, next_due, passed
 from subagents.errors import (
     Conflict,
@@ -184,7 +184,7 @@ class Schedules:
             decided_to_ms=now,
             has_environment=any(each is not None for each in environments),
         )
-        await self._spawn(schedule, schedule.specs, environments, is_trial=True)
+        await self._spawn(schedule, schedule.specs, environments, trial=Trial.LATER)
         await self._keep(schedule, environments)
         try:
             replaced = self._replaced(schedule.name, replaces=replaces)
@@ -452,7 +452,7 @@ class Schedules:
         environments: Sequence[CallerEnvironment | None],
         *,
         due: DueTime | None = None,
-        is_trial: bool = False,
+        trial: Trial | None = None,
     ) -> tuple[Receipt, ...]:
         settings = await self._settings_of(schedule.cwd)
         if schedule.default_agent is not None and settings.defaults.agent is None:
@@ -487,7 +487,7 @@ class Schedules:
             environments=environments,
             scheduled=time,
             beside=Beside(check, note),
-            is_trial=is_trial,
+            trial=trial,
         )
 
     async def _outdate(self, before: Schedule) -> None:

@@ -465,8 +465,7 @@ class PostgresStore(RowStore):
         if not _is_sieved(where):
             return super().runs(where)
         found = list(self._sieved(where, where.offset + where.limit))[where.offset :]
-        runs = self._runs(self._sql["select_numbers"], (found,))
-        return runs[::-1] if where.oldest_first else runs
+        return self._runs(self._sql["select_numbers"], (found,))
 
     def count(self, where: RunFilter, *, most: int) -> int:
         """See ``ports.Store.count``."""
@@ -482,8 +481,8 @@ class PostgresStore(RowStore):
                 *(self._sql, "sieve_runs", where, self._open_runs), far=SIEVE_ROWS, passed=passed
             )
             found = self._fetched(statement, parameters)
-            for number, created_at_ms, run_id, label, origin in found:
-                passed = (int(str(created_at_ms)), int(str(number)))
+            for number, at_ms, run_id, label, origin in found:
+                passed = (int(str(at_ms)), int(str(number)))
                 is_wanted = where.text is None or mentions(run_id, label, origin, where.text)
                 if is_wanted and (where.model is None or is_of_model(origin, where.model)):
                     yield passed[1]

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, TypeAlias
 from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import OVER, Phase, Run
 from subagents.ports import RunFilter
-from subagents.store.run_filters import MOVING, asked, fits, leads, value_of
+from subagents.store.run_filters import MOVING, asked, leads, open_ones, value_of
 from subagents.store.sqlite.statements import statements
 
 Parameters: TypeAlias = dict[str, object]
@@ -26,7 +26,7 @@ CONDITIONS: Final[Mapping[str, str]] = {
           SELECT child.run_id, child.number
           FROM below CROSS JOIN run AS child ON child.requester_run = below.id
         ) SELECT number FROM below)""",
-    "plan": "plan = :plan",
+    "steps_of": "plan IN (SELECT value FROM json_each(:steps_of))",
     "label": "label = :label",
     "requester_run": "requester_run = :requester_run",
     "requester": "requester = :requester",
@@ -38,10 +38,11 @@ CONDITIONS: Final[Mapping[str, str]] = {
     "keeps_session": "keeps_session = :keeps_session",
     "since_ms": "created_at_ms >= :since_ms",
     "until_ms": "created_at_ms < :until_ms",
-    "behind": """(created_at_ms, number) < (SELECT json_extract(:behind, '$[0]'), coalesce(
+    "behind": """({at}, number) < (SELECT json_extract(:behind, '$[0]'), coalesce(
         (SELECT number FROM run WHERE run_id = json_extract(:behind, '$[1]')), 1 << 62))""",
     "active_since_ms": "(ended_at_ms IS NULL OR ended_at_ms >= :active_since_ms)",
     "ended_after_ms": "ended_at_ms >= :ended_after_ms",
+    "by_end": "ended_at_ms IS NOT NULL",
     "tags": """NOT EXISTS (
         SELECT 1 FROM json_each(:tags) AS wanted WHERE wanted.value NOT IN (
           SELECT value FROM json_each(CASE WHEN json_valid(run.tags) THEN run.tags ELSE '[]' END)
@@ -51,10 +52,10 @@ CONDITIONS: Final[Mapping[str, str]] = {
     "model": "is_of_model(origin, :model)",
     "text": "mentions(run_id, label, origin, :text)",
 }
-"""By the field of the filter, in the order in which they are tried."""
+"""By the field of the filter, in the order in which they are tried; ``at`` is a way's ``key``."""
 _BACK: Final = (
     (" DESC", " ASC"),
-    ("(created_at_ms, number) <", "(created_at_ms, number) >"),
+    (", number) <", ", number) >"),
     ("1 << 62", "-1"),
 )
 """What is different where the oldest come first."""
@@ -73,14 +74,33 @@ class _Way(NamedTuple):
     part: str = "TRUE"
     shelf: str = "(archived_at_ms IS NULL) = {shelf}"
     """Tells listed runs from archived ones."""
+    key: str = "created_at_ms"
+    """By what the list is in order."""
 
 
 _CREATED: Final = _Way("run INDEXED BY run_created")
 _OPEN: Final = _Way("run INDEXED BY run_open", "is_over = 0")
 _GIVEN_UP: Final = _Way("run INDEXED BY run_given_up", f"phase = '{Phase.COMPLETED_GIVEUP}'")
+_ENDED_NOW: Final = """(SELECT json_extract(each.value, '$[1]') FROM json_each(:ends) AS each
+        WHERE json_extract(each.value, '$[0]') = run.run_id)"""
+"""When a run ended that is not over: its row may be older than that."""
+_BY_END: Final[Mapping[int, Sequence[_Way]]] = {
+    _LISTED: (
+        _Way(
+            "run INDEXED BY run_archive",
+            "is_over = 1 AND archived_at_ms IS NULL",
+            key="ended_at_ms",
+        ),
+        _Way("run INDEXED BY run_open", "is_over = 0", key=_ENDED_NOW),
+    ),
+    _ARCHIVED: (
+        _Way("run INDEXED BY run_archived", "archived_at_ms IS NOT NULL", key="ended_at_ms"),
+    ),
+}
+"""What leads to all ended runs in the order of their ends: indexes that other work needs, too."""
 _FIELDS: Final[Mapping[str, _Way]] = {
     "below": _Way("run NOT INDEXED", CONDITIONS["below"]),
-    "plan": _Way("run INDEXED BY run_plan", CONDITIONS["plan"]),
+    "steps_of": _Way("run INDEXED BY run_plan", CONDITIONS["steps_of"]),
     "requester_run": _Way("run INDEXED BY run_parent", CONDITIONS["requester_run"]),
     "plans": _Way("run INDEXED BY run_plans", CONDITIONS["plans"]),
     "phases": _CREATED,
@@ -98,7 +118,7 @@ _FIELDS: Final[Mapping[str, _Way]] = {
 """By the field of the filter: the first one that is asked for leaves the fewest runs."""
 _IN_PLACES: Final = statements()["runs_in_places"].removesuffix(";")
 """The newest of the directory and of each one below it in which there are runs."""
-_IN_PLACE: Final = ANYTHING.replace("number, created_at_ms", "number")
+_IN_PLACE: Final = ANYTHING.replace("number, created_at_ms AS at_ms", "number")
 """What stands in it for the runs of one directory."""
 
 
@@ -117,13 +137,14 @@ def narrowed(
     values: Parameters = {name: value_of(getattr(where, name)) for name in names}
     conditions = [CONDITIONS[name] for name in names if name not in MOVING]
     if moving := [CONDITIONS[name] for name in names if name in MOVING]:
-        values["open"] = value_of(tuple(run.id for run in open_runs() if fits(run, where)))
+        values |= open_ones(where, open_runs())
         conditions.append(f"({' AND '.join(['is_over = 1', *moving])} OR {_OPEN_ONES})")
     shelves = [_LISTED] * where.listed + [_ARCHIVED] * where.archived
+    ways = list(_ways(where, names))
     arms = [
         _arm(way, shelf, [each for each in conditions if each != way.part])
-        for way in _ways(where, names)
         for shelf in shelves
+        for way in (_BY_END[shelf] if where.by_end else ways)
     ]
     chosen = "\nUNION ALL\n".join(arms) or f"{ANYTHING} AND FALSE"
     whole = statement.replace(ANYTHING, chosen)
@@ -158,4 +179,6 @@ def _ways(where: RunFilter, names: Sequence[str]) -> Iterator[_Way]:
 def _arm(way: _Way, shelf: int, conditions: Sequence[str]) -> str:
     which = "\n  AND ".join([way.part, way.shelf.format(shelf=shelf), _SOUND, *conditions])
     whole, part = (_IN_PLACES, _IN_PLACE) if way is _FIELDS["directory"] else (ANYTHING, ANYTHING)
-    return whole.replace(part, part.replace("run WHERE TRUE", f"{way.source}\nWHERE {which}"))
+    arm = part.replace(f"{_CREATED.key} AS at_ms", f"{way.key} AS at_ms")
+    arm = arm.replace("run WHERE TRUE", f"{way.source}\nWHERE {which}").replace("{at}", way.key)
+    return whole.replace(part, arm)

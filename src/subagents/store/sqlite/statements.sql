@@ -177,12 +177,12 @@ DELETE FROM idempotency WHERE created_at_ms <= ?;
 SELECT * FROM run WHERE run_id = ? AND run_id NOT IN (SELECT name FROM set_aside);
 
 -- name: any_run
--- What stands in select_runs and count_runs for the runs that are asked for.
-SELECT number, created_at_ms FROM run WHERE TRUE;
+-- What stands in select_runs and count_runs for the runs that are asked for, and their place.
+SELECT number, created_at_ms AS at_ms FROM run WHERE TRUE;
 
 -- name: runs_in_places
 -- run_query.py puts the runs of one directory in the place of the innermost SELECT.
-SELECT run.number, run.created_at_ms
+SELECT run.number, run.created_at_ms AS at_ms
 FROM (
   WITH RECURSIVE found(name) AS (
     SELECT min(directory) FROM run INDEXED BY run_directory
@@ -197,17 +197,17 @@ FROM (
   ORDER BY created_at_ms DESC, number DESC LIMIT :far);
 
 -- name: select_runs
--- run_query.py puts what is asked for in the place of the innermost SELECT.
-SELECT * FROM run
-WHERE number IN (
-  SELECT number FROM (
-    SELECT number, created_at_ms FROM run WHERE TRUE
-    ORDER BY created_at_ms DESC, number DESC LIMIT :limit OFFSET :offset))
-ORDER BY created_at_ms DESC, number DESC;
+-- run_query.py puts what is asked for in the place of the inner SELECT.
+SELECT run.*
+FROM (
+  SELECT number, created_at_ms AS at_ms FROM run WHERE TRUE
+  ORDER BY at_ms DESC, number DESC LIMIT :limit OFFSET :offset) AS page
+CROSS JOIN run ON run.number = page.number
+ORDER BY page.at_ms DESC, page.number DESC;
 
 -- name: count_runs
 -- Up to a number: a count of all visits all.
-SELECT count(*) FROM (SELECT number, created_at_ms FROM run WHERE TRUE LIMIT :far);
+SELECT count(*) FROM (SELECT number, created_at_ms AS at_ms FROM run WHERE TRUE LIMIT :far);
 
 -- name: find_runs
 SELECT run_id FROM run WHERE run_id >= ?1 AND run_id < ?2 ORDER BY run_id LIMIT 10;
@@ -219,6 +219,18 @@ WHERE run = (SELECT number FROM run WHERE run_id = ?) AND seq > ? ORDER BY seq L
 -- name: select_feed
 SELECT number, run_id, seq, at_ms, type, key, data, checksum FROM journal
 WHERE number > ? ORDER BY number LIMIT ?;
+
+-- name: select_alerted
+SELECT number, run_id, seq, at_ms, type, key, data, checksum
+FROM journal INDEXED BY journal_alerted
+WHERE type = 'Alerted' AND number < ?1 ORDER BY number DESC LIMIT ?2;
+
+-- name: select_alerted_of_run
+-- Visits the events of the run, whose numbers grow with seq.
+SELECT number, run_id, seq, at_ms, type, key, data, checksum
+FROM journal INDEXED BY journal_order
+WHERE run = (SELECT number FROM run WHERE run_id = ?3) AND type = 'Alerted' AND number < ?1
+ORDER BY seq DESC LIMIT ?2;
 
 -- name: select_touched
 SELECT number, run_id FROM journal WHERE number > ?1 ORDER BY number LIMIT ?2;
@@ -297,6 +309,16 @@ WHERE kind = 'blocker' AND (?1 IS NULL OR session_key = ?1)
   AND message_id NOT IN (SELECT name FROM set_aside)
   AND run_id NOT IN (SELECT name FROM set_aside)
 ORDER BY number DESC LIMIT ?2;
+
+-- name: select_news
+-- Of the runs of a JSON list.
+SELECT number, message_id, session_key, run_id, kind, created_at_ms, text, consumed_at_ms,
+       consumed_by, checksum, place_checksum, read_checksum
+FROM inbox INDEXED BY inbox_run
+WHERE run_id IN (SELECT value FROM json_each(?1)) AND kind IN ('alert', 'blocker')
+  AND message_id NOT IN (SELECT name FROM set_aside)
+  AND run_id NOT IN (SELECT name FROM set_aside)
+ORDER BY number;
 
 -- name: select_message
 SELECT number, message_id, session_key, run_id, kind, created_at_ms, text, consumed_at_ms,

@@ -136,7 +136,7 @@ function Actions({ run }: { run: RunDetail }) {
     ...(run.pendingRequestCount > 0 ? { a: answerNow } : {}),
     ...(ended
       ? { r: () => void again(), n: goOn, x: () => void markRead([run]) }
-      : { s: steerNow, i: () => interrupt(run), p: togglePause, Backspace: () => void cancel(run) }),
+      : { s: steerNow, i: () => void interrupt(run), p: togglePause, Backspace: () => void cancel(run) }),
   });
   const off = { disabled: whyNot !== null, title: whyNot ?? undefined };
   return (
@@ -173,7 +173,7 @@ function Actions({ run }: { run: RunDetail }) {
             <button type="button" {...off} onClick={steerNow}>
               Steer <kbd>s</kbd>
             </button>
-            <button type="button" {...off} onClick={() => interrupt(run)}>
+            <button type="button" {...off} onClick={() => void interrupt(run)}>
               Interrupt <kbd>i</kbd>
             </button>
             <button type="button" {...off} onClick={togglePause}>

@@ -10,4 +10,5 @@ from subagents.domain.alerts.detectors.detection import ended as ended
 from subagents.domain.alerts.detectors.detection import is_gathering as is_gathering
 from subagents.domain.alerts.detectors.detection import next_due_ms as next_due_ms
 from subagents.domain.alerts.detectors.detection import observe as observe
+from subagents.domain.alerts.detectors.detector_state import FailedCall as FailedCall
 from subagents.domain.alerts.detectors.detector_state import Watch as Watch

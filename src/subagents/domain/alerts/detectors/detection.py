@@ -178,7 +178,7 @@ def _look_at_end(
     watch, news = builds.look(watch, tool, key=key)
     alerts += news
     key = _key(AlertKind.FAILURE_LOOP, watch, number)
-    watch, news = failures.look_at_tool(watch, tool, key=key, rules=rules)
+    watch, news = failures.look_at_tool(watch, tool, key=key, at_ms=at_ms, rules=rules)
     alerts += news
     return watch
 

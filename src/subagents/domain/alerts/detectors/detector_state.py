@@ -35,6 +35,17 @@ class Pending(Value, frozen=True):
     """Commit messages, or the team."""
 
 
+class FailedCall(Value, frozen=True):
+    """A tool that failed, in few words."""
+
+    tool: str
+    asked: str = ""
+    """Its command, or what else it was asked."""
+    error: str = ""
+    """``exit code 1: no such file``"""
+    at_ms: int = 0
+
+
 class PlanMark(NamedTuple):
     """One item of the newest plan; an array when written down."""
 
@@ -64,6 +75,8 @@ class Watch(Value, frozen=True):
     """Of tools, one after the other."""
     failed_tool: str | None = None
     """The name all of these have; None when they are several."""
+    failed_call: FailedCall | None = None
+    """The last one, also when others succeeded since: what a worker that is stuck ran into."""
     api_errors: tuple[int, ...] = ()
     """Checksums of those told since something succeeded."""
     context_told: int = 0

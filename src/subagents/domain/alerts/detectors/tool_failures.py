@@ -5,7 +5,7 @@ from typing import Final
 
 from subagents.domain.alerts.detectors.alert_wording import FIELD_CHARS_MAX, QUOTE_CHARS_MAX, shown
 from subagents.domain.alerts.detectors.commands.shell import steps_of
-from subagents.domain.alerts.detectors.detector_state import Watch, checksum
+from subagents.domain.alerts.detectors.detector_state import FailedCall, Watch, checksum
 from subagents.domain.run.alert import Alert, AlertKind, AlertRules
 from subagents.domain.run.values import replace
 from subagents.domain.run.worker_output import ApiError, ToolUse
@@ -36,7 +36,7 @@ def is_failure(tool: ToolUse) -> bool | None:
 
 
 def look_at_tool(
-    watch: Watch, tool: ToolUse, *, key: str, rules: AlertRules
+    watch: Watch, tool: ToolUse, *, key: str, at_ms: int, rules: AlertRules
 ) -> tuple[Watch, tuple[Alert, ...]]:
     """Count a tool that ended; told once when so many failed, until one succeeds."""
     failed = is_failure(tool)
@@ -49,7 +49,9 @@ def look_at_tool(
     failures = watch.failures + 1
     name = shown(tool.name, _TOOL_CHARS)
     same = name if failures == 1 or watch.failed_tool == name else None
-    watch = replace(watch, failures=failures, failed_tool=same)
+    asked = shown(tool.command or tool.path or tool.input, FIELD_CHARS_MAX)
+    call = FailedCall(tool=name, asked=asked, error=_last_error(tool), at_ms=at_ms)
+    watch = replace(watch, failures=failures, failed_tool=same, failed_call=call)
     if failures != rules.failures:
         return watch, ()
     what = "tool" if same is None else same
@@ -61,7 +63,7 @@ def look_at_tool(
         fields={
             "consecutiveFailures": failures,
             "lastTool": name,
-            "lastError": _last_error(tool),
+            "lastError": call.error,
         },
     )
     return watch, (alert,)

@@ -1,0 +1,166 @@
+"""A dry run as an answer: what a spawn would come to, from the runs that it would store."""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Final, TypeVar
+
+import msgspec
+
+from subagents.api.answers import run_building
+from subagents.api.wire import run_answers as wire
+from subagents.api.wire.run_waits import NamedRun
+from subagents.api.wire.words import as_word
+from subagents.domain.rules.admission import lane_key, priority
+from subagents.domain.rules.budgets import budgets
+from subagents.domain.run.caller_environment import CallerEnvironment
+from subagents.domain.run.outcome import CheckType
+from subagents.domain.run.run import Phase, Run
+from subagents.domain.run.spec import Budget, Contract
+from subagents.domain.run.values import RunId
+from subagents.engine.runs.spawn import Receipt
+from subagents.engine.runs.surroundings import Surroundings
+from subagents.text import shortened
+
+N = TypeVar("N", int, float)
+REPORT: Final = "completion report"
+
+
+def dry_run(
+    receipts: Sequence[Receipt],
+    environments: Sequence[CallerEnvironment | None],
+    around: Surroundings,
+    *,
+    plan: Budget | None = None,
+    warnings: Sequence[str] = (),
+) -> wire.DryRun:
+    """What the runs of a trial would come to.
+
+    Args:
+        receipts: Of the trial.
+        environments: What was brought for each of their workers.
+        around: What is at work now.
+        plan: What all of them may use together.
+        warnings: Of the configuration, for each of them.
+    """
+    planned = [each.run for each in receipts if not each.repeated]
+    new = {run.id for run in planned}
+    return wire.DryRun(
+        runs=[
+            msgspec.structs.replace(
+                _planned(each, around, plan, warnings=warnings, new=new, beside=planned),
+                environment=[] if brought is None else list(brought.given),
+            )
+            for each, brought in zip(receipts, environments, strict=True)
+        ],
+        max_tokens=_together(planned, plan, lambda budget: budget.max_tokens),
+        max_cost_usd=_together(planned, plan, lambda budget: budget.max_cost_usd),
+    )
+
+
+def _planned(
+    receipt: Receipt,
+    around: Surroundings,
+    plan: Budget | None,
+    *,
+    warnings: Sequence[str],
+    new: Collection[RunId],
+    beside: Sequence[Run],
+) -> wire.PlannedRun:
+    run = receipt.run
+    ahead, use = around.ahead_of(run) + _ahead_among(beside, run), around.lane(run)
+    is_free = use.limit is None and use.used + ahead < use.slots
+    return wire.PlannedRun(
+        **msgspec.structs.asdict(run_building.granted(run.resolved)),
+        label=run.resolved.label,
+        task=shortened(run.spec.task, run_building.ROW_TASK_CHARS_MAX),
+        run_id=run.id if receipt.repeated else None,
+        phase=as_word(run.phase),
+        agent_id=run.resolved.agent_id,
+        chosen=run_building.chosen(run),
+        runtime=run.resolved.runtime,
+        mode=as_word(run.resolved.mode),
+        depth=run.lineage.depth,
+        lane=wire.LaneQueue(
+            name=run.resolved.lane,
+            used=use.used,
+            slots=use.slots,
+            ahead=ahead,
+            limit=use.limit,
+        ),
+        starts_at_once=run.phase is Phase.QUEUED and not receipt.repeated and is_free,
+        waits_for=[
+            NamedRun(run_id="" if link.run_id in new else link.run_id, label=link.label)
+            for link in run.waiting.dependencies
+            if link.outcome is None
+        ],
+        question=None if run.approval is None else run.approval.question,
+        attempts_max=run.spec.retry_count + 1,
+        run_timeout_seconds=run.resolved.timeout_ms / 1000 if run.resolved.timeout_ms else None,
+        budget=_budget(run),
+        overshoot=as_word(budgets.overshoot(_narrowed(run) or plan, run.resolved.abilities)),
+        checks=list(_checks(run.spec.verification)),
+        vacuous=run.verification.vacuous,
+        workspace=run_building.workspace_of(run),
+        warnings=[*receipt.warnings, *warnings],
+    )
+
+
+def _ahead_among(planned: Sequence[Run], run: Run) -> int:
+    """Of the runs of one call those that want a slot of the same lane, and would get one first."""
+    lane, own = lane_key(run), -priority(run)
+    places = [
+        (-priority(each), at)
+        for at, each in enumerate(planned)
+        if each.phase is Phase.QUEUED and lane_key(each) == lane
+    ]
+    at = next((at for at, each in enumerate(planned) if each is run), len(planned))
+    return sum(place < (own, at) for place in places)
+
+
+def _narrowed(run: Run) -> Budget | None:
+    """Its own limits, and what it shares where it has none."""
+    own, shared = run.spec.budget, run.resolved.shared_budget
+    if own is None or shared is None:
+        return own or shared
+    given = {name: value for name, value in msgspec.structs.asdict(own).items() if value}
+    return msgspec.structs.replace(shared, **given)
+
+
+def _budget(run: Run) -> wire.PlannedBudget | None:
+    found = _narrowed(run)
+    if found is None:
+        return None
+    return wire.PlannedBudget(
+        **msgspec.structs.asdict(found), shared=run.resolved.shared_budget is not None
+    )
+
+
+def _together(
+    runs: Sequence[Run], plan: Budget | None, limit_of: Callable[[Budget], N | None]
+) -> N | None:
+    """What all of them may use; None = something is not bounded, or nobody reports what it uses."""
+    if not all(run.resolved.abilities.usage for run in runs):
+        return None
+    own = [limit_of(run.spec.budget or Budget()) for run in runs]
+    shared = [limit_of(run.resolved.shared_budget or Budget()) for run in runs]
+    known: list[N] = [] if plan is None or (most := limit_of(plan)) is None else [most]
+    if None not in own:
+        known.append(sum(each for each in own if each is not None))
+    elif all(mine is not None or ours is not None for mine, ours in zip(own, shared, strict=True)):
+        # Own limits are taken from what is left above, too.
+        known.append(max(each for each in shared if each is not None))
+    return min(known, default=None)
+
+
+def _checks(contract: Contract | None) -> Iterator[wire.PlannedCheck]:
+    if contract is None:
+        return
+    targets = (
+        (CheckType.ARTIFACT, [each.path for each in contract.artifacts]),
+        (CheckType.CHANGE, [*contract.must_change, *contract.must_not_change]),
+        (CheckType.COMMAND, contract.commands),
+        (CheckType.COMPLETION_REPORT, [REPORT] * contract.require_completion_report),
+        (CheckType.JUDGE, [] if contract.judge is None else [contract.judge.agent_id]),
+    )
+    for kind, found in targets:
+        for each in found:
+            yield wire.PlannedCheck(type=as_word(kind), target=each)

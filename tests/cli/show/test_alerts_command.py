@@ -1,0 +1,20 @@
+"""``alerts``, as it is typed."""
+
+import pytest
+from tests.cli.cli_home import Home
+
+FULL = """echo '{"subagents":"context","tokens":150000,"window":200000}'; sleep 1"""
+
+
+@pytest.mark.requirement("cli:alerts")
+def test_past_alerts_are_listed_with_what_became_of_each(shared: Home) -> None:
+    run = shared.spawn(FULL, "--label", "full")
+    shared.ok("wait", run)
+    (alert,) = shared.ok("alerts", "full", "--json").rows("alerts")
+    assert (alert["kind"], alert["runId"]) == ("context_pressure", run)
+    shown = shared.ok("alerts", run, "--kind", "context_pressure").out.splitlines()
+    assert shown[0].split() == ["AGE", "RUN", "ALERT", "FATE", "TEXT"]
+    assert "full  context pressure  sent" in shown[1]
+    assert shared.ok("alerts", run, "--kind", "stuck").err.strip() == "No alerts."
+    refused = shared.cli("alerts", "--kind", "loud")
+    assert (refused.code, "kind" in refused.err) == (2, True)
