@@ -685,24 +685,14 @@ def alerts_are_found_newest_first_with_the_news_that_their_runs_sent(place: Stor
         happened = Alerted(at_ms=NOW_MS, alert=alert)
         return JournalEntry(run_id=run.id, seq=seq, at_ms=NOW_MS, event=happened)
 
-    def message(run: Run, name: str, kind: MessageKind) -> Message:
-        return Message(
-            id=MessageId(f"{run.id}:{name}"),
-            session_key=run.requester,
-            run_id=run.id,
-            kind=kind,
-            created_at_ms=NOW_MS,
-            text="news",
-        )
-
     with closing(opened(place)) as store:
         store.commit(spawned(*runs))
         batch = Batch(runs={run.id: run for run in runs[:2]})
         batch.journal = [alerted(runs[0], 2), alerted(runs[1], 2), alerted(runs[0], 3)]
+        kinds = {"a1:stuck": MessageKind.ALERT, "n1": MessageKind.BLOCKER}
         batch.messages = [
-            message(runs[0], "a1:stuck", MessageKind.ALERT),
-            message(runs[0], "n1", MessageKind.BLOCKER),
-            message(runs[0], "announce", MessageKind.ANNOUNCEMENT),
+            message(runs[0], id=MessageId(f"{runs[0].id}:{name}"), kind=kind)
+            for name, kind in {**kinds, "announce": MessageKind.ANNOUNCEMENT}.items()
         ]
         store.commit(batch)
         end = store.newest_number() + 1
