@@ -105,6 +105,11 @@ class PostgresStore(RowStore):
         """See ``ports.Database.schema``."""
         return scripts()[-1][0]
 
+    @property
+    def ways_out(self) -> str:
+        """See ``ports.Database.ways_out``."""
+        return f"restore the schema {self._url.schema} from a dump: pg_restore"
+
     def size_bytes(self) -> int:
         """See ``ports.Database.size_bytes``: of our schema, without the log of the server."""
         ((size,),) = self._all("database_bytes")

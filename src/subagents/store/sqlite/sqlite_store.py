@@ -143,7 +143,7 @@ class SqliteStore(RowStore):
 
     @property
     def ways_out(self) -> str:
-        """See ``ports.StoreFile.ways_out``."""
+        """See ``ports.Database.ways_out``."""
         return identity.ways_out(self._path)
 
     def found_schema(self) -> int | None:
@@ -202,7 +202,7 @@ class SqliteStore(RowStore):
         return None
 
     def open_readonly(self) -> None:
-        """See ``ports.StoreFile.open_readonly``."""
+        """See ``ports.Database.open_readonly``."""
         try:
             require_ours(self._path, self._belongings)
         except sqlite3.DatabaseError as error:
@@ -621,8 +621,6 @@ class SqliteStore(RowStore):
                 connection.backup(copy)
         except sqlite3.Error as error:
             raise StoreUnavailable(f"the copy cannot be written: {error}") from error
-
-
 
 
 def _problems(connection: sqlite3.Connection) -> list[str]:
