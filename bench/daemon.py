@@ -20,6 +20,8 @@ CONFIG: Final = """\
 [agents.defaults.subagents]
 max_children_per_agent = 100000
 max_concurrent = {slots}
+max_spawn_depth = {depth}
+max_transcript_mb = {transcript_mb}
 agent = "quick"
 
 [agents.main]
@@ -68,6 +70,15 @@ class Daemon:
         return str(client.post("/v1/runs", spawn_body(agent))["runId"])
 
 
+def cpu_s(pid: int) -> float:
+    """Processor time of a process until now, by the scheduler's own account.
+
+    Of its threads that are there; those that are not were short.
+    """
+    tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
+
+
 def spawn_body(agent: str) -> Document:
     """What a client posts for one run."""
     return {"spec": {"task": "work", "agentId": agent}, "cwd": "/"}
@@ -78,12 +89,15 @@ def paths_of(home: Path) -> Paths:
     return Paths.resolve({"SUBAGENTS_HOME": str(home)})
 
 
-def make_home(home: Path, *, slots: int = 10_000) -> Paths:
-    """A home with the agents that are measured."""
+def make_home(
+    home: Path, *, slots: int = 10_000, depth: int = 1, transcript_mb: int = 32, more: str = ""
+) -> Paths:
+    """A home with the agents that are measured, and with ``more`` in its configuration."""
     paths = paths_of(home)
     paths.ensure()
     paths.config_file.parent.mkdir(parents=True, exist_ok=True)
-    paths.config_file.write_text(CONFIG.format(slots=slots), "utf-8")
+    text = CONFIG.format(slots=slots, depth=depth, transcript_mb=transcript_mb)
+    paths.config_file.write_text(text + more, "utf-8")
     return paths
 
 

@@ -44,7 +44,8 @@ _WORDS: Final = """
 """
 
 
-def _batches(lines: int) -> Iterator[list[str]]:
+def batches(lines: int) -> Iterator[list[str]]:
+    """The texts of so many lines, the same every time."""
     chance, words = random.Random(1), _WORDS.split()
     for begin in range(0, lines, BATCH):
         texts = [
@@ -60,7 +61,7 @@ def _fill(log: TranscriptFiles, plain: Path, lines: int) -> float:
     """Seconds that keeping them took."""
     took, seq = 0.0, 0
     with plain.open("w") as file:
-        for texts in _batches(lines):
+        for texts in batches(lines):
             file.write("\n".join(texts) + "\n")
             batch = [
                 Line(seq=seq + number, ts=seq + number, type=LineType.TEXT, text=text, attempt=1)
@@ -107,7 +108,7 @@ async def _search(log: TranscriptFiles, pattern: str) -> tuple[float, int, list[
 
 def _redacting() -> float:
     """Megabytes a second, of processor."""
-    texts = next(_batches(BATCH))
+    texts = next(batches(BATCH))
     size = sum(map(len, texts)) / 1e6
     best = 0.0
     for _ in range(20):

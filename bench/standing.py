@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from bench import full
-from bench.daemon import make_home, serving
+from bench.daemon import cpu_s, make_home, serving
 from subagents.client.client import Client
 
 QUIET_S: Final = 2.0
@@ -47,7 +47,7 @@ def fill(home: Path, *, runs: int) -> None:
 def start(home: Path) -> dict[str, float]:
     """Seconds of CPU until the daemon answers, and until it is quiet again."""
     with serving(home) as daemon:
-        answers_s = _cpu_s(daemon.pid)
+        answers_s = cpu_s(daemon.pid)
         return {"answers_s": answers_s, "quiet_s": _quiet(daemon.pid)}
 
 
@@ -61,10 +61,10 @@ def lists(home: Path) -> dict[str, float]:
 def _cost_ms(client: Client, pid: int, path: str, query: dict[str, str | int | None]) -> float:
     for _ in range(3):
         client.get(path, query)
-    before_s = _cpu_s(pid)
+    before_s = cpu_s(pid)
     for _ in range(REQUESTS):
         client.get(path, query)
-    return (_cpu_s(pid) - before_s) / REQUESTS * 1_000
+    return (cpu_s(pid) - before_s) / REQUESTS * 1_000
 
 
 def _quiet(pid: int) -> float:
@@ -73,17 +73,11 @@ def _quiet(pid: int) -> float:
     Raises:
         RuntimeError: It does not come to rest.
     """
-    known_s, due_s = _cpu_s(pid), time.monotonic() + AFTER_WORK_S
+    known_s, due_s = cpu_s(pid), time.monotonic() + AFTER_WORK_S
     while time.monotonic() < due_s:
         time.sleep(QUIET_S)
-        now_s = _cpu_s(pid)
+        now_s = cpu_s(pid)
         if now_s - known_s < QUIET_CPU_S:
             return now_s
         known_s = now_s
     raise RuntimeError(f"still at work after {AFTER_WORK_S} s")
-
-
-def _cpu_s(pid: int) -> float:
-    """Of its threads that are there; those that are not were short."""
-    tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
-    return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9

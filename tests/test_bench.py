@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from bench import browser
 from bench.__main__ import TINY, in_a_process, main, measurements, preparations, table
 from bench.table import Row, percentiles, render
 
@@ -121,6 +122,23 @@ def test_searching_a_transcript_is_measured_against_grep_with_the_same_answers(
     sample = in_a_process(calls["logs"], here=tmp_path, kept=tmp_path)
 
     assert all(math.isfinite(value) and value > 0 for value in sample.values())
+
+
+@pytest.mark.requirement("bench:page")
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+@pytest.mark.skipif(browser.missing() is not None, reason=browser.missing() or "")
+def test_the_web_page_is_measured_in_a_real_browser(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = tmp_path / "samples.json"
+
+    status = main(["--tiny", "--only", "p", "--json", str(kept), "--dir", str(tmp_path)])
+
+    samples = json.loads(kept.read_text())["samples"]
+    assert status in {0, 1}
+    assert set(samples) == {"page_runs", "page_transcript", "page_restart"}
+    assert all(math.isfinite(value) for found in samples.values() for value in found[0].values())
+    assert "p  a search in them, the slowest" in capsys.readouterr().out
 
 
 @pytest.mark.requirement("bench:misses-are-shown")

@@ -170,6 +170,7 @@ def build_node(
     """
     clock = SystemClock()
     off_loop = DaemonThreads("store", threads_max=STORE_THREADS)
+    renewing = DaemonThreads("ownership", threads_max=1)
     checks = DaemonThreads("verification")
     processes = DaemonThreads("processes")
     trees = DaemonThreads("worktrees")
@@ -214,6 +215,7 @@ def build_node(
         clock=clock,
         ids=RandomIds(clock),
         off_loop=off_loop,
+        renewing=renewing,
         verifier=Verifier(
             checks,
             clock,
@@ -251,7 +253,7 @@ def build_node(
         on_commit=(exporter.on_commit, *(each.on_commit for each in notifiers)),
     )
     engine = Engine(adapters)
-    threads = (off_loop, checks, processes, trees, asking)
+    threads = (off_loop, renewing, checks, processes, trees, asking)
     return Node(engine, store, command, paths, threads, exporter, notifiers, pushes)
 
 

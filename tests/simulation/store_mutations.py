@@ -46,7 +46,7 @@ def commits_in_halves(patch: pytest.MonkeyPatch) -> None:
     def piecemeal(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
         yield connection
 
-    patch.setattr(sqlite_store, "_transaction", piecemeal)
+    patch.setattr(sqlite_store, "transaction", piecemeal)
 
 
 @mutation

@@ -111,8 +111,15 @@ class Engine:
             AlreadyRunning: Another process holds the store.
             CorruptState: The store cannot be trusted; nothing was changed.
         """
-        self._epoch = await self._off_loop(lambda: self._store.open(self._owner))
+        ownership, asked_ms = self._parts.ownership, self._clock.elapsed_ms()
+        self._epoch, held_s = await self._off_loop(self._take_over)
+        ownership.given(held_s, asked_ms=asked_ms)
         await self._load_and_resume()
+        if ownership.is_limited:
+            self._life.keep(ownership.run, "ownership", self._clock)
+
+    def _take_over(self) -> tuple[int, float | None]:
+        return self._store.open(self._owner), self._store.renew()
 
     async def _load_and_resume(self) -> None:
         parts, ledger = self._parts, self._parts.ledger
@@ -234,8 +241,21 @@ class Engine:
     @property
     def degraded(self) -> str | None:
         """Why nothing can be changed now; None while all is well."""
-        failure = self._parts.ledger.failure
+        failure = self._parts.ledger.failure or self._parts.ownership.lapse
         return failure.message if failure is not None else None
+
+    def require_ownership(self) -> None:
+        """Refuse an answer that was made from memory, when others may know better by now.
+
+        To be asked after it was made: one that was frozen in between must not tell what was.
+
+        Raises:
+            Fenced: The store is another's.
+            StoreUnavailable: It may be; the same call can be repeated.
+        """
+        refusal = self.fence or self._parts.ownership.lapse
+        if refusal is not None:
+            raise refusal
 
     @property
     def shared_spending(self) -> SharedSpending:

@@ -16,6 +16,7 @@ from subagents.engine.attempts.supervisor import Supervisor
 from subagents.engine.attempts.workspaces import Workspaces
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.ledger import CommitListener, Ledger
+from subagents.engine.kernel.ownership import Ownership
 from subagents.engine.kernel.quarantine import Quarantine
 from subagents.engine.messages.delivery import Deliveries
 from subagents.engine.messages.mailbox import Mailbox
@@ -82,6 +83,8 @@ class Adapters:
     ids: Ids
     off_loop: OffLoop
     """For the store and the logs."""
+    renewing: OffLoop | None = None
+    """For ``Store.renew``; None = ``off_loop``."""
     verifier: Verifier
     settings: Settings
     """The daemon's own; a spawn brings those of its caller."""
@@ -129,6 +132,9 @@ class Parts:
             lease_ms=lease_ms,
             node=given.node,
             secrets_of=given.secrets_of,
+        )
+        self.ownership = Ownership(
+            given.store, given.renewing or given.off_loop, given.clock, ledger.fail
         )
         kernel = Kernel(ledger, given.store, given.off_loop, given.clock)
         quarantine = Quarantine()

@@ -298,6 +298,19 @@ class Store(Database, Protocol):
         """
         ...
 
+    def renew(self) -> float | None:
+        """Prolong the right that ``open`` gave; called beside commits.
+
+        Returns:
+            For how many seconds from the beginning of this call nobody else can take the store
+            over; None = as long as this process lives. Then it is not asked again.
+
+        Raises:
+            StoreUnavailable: It could not be prolonged; what was left of it is left.
+            Fenced: A newer epoch was opened.
+        """
+        ...
+
     def commit(self, batch: Batch) -> None:
         """Write everything in one transaction, durable on return.
 

@@ -793,6 +793,19 @@ def an_older_epoch_writes_nothing_any_more(place: StorePlace) -> None:
         expect("nothing was pruned", found=new.run(run.id), wanted=run)
 
 
+@SUITE.behaviour("store:renew")
+def a_right_that_ends_by_itself_is_renewed_until_the_epoch_is_over(place: StorePlace) -> None:
+    with closing(place.store()) as old, closing(place.store()) as new:
+        old.open("one")
+        held_s = old.renew()
+        expect("a length, where it ends", found=held_s is None or held_s > 0, wanted=True)
+        place.lose_lock()
+        new.open("two")
+        if held_s is not None:
+            expect_error("an old renewal", Fenced, old.renew)
+        expect("the new one's", found=new.renew() is None, wanted=held_s is None)
+
+
 @SUITE.behaviour("store:closed")
 def a_closed_store_takes_nothing_and_closing_again_is_harmless(place: StorePlace) -> None:
     store = opened(place)

@@ -23,6 +23,7 @@ from subagents.engine.runs.feed import (
     Follower,
     Scope,
 )
+from subagents.ports import FeedEntry
 
 ALL = Scope()
 EVERYTHING = frozenset({*NEWS, RUN})
@@ -224,6 +225,33 @@ def test_each_scope_shows_its_runs_and_no_others(tmp_path: Path) -> None:
         assert await shown(Scope(run=RunId("r-none"))) == set()
 
     in_world(tmp_path, work, max_spawn_depth=2)
+
+
+@pytest.mark.requirement("feed:cost")
+def test_ten_followers_cost_one_read_of_the_store_for_each_commit_and_none_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work(world: World) -> None:
+        await world.spawn("slow")
+        await world.clock.advance(1)
+        newest = world.store.newest_number()
+        feed, reads = world.store.feed, list[int]()
+
+        def counted(*, after: int, limit: int) -> Sequence[FeedEntry]:
+            reads.append(after)
+            return feed(after=after, limit=limit)
+
+        monkeypatch.setattr(world.store, "feed", counted)
+        ten = [asyncio.create_task(follower(world, after=newest).more(30)) for _ in range(10)]
+        await world.clock.advance(1)
+        assert reads == []
+        run_id = await world.spawn()
+        found = [await world.clock.result(each) for each in ten]
+
+        assert reads == [newest]
+        assert all(runs_in(each) == {run_id} for each in found)
+
+    in_world(tmp_path, work)
 
 
 @pytest.mark.requirement("feed:pruned")

@@ -5,11 +5,15 @@ import type { LogLine, LogPage, LogQuery } from "../api/types";
 
 export type Filter = { grep: string; type: string; attempt: string };
 
+/** With where the filter's pattern matched in it. */
+export type FoundLine = LogLine & { hits: readonly (readonly number[])[] | undefined };
+type Lines = ReadonlyMap<number, FoundLine | null>;
+
 export type Transcript = {
   /** So many lines pass the filter. */
   total: number;
-  /** Those that are here, by their place. */
-  lines: ReadonlyMap<number, LogLine>;
+  /** Those that are here, by their place; null = it is gone. */
+  lines: Lines;
   dropped: number;
   ended: boolean;
   note: string | null;
@@ -23,12 +27,14 @@ const EMPTY: Transcript = {
 const PAGE = 200;
 const WAIT_S = 50;
 const AGAIN_MS = 1_000;
+/** So many stay here; those that came first go first, and come again when they are looked at. */
+const KEPT = 10_000;
 
 /** Follow a transcript; `need` brings the lines around a place. */
 export function useTranscript(id: string, filter: Filter): [Transcript, (place: number) => void] {
   const [found, setFound] = useState(EMPTY);
   const asked = useRef(new Set<number>());
-  const query: LogQuery = { grep: filter.grep || null, type: filter.type || null, attempt: filter.attempt || null };
+  const query: LogQuery = { grep: filter.grep || null, hits: filter.grep !== "", type: filter.type || null, attempt: filter.attempt || null };
   const key = JSON.stringify([id, query]);
 
   useEffect(() => {
@@ -48,12 +54,15 @@ export function useTranscript(id: string, filter: Filter): [Transcript, (place: 
     if (asked.current.has(page) || found.lines.has(place)) return;
     asked.current.add(page);
     const pages = asked.current;
-    get<LogPage>(runPath(id, "log"), { ...query, offset: page * PAGE, limit: PAGE }).then(
-      (answer) => {
-        if (pages === asked.current) setFound((before) => ({ ...before, lines: withLines(before.lines, answer) }));
-      },
-      () => pages.delete(page),
-    );
+    const offset = page * PAGE;
+    get<LogPage>(runPath(id, "log"), { ...query, offset, limit: PAGE })
+      .then((answer) => {
+        if (pages !== asked.current) return;
+        const end = Math.min(offset + PAGE, answer.totalLines);
+        setFound((before) => ({ ...before, lines: withLines(before.lines, answer, offset, end) }));
+      })
+      .catch(() => {})
+      .finally(() => pages.delete(page));
   };
   return [found, need];
 }
@@ -86,7 +95,7 @@ function added(before: Transcript, page: LogPage, isFirst: boolean): Transcript 
   const offset = isFirst ? page.offset : before.total;
   return {
     total: isFirst ? page.totalLines : before.total + page.returnedLines,
-    lines: withLines(before.lines, { ...page, offset }),
+    lines: withLines(before.lines, { ...page, offset }, offset, offset + page.lines.length),
     dropped: page.droppedLines,
     ended: page.ended,
     note: page.note,
@@ -95,9 +104,19 @@ function added(before: Transcript, page: LogPage, isFirst: boolean): Transcript 
   };
 }
 
-function withLines(before: ReadonlyMap<number, LogLine>, page: LogPage): ReadonlyMap<number, LogLine> {
-  if (page.lines.length === 0) return before;
+/** With the lines of a page, which was asked for from one place to another. */
+function withLines(before: Lines, page: LogPage, from: number, to: number): Lines {
+  if (from >= to) return before;
   const lines = new Map(before);
-  page.lines.forEach((line, at) => lines.set(page.offset + at, line));
+  for (let place = from; place < to; place += 1) {
+    // The newest in the order of the map, too.
+    lines.delete(place);
+    const line = page.lines[place - page.offset];
+    lines.set(place, line === undefined ? null : { ...line, hits: page.hits?.[place - page.offset] });
+  }
+  for (const place of lines.keys()) {
+    if (lines.size <= KEPT) break;
+    lines.delete(place);
+  }
   return lines;
 }

@@ -10,7 +10,9 @@ import { StateChip, WordChip } from "../components/chip";
 import { Heading } from "../components/heading";
 import { RunGraph } from "../components/run-graph";
 import { planAt, runAt } from "../components/routes";
+import { useRowsInView } from "../components/rows-in-view";
 import { Said } from "../components/said";
+import { Spacer } from "../components/spacer";
 import { Answered } from "../components/states";
 import { Took } from "../components/when";
 import { toldDone, toldFailed, toldPlanned } from "../live/toasts";
@@ -113,11 +115,17 @@ function PlanActions({ graph, id }: { graph: Graph; id: string }) {
   );
 }
 
+const ROW_PX = 34;
+type Step = Graph["nodes"][number];
+const keyOf = (step: Step) => step.runId;
+
 function Steps({ graph }: { graph: Graph }) {
+  const { box, refOf, shown, before, after } = useRowsInView<Step, HTMLUListElement>(graph.nodes, keyOf, ROW_PX);
   return (
-    <ul className="box lines">
-      {graph.nodes.map((each) => (
-        <li key={each.runId} className="line need">
+    <ul ref={box} className="box lines">
+      <Room height={before} />
+      {shown.map(({ index, key, row: each }) => (
+        <li key={key} ref={refOf} data-index={index} className="line need" aria-posinset={index + 1} aria-setsize={graph.nodes.length}>
           <StateChip run={each} />
           <span className="name">
             <Link href={runAt(each.runId)} className="label">
@@ -132,6 +140,17 @@ function Steps({ graph }: { graph: Graph }) {
           <span className="note num">{each.below !== null && `${counted(each.below.runs, "run")} below`}</span>
         </li>
       ))}
+      <Room height={after} />
     </ul>
+  );
+}
+
+function Room({ height }: { height: number }) {
+  return (
+    height > 0 && (
+      <li aria-hidden="true">
+        <Spacer height={height} />
+      </li>
+    )
   );
 }

@@ -1,7 +1,6 @@
 // All runs: roots with what is below them, filtered by the address, in a table that draws only what
 // is seen.
 import { useQueries, useInfiniteQuery, keepPreviousData } from "@tanstack/react-query";
-import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { useDeferredValue, useEffect, useMemo, useRef, useState } from "react";
 import { useSearchParams } from "wouter";
 import { get } from "../api/client";
@@ -9,6 +8,7 @@ import type { RunPage, RunRow, RunsQuery } from "../api/types";
 import { BulkBar } from "../components/bulk-bar";
 import { Heading } from "../components/heading";
 import { RowScope } from "../components/rows";
+import { useRowsInView } from "../components/rows-in-view";
 import { RunTableHead, RunTableRow } from "../components/run-table";
 import { SavedFilters } from "../components/saved-filters";
 import { Spacer } from "../components/spacer";
@@ -166,44 +166,33 @@ type TableProps = {
   onChoose: (run: RunRow) => void;
 };
 
+const keyOf = ({ run, level }: Shown) => `${run.runId}/${level}`;
+
 function Table({ rows, total, more, opened, chosen, onToggle, onChoose }: TableProps) {
-  const box = useRef<HTMLDivElement>(null);
-  const virtual = useWindowVirtualizer({
-    count: rows.length,
-    estimateSize: () => ROW_PX,
-    overscan: 10,
-    scrollMargin: box.current?.offsetTop ?? 0,
-    getItemKey: (at) => `${rows[at]?.run.runId}/${rows[at]?.level}`,
-  });
-  const shown = virtual.getVirtualItems();
+  const { box, refOf, shown, before, after } = useRowsInView<Shown, HTMLDivElement>(rows, keyOf, ROW_PX);
   const last = shown.at(-1)?.index ?? 0;
   useEffect(() => {
     if (last >= rows.length - 20) more?.();
   }, [last, rows.length, more]);
-  const margin = virtual.options.scrollMargin;
   return (
-    <div ref={box} className="box runs" role="treegrid" aria-label="runs" aria-rowcount={Math.max(total, rows.length) + 1}>
+    <div className="box runs" role="treegrid" aria-label="runs" aria-rowcount={Math.max(total, rows.length) + 1}>
       <RunTableHead />
-      <div role="rowgroup">
-        <Spacer height={(shown[0]?.start ?? margin) - margin} />
-        {shown.map((each) => {
-          const row = rows[each.index];
-          if (row === undefined) return null;
-          return (
-            <RunTableRow
-              key={each.key}
-              refOf={virtual.measureElement}
-              index={each.index}
-              run={row.run}
-              level={row.level}
-              isOpen={opened.has(row.run.runId)}
-              isChosen={chosen.has(row.run.runId)}
-              onToggle={onToggle}
-              onChoose={onChoose}
-            />
-          );
-        })}
-        <Spacer height={virtual.getTotalSize() - ((shown.at(-1)?.end ?? margin) - margin)} />
+      <div ref={box} role="rowgroup">
+        <Spacer height={before} />
+        {shown.map(({ index, key, row }) => (
+          <RunTableRow
+            key={key}
+            refOf={refOf}
+            index={index}
+            run={row.run}
+            level={row.level}
+            isOpen={opened.has(row.run.runId)}
+            isChosen={chosen.has(row.run.runId)}
+            onToggle={onToggle}
+            onChoose={onChoose}
+          />
+        ))}
+        <Spacer height={after} />
       </div>
     </div>
   );

@@ -82,6 +82,9 @@ class Feed:
     def __init__(self, kernel: Kernel) -> None:
         self._ledger, self._store, self._off_loop, self.clock = kernel
         self._waiting: set[asyncio.Event] = set()
+        self._reading = asyncio.Lock()
+        self._news: tuple[int, int, Page] | None = None
+        """The last: behind which number, and as of which."""
 
     def on_commit(self, batch: Batch) -> None:
         """Wake everybody when there are new events."""
@@ -127,6 +130,8 @@ class Feed:
         Raises:
             StoreUnavailable: It cannot be read now.
         """
+        if after >= self._ledger.number:
+            return Page(number=after)
         found = await self._off_loop(lambda: self._store.feed(after=after, limit=PAGE))
         known: Known = {}
         happened = []
@@ -137,6 +142,18 @@ class Feed:
         number = found[-1].number if found else after
         is_last = len(found) < PAGE
         return Page(number=number, happened=tuple(happened), known=known, is_last=is_last)
+
+    async def news(self, after: int) -> Page:
+        """The same for those whom a commit woke: most ask for the same, and it is read once.
+
+        Raises:
+            StoreUnavailable: It cannot be read now.
+        """
+        async with self._reading:
+            asked = after, self._ledger.number
+            if self._news is None or self._news[:2] != asked:
+                self._news = *asked, await self.page(after)
+            return self._news[2]
 
     async def run(self, run_id: RunId, known: Known, *, seq_min: int = 0) -> Run | None:
         """The run, not older than its event ``seq_min``; None = it was pruned, or is set aside."""
@@ -280,10 +297,11 @@ class Follower:
         clock = self._feed.clock
         due_ms = clock.steady_ms() + int(wait_s * 1000)
         woken = asyncio.Event()
+        read = self._feed.page
         with self._feed.woken(woken):
             while True:
                 woken.clear()
-                page = await self._feed.page(self.number)
+                page = await read(self.number)
                 found = await self._wanted(page)
                 self.number = page.number
                 rows = await self._rows(page.known)
@@ -295,6 +313,7 @@ class Follower:
                     await wait_at_most(clock, wait_ms / 1000, woken)
                     if woken.is_set():
                         await clock.sleep(PACE_S)
+                        read = self._feed.news
 
     async def _wanted(self, page: Page) -> list[FeedDocument]:
         found: list[FeedDocument] = []

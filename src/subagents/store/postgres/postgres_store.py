@@ -134,6 +134,10 @@ class PostgresStore(RowStore):
         self._is_open = True
         return self._epoch
 
+    def renew(self) -> float | None:
+        """See ``ports.Store.renew``: of the home's lock, as of a file's."""
+        return None
+
     def open_readonly(self) -> None:
         """For looking at a database that a daemon owns, or checking one: no lock, no writes.
 

@@ -41,6 +41,7 @@ from subagents.store.row_store import (
 )
 from subagents.store.run_filters import is_of_model, mentions
 from subagents.store.sqlite import identity
+from subagents.store.sqlite.connections import code_of, is_corruption, lenient, transaction
 from subagents.store.sqlite.disk_reserve import DiskReserve
 from subagents.store.sqlite.identity import APPLICATION_ID, read_only, require_ours
 from subagents.store.sqlite.migrate import migrate, migrations, version_of
@@ -177,7 +178,7 @@ class SqliteStore(RowStore):
             self._make_shrinkable(self._writer)
             self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             self._find_damaged(self._writer)
-            with _transaction(self._writer):
+            with transaction(self._writer):
                 epoch, pruned, _ = self._writer.execute(self._sql["read_node"]).fetchone()
                 epoch += 1
                 (self._left_by,) = self._writer.execute(self._sql["read_version"]).fetchone()
@@ -197,6 +198,10 @@ class SqliteStore(RowStore):
         self._file = _identity(self._path)
         self._reserve.take()
         return self._epoch
+
+    def renew(self) -> float | None:
+        """See ``ports.Store.renew``: the kernel takes the lock from nobody who lives."""
+        return None
 
     def open_readonly(self) -> None:
         """See ``ports.StoreFile.open_readonly``."""
@@ -309,19 +314,19 @@ class SqliteStore(RowStore):
 
     def _find_damaged(self, connection: sqlite3.Connection) -> None:
         """Set aside what is damaged, as far as there is time for it at a start."""
-        with _transaction(connection):
+        with transaction(connection):
             connection.execute(self._sql["take_back"])
         found = [*self._damaged(connection, *WORK)]
         if self._path.stat().st_size <= CHECK_BYTES_MAX:
             found += self._damaged(connection, *RECORDS)
-            with _lenient(connection):
+            with lenient(connection):
                 for (run_id,) in connection.execute(self._sql["select_strays"]):
                     found.append(SetAside(name=run_id, run_id=run_id, reason=STRAYS))
         self._put_aside(found)
 
     def _damaged(self, connection: sqlite3.Connection, *kinds: Kinds) -> Iterator[SetAside]:
         for name, kind in kinds:
-            with _lenient(connection):
+            with lenient(connection):
                 for row in connection.execute(self._sql[name]):
                     try:
                         kind.read(row)
@@ -334,7 +339,7 @@ class SqliteStore(RowStore):
         if self._writer is None:
             return is_new
         try:
-            with self._writing, _transaction(self._writer) as connection:
+            with self._writing, transaction(self._writer) as connection:
                 for each in found:
                     row = (raw(each.name), raw(each.run_id), each.reason)
                     if connection.execute(self._sql["put_aside"], row).rowcount:
@@ -359,7 +364,7 @@ class SqliteStore(RowStore):
         )
 
     def _opening_failed(self, error: sqlite3.DatabaseError) -> CorruptState | StoreUnavailable:
-        if _is_corruption(error):
+        if is_corruption(error):
             return self._corrupt(str(error))
         return StoreUnavailable(f"cannot open {self._path}: {error}")
 
@@ -370,7 +375,7 @@ class SqliteStore(RowStore):
             return
         try:
             with self._writing:
-                with self._transaction() as connection:
+                with self.transaction() as connection:
                     self._execute(connection, updated(behind))
                 self._note_commit()
         except (sqlite3.Error, StoreUnavailable, Fenced) as error:
@@ -406,7 +411,7 @@ class SqliteStore(RowStore):
                 try:
                     self._commit(batch)
                 except sqlite3.OperationalError as error:
-                    if _code_of(error) != sqlite3.SQLITE_FULL:
+                    if code_of(error) != sqlite3.SQLITE_FULL:
                         raise
                     # What is in the log has room in the file, and then the log is written anew.
                     self._require_writer().execute("PRAGMA wal_checkpoint(PASSIVE)")
@@ -423,14 +428,14 @@ class SqliteStore(RowStore):
             ) from error
 
     def _commit(self, batch: Batch) -> None:
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             self._write(connection, batch)
         self._reserve.keep()
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def transaction(self) -> Iterator[sqlite3.Connection]:
         """One that ends well only while the file and the epoch are ours."""
-        with _transaction(self._require_writer()) as connection:
+        with transaction(self._require_writer()) as connection:
             if _identity(self._path) != self._file:
                 raise StoreUnavailable(
                     f"{self._path} was moved or deleted: nothing written now would be kept",
@@ -474,7 +479,7 @@ class SqliteStore(RowStore):
         if self._free_bytes() + self._reserve.bytes_left < PROBE_BYTES:
             raise StoreUnavailable(f"less than {PROBE_BYTES} bytes are free at {self._path}")
         try:
-            with self._writing, _transaction(self._require_writer()) as connection:
+            with self._writing, transaction(self._require_writer()) as connection:
                 self._require_epoch(connection)
                 connection.execute(self._sql["probe"])
                 if _identity(self._path) != self._file:
@@ -500,7 +505,7 @@ class SqliteStore(RowStore):
         """See ``ports.Store.prune``."""
         ids = [(run_id,) for run_id in run_ids]
         try:
-            with self._writing, _transaction(self._require_writer()) as connection:
+            with self._writing, transaction(self._require_writer()) as connection:
                 self._require_epoch(connection)
                 (newest,) = connection.execute(self._sql["newest_number"]).fetchone()
                 kept = (newest, rows.checksum(self._epoch, newest))
@@ -549,7 +554,7 @@ class SqliteStore(RowStore):
         try:
             yield connection
         except sqlite3.DatabaseError as error:
-            if _is_corruption(error):
+            if is_corruption(error):
                 raise self._corrupt(str(error)) from error
             raise StoreUnavailable(f"the database cannot be read: {error}") from error
         finally:
@@ -585,7 +590,7 @@ class SqliteStore(RowStore):
             except sqlite3.OperationalError as error:
                 if _NO_TEXT not in str(error):
                     raise
-            with _lenient(connection):
+            with lenient(connection):
                 return connection.execute(statement, parameters).fetchall()
 
     def _narrowed(self, name: str, where: RunFilter, far: int) -> tuple[str, dict[str, object]]:
@@ -617,32 +622,6 @@ class SqliteStore(RowStore):
             raise StoreUnavailable(f"the copy cannot be written: {error}") from error
 
 
-@contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    # A transaction that begins by reading cannot wait for the write lock later: it fails at once
-    # when somebody else wrote in between.
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield connection
-        connection.execute("COMMIT")
-    except BaseException:
-        # After some errors, such as a full disk, SQLite has rolled back by itself.
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-
-
-@contextmanager
-def _lenient(connection: sqlite3.Connection) -> Iterator[None]:
-    """Texts that are no text any more are read with surrogates for its bytes, not refused.
-
-    One of them would hide all rows that are read along with it.
-    """
-    connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
-    try:
-        yield
-    finally:
-        connection.text_factory = str
 
 
 def _problems(connection: sqlite3.Connection) -> list[str]:
@@ -657,12 +636,3 @@ def _identity(path: Path) -> tuple[int, int]:
     except FileNotFoundError:
         return (0, 0)
     return (found.st_dev, found.st_ino)
-
-
-def _is_corruption(error: sqlite3.DatabaseError) -> bool:
-    return _code_of(error) in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-
-
-def _code_of(error: sqlite3.Error) -> int | None:
-    """SQLite's; None = the error is not its."""
-    return getattr(error, "sqlite_errorcode", None)

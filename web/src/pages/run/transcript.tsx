@@ -1,16 +1,16 @@
 // What the worker said and did: virtual, followed live, searched by the daemon. Below it a line to
 // write into the session.
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useDeferredValue, useEffect, useRef, useState } from "react";
+import { memo, useEffect, useRef, useState } from "react";
 import { answer, send } from "../../api/actions";
-import type { LogLine, RunDetail } from "../../api/types";
+import type { RunDetail } from "../../api/types";
 import { useWhyNot } from "../../components/actions-allowed";
 import { Said } from "../../components/said";
 import { Spacer } from "../../components/spacer";
 import { copy, Empty, Skeleton, Trouble } from "../../components/states";
 import { useDraft } from "../../live/drafts";
 import { useKeys } from "../../live/keys";
-import { useTranscript } from "../../live/transcript";
+import { useTranscript, type FoundLine, type Transcript } from "../../live/transcript";
 import { counted } from "../../text/amounts";
 import { plain } from "../../text/marks";
 import { isEnded } from "../../text/states";
@@ -18,6 +18,10 @@ import { clockSeconds } from "../../text/times";
 
 const TYPES = ["text", "thinking", "tool", "error", "system", "user"];
 const LINE_PX = 20;
+/** Lines that are drawn together: a virtual list reckons with each of its rows, and a million are too many for it. */
+const BLOCK = 25;
+/** A search of a long transcript is no work for each key. */
+const TYPING_MS = 200;
 const NEAR_END_PX = 40;
 
 export function TranscriptTab({ run }: { run: RunDetail }) {
@@ -25,33 +29,39 @@ export function TranscriptTab({ run }: { run: RunDetail }) {
   const [type, setType] = useState("");
   const [attempt, setAttempt] = useState("");
   const [follows, setFollows] = useState(true);
-  const asked = useDeferredValue(grep);
+  const asked = useSettled(grep, TYPING_MS);
   const [found, need] = useTranscript(run.runId, { grep: asked, type, attempt });
   const search = useRef<HTMLInputElement>(null);
   const box = useRef<HTMLDivElement>(null);
   useKeys({ "/": () => search.current?.focus(), f: () => setFollows((before) => !before) });
 
-  const rows = useVirtualizer({
-    count: found.total,
+  const blocks = useVirtualizer({
+    count: Math.ceil(found.total / BLOCK),
     getScrollElement: () => box.current,
-    estimateSize: () => LINE_PX,
-    overscan: 20,
-    getItemKey: (place) => found.lines.get(place)?.seq ?? `place ${place}`,
+    estimateSize: (block) => linesIn(block, found.total) * LINE_PX,
+    overscan: 1,
   });
-  const shown = rows.getVirtualItems();
+  useEffect(() => blocks.measure(), [asked, type, attempt, blocks]);
+  const shown = blocks.getVirtualItems();
   useEffect(() => {
-    for (const each of shown) if (!found.lines.has(each.index)) need(each.index);
+    for (const { index } of shown) {
+      for (let at = 0; at < linesIn(index, found.total); at += 1) {
+        if (!found.lines.has(index * BLOCK + at)) need(index * BLOCK + at);
+      }
+    }
   });
   useEffect(() => {
-    if (follows && found.total > 0) rows.scrollToIndex(found.total - 1, { align: "end" });
-  }, [follows, found.total, rows]);
+    if (follows && found.total > 0) blocks.scrollToIndex(Math.ceil(found.total / BLOCK) - 1, { align: "end" });
+  }, [follows, found.total, blocks]);
   const scrolled = () => {
     const { scrollHeight = 0, scrollTop = 0, clientHeight = 0 } = box.current ?? {};
     const isAtEnd = scrollHeight - scrollTop - clientHeight < NEAR_END_PX;
-    if (!isAtEnd && follows && rows.scrollDirection === "backward") setFollows(false);
+    if (!isAtEnd && follows && blocks.scrollDirection === "backward") setFollows(false);
   };
-  const last = shown.at(-1)?.index ?? -1;
-  const below = found.total - 1 - last;
+  const bottom = (blocks.scrollOffset ?? 0) + (blocks.scrollRect?.height ?? 0);
+  const last = blocks.getVirtualItemForOffset(bottom);
+  const seen = last === undefined ? 0 : last.index * BLOCK + Math.ceil(((bottom - last.start) / last.size) * linesIn(last.index, found.total));
+  const below = found.total - seen;
 
   return (
     <div className="transcript">
@@ -79,7 +89,7 @@ export function TranscriptTab({ run }: { run: RunDetail }) {
           <input type="checkbox" checked={follows} onChange={(event) => setFollows(event.target.checked)} />
           follow <kbd>f</kbd>
         </label>
-        <button type="button" onClick={() => void copy([...found.lines].sort(([a], [b]) => a - b).map(([, line]) => line.text).join("\n"))}>
+        <button type="button" onClick={() => void copy([...found.lines].sort(([a], [b]) => a - b).flatMap(([, line]) => line?.text ?? []).join("\n"))}>
           Copy
         </button>
       </div>
@@ -90,15 +100,12 @@ export function TranscriptTab({ run }: { run: RunDetail }) {
           {found.isLoaded && found.total === 0 && <Nothing run={run} note={found.note} isFiltered={asked !== "" || type !== "" || attempt !== ""} />}
           {found.dropped > 0 && <p className="note cut">{counted(found.dropped, "older line")} are gone; the newest are kept.</p>}
           <Spacer height={shown[0]?.start ?? 0} />
-          {shown.map((each) => {
-            const line = found.lines.get(each.index);
-            return (
-              <div key={each.key} ref={rows.measureElement} data-index={each.index} className={`logline ${line?.type ?? ""}`}>
-                {line === undefined ? <span className="note">…</span> : <Line line={line} />}
-              </div>
-            );
-          })}
-          <Spacer height={rows.getTotalSize() - (shown.at(-1)?.end ?? 0)} />
+          {shown.map(({ key, index }) => (
+            <div key={key} ref={blocks.measureElement} data-index={index}>
+              <Block lines={found.lines} first={index * BLOCK} number={linesIn(index, found.total)} />
+            </div>
+          ))}
+          <Spacer height={blocks.getTotalSize() - (shown.at(-1)?.end ?? 0)} />
         </div>
         {!follows && below > 0 && (
           <button type="button" className="below" onClick={() => setFollows(true)}>
@@ -112,6 +119,33 @@ export function TranscriptTab({ run }: { run: RunDetail }) {
   );
 }
 
+function linesIn(block: number, total: number): number {
+  return Math.min(BLOCK, total - block * BLOCK);
+}
+
+/** A value that was the same for so long. */
+function useSettled<T>(value: T, wait: number): T {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), wait);
+    return () => clearTimeout(timer);
+  }, [value, wait]);
+  return settled;
+}
+
+type BlockProps = { lines: Transcript["lines"]; first: number; number: number };
+
+const Block = memo(function Block({ lines, first, number }: BlockProps) {
+  return Array.from({ length: number }, (_, at) => {
+    const line = lines.get(first + at);
+    return (
+      <div key={line?.seq ?? -at} className={`logline ${line?.type ?? ""}`}>
+        {line ? <Line line={line} /> : <span className="note">{line === null ? "gone" : "…"}</span>}
+      </div>
+    );
+  });
+});
+
 function Nothing({ run, note, isFiltered }: { run: RunDetail; note: string | null; isFiltered: boolean }) {
   if (note !== null) return <Empty title={note} />;
   if (isFiltered) return <Empty title="No line fits" />;
@@ -122,26 +156,31 @@ const FOLD_CHARS = 240;
 const WORDS: Record<string, string> = { tool: "tool", error: "error", thinking: "thinks", system: "·", user: "›" };
 
 /** One line; a long one and a tool's output are folded to their beginning. */
-function Line({ line }: { line: LogLine }) {
+function Line({ line }: { line: FoundLine }) {
   const [isOpen, setOpen] = useState(false);
   const folds = line.type === "tool" || line.type === "thinking";
-  const first = line.text.split("\n", 1)[0] ?? "";
-  const isFolded = folds && !isOpen && (line.text.length > first.length || first.length > FOLD_CHARS);
+  const flat = line.type === "tool" ? toolLine(line.text) : line.text;
+  const isFolded = folds && !isOpen && flat.length > FOLD_CHARS;
   return (
     <>
       <span className="seq">{line.seq}</span>
       <span className="ts">{clockSeconds(line.ts)}</span>
       <span className="kind">{WORDS[line.type] ?? ""}</span>
       <span>
-        <Said text={isFolded ? first.slice(0, FOLD_CHARS) : line.text} mono />
+        <Said text={isFolded ? flat.slice(0, FOLD_CHARS) : isOpen ? line.text : flat} hits={line.hits} mono />
         {(isFolded || isOpen) && (
           <button type="button" className="fold" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-            {isOpen ? "fold" : `${(line.text.length - Math.min(first.length, FOLD_CHARS)).toLocaleString("en")} more characters`}
+            {isOpen ? "fold" : `${(flat.length - FOLD_CHARS).toLocaleString("en")} more characters`}
           </button>
         )}
       </span>
     </>
   );
+}
+
+/** What a tool was, was asked and said, behind each other; its sign as one that every font has. */
+function toolLine(text: string): string {
+  return text.replace(/^✅/, "✓").replace(/^❌/, "✗").replaceAll("\n", " ");
 }
 
 /** A line into the session: an answer to its question, else a message, which may start it again. */

@@ -1,17 +1,23 @@
 // The run and all below it; siblings in the same state are folded, those that need a look never.
-import { useState } from "react";
-import { Link } from "wouter";
+import { useMemo, useState } from "react";
+import { Link, useLocation } from "wouter";
 import { useTree } from "../../api/queries";
 import type { RunDetail, RunNode } from "../../api/types";
 import { StateChip, WordChip } from "../../components/chip";
 import { BudgetBar, Dollars } from "../../components/cost";
 import { Panel } from "../../components/panel";
 import { runAt, treeAt } from "../../components/routes";
+import { RowScope, useRow } from "../../components/rows";
+import { useRowsInView } from "../../components/rows-in-view";
 import { Said } from "../../components/said";
-import { Answered } from "../../components/states";
+import { Spacer } from "../../components/spacer";
+import { Answered, copy } from "../../components/states";
 import { counted } from "../../text/amounts";
-import { folded } from "../../text/folding";
 import { span } from "../../text/times";
+import { treeRows, type TreeRow } from "../../text/tree-rows";
+
+const ROW_PX = 30;
+const INDENT_PX = 19;
 
 export function TreeTab({ run }: { run: RunDetail }) {
   const query = useTree(run.runId);
@@ -19,78 +25,142 @@ export function TreeTab({ run }: { run: RunDetail }) {
     <Answered query={query}>
       {(root) => (
         <Panel title="Tree" note={counted(size(root), "run")} right={<Link href={treeAt(run.runId)}>as a graph</Link>}>
-          <ul className="tree">
-            <Node node={root} />
-          </ul>
+          <RowScope>
+            <Tree root={root} />
+          </RowScope>
         </Panel>
       )}
     </Answered>
   );
 }
 
-function leftOut({ truncated }: RunNode): number {
-  return truncated === null ? 0 : truncated.total - truncated.shown;
-}
-
 function size(node: RunNode): number {
-  return 1 + leftOut(node) + node.children.reduce((sum, each) => sum + size(each), 0);
+  const { truncated } = node;
+  const leftOut = truncated === null ? 0 : truncated.total - truncated.shown;
+  return 1 + leftOut + node.children.reduce((sum, each) => sum + size(each), 0);
 }
 
-function Node({ node }: { node: RunNode }) {
-  const [isOpen, setOpen] = useState(true);
-  const has = node.children.length > 0;
+const keyOf = (row: TreeRow<RunNode>) => row.key;
+
+function Tree({ root }: { root: RunNode }) {
+  // Rows by key: runs that were folded, and groups that were unfolded.
+  const [turned, setTurned] = useState<ReadonlySet<string>>(new Set());
+  const rows = useMemo(() => treeRows(root, turned), [root, turned]);
+  const { box, refOf, shown, before, after } = useRowsInView<TreeRow<RunNode>, HTMLDivElement>(rows, keyOf, ROW_PX);
+  const turn = (key: string) => {
+    const next = new Set(turned);
+    if (!next.delete(key)) next.add(key);
+    setTurned(next);
+  };
   return (
-    <li>
-      <div className="node">
-        {has ? (
-          <button type="button" className="twist" aria-expanded={isOpen} aria-label={isOpen ? "fold" : "unfold"} onClick={() => setOpen(!isOpen)}>
-            {isOpen ? "▾" : "▸"}
-          </button>
-        ) : (
-          <span className="twist" />
-        )}
-        <StateChip run={node} />
-        <Link href={runAt(node.runId)} className="label">
-          <Said text={node.label} />
-        </Link>
-        <span className="note">{node.agentId}</span>
-        <span className="why">
-          <Said text={node.why ?? ""} />
-        </span>
-        {node.budget !== null && <BudgetBar budget={node.budget} />}
-        <span className="note num">{node.elapsedMs === null ? "–" : span(node.elapsedMs)}</span>
-        <span className="note num">
-          <Dollars usage={node.subtreeUsage ?? node.usage} />
-        </span>
+    <div className="tree" role="treegrid" aria-label="tree" aria-rowcount={rows.length}>
+      <div ref={box} role="rowgroup">
+        <Spacer height={before} />
+        {shown.map(({ index, key, row }) => (
+          <Row key={key} refOf={refOf} index={index} row={row} onTurn={() => turn(row.key)} />
+        ))}
+        <Spacer height={after} />
       </div>
-      {has && isOpen && (
-        <ul>
-          <Children nodes={node.children} />
-          {leftOut(node) > 0 && <li className="note">{counted(leftOut(node), "more run")}: a tree shows at most 1,000</li>}
-        </ul>
-      )}
-    </li>
+    </div>
   );
 }
 
-function Children({ nodes }: { nodes: readonly RunNode[] }) {
-  const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
-  return folded(nodes, (each) => each.children.length === 0).map((group) =>
-    group.nodes.length === 1 || opened.has(group.word) ? (
-      group.nodes.map((each) => <Node key={each.runId} node={each} />)
-    ) : (
-      <li key={group.word}>
-        <div className="node">
-          <span className="twist" />
-          <WordChip word={group.word} text={`${group.nodes.length} ${group.word}`} />
-          <button type="button" className="plain" onClick={() => setOpened(new Set(opened).add(group.word))}>
-            unfold
-          </button>
-          <span className="why note">
-            {group.nodes.slice(0, 4).map((each) => each.label).join(", ")} …
+type RowProps = { refOf: (element: Element | null) => void; index: number; row: TreeRow<RunNode>; onTurn: () => void };
+
+function Row({ refOf, index, row, onTurn }: RowProps) {
+  const [, navigate] = useLocation();
+  const isOpen = row.kind === "run" ? row.isOpen : row.kind === "group" ? false : null;
+  const to = row.kind === "run" ? runAt(row.node.runId) : null;
+  const open = () => (to === null ? isOpen !== null && onTurn() : navigate(to));
+  const keys = useRow(row.key, index === 0, {
+    Enter: open,
+    o: open,
+    ArrowRight: () => isOpen === false && onTurn(),
+    ArrowLeft: () => isOpen === true && onTurn(),
+    ...(row.kind === "run" ? { y: () => void copy(row.node.runId) } : {}),
+  });
+  return (
+    <div
+      ref={refOf}
+      data-index={index}
+      role="row"
+      className="node"
+      aria-level={row.level + 1}
+      aria-rowindex={index + 1}
+      {...(isOpen === null ? {} : { "aria-expanded": isOpen })}
+      {...keys}
+    >
+      <Indent level={row.level} />
+      {row.kind === "run" ? <RunCells node={row.node} isOpen={row.isOpen} onTurn={onTurn} /> : row.kind === "group" ? (
+        <>
+          <span role="gridcell" className="twist" />
+          <span role="gridcell">
+            <WordChip word={row.word} text={`${row.nodes.length} ${row.word}`} />
           </span>
-        </div>
-      </li>
-    ),
+          <span role="gridcell">
+            <button type="button" className="plain" tabIndex={-1} onClick={onTurn}>
+              unfold
+            </button>
+          </span>
+          <span role="gridcell" className="why note">
+            {row.nodes.slice(0, 4).map((each) => each.label).join(", ")} …
+          </span>
+        </>
+      ) : (
+        <span role="gridcell" className="note">
+          {counted(row.number, "more run")}: a tree shows at most 1,000
+        </span>
+      )}
+    </div>
+  );
+}
+
+/** As far from the left as it is below the root, with a line for each level. */
+function Indent({ level }: { level: number }) {
+  if (level === 0) return null;
+  const lines = Array.from({ length: level }, (_, at) => `M${at * INDENT_PX + 12.5} 0V${ROW_PX}`).join("");
+  return (
+    <svg className="indent" width={level * INDENT_PX} height={ROW_PX} aria-hidden="true">
+      <path d={lines} />
+    </svg>
+  );
+}
+
+function RunCells({ node, isOpen, onTurn }: { node: RunNode; isOpen: boolean | null; onTurn: () => void }) {
+  return (
+    <>
+      <span role="gridcell" className="twist">
+        {isOpen !== null && (
+          <button type="button" className="twist" tabIndex={-1} aria-label={isOpen ? "fold" : "unfold"} onClick={onTurn}>
+            {isOpen ? "▾" : "▸"}
+          </button>
+        )}
+      </span>
+      <span role="gridcell">
+        <StateChip run={node} />
+      </span>
+      <span role="gridcell" className="label">
+        <Link href={runAt(node.runId)} tabIndex={-1}>
+          <Said text={node.label} />
+        </Link>
+      </span>
+      <span role="gridcell" className="note">
+        {node.agentId}
+      </span>
+      <span role="gridcell" className="why">
+        <Said text={node.why ?? ""} />
+      </span>
+      {node.budget !== null && (
+        <span role="gridcell">
+          <BudgetBar budget={node.budget} />
+        </span>
+      )}
+      <span role="gridcell" className="note num">
+        {node.elapsedMs === null ? "–" : span(node.elapsedMs)}
+      </span>
+      <span role="gridcell" className="note num">
+        <Dollars usage={node.subtreeUsage ?? node.usage} />
+      </span>
+    </>
   );
 }
