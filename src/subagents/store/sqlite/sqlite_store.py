@@ -622,8 +622,6 @@ class SqliteStore(RowStore):
             raise StoreUnavailable(f"the copy cannot be written: {error}") from error
 
 
-
-
 def _problems(connection: sqlite3.Connection) -> list[str]:
     found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]
     return [] if found == ["ok"] else found
