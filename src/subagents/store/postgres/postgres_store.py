@@ -166,7 +166,7 @@ class PostgresStore(RowStore):
 
     def _require_usable(self, link: Link) -> bool:
         """Whether there is a schema of ours; refuses a server that cannot have one."""
-        ((is_there, encoding, version),) = link.ask(self._sql["read_schema"])
+        ((is_there, encoding, version, is_durable),) = link.ask(self._sql["read_schema"])
         if encoding != "UTF8":
             raise CorruptState(
                 f"{self._url.shown} has the encoding {encoding}; nothing was changed",
@@ -178,6 +178,8 @@ class PostgresStore(RowStore):
                 f"{self._url.shown} is PostgreSQL {major}; nothing was changed",
                 hint=f"use PostgreSQL {SERVER_MIN // 10_000} or later",
             )
+        if not is_durable:
+            log.warning("%s has fsync off: a crash of its machine loses runs", self._url.shown)
         return bool(is_there)
 
     def _require_ours(self, link: Link) -> tuple[int, int]:

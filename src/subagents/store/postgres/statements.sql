@@ -6,7 +6,7 @@
 
 -- name: read_schema
 SELECT to_regclass('{schema}.node') IS NOT NULL, current_setting('server_encoding'),
-       current_setting('server_version_num')::integer;
+       current_setting('server_version_num')::integer, current_setting('fsync') = 'on';
 
 -- name: make_schema
 CREATE SCHEMA IF NOT EXISTS {schema};

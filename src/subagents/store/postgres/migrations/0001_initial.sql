@@ -190,5 +190,9 @@ BEGIN
   IF NOT FOUND THEN
     RAISE EXCEPTION 'epoch % or commit % is over', its_epoch, its_commit USING ERRCODE = 'SUB01';
   END IF;
+  IF current_setting('synchronous_commit') = 'off' THEN
+    -- Of this transaction: what is acknowledged is on the server's disk.
+    PERFORM set_config('synchronous_commit', 'on', true);
+  END IF;
 END
 $$;
