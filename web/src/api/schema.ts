@@ -1924,7 +1924,7 @@ export interface components {
         /** @description Why a call did not succeed. */
         Problem: {
             /** @enum {string} */
-            code: "already_answered" | "already_running" | "config_invalid" | "conflict" | "contract_invalid" | "corrupt_state" | "daemon_unreachable" | "error" | "forbidden" | "idempotency_conflict" | "illegal_transition" | "internal" | "invalid" | "not_found" | "rate_limited" | "runtime_unavailable" | "store_unavailable" | "unauthorized" | "unavailable";
+            code: "already_answered" | "already_running" | "config_invalid" | "conflict" | "contract_invalid" | "corrupt_state" | "daemon_unreachable" | "error" | "fenced" | "forbidden" | "idempotency_conflict" | "illegal_transition" | "internal" | "invalid" | "not_found" | "rate_limited" | "runtime_unavailable" | "store_unavailable" | "unauthorized" | "unavailable";
             message: string;
             details?: Record<string, never>;
             /** @description The same call can succeed later. */
@@ -2290,7 +2290,7 @@ export interface components {
          * @description The database.
          */
         DatabaseState: {
-            /** @description Its file. */
+            /** @description Its file, or its address. */
             path: string;
             /** @description Its size. */
             bytes: number;
@@ -3552,6 +3552,8 @@ export interface components {
             turns: number;
             /** @description The program's own session in which it continues. */
             resumes: string | null;
+            /** @description Name of the daemon that started it. */
+            node: string | null;
             /** @description Of its process. */
             pid: number | null;
             /** @description How it ended. */
