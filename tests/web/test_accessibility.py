@@ -39,7 +39,7 @@ CUT: Final = """
 """Words of ours that do not fit; what workers said may be cut where the peek has it whole."""
 STEADY: Final = r"""
 ([home, shop]) => {
-  const rules = [[/pid \d+/g, "pid 4711"], [/daemon \d[^,]*, /g, ""], [home, shop]];
+  const rules = [[/pid \d+/g, "pid 4711"], [home, shop]];
   document.querySelectorAll("input").forEach((each) => each.value = each.value.replace(home, shop));
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
