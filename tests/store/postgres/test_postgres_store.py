@@ -138,7 +138,7 @@ from subagents.testing.store_suite import a_run, spawned
 store = PostgresStore(sys.argv[1], Path(sys.argv[2]))
 store.open("one")
 try:
-    for number in range(10**9):
+    for number in range(100_000):
         store.commit(spawned(*(a_run(n) for n in range(10 * number, 10 * number + 10))))
         print(number, flush=True)
 except Fenced:
