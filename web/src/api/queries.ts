@@ -43,9 +43,6 @@ export const useWaiting = () =>
 export const useEnded = () =>
   useList<api.RunPage, api.RunsQuery>("/v1/runs", { outcome: "ok,partial,error,timeout,cancelled,lost", limit: 30 });
 export const useGraph = (query: api.GraphQuery) => useList<api.Graph, api.GraphQuery>("/v1/graph", query);
-/** The rows of failures, for what an item that needs somebody does not say. */
-export const useFailed = () =>
-  useList<api.RunPage, api.RunsQuery>("/v1/runs", { outcome: "error,timeout,lost,partial", limit: NOW_ROWS });
 export const useRuns = (query: api.RunsQuery, enabled = true) => useList<api.RunPage, api.RunsQuery>("/v1/runs", query, enabled);
 export const usePlans = () => useList<api.PlanPage>("/v1/plans", { limit: 100 });
 export const usePlan = (sel: string) => useList<api.PlanDetail>(`/v1/plans/${encodeURIComponent(sel)}`);

@@ -1,8 +1,8 @@
 // The home page: who needs somebody, what goes on, what waits and for what, what just ended.
-import { useState } from "react";
+import { memo, useState } from "react";
 import { Link } from "wouter";
 import { cancel, markRead, redeliver, retry, dismiss } from "../api/actions";
-import { NOW_ROWS, useAttention, useEnded, useFailed, useVersion, useWaiting, useWorking } from "../api/queries";
+import { NOW_ROWS, useAttention, useEnded, useRunStatus, useVersion, useWaiting, useWorking } from "../api/queries";
 import type { Attention, AttentionItem, RunPage, RunRow } from "../api/types";
 import { useWhyNot } from "../components/actions-allowed";
 import { StateChip, WordChip } from "../components/chip";
@@ -74,7 +74,6 @@ function NeedsYou({
   waiting: RunPage | undefined;
 }) {
   const items = attention.items.filter(needsSomebody);
-  const rows = new Map(useFailed().data?.runs.map((run) => [run.runId, run]));
   const asked = items.filter((each) => each.requestId !== null);
   const others = items.filter((each) => each.requestId === null);
   const failed = others.filter((each) => each.kind === "failed");
@@ -115,7 +114,7 @@ function NeedsYou({
       {others.length > 0 && (
         <ul className="box lines">
           {others.map((each, at) => (
-            <NeedLine key={`${each.kind}/${each.runId}`} item={each} run={rows.get(each.runId)} isFirst={asked.length === 0 && at === 0} />
+            <NeedLine key={`${each.kind}/${each.runId}`} item={each} isFirst={asked.length === 0 && at === 0} />
           ))}
         </ul>
       )}
@@ -126,7 +125,9 @@ function NeedsYou({
 const NEED_WORDS: Record<string, string> = { failed: "error", blocker: "blocked" };
 
 /** What needs somebody and is no question: a failure nobody read, a delivery that was given up. */
-function NeedLine({ item, run, isFirst }: { item: AttentionItem; run: RunRow | undefined; isFirst: boolean }) {
+const NeedLine = memo(function NeedLine({ item, isFirst }: { item: AttentionItem; isFirst: boolean }) {
+  // Asked for again only when this run changes: what failed does so seldom.
+  const run = useRunStatus(item.runId).data;
   const whyNot = useWhyNot();
   const isFailure = item.kind === "failed";
   const isUndelivered = item.kind === "undelivered";
@@ -174,7 +175,7 @@ function NeedLine({ item, run, isFirst }: { item: AttentionItem; run: RunRow | u
       </span>
     </li>
   );
-}
+});
 
 /** What the worker said, below what was found; and which plan it is of. */
 function Claimed({ run }: { run: RunRow }) {
@@ -239,7 +240,9 @@ function cutNote(page: RunPage): { note?: string } {
   return total > NOW_ROWS ? { note: `${NOW_ROWS} of ${total}${page.totalIsBound ? " or more" : ""}` } : {};
 }
 
-function ActiveLine({ run, isFirst, concern }: { run: RunRow; isFirst: boolean; concern?: string | undefined }) {
+type ActiveProps = { run: RunRow; isFirst: boolean; concern?: string | undefined };
+
+const ActiveLine = memo(function ActiveLine({ run, isFirst, concern }: ActiveProps) {
   const whyNot = useWhyNot();
   const stop = () => void cancel(run);
   return (
@@ -249,7 +252,7 @@ function ActiveLine({ run, isFirst, concern }: { run: RunRow; isFirst: boolean; 
       </button>
     </RunLine>
   );
-}
+});
 
 function Waiting({ page }: { page: RunPage }) {
   if (page.runs.length === 0) return null;
@@ -325,9 +328,13 @@ function JustEnded({ page }: { page: RunPage }) {
       </SectionHead>
       <ul className="box lines">
         {runs.map((run) => (
-          <RunLine key={run.runId} run={run} isFirst={false} keys={{ r: () => void retry(run) }} />
+          <EndedLine key={run.runId} run={run} />
         ))}
       </ul>
     </section>
   );
 }
+
+const EndedLine = memo(function EndedLine({ run }: { run: RunRow }) {
+  return <RunLine run={run} isFirst={false} keys={{ r: () => void retry(run) }} />;
+});

@@ -1,7 +1,7 @@
 // All runs: roots with what is below them, filtered by the address, in a table that draws only what
 // is seen.
-import { useQueries, keepPreviousData, type UseQueryResult } from "@tanstack/react-query";
-import { useDeferredValue, useEffect, useRef, useState } from "react";
+import { useQueries, useInfiniteQuery, keepPreviousData } from "@tanstack/react-query";
+import { useDeferredValue, useEffect, useMemo, useRef, useState } from "react";
 import { useSearchParams } from "wouter";
 import { get } from "../api/client";
 import type { RunPage, RunRow, RunsQuery } from "../api/types";
@@ -19,8 +19,6 @@ import { asked, FILTER_NAMES } from "../text/filter";
 const PAGE = 200;
 const ROW_PX = 34;
 const CHILDREN = 200;
-/** So many rows before the last one the next page is asked for. */
-const NEAR_END = 20;
 
 type Shown = { run: RunRow; level: number };
 
@@ -49,8 +47,14 @@ export default function RunsPage() {
     ...(hidesEnded && !("phase" in asked(wanted)) ? { phase: "waiting,queued,spawning,running,ending,verifying,retry_wait" } : {}),
     limit: PAGE,
   };
-  const pages = usePages(query);
-  const { first, all } = pages;
+  const pages = useInfiniteQuery({
+    queryKey: ["list", "/v1/runs", query],
+    queryFn: ({ pageParam, signal }) => get<RunPage>("/v1/runs", { ...query, cursor: pageParam }, signal),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.nextCursor,
+    placeholderData: keepPreviousData,
+  });
+  const all = useMemo(() => pages.data?.pages.flatMap((page) => page.runs) ?? [], [pages.data]);
   const [roots, fresh, showFresh] = useSteady(all, wanted, chosen.size > 0);
   const children = useQueries({
     queries: [...opened].map((id) => ({
@@ -60,6 +64,7 @@ export default function RunsPage() {
   });
   const below = new Map([...opened].map((id, at) => [id, children[at]?.data?.runs ?? []]));
   const rows: Shown[] = roots.flatMap((run) => withBelow(run, 0, below));
+  const first = pages.data?.pages[0];
 
   useKeys({
     "/": () => field.current?.focus(),
@@ -80,7 +85,7 @@ export default function RunsPage() {
 
   return (
     <RowScope>
-      <Heading title="Runs" note={first.data && totalOf(first.data)} />
+      <Heading title="Runs" note={first && totalOf(first)} />
       <SavedFilters search={search.toString()} />
       <div className="filters">
         <label className="search">
@@ -106,15 +111,15 @@ export default function RunsPage() {
           {fresh === 1 ? "1 new run" : `${fresh} new runs`} at the top: show <kbd>.</kbd>
         </button>
       )}
-      <Answered query={first}>
+      <Answered query={pages}>
         {() =>
           rows.length === 0 ? (
-            <NothingFits filter={wanted} hidden={first.data?.hidden ?? 0} clear={() => setSearch({}, { replace: true })} />
+            <NothingFits filter={wanted} hidden={first?.hidden ?? 0} clear={() => setSearch({}, { replace: true })} />
           ) : (
             <Table
               rows={rows}
-              total={first.data?.total ?? rows.length}
-              onSeen={pages.look}
+              total={first?.total ?? rows.length}
+              more={pages.hasNextPage && !pages.isFetchingNextPage ? () => void pages.fetchNextPage() : null}
               opened={opened}
               chosen={chosen}
               onToggle={toggle}
@@ -125,57 +130,6 @@ export default function RunsPage() {
       </Answered>
     </RowScope>
   );
-}
-
-type Pages = {
-  first: UseQueryResult<RunPage, Error>;
-  all: readonly RunRow[];
-  /** Of each run the page that it came with. */
-  pageOf: ReadonlyMap<string, number>;
-  hasMore: boolean;
-};
-
-function combined(results: UseQueryResult<RunPage, Error>[]): Pages {
-  // A run that comes pushes another over to the next page: until that one is asked for again, both have it.
-  const runs = new Map<string, RunRow>();
-  const pageOf = new Map<string, number>();
-  results.forEach(({ data }, page) => {
-    for (const run of data?.runs ?? []) {
-      if (runs.has(run.runId)) continue;
-      runs.set(run.runId, run);
-      pageOf.set(run.runId, page);
-    }
-  });
-  const hasMore = results.at(-1)?.data?.nextCursor != null;
-  return { first: results[0] as UseQueryResult<RunPage, Error>, all: [...runs.values()], pageOf, hasMore };
-}
-
-/** A list as far as it was looked at. What changes is asked for again in the pages in view, and in
- * the others once they are. */
-function usePages(query: RunsQuery) {
-  const key = JSON.stringify(query);
-  const [view, setView] = useState({ key, reach: 1, from: 0, to: 0 });
-  const { reach, from, to } = view.key === key ? view : { reach: 1, from: 0, to: 0 };
-  const pages = useQueries({
-    queries: Array.from({ length: reach }, (_, page) => ({
-      queryKey: ["list", "/v1/runs", { ...query, offset: page * PAGE }],
-      queryFn: ({ signal }: { signal: AbortSignal }) => get<RunPage>("/v1/runs", { ...query, offset: page * PAGE }, signal),
-      placeholderData: keepPreviousData,
-      enabled: page === 0 || (page >= from && page <= to),
-    })),
-    combine: combined,
-  });
-  const look = (begin: RunRow, end: RunRow, isEnd: boolean) => {
-    const isNext = isEnd && pages.hasMore;
-    const next = {
-      key,
-      reach: reach + (isNext ? 1 : 0),
-      from: pages.pageOf.get(begin.runId) ?? from,
-      to: isNext ? reach : (pages.pageOf.get(end.runId) ?? to),
-    };
-    if (next.reach !== reach || next.from !== from || next.to !== to) setView(next);
-  };
-  return { ...pages, look };
 }
 
 function withBelow(run: RunRow, level: number, below: ReadonlyMap<string, RunRow[]>): Shown[] {
@@ -205,7 +159,7 @@ function useSteady(all: readonly RunRow[], key: string, isTouched: boolean): [re
 type TableProps = {
   rows: readonly Shown[];
   total: number;
-  onSeen: (first: RunRow, last: RunRow, isEnd: boolean) => void;
+  more: (() => void) | null;
   opened: ReadonlySet<string>;
   chosen: ReadonlyMap<string, RunRow>;
   onToggle: (run: RunRow) => void;
@@ -214,13 +168,12 @@ type TableProps = {
 
 const keyOf = ({ run, level }: Shown) => `${run.runId}/${level}`;
 
-function Table({ rows, total, onSeen, opened, chosen, onToggle, onChoose }: TableProps) {
+function Table({ rows, total, more, opened, chosen, onToggle, onChoose }: TableProps) {
   const { box, refOf, shown, before, after } = useRowsInView<Shown, HTMLDivElement>(rows, keyOf, ROW_PX);
-  const begin = shown[0];
-  const end = shown.at(-1);
+  const last = shown.at(-1)?.index ?? 0;
   useEffect(() => {
-    if (begin !== undefined && end !== undefined) onSeen(begin.row.run, end.row.run, end.index >= rows.length - NEAR_END);
-  });
+    if (last >= rows.length - 20) more?.();
+  }, [last, rows.length, more]);
   return (
     <div className="box runs" role="treegrid" aria-label="runs" aria-rowcount={Math.max(total, rows.length) + 1}>
       <RunTableHead />
