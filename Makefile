@@ -24,7 +24,7 @@ PYTHON ?= $(shell for each in python3 python3.11 python3.12 python3.13 python3.1
 HERE := $(shell pwd -P)
 moved = $(if $(findstring <$(HERE)>,<$(shell cat $(1) 2>/dev/null)>),,FORCE)
 
-.PHONY: help setup dev web test-web demo test check quick format-check lint types imports bandit audit package sbom pytest smoke docs docs-check site \
+.PHONY: help setup dev web test-web web-pictures demo test check quick format-check lint types imports bandit audit package sbom pytest smoke docs docs-check site \
 	torture torture-short simulate mutations conformance first-day upgrade test-real test-clients runtime-table fuzz bench bench-web format clean FORCE
 
 help: ## list the targets
@@ -70,7 +70,10 @@ pytest: dev
 	$(PY) -m pytest -q -n $(WORKERS)
 
 test-web: web ## the web page in a real browser (needs npm and Chromium)
-	$(PY) -m pytest -q -n $(WORKERS) tests/web
+	$(PY) -m pytest -q -n $(WORKERS) -m "thorough or not thorough" tests/web
+
+web-pictures: web ## take the pictures of the page in docs/pictures anew (needs npm and Chromium)
+	$(PY) -m scripts.web_pictures
 
 smoke: dev
 	$(PY) -m tests.simulation.simulator --seeds $(SMOKE_SEEDS) --workers $(WORKERS)

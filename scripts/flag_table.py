@@ -24,9 +24,11 @@ from subagents.domain.run.spec import PATH_BYTES_MAX, Artifact
 
 MODULE: Final = Path("src/subagents/cli/flag_table.py")
 COMMANDS: Final = (
-    *("run", "spawn", "list", "status", "wait", "inbox"),
+    *("run", "spawn", "list", "status", "wait", "inbox", "serve"),
     *("report", "progress", "notify", "ask"),
 )
+HIDDEN: Final = {"background_child"}
+"""Flags that no help shows, with which programs of ours start others."""
 SPAWNING: Final = ("run", "spawn")
 WITH_RULES: Final = {"mode", "thread", "onDependencyFailure", "fallbackAgentId"}
 """Spawn parameters of which one decides whether another one is allowed."""
@@ -89,6 +91,10 @@ def module() -> str:
     return done.stdout
 
 
+def _is_taken(argument: Argument) -> bool:
+    return bool(argument.show) or argument.field_info.name in HIDDEN
+
+
 def _words(arguments: Sequence[Argument]) -> Iterator[tuple[str, str, bool]]:
     for each in arguments:
         if each.index is not None and each.parse:
@@ -101,7 +107,7 @@ def _flags(name: str, arguments: Sequence[Argument]) -> Iterator[tuple[str, tupl
     plain = {flag.attribute: flag for flag in FLAGS if _is_plain(flag)}
     for each in arguments:
         attribute = str(each.field_info.name)
-        if each.index is not None or not each.parse or not each.show:
+        if each.index is not None or not each.parse or not _is_taken(each):
             continue
         if name in SPAWNING and attribute not in {*plain, "detach", "json"}:
             continue
@@ -132,7 +138,7 @@ def _kind(hint: Any) -> tuple[str, tuple[str, ...]]:
 
 def _defaults(arguments: Sequence[Argument]) -> Iterator[tuple[str, Any]]:
     for each in arguments:
-        if each.show and each.field_info.default is not each.field_info.empty:
+        if _is_taken(each) and each.field_info.default is not each.field_info.empty:
             yield str(each.field_info.name), each.field_info.default
         elif each.field_info.kind is each.field_info.VAR_POSITIONAL:
             yield str(each.field_info.name), ()

@@ -20,6 +20,7 @@ CODES = {
     "IllegalTransition": ("illegal_transition", 1, False),
     "Unavailable": ("unavailable", 7, True),
     "DaemonUnreachable": ("daemon_unreachable", 7, True),
+    "Fenced": ("fenced", 7, True),
     "StoreUnavailable": ("store_unavailable", 1, True),
     "RuntimeUnavailable": ("runtime_unavailable", 1, True),
     "AlreadyRunning": ("already_running", 1, False),

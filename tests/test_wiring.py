@@ -1,10 +1,16 @@
-"""What the daemon's process asks of the system before it serves."""
+"""What the daemon's process asks of the system before it serves, and what its engine is given."""
 
+import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+
+from subagents.config.layers import load
+from subagents.config.paths import Paths
+from subagents.wiring import build_node
 
 ARENAS_OF_TWENTY_THREADS = """
 import ctypes, sys, threading
@@ -40,3 +46,18 @@ def test_twenty_threads_share_two_pools_of_memory(tmp_path: Path) -> None:
         return file.read_text().count("<heap nr=")
 
     assert arenas("bounded") <= 2 < arenas("unbounded")
+
+
+@pytest.mark.requirement("attempts:node")
+@pytest.mark.parametrize("name", [None, "box-1"])
+def test_attempts_record_the_configured_name_of_their_daemon_else_the_hosts(
+    tmp_path: Path, name: str | None
+) -> None:
+    paths = Paths.resolve({"SUBAGENTS_HOME": str(tmp_path)})
+    overrides = {} if name is None else {"daemon.node": name}
+    node = build_node(paths, load(None, {}, paths=paths, overrides=overrides))
+    for threads in node.threads:
+        with closing(threads):
+            pass
+
+    assert node.engine._parts.ledger._node == (name or os.uname().nodename)

@@ -20,6 +20,7 @@ export default defineConfig({
   // Below the path where the daemon serves it.
   base: "/ui/",
   plugins: [react()],
+  worker: { format: "es" },
   build: {
     target: "es2023",
     // A small picture as a data: address would need a wider Content-Security-Policy.

@@ -14,6 +14,7 @@
     ├── IllegalTransition      1  a broken promise inside: an event no phase expects
     ├── Unavailable            7  daemon, store or runtime cannot serve now
     │   ├── DaemonUnreachable
+    │   ├── Fenced                another process took the state over; this one stops
     │   ├── StoreUnavailable
     │   └── RuntimeUnavailable
     ├── AlreadyRunning         1  a second process on the same state
@@ -194,6 +195,15 @@ class DaemonUnreachable(Unavailable):
     """No daemon answers; ``subagents up`` starts it, ``subagents doctor`` says why."""
 
     code = "daemon_unreachable"
+
+
+class Fenced(Unavailable):
+    """Another process took the state over; nothing was stored, and this process stops by itself.
+
+    It does not pass: a call can only succeed at whoever answers next.
+    """
+
+    code = "fenced"
 
 
 class StoreUnavailable(Unavailable):

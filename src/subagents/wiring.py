@@ -1,4 +1,4 @@
-"""The composition root: the only place that names concrete adapters."""
+"""The composition root: the only place that names concrete adapters (stores: ``stores``)."""
 
 import asyncio
 import contextlib
@@ -43,7 +43,7 @@ from subagents.engine.schedules.schedules import SettingsOf
 from subagents.engine.verification.command_sandbox import CommandSandbox
 from subagents.engine.verification.verifier import Verifier
 from subagents.errors import ConfigError, UsageError
-from subagents.ports import Exporter, OffLoop, Runtime
+from subagents.ports import Exporter, OffLoop, Runtime, Store
 from subagents.runtimes import runtime_plugins
 from subagents.runtimes.command import CommandRuntime
 from subagents.runtimes.conversation.conversation import ConversationRuntime
@@ -60,11 +60,11 @@ from subagents.store.environment_files import EnvironmentFiles
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.result_files import ResultFiles
 from subagents.store.run_remains import records_in, remains_of, runs_with_files
-from subagents.store.sqlite.migrate import migrations
 from subagents.store.sqlite.salvage import salvage
-from subagents.store.sqlite.sqlite_store import HELD_BYTES, SqliteStore
+from subagents.store.sqlite.sqlite_store import SqliteStore
 from subagents.store.track_record_files import PerformanceFiles
 from subagents.store.transcripts.transcript_files import TranscriptFiles
+from subagents.stores import store_of
 from subagents.telemetry.chat_threads import ChatThreads, OwnApi
 from subagents.telemetry.matrix_room import MatrixRoom
 from subagents.telemetry.notification_channels import channel
@@ -104,7 +104,7 @@ class Node:
     """An engine with its real adapters, and what looks past the engine."""
 
     engine: Engine
-    store: SqliteStore
+    store: Store
     command: CommandRuntime
     paths: Paths
     threads: tuple[DaemonThreads, ...]
@@ -170,16 +170,18 @@ def build_node(
     """
     clock = SystemClock()
     off_loop = DaemonThreads("store", threads_max=STORE_THREADS)
+    renewing = DaemonThreads("ownership", threads_max=1)
     checks = DaemonThreads("verification")
     processes = DaemonThreads("processes")
     trees = DaemonThreads("worktrees")
-    store = SqliteStore(paths.database, held_bytes=HELD_BYTES, belongings=paths.belongings)
+    store = store_of(paths, config.settings.daemon)
     kept = config.settings.retention.result_bytes_max
     command = CommandRuntime(paths.attempts_dir, clock, processes, result_bytes_max=kept)
     attempts = ProcessAttempts(paths.attempts_dir, clock, processes)
     host = RuntimeHost(attempts, clock, processes, BRIDGE)
     runtimes, _ = runtimes_of(host, command)
     settings = config.settings
+    node = settings.daemon.node or os.uname().nodename
     commands_allowed = settings.verification.dangerously_allow_validation_commands
 
     async def orphans(expected: set[AttemptId]) -> list[tuple[str, int]]:
@@ -213,6 +215,7 @@ def build_node(
         clock=clock,
         ids=RandomIds(clock),
         off_loop=off_loop,
+        renewing=renewing,
         verifier=Verifier(
             checks,
             clock,
@@ -226,7 +229,8 @@ def build_node(
         transcripts=TranscriptFiles(paths.transcripts_dir),
         performance=PerformanceFiles(paths.state_dir),
         results=ResultFiles(paths.results_dir),
-        owner=f"{os.uname().nodename}:{os.getpid()}",
+        owner=f"{node}:{os.getpid()}",
+        node=node,
         contract_env=lambda run: secrets.filled(run, shell_and_given(run, environments)),
         environments=environments,
         worker_secrets=secrets,
@@ -249,7 +253,7 @@ def build_node(
         on_commit=(exporter.on_commit, *(each.on_commit for each in notifiers)),
     )
     engine = Engine(adapters)
-    threads = (off_loop, checks, processes, trees, asking)
+    threads = (off_loop, renewing, checks, processes, trees, asking)
     return Node(engine, store, command, paths, threads, exporter, notifiers, pushes)
 
 
@@ -290,7 +294,7 @@ def runtimes_here(paths: Paths) -> tuple[dict[str, Runtime], tuple[RefusedPlugin
 
 
 def exporter_of(
-    store: SqliteStore, paths: Paths, settings: Settings, settings_now: Callable[[], Settings]
+    store: Store, paths: Paths, settings: Settings, settings_now: Callable[[], Settings]
 ) -> Exporter:
     """What sends spans to the configured receiver, or nothing to nobody.
 
@@ -325,7 +329,7 @@ def exporter_of(
     )
 
 
-def notifiers_of(store: SqliteStore, paths: Paths, settings: Settings) -> tuple[Exporter, ...]:
+def notifiers_of(store: Store, paths: Paths, settings: Settings) -> tuple[Exporter, ...]:
     """What tells a person of runs, by each configured channel."""
     return tuple(
         Notifier(
@@ -348,7 +352,7 @@ def channel_of(
     )
 
 
-def threads_of(store: SqliteStore, paths: Paths, settings: Settings) -> tuple[Exporter, ...]:
+def threads_of(store: Store, paths: Paths, settings: Settings) -> tuple[Exporter, ...]:
     """What writes sessions into threads of the configured room, and takes the replies.
 
     Raises:
@@ -367,7 +371,7 @@ def threads_of(store: SqliteStore, paths: Paths, settings: Settings) -> tuple[Ex
     return (found,)
 
 
-def pushes_of(store: SqliteStore, paths: Paths, settings: Settings) -> RunPushes | None:
+def pushes_of(store: Store, paths: Paths, settings: Settings) -> RunPushes | None:
     """What pushes the states of A2A tasks; None = the user named no address that may be told."""
     if not settings.a2a.push_urls:
         return None
@@ -485,7 +489,7 @@ def rebuild_database(paths: Paths, new: Path, *, is_cut: bool = False) -> list[R
     """Write a new database with what can be read of this home's, and of its runs' files.
 
     Args:
-        paths: Nobody uses its database meanwhile (``SqliteStore.locked``).
+        paths: Nobody uses its database meanwhile (``StoreFile.locked``).
         new: A file that is not there yet, in a directory of its own.
         is_cut: What was committed last is missing from its log.
 
@@ -551,11 +555,10 @@ def services_of(
         paths=node.paths,
         info=DaemonInfo(
             version=__version__,
-            schema=migrations()[-1][0],
             pid=os.getpid(),
             started_at_ms=wall_ms(),
         ),
-        check_database=node.store.check,
+        database=node.store,
         orphans=orphans,
         off_loop=node.threads[0],
         refusals=Refusals(node.paths.state_dir / FILE_NAME, node.threads[0], node.engine),

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from subagents.cli import quick_start
+from subagents.cli import quick_start, serving
 from subagents.cli.command_table import ALIASES
-from subagents.cli.flag_table import DEFAULTS, FLAGS
+from subagents.cli.flag_table import DEFAULTS, FLAGS, WORDS
 from subagents.cli.main import spawn_arguments
 from subagents.cli.parser import application
 from subagents.cli.runs import receiving, submission
@@ -32,6 +32,7 @@ IMPLEMENTATIONS = {
     run_list: ("show_list",),
     run_status: ("show_status",),
     receiving: ("wait", "inbox"),
+    serving: ("serve",),
     worker_words: ("report", "progress", "notify", "ask"),
 }
 
@@ -74,6 +75,9 @@ def parsed(argv: Sequence[str]) -> None:
 
 PLAIN = [
     ["run", "true"],
+    ["serve"],
+    ["serve", "--background-child"],
+    ["serve", "--port", "8765", "--host=127.0.0.2"],
     ["run", "-l", "x", "--agent=auto", "sleep 1"],
     ["run", "echo", "a b", "c"],
     ["run", "--", "echo", "--json", "-x"],
@@ -201,7 +205,7 @@ def test_every_flag_of_the_table_is_read_as_the_parser_reads_it(called: list[Cal
             if flag == "--phase":
                 continue
             contract = ["--verify", "f"] if flag in OF_A_CONTRACT else []
-            words = [] if DEFAULTS.get(name, {}).keys() & {"runs", "selector", "all_"} else ["x"]
+            words = ["x"] if name not in DEFAULTS or any(w[2] for w in WORDS[name]) else []
             argv = [name, *words, flag, *values[kind](allowed), *contract]
             called.clear()
             parsed(argv)

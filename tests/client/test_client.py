@@ -234,6 +234,7 @@ ALL_CODES = [
     errors.Conflict,
     errors.Unavailable,
     errors.DaemonUnreachable,
+    errors.Fenced,
     errors.StoreUnavailable,
     errors.RuntimeUnavailable,
     errors.AlreadyRunning,

@@ -96,6 +96,7 @@ def test_the_documented_example_loads(tmp_path: Path) -> None:
 VALUES = {
     "a2a.push_urls": "['https://hooks.example/a2a']",
     "daemon.http_host": "::1",
+    "daemon.store": "postgresql://db.example/subagents",
     "notifications.<name>.url": "desktop",
     "telemetry.otlp_endpoint": "https://collector.example/otlp",
 }
@@ -184,6 +185,9 @@ def test_every_key_can_be_set_by_its_variable(key: str, tmp_path: Path) -> None:
         "[lanes.heavy]\nslots = 2\n",
         "[retention]\nresult_retention_days = 6\n",
         "[daemon]\nlease_seconds = 0.5\n",
+        "[daemon]\nstore = 'postgresql://db.example/subagents'\nnode = 'box-1.example'\n",
+        "[daemon]\nstore = 'mysql://db.example/subagents'\n",
+        "[daemon]\nnode = 'box 1'\n",
         "zzz = 1\n",
     ],
 )

@@ -194,6 +194,7 @@ MAKERS: Final[dict[type, Maker]] = {
         at_ms=t,
         session_key=SessionKey(f"agent:worker:subagent:u{len(r.attempts) + 1}"),
         token_hash=f"{len(r.attempts) + 1:064}",
+        node=d.draw(st.sampled_from((None, "box-1"))),
     ),
     TokenIssued: lambda d, r, t: TokenIssued(
         at_ms=t, attempt=_attempt(d, r), token_hash=f"{r.seq:064}"

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 from tests.live_processes import carrying
+from tests.store.postgres_server import PostgresPlace
 
 from subagents.client.client import Client
 from subagents.config.paths import Paths
@@ -34,6 +35,7 @@ from subagents.errors import DaemonUnreachable
 from subagents.ports import OutboxEntry, RunFilter
 from subagents.runtimes.process import cgroups
 from subagents.runtimes.process.processes import look, scan
+from subagents.store.postgres.postgres_store import PostgresStore
 from subagents.store.sqlite.sqlite_store import SqliteStore
 
 MARK: Final = "E2E_MARK"
@@ -80,8 +82,10 @@ class LiveHome:
         env: Mapping[str, str],
         descriptors: int | None,
         module: str = "subagents",
+        place: PostgresPlace | None = None,
     ) -> None:
         self.root = root
+        self._place = place
         self.work = root / "work"
         self.work.mkdir(parents=True)
         self.marks = root / "marks"
@@ -95,6 +99,7 @@ class LiveHome:
             "HOME": str(root),
             "SUBAGENTS_HOME": str(root / "home"),
             MARK: self.mark,
+            **({} if place is None else {"SUBAGENTS_DAEMON__STORE": place.url}),
             **env,
         }
         program = [sys.executable, "-m", module, "serve", "--background-child"]
@@ -344,6 +349,8 @@ class LiveHome:
 
     def read(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Committed rows, from outside the daemon."""
+        if self._place is not None:
+            return self._place.asked(sql, *parameters)
         uri = f"file:{self.paths.database}?mode=ro"
         with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=5)) as connection:
             return connection.execute(sql, parameters).fetchall()
@@ -356,9 +363,10 @@ class LiveHome:
         return [event for event in self.journal(run_id) if isinstance(event, kind)]
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[SqliteStore]:
+    def reading(self) -> Iterator[SqliteStore | PostgresStore]:
         """What the daemon committed, and nothing is written."""
-        store = SqliteStore(self.paths.database)
+        database = self.paths.database
+        store = SqliteStore(database) if self._place is None else self._place.store()
         store.open_readonly()
         with contextlib.closing(store):
             yield store
@@ -393,6 +401,7 @@ def live_home(
     started: bool = True,
     descriptors: int | None = None,
     module: str = "subagents",
+    place: PostgresPlace | None = None,
 ) -> Iterator[LiveHome]:
     """A home with its daemon for the length of the block; nothing of it is alive afterwards.
 
@@ -404,6 +413,7 @@ def live_home(
         started: Whether the daemon is started.
         descriptors: How many files the daemon may have open at most; None = as here.
         module: What Python runs as the daemon's program.
+        place: Where its store is; None = a file of its own.
     """
     home = LiveHome(
         root / "e2e",
@@ -412,6 +422,7 @@ def live_home(
         env=env or {},
         descriptors=descriptors,
         module=module,
+        place=place,
     )
     try:
         if started:

@@ -18,6 +18,7 @@ class FakeClock:
         self._now_ms = NOW_MS
         """Steady."""
         self._set_ms = self._taken_ms = 0
+        self._suspended_ms = 0
         self._sleepers: list[tuple[int, int, asyncio.Future[None]]] = []
         self._made = 0
 
@@ -27,13 +28,21 @@ class FakeClock:
     def steady_ms(self) -> int:
         return self._now_ms
 
+    def elapsed_ms(self) -> int:
+        return self._now_ms + self._suspended_ms
+
     def take_step_ms(self) -> int:
         step_ms, self._taken_ms = self._set_ms - self._taken_ms, self._set_ms
         return step_ms
 
     def set_wall(self, *, by_s: float) -> None:
-        """Somebody sets the machine's clock, or suspends the machine for so long."""
+        """Somebody sets the machine's clock."""
         self._set_ms += round(by_s * 1000)
+
+    def suspend(self, seconds: float) -> None:
+        """The machine sleeps for so long."""
+        self.set_wall(by_s=seconds)
+        self._suspended_ms += round(seconds * 1000)
 
     async def sleep(self, seconds: float) -> None:
         waiter = asyncio.get_running_loop().create_future()

@@ -24,6 +24,7 @@ from subagents.domain.run.values import (
 from subagents.errors import (
     AlreadyRunning,
     CorruptState,
+    Fenced,
     Forbidden,
     StoreUnavailable,
     Unavailable,
@@ -161,6 +162,59 @@ def test_no_call_is_served_while_memory_is_being_read_back(tmp_path: Path) -> No
         assert world.store.count(RunFilter(), most=10_000) == 1
 
     in_world(tmp_path, scenario, max_children_per_agent=1)
+
+
+# -- a store that is another's ---------------------------------------------------------------------
+
+
+@pytest.mark.requirement("recovery:fenced")
+def test_an_engine_whose_store_was_taken_over_stops_for_good_and_leaves_its_workers(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn("slow")
+        await world.until(run_id, Phase.RUNNING)
+        older, told = await world.taken_over(), asyncio.Event()
+        older.on_fenced(told.set)
+        with pytest.raises(Fenced, match="epoch 1 is over"):
+            await older.cancel(run_id, by="me")
+        await world.clock.until(told.is_set, within_s=1)
+
+        assert older.fence is not None
+        assert older.degraded == older.fence.message
+        with pytest.raises(Fenced):
+            await older.sweep()
+        assert (older.live_attempts, older.effects_pending) == (0, 0)
+        await world.clock.advance(5)
+        assert older.fence is not None, "it tries nothing again"
+        await older.stop()
+        assert (await world.until(run_id)).outcome == OK
+        assert (world.runtime.starts_of(run_id), world.runtime.stopped) == (1, [])
+
+    with caplog.at_level(logging.CRITICAL):
+        in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("recovery:fenced", "commit:failure-recovers")
+def test_what_recovers_from_a_failed_commit_learns_that_its_store_was_taken_over(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn("slow")
+        await world.until(run_id, Phase.RUNNING)
+        world.store.failures_left = 1
+        with pytest.raises(StoreUnavailable):
+            await world.try_spawn("quick")
+        older, told = await world.taken_over(), asyncio.Event()
+        older.on_fenced(told.set)
+        await world.clock.until(told.is_set, within_s=5)
+
+        assert older.fence is not None
+        assert (await world.until(run_id)).outcome == OK
+        await older.stop()
+
+    with caplog.at_level(logging.CRITICAL):
+        in_world(tmp_path, scenario)
 
 
 # -- crashes -------------------------------------------------------------------------------------

@@ -248,11 +248,20 @@ class World:
 
     # -- life ------------------------------------------------------------------------------
 
-    async def boot(self, runtime: WatchedRuntime | None = None) -> None:
+    async def taken_over(self) -> Engine:
+        """Another process on the same database, with the same workers; returns the older one."""
+        older = self.engine
+        self.path.with_name(f"{self.path.name}.lock").unlink()
+        await self.boot()
+        return older
+
+    async def boot(
+        self, runtime: WatchedRuntime | None = None, *, store: TroubledStore | None = None
+    ) -> None:
         """Start an engine; with another runtime all attempts are gone, as after a reboot."""
         self.boots += 1
         self.runtime = runtime or self.runtime
-        self.store = TroubledStore(self.path)
+        self.store = store or TroubledStore(self.path)
         verifier = Verifier(self.check_off_loop, self.clock, commands_allowed=False)
         self.engine = Engine(
             Adapters(

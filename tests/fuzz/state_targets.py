@@ -28,7 +28,7 @@ from subagents.runtimes.conversation.turn_reader import CHECKPOINT, TurnReader
 from subagents.runtimes.conversation.worker_input import IN, SENT, WorkerInput
 from subagents.runtimes.process.shim import AttemptDirectory
 from subagents.store.progress_files import ProgressFiles
-from subagents.store.sqlite.rows import origin_of, run_from, state_of
+from subagents.store.rows import origin_of, run_from, state_of
 from subagents.store.track_record_files import PerformanceFiles
 from subagents.store.transcripts.transcript_files import TranscriptFiles
 

@@ -33,7 +33,7 @@ from subagents.domain.transcript.transcript_query import Checkpoint, Line
 from subagents.runtimes.conversation.dialect import Dialect, InputLine, Opening, TurnStep
 from subagents.runtimes.output.output_reader import Output
 from subagents.runtimes.output.worker_events import event_of, output_item_of, signal_of
-from subagents.store.sqlite.rows import origin_of, run_from, state_of
+from subagents.store.rows import origin_of, run_from, state_of
 
 STREAMS: Final = Path(__file__).parents[1] / "data" / "streams"
 TOOL_OUTPUTS: Final = Path(__file__).parents[1] / "data" / "tool_outputs"

@@ -38,6 +38,7 @@ from subagents.engine.engine import Engine
 from subagents.engine.kernel import cascade
 from subagents.engine.kernel.lanes import Lanes
 from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.kernel.live_runs import Failure, LiveRuns
 from subagents.engine.kernel.waiters import Waiters
 from subagents.engine.messages.delivery import Deliveries
 from subagents.engine.messages.leases import MessageLeases
@@ -125,7 +126,7 @@ def grants_more_slots_than_there_are(patch: pytest.MonkeyPatch) -> None:
 
 @mutation
 def keeps_leases(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Ledger, "_end_lease", ignored)
+    patch.setattr(LiveRuns, "_end_lease", ignored)
 
 
 @mutation
@@ -136,7 +137,7 @@ def acts_before_the_commit(patch: pytest.MonkeyPatch) -> None:
             original(self, *rest, **named)
             (outbox,) = (
                 listener.__self__
-                for listener in self._on_commit
+                for listener in self._on_work.__self__._on_commit
                 if isinstance(listener.__self__, Outbox)
             )
             for entry in self.batch.outbox[known:]:
@@ -144,7 +145,7 @@ def acts_before_the_commit(patch: pytest.MonkeyPatch) -> None:
 
         return record
 
-    wrap(patch, Ledger, "_record", make)
+    wrap(patch, LiveRuns, "_record", make)
 
     def on_commit(_self: Any, _batch: Batch) -> None:
         """Everything was begun long ago."""
@@ -221,7 +222,7 @@ def leaves_unread_messages_with_the_dead(patch: pytest.MonkeyPatch) -> None:
     def living(_self: Any, run: Run) -> SessionKey:
         return run.session.first_key if run.children else run.requester
 
-    patch.setattr(Ledger, "living_inbox", living)
+    patch.setattr(LiveRuns, "living_inbox", living)
 
 
 @mutation
@@ -372,14 +373,14 @@ def lets_go_of_output_before_anything_is_durable(patch: pytest.MonkeyPatch) -> N
 @mutation
 def raises_alerts_again_after_a_crash(patch: pytest.MonkeyPatch) -> None:
     def make(original: Any) -> Any:
-        def apply_now(self: Any, run_id: RunId, event: Event, **options: Any) -> Any:
+        def apply(self: Any, run_id: RunId, event: Event, **options: Any) -> Any:
             if isinstance(event, Alerted):
                 options.pop("key", None)
             return original(self, run_id, event, **options)
 
-        return apply_now
+        return apply
 
-    wrap(patch, Ledger, "apply_now", make)
+    wrap(patch, LiveRuns, "apply", make)
 
 
 def lifecycle_lane(run: Run) -> tuple[str, int]:
@@ -392,11 +393,12 @@ def lifecycle_lane(run: Run) -> tuple[str, int]:
 @mutation
 def acknowledges_with_the_commit_before(patch: pytest.MonkeyPatch) -> None:
     async def committed(self: Any) -> None:
-        self._require_usable()
+        if self.failure is not None:
+            raise self.failure
         if self._in_flight is not None:
             await self._in_flight.join()
             return
-        if self._committed is None and self._has_work:
+        if self._committed is None and self._runs.has_work:
             self._committed = Waiters()
         if self._committed is not None:
             await self._committed.join()
@@ -407,19 +409,19 @@ def acknowledges_with_the_commit_before(patch: pytest.MonkeyPatch) -> None:
 @mutation
 def publishes_before_the_commit(patch: pytest.MonkeyPatch) -> None:
     def make(original: Any) -> Any:
-        def swap(self: Any) -> Any:
-            batch, done = original(self)
+        def take(self: Any) -> Any:
+            batch = original(self)
             self.published.update(batch.runs)
-            return batch, done
+            return batch
 
-        return swap
+        return take
 
-    wrap(patch, Ledger, "_swap", make)
+    wrap(patch, LiveRuns, "take", make)
 
 
 @mutation
 def goes_on_after_a_failed_commit(patch: pytest.MonkeyPatch) -> None:
-    def fail(self: Any, error: StoreUnavailable) -> None:
+    def fail(self: Any, error: Failure) -> None:
         if self._in_flight is not None:
             self._in_flight.wake(error)
         self._in_flight = None
@@ -433,7 +435,7 @@ def goes_on_after_a_failed_commit(patch: pytest.MonkeyPatch) -> None:
                 return
 
     original = Ledger.run
-    patch.setattr(Ledger, "_fail", fail)
+    patch.setattr(Ledger, "fail", fail)
     patch.setattr(Ledger, "run", run)
 
 

@@ -36,9 +36,10 @@ from subagents.couriers.steer_courier import SteerCourier
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import RunId, attempt_id
 from subagents.engine.engine import Engine
+from subagents.engine.kernel.live_runs import Failure
 from subagents.engine.parts import Adapters
-from subagents.errors import DaemonUnreachable, StoreUnavailable, SubagentsError
-from subagents.ports import Batch, RunFilter
+from subagents.errors import DaemonUnreachable, Fenced, StoreUnavailable, SubagentsError
+from subagents.ports import Batch, RunFilter, Store
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.result_files import ResultFiles
 from subagents.store.sqlite.sqlite_store import SqliteStore
@@ -191,7 +192,7 @@ class FaultyResults(ResultFiles):
 class Life(Process):
     """One run of the daemon, from its start to its crash or stop."""
 
-    def __init__(self, number: int, engine: Engine, store: FaultyStore) -> None:
+    def __init__(self, number: int, engine: Engine, store: Store) -> None:
         self.number = number
         self.engine = engine
         self.store = store
@@ -331,7 +332,7 @@ class Host:
             self.loop.alarm_at_step = None
 
     def _new_life(self) -> Life:
-        store = FaultyStore(self._path, self)
+        store = self.new_store()
         verifier = SeededVerifier(self.world, self)
         runtimes = {
             "able": SimulatedRuntime("able", ABLE, self.world, self),
@@ -361,6 +362,10 @@ class Host:
         engine._parts.ledger.on_failure(self._commit_failed)
         return Life(self.crashes + self.stops, engine, store)
 
+    def new_store(self) -> Store:
+        """The store of one life, not opened yet."""
+        return FaultyStore(self._path, self)
+
     async def _start(self, life: Life) -> None:
         try:
             await life.engine.start()
@@ -383,18 +388,27 @@ class Host:
         """A daemon that was given up, and lives on without its lock, must write nothing."""
         if life.number % OLD_EPOCH_EVERY:
             return
-        old = SqliteStore(self._path)
-        old._writer, old._file = old._connect(), life.store._file
-        old._epoch = life.store._epoch - 1
+        old = self.old_store(life)
         try:
             old.commit(Batch())
-        except StoreUnavailable:
+        except Fenced:
             return
         finally:
             old.close()
-        self.judge.fail("an old daemon writes nothing", f"epoch {life.store._epoch - 1}")
+        self.judge.fail("an old daemon writes nothing", f"before life {life.number}")
 
-    def reader(self) -> SqliteStore:
+    def old_store(self, life: Life) -> Store:
+        """That of a daemon which was given up before this life, and still has it open."""
+        old = SqliteStore(self._path)
+        assert isinstance(life.store, FaultyStore)
+        old._writer, old._file = old._connect(), life.store._file
+        old._epoch = life.store._epoch - 1
+        return old
+
+    def close(self) -> None:
+        """The simulation is over."""
+
+    def reader(self) -> Store:
         """The file as it is now, read by nobody's engine."""
         reader = SqliteStore(self._path)
         reader.open_readonly()
@@ -488,7 +502,7 @@ class Host:
     def _committed(self, batch: Batch) -> None:
         self.judge.on_commit(batch)
 
-    def _commit_failed(self, error: StoreUnavailable) -> None:
+    def _commit_failed(self, error: Failure) -> None:
         self.judge.note(f"{self.loop.time():.3f} commit failed: {error.message}")
         # Nothing is written until the engine has read the file again.
         self.judge.reload(self.reader())

@@ -62,9 +62,9 @@ from subagents.ports import (
     JournalEntry,
     OutboxEntry,
     RunFilter,
+    Store,
 )
 from subagents.store.result_files import ResultFiles
-from subagents.store.sqlite.sqlite_store import SqliteStore
 
 ALL: Final = 1_000_000
 ANNOUNCE_SUFFIX: Final = ":announce"
@@ -202,7 +202,7 @@ class Judge:
                 self.fail("nothing is deleted that is needed", f"the transcript of {run_id}")
             self.forgotten.add(run_id)
 
-    def pruning(self, run_ids: Iterable[RunId], store: SqliteStore) -> None:
+    def pruning(self, run_ids: Iterable[RunId], store: Store) -> None:
         """These runs are about to be deleted from the store."""
         wanted = set(run_ids)
         rows = store.inbox(None, unconsumed=True, limit=ALL) if wanted else ()
@@ -504,7 +504,7 @@ class Judge:
 
     # -- after a restart -----------------------------------------------------------------------
 
-    def reload(self, store: SqliteStore) -> None:
+    def reload(self, store: Store) -> None:
         """The process is gone: the file is the truth, and it must hold all that was committed."""
         self.era += 1
         stored = {run.id: run for run in store.runs(RunFilter(archived=True, limit=ALL))}
@@ -552,7 +552,7 @@ class Judge:
             if is_as_known and key not in self.outstanding:
                 self.fail("effects are done once", f"{key} is to be done again after a restart")
 
-    def _fold_stored(self, run: Run, store: SqliteStore) -> None:
+    def _fold_stored(self, run: Run, store: Store) -> None:
         folded: Run | None = None
         consumptions = 0
         for entry in store.journal(run.id, limit=ALL):
@@ -585,7 +585,7 @@ class Judge:
                     detail = f"{row.message.id}: {row.message.session_key}, not {asked}"
                     self.fail("a question lies with who can answer it", detail)
 
-    def _look_at_erased(self, run: Run, store: SqliteStore) -> None:
+    def _look_at_erased(self, run: Run, store: Store) -> None:
         """What a worker was told is gone when its session was deleted."""
         if run.times.erased_at_ms is None:
             return
@@ -603,7 +603,7 @@ class Judge:
 
     # -- at rest -------------------------------------------------------------------------------
 
-    def at_rest(self, engine: Engine, store: SqliteStore) -> None:
+    def at_rest(self, engine: Engine, store: Store) -> None:
         """Everything ended, everybody read: nothing may be left anywhere."""
         self.reload(store)
         for run in self.view.values():
@@ -622,7 +622,7 @@ class Judge:
             self.fail("no slot leaks", f"a lease of {leases[0].run_id} is left")
         self._check_memory(engine)
 
-    def _check_inbox(self, store: SqliteStore) -> None:
+    def _check_inbox(self, store: Store) -> None:
         rows = store.inbox(None, unconsumed=False, limit=ALL)
         count = Counter(
             r.message.run_id for r in rows if r.message.kind is MessageKind.ANNOUNCEMENT

@@ -22,12 +22,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from tests.simulation.host import Host
 from tests.simulation.invariants import Broken, Judge
 from tests.simulation.low_memory import low_bounds
 from tests.simulation.outside_world import Injected, World
+from tests.simulation.postgres_host import PostgresHost
 from tests.simulation.scenario import (
     OPERATORS,
     Scenario,
@@ -38,11 +39,14 @@ from tests.simulation.scenario import (
     settings_of,
 )
 from tests.simulation.virtual_loop import Stuck, VirtualClock, VirtualLoop
+from tests.store.postgres_server import running
 
 from subagents.domain.run.run import OVER
 from subagents.domain.run.values import replace as replace_in
 from subagents.errors import StoreUnavailable
 from subagents.store.sqlite.sqlite_store import SqliteStore
+
+MakeHost: TypeAlias = Callable[..., Host]
 
 STEPS_MAX: Final = 400_000
 MEMORY_DISK: Final = Path("/dev/shm")
@@ -79,23 +83,27 @@ class _Listener(logging.Handler):
             self._judge.fail("no error inside", f"{record.getMessage()}: {error!r}")
 
 
-def simulate(seed: int, *, is_traced: bool = False, is_sound: bool = False) -> Verdict:
+def simulate(
+    seed: int, *, is_traced: bool = False, is_sound: bool = False, make_host: MakeHost = Host
+) -> Verdict:
     """Run one seed from an empty file to the end of everything.
 
     The same seed, code and ``PYTHONHASHSEED`` give the same ``digest``. With ``is_sound`` no disk,
-    power or memory fails; all else is as without.
+    power or memory fails; all else is as without. ``make_host`` says where the store is.
     """
     with _collected():
-        return _judged(seed, is_traced=is_traced, is_sound=is_sound)
+        return _judged(seed, make_host, is_traced=is_traced, is_sound=is_sound)
 
 
-def _judged(seed: int, *, is_traced: bool, is_sound: bool) -> Verdict:
+def _judged(seed: int, make_host: MakeHost, *, is_traced: bool, is_sound: bool) -> Verdict:
     judge = Judge(_say if is_traced else _ignore)
     with _listening(judge), tempfile.TemporaryDirectory(dir=_directory()) as directory:
-        return _simulate(seed, judge, Path(directory), is_sound=is_sound)
+        return _simulate(seed, judge, Path(directory), make_host, is_sound=is_sound)
 
 
-def _simulate(seed: int, judge: Judge, directory: Path, *, is_sound: bool) -> Verdict:
+def _simulate(
+    seed: int, judge: Judge, directory: Path, make_host: MakeHost, *, is_sound: bool
+) -> Verdict:
     loop = VirtualLoop(random.Random(f"{seed}:order"))  # type: ignore[abstract]  # no sockets, no signals
     clock = VirtualClock(loop)
     world = World(seed, loop, clock, judge)
@@ -110,7 +118,7 @@ def _simulate(seed: int, judge: Judge, directory: Path, *, is_sound: bool) -> Ve
     judge.may_cut = max(faults.writes_fail, faults.disk_full_s, faults.memory_fails) > 0
     judge.operators = OPERATORS
     judge.children_max = settings.defaults.max_children_per_agent
-    host = Host(
+    host = make_host(
         seed=seed,
         loop=loop,
         clock=clock,
@@ -132,6 +140,7 @@ def _simulate(seed: int, judge: Judge, directory: Path, *, is_sound: bool) -> Ve
     if host.life is not None:
         host.life.is_dead = True
         host.life.store.close()
+    host.close()
     _look_at_complaints(loop, judge)
     loop.close()
     return Verdict(
@@ -230,10 +239,18 @@ def _template() -> Path:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run many seeds, or one; 0 = nothing broke."""
     options = _parser().parse_args(arguments)
+    if not options.postgres:
+        return _simulated(options, partial(simulate, is_sound=options.sound))
+    with running(is_durable=False) as server:
+        make_host = partial(PostgresHost, server)
+        return _simulated(options, partial(simulate, is_sound=True, make_host=make_host))
+
+
+def _simulated(options: argparse.Namespace, simulated: Callable[..., Verdict]) -> int:
     if options.seed is not None:
-        return _one(options.seed, is_traced=options.trace, is_sound=options.sound)
+        return _one(options.seed, simulated, is_traced=options.trace)
     seeds = range(options.start, options.start + options.seeds)
-    return _many(seeds, options.workers, is_sound=options.sound)
+    return _many(seeds, options.workers, simulated)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -242,13 +259,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--start", type=int, default=0, help="the first (0)")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--seed", type=int, help="replay this one only")
+    parser.add_argument("--postgres", action="store_true", help="the store is there; is --sound")
     parser.add_argument("--sound", action="store_true", help="no disk, power or memory fails")
     parser.add_argument("--trace", action="store_true", help="with --seed: print every event")
     return parser
 
 
-def _one(seed: int, *, is_traced: bool, is_sound: bool) -> int:
-    verdict = simulate(seed, is_traced=is_traced, is_sound=is_sound)
+def _one(seed: int, simulated: Callable[..., Verdict], *, is_traced: bool) -> int:
+    verdict = simulated(seed, is_traced=is_traced)
     _say(f"seed {seed}: {verdict.runs} runs, {verdict.events} events, {verdict.crashes} crashes")
     _say(f"digest {verdict.digest}")
     if verdict.broken is None:
@@ -257,11 +275,11 @@ def _one(seed: int, *, is_traced: bool, is_sound: bool) -> int:
     return 1
 
 
-def _many(seeds: range, workers: int, *, is_sound: bool) -> int:
+def _many(seeds: range, workers: int, simulated: Callable[[int], Verdict]) -> int:
     began, done, crashes, events = time.monotonic(), 0, 0, 0
     said = began
     broken: list[Verdict] = []
-    for verdict in _verdicts(seeds, workers, partial(simulate, is_sound=is_sound)):
+    for verdict in _verdicts(seeds, workers, simulated):
         done, crashes, events = done + 1, crashes + verdict.crashes, events + verdict.events
         if verdict.broken is not None:
             broken.append(verdict)

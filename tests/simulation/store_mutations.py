@@ -15,10 +15,10 @@ from tests.simulation.mutation_table import ignored, mutation, says_in_sql, stor
 from subagents.domain.run.values import RunId, replace
 from subagents.domain.transcript.transcript_query import Checkpoint
 from subagents.errors import StoreUnavailable
-from subagents.store import result_files, track_record_files
+from subagents.store import open_runs, result_files, row_store, rows, track_record_files
+from subagents.store.open_runs import OpenRuns
 from subagents.store.progress_files import ProgressFiles
-from subagents.store.sqlite import open_runs, rows, sqlite_store
-from subagents.store.sqlite.open_runs import OpenRuns
+from subagents.store.sqlite import sqlite_store
 from subagents.store.sqlite.sqlite_store import SqliteStore
 from subagents.store.track_record_files import PerformanceFiles
 from subagents.store.transcripts import transcript_files
@@ -46,7 +46,7 @@ def commits_in_halves(patch: pytest.MonkeyPatch) -> None:
     def piecemeal(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
         yield connection
 
-    patch.setattr(sqlite_store, "_transaction", piecemeal)
+    patch.setattr(sqlite_store, "transaction", piecemeal)
 
 
 @mutation
@@ -99,7 +99,7 @@ def folds_effects_that_were_answered(patch: pytest.MonkeyPatch) -> None:
 
         return folded
 
-    wrap(patch, sqlite_store, "folded", make)
+    wrap(patch, row_store, "folded", make)
 
 
 @mutation
@@ -168,7 +168,7 @@ def stores_no_cursors(patch: pytest.MonkeyPatch) -> None:
 
 @mutation
 def erases_nothing(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(SqliteStore, "_erase", ignored)
+    patch.setattr(sqlite_store, "erased_rows", lambda *_: ())
 
 
 @mutation

@@ -223,6 +223,9 @@ class VirtualClock(EngineClock):
     def steady_ms(self) -> int:
         return EPOCH_MS + round(self._loop.time() * 1000)
 
+    def elapsed_ms(self) -> int:
+        return self.steady_ms()
+
     def take_step_ms(self) -> int:
         step_ms, self.taken_ms = self.skew_ms - self.taken_ms, self.skew_ms
         return step_ms

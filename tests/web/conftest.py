@@ -14,6 +14,7 @@ from typing import Any, Final
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from tests.e2e.live_home import DEFAULTS, LiveHome, live_home
+from tests.web.stage import Stage, Story, play, staged
 
 from subagents.api.server.web_page import FOLDER, INDEX
 
@@ -39,11 +40,11 @@ async (code) => {
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     """One browser for all tests; each has a context, and so cookies, of its own."""
-    program = next(filter(None, map(shutil.which, CHROMIUMS)), None)
-    if program is None:
+    found = program()
+    if found is None:
         pytest.skip(f"no Chromium here (looked for {', '.join(CHROMIUMS)})")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
         try:
             yield browser
         finally:
@@ -55,6 +56,13 @@ def home(tmp_path: Path) -> Iterator[LiveHome]:
     """A daemon of this test with a TCP port."""
     with live_home(tmp_path, config=f"[daemon]\nhttp_port = {free_port()}\n{DEFAULTS}") as found:
         yield found
+
+
+@pytest.fixture(scope="session")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stage, Story]]:
+    """A daemon with a day of work on it, for tests that only look."""
+    with staged(tmp_path_factory.mktemp("stage"), free_port()) as found:
+        yield found, play(found)
 
 
 class Browsers:
@@ -116,6 +124,11 @@ def browsers(chromium: Browser, home: LiveHome) -> Iterator[Browsers]:
 def page(browsers: Browsers) -> Page:
     """The built page, logged in as the operator."""
     return browsers.at_the_page()
+
+
+def program() -> str | None:
+    """Where Chromium is; None = nowhere."""
+    return next(filter(None, map(shutil.which, CHROMIUMS)), None)
 
 
 def free_port() -> int:

@@ -60,7 +60,7 @@ def test_who_answers_second_hears_what_was_answered_and_can_send_it_as_a_steer(
     page.route("**/respond", overtaken)
     page.get_by_placeholder("answer").fill("mine came second")
     page.get_by_role("button", name="Answer").click()
-    expect(page.get_by_text("“mine was first”")).to_be_visible()
+    expect(page.get_by_text("By agent:main:main: “mine was first”")).to_be_visible()
     expect(page.get_by_role("button", name="Send as steer")).to_be_visible()
     assert home.get(f"/v1/requests/{asked['requestId']}")["answer"] == "mine was first"
 

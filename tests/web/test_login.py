@@ -2,15 +2,17 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Page
 from tests.e2e.live_home import LiveHome
-from tests.web.conftest import LOG_IN, REBOUND, Browsers
+from tests.web.conftest import LOG_IN, REBOUND, Browsers, free_port
+from tests.web.stage import staged
 
 CALL: Final = """
 async ([method, path, headers]) => (await fetch(path, {method, headers})).status
@@ -147,6 +149,35 @@ def test_a_code_logs_one_browser_in_and_no_other(home: LiveHome, browsers: Brows
     other = other_tab(browsers.context(), address)
     assert other.evaluate(LOG_IN, code)["status"] == 401
     assert other.evaluate(CALL, ["GET", "/v1/runs", {}]) == 401
+
+
+@pytest.mark.requirement("login:code")
+def test_a_code_is_too_old_after_a_minute(chromium: Browser, tmp_path: Path) -> None:
+    with staged(tmp_path, free_port()) as stage, ExitStack() as stack:
+        browsers = Browsers(chromium, stage.home, stack)
+        stage.at("09:00:00")
+        address, _, code = browsers.address().partition("#k=")
+        page = other_tab(browsers.context(), f"{address}ui/assets/none.js")
+        stage.at("09:01:01")
+        assert page.evaluate(LOG_IN, code)["status"] == 401
+        stage.at("09:02:00")
+        _, _, code = browsers.address().partition("#k=")
+        stage.at("09:02:59")
+        assert page.evaluate(LOG_IN, code)["status"] == 200
+
+
+@pytest.mark.requirement("login:code")
+def test_a_workers_token_opens_no_page_and_gets_no_code(home: LiveHome, browsers: Browsers) -> None:
+    run = home.spawn("sleep 600")
+    home.until_phase(run, "running")
+    token = home.token_of(run)
+    address = browsers.address().partition("#")[0]
+    worker = browsers.tab(extra_http_headers={"Authorization": f"Bearer {token}"})
+    worker.goto(f"{address}ui/assets/none.js")
+    assert worker.evaluate(LOG_IN, token)["status"] == 401
+    assert worker.evaluate(CALL, ["GET", "/v1/login", {}]) in {401, 403}
+    assert worker.evaluate(CALL, ["POST", "/v1/login/codes", {}]) in {401, 403}
+    assert worker.context.cookies() == []
 
 
 @pytest.mark.requirement("login:cookie")

@@ -13,6 +13,7 @@ WORDS: Final[dict[str, tuple[tuple[str, str, bool], ...]]] = {
     "status": (("runs", "texts", False),),
     "wait": (("runs", "texts", False),),
     "inbox": (),
+    "serve": (),
     "report": (("summary", "text", True),),
     "progress": (("phase", "text", True), ("percent", "float", False)),
     "notify": (("message", "text", True),),
@@ -160,6 +161,11 @@ FLAGS: Final[dict[str, dict[str, tuple[str, str, Any]]]] = {
         "--limit": ("limit", "int", ()),
         "--json": ("json", "set", True),
     },
+    "serve": {
+        "--port": ("port", "int", ()),
+        "--host": ("host", "text", ()),
+        "--background-child": ("background_child", "set", True),
+    },
     "report": {
         "--status": ("status", "choice", ("complete", "partial", "failed")),
         "--confidence": ("confidence", "choice", ("high", "medium", "low")),
@@ -231,6 +237,7 @@ DEFAULTS: Final[dict[str, dict[str, Any]]] = {
     },
     "wait": {"runs": (), "any_": False, "timeout": None, "json": False},
     "inbox": {"all_": False, "full": False, "limit": 50, "json": False},
+    "serve": {"port": None, "host": None, "background_child": False},
     "report": {
         "status": "complete",
         "confidence": None,

@@ -220,6 +220,12 @@ def _inbox(given: Given) -> Callable[[], int]:
     return lambda: receiving.inbox(everything=everything, **given)
 
 
+def _serve(given: Given) -> Callable[[], int]:
+    from subagents.cli import serving  # noqa: PLC0415
+
+    return lambda: serving.serve(**given)
+
+
 def _of_worker(name: str) -> Callable[[Given], Callable[[], int]]:
     def command(given: Given) -> Callable[[], int]:
         from subagents.cli.workers import worker_words  # noqa: PLC0415
@@ -234,5 +240,6 @@ COMMANDS: Final[Mapping[str, Callable[[Given], Callable[[], int]]]] = {
     "status": _status,
     "wait": _wait,
     "inbox": _inbox,
+    "serve": _serve,
     **{name: _of_worker(name) for name in ("report", "progress", "notify", "ask")},
 }

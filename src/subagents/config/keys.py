@@ -23,7 +23,9 @@ from subagents.config.settings import (
     HEADER_PATTERN,
     LOOPBACK_PATTERN,
     NAME_PATTERN,
+    NODE_PATTERN,
     ROOM_PATTERN,
+    STORE_PATTERN,
     TAG_PATTERN,
     URL_PATTERN,
     USER_PATTERN,
@@ -57,6 +59,9 @@ PATTERN_WORDS: Final = {
     "or digit",
     NAME_PATTERN: "a name of at most 64 lower-case letters, digits, _ and -, "
     "starting with a letter or digit",
+    STORE_PATTERN: "an address that begins with postgresql://",
+    NODE_PATTERN: "a name of at most 64 letters, digits, ., _ and -, starting with a letter or "
+    "digit",
     VARIABLE_PATTERN: "the name of an environment variable (letters, digits and _)",
     LOOPBACK_PATTERN: "a loopback address: 127.0.0.1, ::1 or localhost (nothing is encrypted "
     "here, so that no other machine may reach it)",

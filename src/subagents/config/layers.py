@@ -132,7 +132,7 @@ class Config(msgspec.Struct, frozen=True):
                     "env" in path[2:-1]
                     or path[:2] == ("telemetry", "headers")
                     or (path[0] == "notifications" and path[-1] == "url")
-                    or path == ("threads", "token")
+                    or path in {("threads", "token"), ("daemon", "store")}
                 )
                 yield Leaf(key, shown, origin, is_secret=is_secret)
 

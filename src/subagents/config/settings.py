@@ -32,6 +32,8 @@ RUNTIME_PLUGINS: Final = "subagents.runtimes"
 """Entry-point group of runtimes that other packages bring; a name of ours is always ours."""
 
 NAME_PATTERN: Final = r"^[a-z0-9][a-z0-9_-]{0,63}$"
+STORE_PATTERN: Final = r"^postgresql://\S+$"
+NODE_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 TAG_PATTERN: Final = r"^[^\x00-\x1f\x7f]{1,200}$"
 VARIABLE_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_]*$"
 LOOPBACK_PATTERN: Final = r"^(localhost|::1|127(\.(25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])){3})$"
@@ -49,6 +51,7 @@ Name = Annotated[str, Meta(pattern=NAME_PATTERN)]
 Text = Annotated[str, Meta(min_length=1)]
 VariableName = Annotated[str, Meta(pattern=VARIABLE_PATTERN)]
 HeaderName = Annotated[str, Meta(pattern=HEADER_PATTERN)]
+NodeName = Annotated[str, Meta(pattern=NODE_PATTERN)]
 
 
 class CostTier(StrEnum):
@@ -479,6 +482,20 @@ class DaemonSettings(Section, frozen=True):
     sweep_seconds: Annotated[
         float, Meta(ge=0.1, le=3600, description="Time between two recovery passes.")
     ] = 60
+    store: Annotated[
+        Annotated[str, Meta(pattern=STORE_PATTERN)] | None,
+        Meta(
+            description="Address of the database, which no project can set; unset = a SQLite file "
+            "in the state directory."
+        ),
+    ] = None
+    node: Annotated[
+        NodeName | None,
+        Meta(
+            description="Name of this daemon, which each attempt that it starts records; unset = "
+            "the host's name."
+        ),
+    ] = None
     http_port: Annotated[
         int,
         Meta(

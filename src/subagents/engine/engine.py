@@ -2,20 +2,22 @@
 
 ``start`` reads the store, takes the leases over and resumes everything; ``stop`` ends the
 tasks and leaves workers running. When a commit fails the engine throws its memory away, waits
-until the store can be written again and starts over from the disk: see ``ledger``.
+until the store can be written again and starts over from the disk: see ``ledger``. When another
+process took the store over it ends all that acts and says so: its workers are that one's now.
 """
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from subagents.domain.run.run import Phase, Report, Run
 from subagents.domain.run.values import RunId, Value
 from subagents.engine.attempts.shared_spending import SharedSpending
+from subagents.engine.kernel.live_runs import Failure
 from subagents.engine.kernel.tasks import Tasks
 from subagents.engine.kernel.worker_tokens import Identity, identify
 from subagents.engine.parts import Adapters, Parts
-from subagents.errors import StoreUnavailable
+from subagents.errors import Fenced, StoreUnavailable
 from subagents.ports import Lease, OutboxEntry, Runtime
 
 log = logging.getLogger(__name__)
@@ -42,6 +44,7 @@ class Engine:
         self._tasks = Tasks()
         self._life = Tasks()
         self._epoch = 0
+        self._on_fenced: list[Callable[[], None]] = []
         self.recoveries: tuple[Recovery, ...] = ()
         """What the newest start decided about each open run."""
         self.runtimes: Mapping[str, Runtime] = given.runtimes
@@ -108,8 +111,15 @@ class Engine:
             AlreadyRunning: Another process holds the store.
             CorruptState: The store cannot be trusted; nothing was changed.
         """
-        self._epoch = await self._off_loop(lambda: self._store.open(self._owner))
+        ownership, asked_ms = self._parts.ownership, self._clock.elapsed_ms()
+        self._epoch, held_s = await self._off_loop(self._take_over)
+        ownership.given(held_s, asked_ms=asked_ms)
         await self._load_and_resume()
+        if ownership.is_limited:
+            self._life.keep(ownership.run, "ownership", self._clock)
+
+    def _take_over(self) -> tuple[int, float | None]:
+        return self._store.open(self._owner), self._store.renew()
 
     async def _load_and_resume(self) -> None:
         parts, ledger = self._parts, self._parts.ledger
@@ -156,30 +166,66 @@ class Engine:
             await self._parts.ledger.committed()
         except StoreUnavailable:
             log.warning("stopping with uncommitted changes: the store cannot be written")
+        except Fenced:
+            log.warning("stopping with uncommitted changes: the store is another's")
         await self._parts.reports.stop()
-        await self._parts.track_records.settle()
+        if self.fence is None:
+            await self._parts.track_records.settle()
         await self._tasks.stop()
-        await self._off_loop(self._store.checkpoint)
+        if self.fence is None:
+            await self._off_loop(self._store.checkpoint)
         await self._off_loop(self._store.close)
 
-    def _failed(self, error: StoreUnavailable) -> None:
-        log.error("a commit failed, starting over from the disk: %s", error)
+    def on_fenced(self, *listeners: Callable[[], None]) -> None:
+        """Call these once when another process took the store over: ``fence`` says why.
+
+        By then nothing acts any more, and nothing is stored or answered. Whoever started the
+        engine stops it, too.
+        """
+        self._on_fenced += listeners
+
+    @property
+    def fence(self) -> Fenced | None:
+        """Why this engine is over for good; None = it is not."""
+        failure = self._parts.ledger.failure
+        return failure if isinstance(failure, Fenced) else None
+
+    def _failed(self, error: Failure) -> None:
         self._parts.mailbox.failed()
         self._parts.questions.wake_all()
-        self._life.start(self._recover(), "recover")
+        if isinstance(error, Fenced):
+            log.error("the store is another's, nothing is done here any more: %s", error)
+            self._life.start(self._give_up(), "give up")
+        else:
+            log.error("a commit failed, starting over from the disk: %s", error)
+            self._life.start(self._recover(), "recover")
+
+    async def _end_acting(self) -> None:
+        """Nobody acts on memory any more; workers go on."""
+        await self._parts.outbox.stop()
+        await self._parts.supervisor.stop()
+        await self._tasks.stop()
+
+    async def _give_up(self) -> None:
+        """Leave everything to who took the store over, workers past their deadline, too."""
+        await self._life.stop()  # a recovery, where there is one
+        await self._end_acting()
+        for listener in self._on_fenced:
+            listener()
 
     async def _recover(self) -> None:
         """Memory is ahead of the disk: forget it, wait for the store, load, go on."""
         while True:
             # Whoever acts on memory ends first, or it would act on what never became durable.
-            await self._parts.outbox.stop()
-            await self._parts.supervisor.stop()
-            await self._tasks.stop()
+            await self._end_acting()
             await self._parts.emergency_stops.end_due()
             try:
                 await self._clock.sleep(RECOVER_S)
                 await self._off_loop(self._store.probe)
                 await self._load_and_resume()
+            except Fenced as error:
+                self._parts.ledger.fail(error)
+                return
             except StoreUnavailable as error:
                 log.warning("the store cannot be written yet: %s", error)
                 continue
@@ -195,8 +241,21 @@ class Engine:
     @property
     def degraded(self) -> str | None:
         """Why nothing can be changed now; None while all is well."""
-        failure = self._parts.ledger.failure
+        failure = self._parts.ledger.failure or self._parts.ownership.lapse
         return failure.message if failure is not None else None
+
+    def require_ownership(self) -> None:
+        """Refuse an answer that was made from memory, when others may know better by now.
+
+        To be asked after it was made: one that was frozen in between must not tell what was.
+
+        Raises:
+            Fenced: The store is another's.
+            StoreUnavailable: It may be; the same call can be repeated.
+        """
+        refusal = self.fence or self._parts.ownership.lapse
+        if refusal is not None:
+            raise refusal
 
     @property
     def shared_spending(self) -> SharedSpending:

@@ -64,6 +64,7 @@ from subagents.engine.messages.delivery import Deliveries
 from subagents.engine.verification.verifier import Verifier
 from subagents.engine.verification.work_root import root_of
 from subagents.errors import (
+    Fenced,
     RuntimeUnavailable,
     StoreUnavailable,
     SubagentsError,
@@ -442,7 +443,7 @@ class Outbox:
             return None
         try:
             verification = checking.result()
-        except StoreUnavailable:
+        except (StoreUnavailable, Fenced):
             raise
         except Exception as error:
             # A checker that breaks says nothing about the work: no retry of the worker.

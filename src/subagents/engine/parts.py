@@ -16,6 +16,7 @@ from subagents.engine.attempts.supervisor import Supervisor
 from subagents.engine.attempts.workspaces import Workspaces
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.ledger import CommitListener, Ledger
+from subagents.engine.kernel.ownership import Ownership
 from subagents.engine.kernel.quarantine import Quarantine
 from subagents.engine.messages.delivery import Deliveries
 from subagents.engine.messages.mailbox import Mailbox
@@ -82,11 +83,15 @@ class Adapters:
     ids: Ids
     off_loop: OffLoop
     """For the store and the logs."""
+    renewing: OffLoop | None = None
+    """For ``Store.renew``; None = ``off_loop``."""
     verifier: Verifier
     settings: Settings
     """The daemon's own; a spawn brings those of its caller."""
     owner: str
     """This process, in leases."""
+    node: str | None = None
+    """Name of this daemon, in attempts; None = they record none."""
     progress_log: ProgressLog
     transcripts: TranscriptLog
     performance: PerformanceLog
@@ -125,7 +130,11 @@ class Parts:
             given.clock,
             given.ids,
             lease_ms=lease_ms,
+            node=given.node,
             secrets_of=given.secrets_of,
+        )
+        self.ownership = Ownership(
+            given.store, given.renewing or given.off_loop, given.clock, ledger.fail
         )
         kernel = Kernel(ledger, given.store, given.off_loop, given.clock)
         quarantine = Quarantine()

@@ -15,6 +15,7 @@ from subagents.ports.pushes import Pushes as Pushes
 from subagents.ports.pushes import PushTarget as PushTarget
 from subagents.ports.store import Batch as Batch
 from subagents.ports.store import Below as Below
+from subagents.ports.store import Database as Database
 from subagents.ports.store import FeedEntry as FeedEntry
 from subagents.ports.store import InboxRow as InboxRow
 from subagents.ports.store import JournalEntry as JournalEntry
@@ -25,6 +26,7 @@ from subagents.ports.store import RememberedKey as RememberedKey
 from subagents.ports.store import RunFilter as RunFilter
 from subagents.ports.store import SetAside as SetAside
 from subagents.ports.store import Store as Store
+from subagents.ports.store import StoreFile as StoreFile
 from subagents.ports.store import readable as readable
 from subagents.ports.workers import TOKEN_VARIABLE as TOKEN_VARIABLE
 from subagents.ports.workers import AttemptRef as AttemptRef

@@ -29,6 +29,10 @@ class EngineClock(Clock, Protocol):
         """Milliseconds since some moment, without steps: for what lives in memory only."""
         ...
 
+    def elapsed_ms(self) -> int:
+        """As ``steady_ms``, while the machine is suspended, too: for what others count as well."""
+        ...
+
     def take_step_ms(self) -> int:
         """Follow the machine's clock; returns by how far ``now_ms`` was moved by that, or 0."""
         ...

@@ -1,6 +1,7 @@
 """The durable truth, and the records it is made of."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -205,7 +206,83 @@ class RunFilter(Value, frozen=True):
     """For people's pages: all that are left out are visited. Who reads all says ``behind``."""
 
 
-class Store(Protocol):
+class Database(Protocol):
+    """What people and programs that watch over a store ask of it. Blocking."""
+
+    @property
+    def place(self) -> str:
+        """Where it is, in words for people: a file, or an address without its password."""
+        ...
+
+    @property
+    def schema(self) -> int:
+        """Number of the newest schema that this version knows; ``Store.open`` brings it there."""
+        ...
+
+    def size_bytes(self) -> int:
+        """How much room it takes, its log included; 0 before it is made."""
+        ...
+
+    def check(self) -> Sequence[str]:
+        """Problems the database finds in itself; empty = none."""
+        ...
+
+
+class StoreFile(Database, Protocol):
+    """A store that is one file of this machine, for ``subagents db``: no daemon is needed.
+
+    A store elsewhere has programs of its own for this, and none of these.
+    """
+
+    @property
+    def ways_out(self) -> str:
+        """What somebody can do whose database cannot be used."""
+        ...
+
+    def found_schema(self) -> int | None:
+        """Number of the schema that the file has; None = no database can be read there."""
+        ...
+
+    def require_not_newer(self) -> None:
+        """Refuse a database of a newer version, and nothing else.
+
+        Raises:
+            CorruptState: It is one; nothing was changed.
+        """
+        ...
+
+    def open_readonly(self) -> None:
+        """For looking at a database that a daemon owns, or checking one: no lock, no writes.
+
+        Raises:
+            StoreUnavailable: There is none, or it cannot be read.
+            CorruptState: It is damaged, not ours, of a newer version, or empty beside runs.
+        """
+        ...
+
+    def locked(self) -> AbstractContextManager[bool]:
+        """Keep everybody else out; whether what was committed last is missing from the log.
+
+        Raises:
+            AlreadyRunning: Another process holds it.
+        """
+        ...
+
+    def backup(self, target: str) -> None:
+        """Copy a consistent snapshot to a new file.
+
+        Raises:
+            StoreUnavailable: It cannot be read, or ``target`` not be written; a part of it may be
+                there.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release everything; safe to repeat."""
+        ...
+
+
+class Store(Database, Protocol):
     """The durable truth: one writer, many readers. Blocking; the engine calls it off the loop.
 
     Nothing of a ``Batch`` is visible before ``commit`` returns, all of it afterwards, also after
@@ -213,7 +290,7 @@ class Store(Protocol):
     """
 
     def open(self, owner: str) -> int:
-        """Take the store over and return the new epoch; every later commit of an older one fails.
+        """Take the store over and return the new epoch; an older one is fenced from then on.
 
         Raises:
             AlreadyRunning: Another live process holds it.
@@ -221,16 +298,36 @@ class Store(Protocol):
         """
         ...
 
+    def renew(self) -> float | None:
+        """Prolong the right that ``open`` gave; called beside commits.
+
+        Returns:
+            For how many seconds from the beginning of this call nobody else can take the store
+            over; None = as long as this process lives. Then it is not asked again.
+
+        Raises:
+            StoreUnavailable: It could not be prolonged; what was left of it is left.
+            Fenced: A newer epoch was opened.
+        """
+        ...
+
     def commit(self, batch: Batch) -> None:
         """Write everything in one transaction, durable on return.
 
         Raises:
-            StoreUnavailable: Nothing was written (disk full, I/O error, a newer epoch).
+            StoreUnavailable: Nothing was written (disk full, I/O error); the next one may be.
+            Fenced: Nothing was written, and nothing ever will be: a newer epoch was opened. That
+                is decided in the transaction, so that no commit can come between.
         """
         ...
 
     def probe(self) -> None:
-        """Raise StoreUnavailable while commits cannot succeed; writes nothing that stays."""
+        """Whether commits can succeed now; writes nothing that stays.
+
+        Raises:
+            StoreUnavailable: They cannot yet.
+            Fenced: They never will.
+        """
         ...
 
     def has_room(self) -> bool:
@@ -355,7 +452,11 @@ class Store(Protocol):
         ...
 
     def prune(self, run_ids: Iterable[RunId]) -> None:
-        """Delete the runs and all that belongs to them, for good."""
+        """Delete the runs and all that belongs to them, for good.
+
+        Raises:
+            StoreUnavailable, Fenced: As ``commit``; nothing was deleted.
+        """
         ...
 
     def shrink(self) -> bool:
@@ -363,14 +464,6 @@ class Store(Protocol):
 
         Quick: commits wait for it.
         """
-        ...
-
-    def check(self) -> Sequence[str]:
-        """Problems the database finds in itself; empty = none."""
-        ...
-
-    def backup(self, target: str) -> None:
-        """Copy a consistent snapshot to a new file."""
         ...
 
 

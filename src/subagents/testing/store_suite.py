@@ -1,8 +1,6 @@
 """What every ``Store`` must do (ports.Store), tried on a real one."""
 
-import tempfile
 from contextlib import closing
-from pathlib import Path
 
 from subagents.domain.lifecycle.erasure import DELETED
 from subagents.domain.lifecycle.reduce import reduce
@@ -31,7 +29,7 @@ from subagents.domain.run.values import (
     replace,
 )
 from subagents.domain.schedules.schedule import Schedule, ScheduleId
-from subagents.errors import AlreadyRunning, StoreUnavailable
+from subagents.errors import AlreadyRunning, Fenced, StoreUnavailable
 from subagents.ports import (
     Batch,
     Below,
@@ -786,12 +784,26 @@ def an_older_epoch_writes_nothing_any_more(place: StorePlace) -> None:
         place.lose_lock()
         expect("a higher epoch", found=new.open("two") > first, wanted=True)
         run = a_run(1)
-        expect_error("an old commit", StoreUnavailable, lambda: old.commit(spawned(run)))
+        expect_error("an old commit", Fenced, lambda: old.commit(spawned(run)))
         new.commit(spawned(run))
 
         expect("only the new one wrote", found=new.run(run.id), wanted=run)
-        expect_error("an old prune", StoreUnavailable, lambda: old.prune([run.id]))
+        expect_error("an old probe", Fenced, old.probe)
+        expect_error("an old prune", Fenced, lambda: old.prune([run.id]))
         expect("nothing was pruned", found=new.run(run.id), wanted=run)
+
+
+@SUITE.behaviour("store:renew")
+def a_right_that_ends_by_itself_is_renewed_until_the_epoch_is_over(place: StorePlace) -> None:
+    with closing(place.store()) as old, closing(place.store()) as new:
+        old.open("one")
+        held_s = old.renew()
+        expect("a length, where it ends", found=held_s is None or held_s > 0, wanted=True)
+        place.lose_lock()
+        new.open("two")
+        if held_s is not None:
+            expect_error("an old renewal", Fenced, old.renew)
+        expect("the new one's", found=new.renew() is None, wanted=held_s is None)
 
 
 @SUITE.behaviour("store:closed")
@@ -908,17 +920,3 @@ def archiving_hides_a_run_and_deletes_nothing(place: StorePlace) -> None:
         expect("hidden", found=list(store.runs(RunFilter())), wanted=[])
         expect("whole", found=store.run(run.id), wanted=hidden)
         expect("with its journal", found=len(store.journal(run.id)), wanted=2)
-
-
-@SUITE.behaviour("store:backup")
-def a_backup_taken_while_in_use_is_a_whole_database(place: StorePlace) -> None:
-    run = a_run(1)
-    with closing(opened(place)) as store, tempfile.TemporaryDirectory() as directory:
-        batch = spawned(run)
-        batch.messages.append(message(run, id=MessageId("m")))
-        store.commit(batch)
-        target = Path(directory) / "copy"
-        store.backup(str(target))
-
-        expect("a file", found=target.stat().st_size > 0, wanted=True)
-        expect("the original continues", found=store.run(run.id), wanted=run)

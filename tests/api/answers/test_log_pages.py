@@ -133,7 +133,7 @@ def test_the_answer_has_the_lines_of_all_sources_in_their_order(tmp_path: Path) 
         page = await log_of(home, run)
         assert list(page) == [
             *("runId", "label", "totalLines", "returnedLines", "offset", "droppedLines"),
-            *("lines", "nextSeq", "ended", "note"),
+            *("lines", "hits", "nextSeq", "ended", "note"),
         ]
         assert [line["seq"] for line in page["lines"]] == [*range(1, page["totalLines"] + 1)]
         assert (page["returnedLines"], page["offset"]) == (page["totalLines"], 0)
@@ -163,6 +163,9 @@ def test_filters_come_first_then_the_window(tmp_path: Path) -> None:
         window = await log_of(home, run, offset=100, limit=20)
         assert texts(window) == texts(whole)[100:]
         found = await log_of(home, run, grep="line .5$", limit=3)
+        assert found["hits"] == []
+        places = (await log_of(home, run, grep="e .5$", limit=2, hits=1))["hits"]
+        assert places == [[[3, 7]], [[3, 7]]]
         assert texts(found) == ["line 75", "line 85", "line 95"]
         assert (found["totalLines"], found["offset"]) == (9, 6)
         assert texts(await log_of(home, run, type="error")) == ["an error came up"]

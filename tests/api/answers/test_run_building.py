@@ -214,6 +214,17 @@ def test_details_keep_the_parameters_word_for_word_and_cut_only_the_result() -> 
     assert document_of(run_building.stored_result(run))["result"] == "é" * 5000
 
 
+@pytest.mark.requirement("wire:detail", "attempts:node")
+def test_each_attempt_names_the_daemon_that_started_it_where_that_is_recorded() -> None:
+    for node in ("box-1", None):
+        run = run_after(spawned(), replace(slot(), node=node), started())
+
+        attempts = document_of(run_building.detail(run, 0))["attempts"]
+
+        assert isinstance(attempts, list)
+        assert [each["node"] for each in attempts] == [node]
+
+
 @pytest.mark.requirement("wire:timeline")
 def test_an_event_has_its_data_apart_and_long_texts_cut() -> None:
     (first, *_, last) = [

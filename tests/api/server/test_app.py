@@ -41,3 +41,28 @@ def test_every_refusal_is_one_problem_document_with_its_status(tmp_path: Path) -
         assert (await home.ok("POST", "/v1/runs", spawn))["status"] == "accepted"
 
     play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("ownership:lapse")
+def test_nothing_is_answered_from_memory_while_the_runs_may_be_anothers(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        run_id = (await home.spawn())["runId"]
+        await home.until_phase(run_id, "completed")
+        ownership = home.services.engine._parts.ownership
+        ownership.given(0.0, asked_ms=0)
+
+        for path in ("/v1/runs", f"/v1/runs/{run_id}", "/v1/inbox", "/v1/runs/nothing"):
+            status, document = await home.call("GET", path)
+            assert (status, document["code"]) == (503, "store_unavailable"), path
+            assert document["retryable"]
+        again = {"runIds": [run_id], "timeoutSeconds": 0}
+        assert (await home.call("POST", "/v1/wait", again))[0] == 503
+        assert (await home.call("GET", "/healthz"))[0] == 200
+        version = await home.ok("GET", "/version")
+        assert "whether its runs are still ours" in version["degraded"]
+
+        ownership.given(None, asked_ms=0)
+        assert (await home.ok("GET", f"/v1/runs/{run_id}"))["runId"] == run_id
+        assert (await home.call("GET", "/readyz"))[0] == 200
+
+    play(tmp_path, scenario)

@@ -18,7 +18,8 @@ from tests.api.home_daemon import DEADLINE_S, Home, UnixConnection, build, servi
 from subagents.api.calls.auth import peer_uid
 from subagents.api.server import daemon
 from subagents.api.server.daemon import run_daemon, serve_until_stopped
-from subagents.errors import AlreadyRunning
+from subagents.errors import AlreadyRunning, Fenced
+from subagents.store.sqlite.sqlite_store import SqliteStore
 
 PROGRAM = Path(__file__).parents[1] / "home_daemon.py"
 IDLE_WAKEUPS_MAX = 2
@@ -102,6 +103,31 @@ def test_what_answers_or_is_no_socket_is_never_removed(tmp_path: Path) -> None:
         with pytest.raises(AlreadyRunning), daemon.listening(path):
             pass
     assert path.is_socket()
+
+
+@pytest.mark.requirement("recovery:fenced")
+def test_a_daemon_whose_store_another_process_took_over_ends_and_says_why(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        home = Home(build(tmp_path))
+        paths, ready = home.services.paths, asyncio.Event()
+        running = asyncio.ensure_future(
+            serve_until_stopped(home.services, paths=paths, ready=ready)
+        )
+        await ready.wait()
+        paths.database.with_name(f"{paths.database.name}.lock").unlink()
+        other = SqliteStore(paths.database)
+        epoch = other.open("another")
+        try:
+            spec = {"task": "work", "agentId": "quick"}
+            status, document = await home.call("POST", "/v1/runs", {"spec": spec, "cwd": home.cwd})
+            assert (status, document["code"]) == (503, "fenced")
+            with pytest.raises(Fenced, match=f"epoch {epoch - 1} is over"):
+                await running
+            assert not paths.socket.exists()
+        finally:
+            other.close()
+
+    asyncio.run(scenario())
 
 
 @pytest.mark.requirement("daemon:stop:signals")

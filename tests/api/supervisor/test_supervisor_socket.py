@@ -72,6 +72,23 @@ def test_a_supervisor_of_another_user_is_cut_off(
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("ownership:lapse")
+def test_a_supervisor_is_told_nothing_from_memory_while_the_runs_may_be_anothers(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        async with serving(tmp_path) as home, supervisor(home) as one:
+            assert (await one.do("status"))["total"] == 0
+            home.services.engine._parts.ownership.given(0.0, asked_ms=0)
+            code, message = await one.refused("status")
+            assert (code, "whether its runs are still ours" in message) == (
+                "store_unavailable",
+                True,
+            )
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.requirement("supervisor:register")
 def test_before_registering_only_ping_is_answered(tmp_path: Path) -> None:
     async def scenario() -> None:

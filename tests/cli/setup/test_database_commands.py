@@ -207,3 +207,26 @@ def test_nobody_restores_without_agreeing(home: Home) -> None:
     assert said.code == 2
     assert "confirm with --yes" in said.err
     assert not list(Paths.resolve(home.env()).state_dir.glob("aside-*"))
+
+
+@pytest.mark.requirement("cli:db", "store:place")
+def test_a_database_that_is_no_file_of_this_machine_is_left_to_its_own_programs(
+    home: Home,
+) -> None:
+    home.environ["SUBAGENTS_DAEMON__STORE"] = "postgresql://me:password@db.example/subagents"
+    for command in (
+        ("db", "check"),
+        ("db", "backup", "copy.db"),
+        ("db", "repair", "--yes"),
+    ):
+        said = home.cli(*command)
+        assert (said.code, said.out) == (2, "")
+        assert "is no file of this machine" in said.err
+        assert "pg_dump" in said.err
+    doctor = {each["name"]: each for each in home.cli("doctor", "--json").rows("checks")}
+    assert "it is not looked at" in doctor["database"]["detail"]
+    assert home.ok("version", "--json").json["schema"] is None
+    up = home.cli("up")
+    assert up.code != 0
+    assert "no store for postgresql://" in up.err
+    assert "password" not in up.err

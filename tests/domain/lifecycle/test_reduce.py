@@ -47,6 +47,7 @@ from subagents.domain.run.events import (
     Event,
     LeaseExpired,
     Prioritized,
+    SlotGranted,
     Spawned,
     SteerSettled,
     TimerFired,
@@ -77,7 +78,7 @@ from subagents.domain.run.spec import (
     OnFailure,
     RunSpec,
 )
-from subagents.domain.run.values import RunId, announcement_id, replace
+from subagents.domain.run.values import RunId, SessionKey, announcement_id, replace
 
 ERROR = Outcome(status=Status.ERROR, reason=Reason.EXIT_CODE, error="exit code 1")
 PARTIAL = Outcome(status=Status.PARTIAL, reason=Reason.REPORTED_PARTIAL, error="half")
@@ -198,6 +199,19 @@ def test_a_run_of_before_waits_for_the_half_hour_that_it_was_given_then(rules: i
 
 
 # -- attempts -----------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("attempts:node")
+def test_each_attempt_records_the_node_that_got_its_slot() -> None:
+    life = Life.begin(RunSpec(task="do it", retry_count=2))
+    for number, node in enumerate(("box-1", "box-2", None), start=1):
+        session = SessionKey(f"agent:worker:subagent:u{number}")
+        life.apply(SlotGranted(at_ms=life.at_ms, session_key=session, node=node))
+        life.start().exit(1)
+        if number < 3:
+            life.timer()
+
+    assert [attempt.node for attempt in life.run.attempts] == ["box-1", "box-2", None]
 
 
 @pytest.mark.requirement("attempts:numbered")

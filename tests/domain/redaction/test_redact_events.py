@@ -10,9 +10,9 @@ from tests.planted import KEY_LINES, SECRETS, SHOWN, found_in, private_key
 
 from subagents.domain.redaction.redact_events import (
     BY_WORKERS,
+    Redactors,
     has_text,
     redact_event,
-    Redactors,
     redact_output,
     redact_value,
 )

@@ -16,6 +16,7 @@ from subagents.domain.run.events import (
     ParentNotified,
     Paused,
     SignalReceived,
+    SlotGranted,
     SteerRequested,
     TimerFired,
     decode_event,
@@ -108,6 +109,8 @@ def test_what_an_older_version_did_not_write_is_as_it_was_then() -> None:
     assert decode_event(b'{"type":"SteerRequested","atMs":5,"by":"me","message":"m"}') == (
         SteerRequested(at_ms=5, by="me", message="m", next_turn=False)
     )
+    granted = decode_event(b'{"type":"SlotGranted","atMs":5,"sessionKey":"s","tokenHash":"h"}')
+    assert granted == SlotGranted(at_ms=5, session_key=SessionKey("s"), token_hash="h", node=None)
 
 
 @pytest.mark.requirement("journal:names")

@@ -44,6 +44,24 @@ def test_a_machine_clock_that_is_set_changes_nothing_until_the_step_is_taken(
     assert clock.take_step_ms() == 0
 
 
+@pytest.mark.requirement("ownership:lapse")
+@pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="Linux' clock")
+def test_the_time_a_suspended_machine_sleeps_has_elapsed_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slept_ns, real = 3_600 * 10**9, time.clock_gettime_ns
+    clock = SystemClock()
+    before_ms, steady_ms = clock.elapsed_ms(), clock.steady_ms()
+
+    def after_a_nap(which: int) -> int:
+        return real(which) + (slept_ns if which == time.CLOCK_BOOTTIME else 0)
+
+    monkeypatch.setattr(time, "clock_gettime_ns", after_a_nap)
+
+    assert clock.elapsed_ms() - before_ms >= 3_600_000
+    assert clock.steady_ms() - steady_ms < 3_600_000
+
+
 @pytest.mark.requirement("ids:random")
 def test_ids_are_made_of_random_bytes_that_are_each_used_once(
     monkeypatch: pytest.MonkeyPatch,

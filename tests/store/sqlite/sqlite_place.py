@@ -4,7 +4,6 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from subagents.ports import Store
 from subagents.store.sqlite.sqlite_store import SqliteStore
 from subagents.testing.store_suite import a_run, message, spawned
 
@@ -33,8 +32,17 @@ class SqlitePlace:
     def __init__(self, directory: Path) -> None:
         self.path = directory / "subagents.db"
 
-    def store(self) -> Store:
-        return SqliteStore(self.path, synchronous="OFF")  # the disk is not what is tested here
+    def store(self) -> SqliteStore:
+        return a_store(self.path)  # the disk is not what is tested here
+
+    def execute(self, sql: str, *parameters: object) -> int:
+        """Behind the store's back; how many rows it was about."""
+        with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
+            return connection.execute(sql, parameters).rowcount
+
+    def asked(self, sql: str, *parameters: object) -> list[tuple[object, ...]]:
+        with closing(sqlite3.connect(self.path)) as connection:
+            return connection.execute(sql, parameters).fetchall()
 
     def lose_lock(self) -> None:
         self.path.with_name(f"{self.path.name}.lock").unlink()

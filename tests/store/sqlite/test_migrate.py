@@ -13,7 +13,7 @@ from subagents.domain.run.run import Run
 from subagents.domain.run.values import replace
 from subagents.errors import CorruptState, StoreUnavailable
 from subagents.ports import Batch, RunFilter
-from subagents.store.sqlite import rows
+from subagents.store import rows
 from subagents.store.sqlite.migrate import migrate, migrations
 from subagents.testing.store_suite import ME, NOW_MS, a_run, entry, over
 

@@ -5,66 +5,18 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-import msgspec
 import pytest
+from tests.store.many_runs import FILTERS, RUNS, of_many
 from tests.store.sqlite.sqlite_place import a_store
 
-from subagents.domain.run.outcome import Status
-from subagents.domain.run.run import Phase, Run
-from subagents.domain.run.values import RunId, SessionKey, replace
-from subagents.ports import Batch, Place, RunFilter
-from subagents.store.sqlite.run_query import mentions, narrowed
+from subagents.ports import Batch, RunFilter
+from subagents.store.run_filters import mentions
+from subagents.store.sqlite.run_query import narrowed
 from subagents.store.sqlite.statements import statements
-from subagents.testing.store_suite import NOW_MS, a_run, archived, over, spawned
+from subagents.testing.store_suite import NOW_MS, archived, spawned
 
-ME = SessionKey("agent:main:main")
-RUN = RunId("r-1")
-
-
-RUNS = 3_000
-PLACE = Place(NOW_MS + 500, RunId("r-500"))
 STEPS_PER_RUN = 250
 """Of SQLite's machine, for a run that is shown; one that is only counted takes 15."""
-
-FILTERS = {
-    "all": (RunFilter(), "run_created"),
-    "archived": (RunFilter(listed=False, archived=True), "run_created"),
-    "given up": (RunFilter(phases=(Phase.COMPLETED_GIVEUP,)), "run_given_up"),
-    "open": (RunFilter(phases=(Phase.RUNNING, Phase.QUEUED)), "run_open"),
-    "most phases": (RunFilter(phases=(Phase.COMPLETED, Phase.RUNNING)), "run_created"),
-    "failed": (RunFilter(outcomes=(Status.ERROR, Status.TIMEOUT)), "run_outcome"),
-    "most outcomes": (RunFilter(outcomes=(Status.OK, Status.ERROR)), "run_created"),
-    "an agent": (RunFilter(agent_id="a1"), "run_agent"),
-    "no such agent": (RunFilter(agent_id="nobody", archived=True), "run_agent"),
-    "a directory": (RunFilter(directory="/srv/p3"), "run_directory"),
-    "directories": (RunFilter(directory="/srv"), "run_directory"),
-    "no such directory": (RunFilter(directory="/home", archived=True), "run_directory"),
-    "a tag": (RunFilter(tags=("t0",)), "run_tag"),
-    "no such tag": (RunFilter(tags=("none",)), "run_tag"),
-    "a label": (RunFilter(requester=ME, label="label9"), "run_label"),
-    "a requester": (RunFilter(requester=ME, agent_id="a1"), "run_requester"),
-    "no such requester": (RunFilter(requester=SessionKey("agent:x:y")), "run_requester"),
-    "since": (RunFilter(since_ms=NOW_MS + RUNS), "run_created"),
-    "a run's": (RunFilter(requester=ME, requester_run=RUN), "run_parent"),
-    "below a run": (RunFilter(requester=ME, label="job", below=RUN), "autoindex_run_1 (run_id=?)"),
-    "a plan": (RunFilter(plan="r-1"), "run_plan"),
-    "plans": (RunFilter(requester=ME, plans=True), "run_plans"),
-    "a page": (RunFilter(archived=True, behind=PLACE), "run_created"),
-    "the oldest": (RunFilter(oldest_first=True), "run_created"),
-    "after the oldest": (RunFilter(requester=ME, behind=PLACE, oldest_first=True), "run_requester"),
-}
-
-
-def of_many(number: int) -> Run:
-    """Half of them are archived, and they are of three agents in ten directories."""
-    run, place = a_run(number), f"/srv/p{number % 10}"
-    run = replace(
-        run,
-        spec=replace(run.spec, tags=(f"t{number % 2}",)),
-        resolved=replace(run.resolved, agent_id=f"a{number % 3}", cwd=place),
-        times=replace(run.times, created_at_ms=NOW_MS + number),
-    )
-    return archived(over(run), NOW_MS) if number < RUNS // 2 else over(run)
 
 
 @pytest.fixture(scope="module")
@@ -146,23 +98,3 @@ def test_a_tag_is_found_as_long_as_its_run_is_there_and_says_so(tmp_path: Path) 
         assert list(store.runs(shelved)) == []
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT count(*) FROM run_tag").fetchone() == (1,)
-
-
-@pytest.mark.requirement("store:search")
-@pytest.mark.parametrize(
-    "text", ["ARBEIT", "größe", "stra", 'say "a"', "back\\slash", "line\nbreak"]
-)
-def test_a_text_is_found_however_json_writes_it(text: str) -> None:
-    for task in (
-        'Große Arbeit: say "A" back\\slash line\nbreak, Strasse, GRÖSSE größe',
-        f"x{text}y",
-    ):
-        origin = msgspec.json.encode({"spec": {"task": task}})
-        assert mentions("r-1", "", origin, text) == (text.casefold() in task.casefold())
-
-
-@pytest.mark.requirement("store:search")
-@pytest.mark.parametrize("origin", [b"{", b"\xff", b"[]", None, "text"])
-def test_what_cannot_be_read_mentions_nothing(origin: object) -> None:
-    assert not mentions("r-a", None, origin, "a")
-    assert mentions("r-1", "A label", origin, "a l")

@@ -9,19 +9,22 @@ from pathlib import Path
 
 import pytest
 from tests import old_state
+from tests.store.row_place import changed, granted, opened
+from tests.store.sqlite.sqlite_place import SqlitePlace
 
 from subagents.config.paths import Paths
 from subagents.domain.lifecycle.reduce import reduce
+from subagents.domain.run.effects import CleanUp
 from subagents.domain.run.events import Repaired
 from subagents.domain.run.outcome import Reason, Status
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId, announcement_id
 from subagents.engine.runs.repairs import Repair
-from subagents.ports import Batch, RunFilter
+from subagents.ports import Batch, OutboxEntry, RunFilter
 from subagents.store.sqlite.pages import PAGE_BYTES
 from subagents.store.sqlite.salvage import salvage
 from subagents.store.sqlite.sqlite_store import SqliteStore
-from subagents.testing.store_suite import a_schedule
+from subagents.testing.store_suite import a_run, a_schedule, over, spawned
 from subagents.wiring import rebuild_database
 
 EVERY = RunFilter(limit=1_000, archived=True)
@@ -313,3 +316,65 @@ def test_without_what_was_committed_last_nothing_goes_on(
     after = told(new)
     assert after.open == set()
     assert {each.run_id for each in repairs} == was.open
+
+
+# -- checkpoints ----------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("store:checkpoints", "store:outbox")
+def test_a_repair_keeps_what_a_run_that_is_over_has_to_do(tmp_path: Path) -> None:
+    place, new = SqlitePlace(tmp_path), tmp_path / "new" / "subagents.db"
+    new.parent.mkdir()
+    run = over(a_run(1))
+    tidy = OutboxEntry(run_id=run.id, seq=1, index=0, effect=CleanUp(delete=False))
+    with opened(place) as store:
+        batch = spawned(run, over(a_run(2)))
+        batch.outbox.append(tidy)
+        store.commit(batch)
+
+    assert salvage(place.path, new, ()) == []
+    for each in (place, SqlitePlace(new.parent)):
+        with opened(each) as store:
+            assert store.load_outbox() == [tidy]
+            assert list(store.load_open()) == []
+            assert store.runs(RunFilter()) == [over(a_run(2)), run]
+            store.commit(Batch(performed=[(run.id, 1, 0)]))
+        with opened(each) as store:
+            assert store.load_outbox() == []
+            assert store.run(run.id) == run
+
+
+@pytest.mark.requirement("store:checkpoints", "store:salvage")
+def test_a_repair_continues_an_open_run_from_its_checkpoint(tmp_path: Path) -> None:
+    place, new = SqlitePlace(tmp_path), tmp_path / "new" / "subagents.db"
+    new.parent.mkdir()
+    with opened(place) as store:
+        store.commit(spawned(a_run(1), a_run(2)))
+        later, batch = changed(a_run(1), times=3)
+        store.commit(batch)
+        later, batch = granted(later)
+        store.commit(batch)
+
+    assert salvage(place.path, new, ()) == []
+
+    with opened(SqlitePlace(new.parent)) as store:
+        assert list(store.load_open()) == [later, a_run(2)]
+        assert store.load_outbox() == batch.outbox
+
+
+@pytest.mark.requirement("store:checkpoints", "store:salvage")
+def test_a_repair_lets_nothing_go_on_whose_newest_events_may_be_missing(tmp_path: Path) -> None:
+    place, new = SqlitePlace(tmp_path), tmp_path / "new" / "subagents.db"
+    new.parent.mkdir()
+    with opened(place) as store:
+        store.commit(spawned(a_run(1), a_run(2)))
+        later, batch = changed(a_run(1), times=3)
+        store.commit(batch)
+    assert place.execute("UPDATE journal SET at_ms = at_ms + 1 WHERE run = 1 AND seq = 4") == 1
+
+    (found,) = salvage(place.path, new, ())
+
+    assert (found.run_id, found.is_known, found.is_lost) == (later.id, True, True)
+    assert found.found == "it is known up to event 3, and what came after may be missing"
+    with opened(SqlitePlace(new.parent)) as store:
+        assert [run.seq for run in store.load_open()] == [3, 1]

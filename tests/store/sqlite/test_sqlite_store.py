@@ -35,6 +35,25 @@ def test_the_database_is_nobody_elses_business(tmp_path: Path) -> None:
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
+@pytest.mark.requirement("store:place")
+def test_the_size_of_the_database_counts_its_write_ahead_log(tmp_path: Path) -> None:
+    path = tmp_path / "subagents.db"
+    store = a_store(path)
+    assert (store.place, store.size_bytes(), store.found_schema()) == (str(path), 0, None)
+
+    path.write_bytes(b"x" * 100)
+    assert store.size_bytes() == 100
+    path.with_name(f"{path.name}-wal").write_bytes(b"x" * 23)
+    assert store.size_bytes() == 123
+
+
+@pytest.mark.requirement("store:place")
+def test_a_store_brings_its_file_to_the_schema_that_it_names(tmp_path: Path) -> None:
+    with closing(a_store(tmp_path / "subagents.db")) as store:
+        store.open("one")
+        assert store.found_schema() == store.schema
+
+
 @pytest.mark.requirement("store:one-holder")
 def test_another_process_is_refused_while_the_first_one_lives(tmp_path: Path) -> None:
     path = tmp_path / "subagents.db"
@@ -131,6 +150,8 @@ def test_a_backup_is_opened_like_the_original_and_has_everything(tmp_path: Path)
         store.commit(spawned(*runs))
         store.backup(str(copy))
         store.commit(spawned(a_run(9)))
+        with pytest.raises(StoreUnavailable, match="the copy cannot be written"):
+            store.backup(str(tmp_path / "nowhere" / "copy.db"))
 
     with closing(a_store(copy)) as restored:
         restored.open("two")

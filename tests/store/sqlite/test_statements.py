@@ -8,14 +8,16 @@ from pathlib import Path
 import pytest
 from tests.store.sqlite.sqlite_place import filled
 
-from subagents.store.sqlite import rows
+from subagents.store import rows
 from subagents.store.sqlite.statements import statements
 
 
 @pytest.mark.requirement("store:named-statements")
 def test_every_named_statement_is_used_and_every_used_one_exists() -> None:
     named = set(statements())
-    text = "".join(each.read_text("utf-8") for each in Path(rows.__file__).parent.glob("*.py"))
+    store = Path(rows.__file__).parent
+    sources = (*store.glob("*.py"), *store.glob("sqlite/*.py"))
+    text = "".join(each.read_text("utf-8") for each in sources)
 
     unused = {name for name in named if f'"{name}"' not in text}
 

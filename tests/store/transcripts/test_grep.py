@@ -230,3 +230,18 @@ def test_a_word_is_found_however_json_writes_it(pattern: str) -> None:
     search = grep.Search(grep.pattern(pattern), LogQuery())
 
     assert [row.text for row in search.find(data).rows()] == found(pattern, *texts)
+
+
+@pytest.mark.requirement("grep:hits")
+def test_hits_are_counted_in_characters_and_an_empty_match_is_none() -> None:
+    wanted = grep.pattern("b+|x*")
+    assert grep.hits(wanted, ["ä😀bb b", "nothing"]) == (((2, 4), (5, 6)), ())
+    assert len(grep.hits(grep.pattern("a"), ["a" * 8_000])[0]) == grep.HITS_MAX
+
+
+@pytest.mark.requirement("grep:hits")
+@pytest.mark.parametrize("pattern", CATASTROPHIC)
+def test_after_their_time_texts_have_no_hits_and_no_error(pattern: str) -> None:
+    clock = iter([0.0, 0.5, grep.HITS_S, grep.HITS_S + 1])
+    found = grep.hits(grep.pattern(pattern), ["aa", "aa", "aa"], now=lambda: next(clock))
+    assert found == (((0, 2),), (), ())

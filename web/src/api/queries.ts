@@ -1,5 +1,5 @@
 // The questions that pages ask. The first word of a key says when it is asked again: see live.ts.
-import { keepPreviousData, useQuery, type UseQueryResult } from "@tanstack/react-query";
+import { keepPreviousData, useInfiniteQuery, useQuery, type UseQueryResult } from "@tanstack/react-query";
 import { address, get, request, runPath, text, type Query } from "./client";
 import type * as api from "./types";
 import { ACTIVE_PHASES, WAITING_PHASES } from "../text/states";
@@ -44,6 +44,14 @@ export const useEnded = () =>
   useList<api.RunPage, api.RunsQuery>("/v1/runs", { outcome: "ok,partial,error,timeout,cancelled,lost", limit: 30 });
 export const useGraph = (query: api.GraphQuery) => useList<api.Graph, api.GraphQuery>("/v1/graph", query);
 export const useRuns = (query: api.RunsQuery, enabled = true) => useList<api.RunPage, api.RunsQuery>("/v1/runs", query, enabled);
+/** All runs, the newest first, in pages as large as they come. */
+export const useOlderRuns = () =>
+  useInfiniteQuery({
+    queryKey: ["list", "/v1/runs", "older"],
+    queryFn: ({ pageParam, signal }) => get<api.RunPage>("/v1/runs", { limit: 1_000, cursor: pageParam } satisfies api.RunsQuery, signal),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.nextCursor,
+  });
 export const usePlans = () => useList<api.PlanPage>("/v1/plans", { limit: 100 });
 export const usePlan = (sel: string) => useList<api.PlanDetail>(`/v1/plans/${encodeURIComponent(sel)}`);
 export const useInbox = (all: boolean) => useList<api.Inbox, api.InboxQuery>("/v1/inbox", { all, limit: 500 });

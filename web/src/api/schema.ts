@@ -1924,7 +1924,7 @@ export interface components {
         /** @description Why a call did not succeed. */
         Problem: {
             /** @enum {string} */
-            code: "already_answered" | "already_running" | "config_invalid" | "conflict" | "contract_invalid" | "corrupt_state" | "daemon_unreachable" | "error" | "forbidden" | "idempotency_conflict" | "illegal_transition" | "internal" | "invalid" | "not_found" | "rate_limited" | "runtime_unavailable" | "store_unavailable" | "unauthorized" | "unavailable";
+            code: "already_answered" | "already_running" | "config_invalid" | "conflict" | "contract_invalid" | "corrupt_state" | "daemon_unreachable" | "error" | "fenced" | "forbidden" | "idempotency_conflict" | "illegal_transition" | "internal" | "invalid" | "not_found" | "rate_limited" | "runtime_unavailable" | "store_unavailable" | "unauthorized" | "unavailable";
             message: string;
             details?: Record<string, never>;
             /** @description The same call can succeed later. */
@@ -2290,7 +2290,7 @@ export interface components {
          * @description The database.
          */
         DatabaseState: {
-            /** @description Its file. */
+            /** @description Its file, or its address. */
             path: string;
             /** @description Its size. */
             bytes: number;
@@ -2946,6 +2946,8 @@ export interface components {
             droppedLines: number;
             /** @description In order. */
             lines: components["schemas"]["LogLine"][];
+            /** @description With `hits`: of each line where `grep` matched in its text, from and to in characters. */
+            hits: number[][][];
             /** @description The `afterSeq` of the next call. */
             nextSeq: number;
             /** @description There will be no more. */
@@ -3550,6 +3552,8 @@ export interface components {
             turns: number;
             /** @description The program's own session in which it continues. */
             resumes: string | null;
+            /** @description Name of the daemon that started it. */
+            node: string | null;
             /** @description Of its process. */
             pid: number | null;
             /** @description How it ended. */
@@ -5492,6 +5496,8 @@ export interface operations {
                 tail?: number;
                 /** @description A regular expression that the line matches. */
                 grep?: string;
+                /** @description With grep: where it matches in each line, too. */
+                hits?: "0" | "1" | "true" | "false";
                 /** @description Only newer lines: 5m, 2h, 1d, or an ISO time. */
                 since?: string;
                 /** @description Only lines of these types. */

@@ -9,6 +9,9 @@ import { counted, dollars } from "../text/amounts";
 type Day = { at: string; usd: number | null; unknown: number };
 
 const HEIGHT = 180;
+const AXIS_PX = 56;
+/** Room for a day below its bar. */
+const LABEL_PX = 22;
 
 export function DayBars({ days }: { days: readonly Day[] }) {
   const box = useRef<HTMLDivElement>(null);
@@ -50,6 +53,7 @@ function optionsFor(place: HTMLElement, days: readonly Day[]): uPlot.Options {
     return found;
   };
   const axis = { stroke: color("probe-ink"), grid: { stroke: color("probe-line"), width: 1 }, ticks: { show: false }, font: `12px ${style.fontFamily}` };
+  const every = Math.ceil((days.length * LABEL_PX) / Math.max(place.clientWidth - AXIS_PX, 1));
   return {
     width: place.clientWidth,
     height: HEIGHT,
@@ -57,8 +61,8 @@ function optionsFor(place: HTMLElement, days: readonly Day[]): uPlot.Options {
     cursor: { show: false },
     scales: { x: { time: false, range: [-0.6, days.length - 0.4] }, y: { range: (_, __, most) => [0, Math.max(most ?? 0, 0.01) * 1.1] } },
     axes: [
-      { ...axis, grid: { show: false }, splits: days.map((_, at) => at), values: (_, at) => at.map((each) => dayOf(days[each]?.at ?? "")) },
-      { ...axis, size: 56, values: (_, at) => at.map((each) => dollars(each)) },
+      { ...axis, grid: { show: false }, splits: days.map((_, at) => at).filter((at) => (days.length - 1 - at) % every === 0), values: (_, at) => at.map((each) => dayOf(days[each]?.at ?? "")) },
+      { ...axis, size: AXIS_PX, values: (_, at) => at.map((each) => dollars(each)) },
     ],
     series: [
       {},

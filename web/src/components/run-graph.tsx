@@ -1,49 +1,42 @@
 // Runs as boxes in layers, with lines for what waits for what. Boxes are links; drawn as SVG.
-import { useMemo, useState } from "react";
+import { useEffect, useMemo, useRef, useState, type RefObject } from "react";
 import { useLocation } from "wouter";
 import type { Graph } from "../api/types";
+import { useLayout } from "../live/layout";
 import { counted } from "../text/amounts";
-import { BOX_HEIGHT, BOX_WIDTH, curve, foldedGraph, placed, type Box } from "../text/graph";
+import { BOX_HEIGHT, BOX_WIDTH, curve, foldedGraph, linkId, type Box, type Link, type Placement, type Point } from "../text/graph";
 import { plain } from "../text/marks";
 import { named, stateOf } from "../text/states";
 import { runAt } from "./routes";
 import { ShapeMark } from "./shape";
 import { WordChip } from "./chip";
+import { Empty, Skeleton } from "./states";
 
-const LABEL_CHARS = 24;
-const WHY_CHARS = 28;
+const LABEL_CHARS = 20;
+const WHY_CHARS = 26;
+/** Of more boxes only those are drawn that are in sight, or nearly. */
+const DRAWN_WHOLE = 200;
+const NEAR_PX = 600;
 const BASE = import.meta.env.BASE_URL.replace(/\/$/, "");
 
 export function RunGraph({ graph, folds }: { graph: Graph; folds: boolean }) {
+  const place = useRef<HTMLDivElement>(null);
   const [unfolded, setUnfolded] = useState<ReadonlySet<string>>(new Set());
-  const drawn = useMemo(() => {
-    const { boxes, links } = foldedGraph(graph.nodes, graph.edges, folds, unfolded);
-    return placed(boxes, links);
-  }, [graph, folds, unfolded]);
-  const groups = drawn.boxes.filter((each) => each.nodes.length > 1);
+  const { boxes, links } = useMemo(() => foldedGraph(graph.nodes, graph.edges, folds, unfolded), [graph, folds, unfolded]);
+  const layout = useLayout({ boxes: boxes.map((each) => each.id), links: links.map(({ source, target }) => ({ source, target })) });
+  const groups = boxes.filter((each) => each.nodes.length > 1);
   const hidden = groups.reduce((sum, each) => sum + each.nodes.length, 0);
   const unfold = (id: string) => setUnfolded(new Set(unfolded).add(id));
   return (
     <>
-      <div className="box graph" tabIndex={0} role="group" aria-label="graph of runs">
-        <svg width={drawn.width} height={drawn.height} viewBox={`0 0 ${drawn.width} ${drawn.height}`}>
-          <defs>
-            <marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto-start-reverse">
-              <path d="M0 .5 8 4 0 7.5z" className="arrow" />
-            </marker>
-          </defs>
-          {drawn.links.map((link) => (
-            <path
-              key={`${link.source}>${link.target}`}
-              className={`edge ${link.kind}${link.isWaitedOn ? " waited" : ""}`}
-              d={curve(link.points)}
-              markerEnd="url(#arrow)"
-            />
-          ))}
-          {drawn.boxes.map((box) => (
-            <GraphBox key={box.id} box={box} onUnfold={unfold} />
-          ))}
-        </svg>
+      <div ref={place} className="box graph" tabIndex={0} role="group" aria-label="graph of runs" aria-busy={layout === null}>
+        {layout === "failed" ? (
+          <Empty title="This graph could not be drawn; the table has all of it" />
+        ) : layout === null ? (
+          <Skeleton />
+        ) : (
+          <Drawing place={place} layout={layout} boxes={boxes} links={links} onUnfold={unfold} />
+        )}
       </div>
       <p className="note">
         {counted(graph.runs, "run")}, {counted(graph.edges.length, "edge")}
@@ -69,7 +62,66 @@ export function RunGraph({ graph, folds }: { graph: Graph; folds: boolean }) {
   );
 }
 
-function GraphBox({ box, onUnfold }: { box: Box & { x: number; y: number }; onUnfold: (id: string) => void }) {
+type DrawingProps = {
+  place: RefObject<HTMLDivElement | null>;
+  layout: Placement;
+  boxes: readonly Box[];
+  links: readonly Link[];
+  onUnfold: (id: string) => void;
+};
+
+/** What is new comes with the next layout; until then all else stands where it stood. */
+function Drawing({ place, layout: { width, height, corners, ways }, boxes, links, onUnfold }: DrawingProps) {
+  const isSeen = useSight(place, boxes.length > DRAWN_WHOLE);
+  return (
+    <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`}>
+      <defs>
+        <marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto-start-reverse">
+          <path d="M0 .5 8 4 0 7.5z" className="arrow" />
+        </marker>
+      </defs>
+      {links.map((link) => {
+        const id = linkId(link);
+        const way = ways.get(id);
+        if (way === undefined || !isSeen(way)) return null;
+        return <path key={id} className={`edge ${link.kind}${link.isWaitedOn ? " waited" : ""}`} d={curve(way)} markerEnd="url(#arrow)" />;
+      })}
+      {boxes.map((box) => {
+        const corner = corners.get(box.id);
+        if (corner === undefined || !isSeen([corner])) return null;
+        return <GraphBox key={box.id} box={box} corner={corner} onUnfold={onUnfold} />;
+      })}
+    </svg>
+  );
+}
+
+/** Whether what lies between some points is in sight of the box that scrolls, or nearly. */
+function useSight(place: RefObject<HTMLDivElement | null>, isLimited: boolean): (points: readonly Point[]) => boolean {
+  const [[left, top], setCorner] = useState<readonly [number, number]>([0, 0]);
+  useEffect(() => {
+    const box = place.current;
+    if (box === null || !isLimited) return undefined;
+    // In steps, so that scrolling does not draw with each pixel.
+    const step = (pixels: number) => Math.floor(pixels / NEAR_PX) * NEAR_PX;
+    const look = () => setCorner((before) => {
+      const now = [step(box.scrollLeft), step(box.scrollTop)] as const;
+      return before[0] === now[0] && before[1] === now[1] ? before : now;
+    });
+    look();
+    box.addEventListener("scroll", look, { passive: true });
+    return () => box.removeEventListener("scroll", look);
+  }, [place, isLimited]);
+  if (!isLimited) return () => true;
+  const right = left + (place.current?.clientWidth ?? 0) + 2 * NEAR_PX;
+  const bottom = top + (place.current?.clientHeight ?? 0) + 2 * NEAR_PX;
+  return (points) => {
+    const [xs, ys] = [points.map(({ x }) => x), points.map(({ y }) => y)];
+    const isBeside = Math.max(...xs) < left - NEAR_PX || Math.min(...xs) > right;
+    return !isBeside && Math.max(...ys) >= top - NEAR_PX && Math.min(...ys) <= bottom;
+  };
+}
+
+function GraphBox({ box, corner, onUnfold }: { box: Box; corner: Point; onUnfold: (id: string) => void }) {
   const [, navigate] = useLocation();
   const [first] = box.nodes;
   if (first === undefined) return null;
@@ -89,7 +141,7 @@ function GraphBox({ box, onUnfold }: { box: Box & { x: number; y: number }; onUn
         else navigate(to);
       }}
     >
-      <g transform={`translate(${box.x} ${box.y})`}>
+      <g transform={`translate(${corner.x} ${corner.y})`}>
         <title>{`${title}\n${why}`}</title>
         {isGroup && <rect x="4" y="4" width={BOX_WIDTH} height={BOX_HEIGHT} rx="5" className="card" />}
         <rect width={BOX_WIDTH} height={BOX_HEIGHT} rx="5" className="card" />

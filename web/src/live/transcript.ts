@@ -5,7 +5,9 @@ import type { LogLine, LogPage, LogQuery } from "../api/types";
 
 export type Filter = { grep: string; type: string; attempt: string };
 
-type Lines = ReadonlyMap<number, LogLine | null>;
+/** With where the filter's pattern matched in it. */
+export type FoundLine = LogLine & { hits: readonly (readonly number[])[] | undefined };
+type Lines = ReadonlyMap<number, FoundLine | null>;
 
 export type Transcript = {
   /** So many lines pass the filter. */
@@ -32,7 +34,7 @@ const KEPT = 10_000;
 export function useTranscript(id: string, filter: Filter): [Transcript, (place: number) => void] {
   const [found, setFound] = useState(EMPTY);
   const asked = useRef(new Set<number>());
-  const query: LogQuery = { grep: filter.grep || null, type: filter.type || null, attempt: filter.attempt || null };
+  const query: LogQuery = { grep: filter.grep || null, hits: filter.grep !== "", type: filter.type || null, attempt: filter.attempt || null };
   const key = JSON.stringify([id, query]);
 
   useEffect(() => {
@@ -109,7 +111,8 @@ function withLines(before: Lines, page: LogPage, from: number, to: number): Line
   for (let place = from; place < to; place += 1) {
     // The newest in the order of the map, too.
     lines.delete(place);
-    lines.set(place, page.lines[place - page.offset] ?? null);
+    const line = page.lines[place - page.offset];
+    lines.set(place, line === undefined ? null : { ...line, hits: page.hits?.[place - page.offset] });
   }
   for (const place of lines.keys()) {
     if (lines.size <= KEPT) break;

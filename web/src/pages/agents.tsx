@@ -127,11 +127,11 @@ function RateWords({ rate }: { rate: Rate }) {
 
 /** A dot with whiskers from 0 to 100 per cent; dotted where nothing ended. */
 function Interval({ rate }: { rate: Rate | null }) {
-  const at = (value: number) => `${2 + value * 96}%`;
+  const at = (value: number) => `${4 + value * 92}%`;
   const words = rate === null ? "none ended" : `${Math.round(rate.low * 100)} to ${Math.round(rate.high * 100)} per cent`;
   return (
     <svg className="interval" width="120" height="14" role="img" aria-label={words}>
-      <line x1="2%" x2="98%" y1="7" y2="7" className={rate === null ? "none" : "grid"} />
+      <line x1="4%" x2="96%" y1="7" y2="7" className={rate === null ? "none" : "grid"} />
       {rate !== null && (
         <>
           <line x1={at(rate.low)} x2={at(rate.high)} y1="7" y2="7" className="whisker" />

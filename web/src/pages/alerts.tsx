@@ -33,7 +33,7 @@ export default function AlertsPage() {
               <ul className="lines">
                 {concerns.map((each) => (
                   <li key={`${each.kind}/${each.runId}`} className="line need">
-                    <WordChip word="lost" text={each.kind} />
+                    <WordChip word="lost" text={each.kind.replaceAll("_", " ")} />
                     <span className="name">
                       <Link href={runAt(each.runId)} className="label">
                         <Said text={each.label} />

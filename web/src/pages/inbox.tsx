@@ -17,6 +17,7 @@ import { Ago } from "../components/when";
 import { useKeys } from "../live/keys";
 import { queries } from "../live/live";
 import { toldDone, toldFailed } from "../live/toasts";
+import { withoutSign } from "../text/alerts";
 import { plain } from "../text/marks";
 import { counted } from "../text/amounts";
 
@@ -93,7 +94,7 @@ function MessageLine({ message, isFirst }: { message: Message; isFirst: boolean 
           </Link>
         </span>
         <button type="button" className="why headline" aria-expanded={isOpen} onClick={toggle}>
-          {plain(message.headline || message.text)}
+          {plain(message.kind === "alert" ? withoutSign(message.text) : message.headline || message.text)}
         </button>
         <span className="age num">
           <Ago at={message.sentAt} />

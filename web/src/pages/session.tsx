@@ -11,6 +11,7 @@ import { Answered, Empty } from "../components/states";
 import { useWords } from "../live/clock";
 import { counted } from "../text/amounts";
 import { rowsOf } from "../text/lanes";
+import { plain } from "../text/marks";
 import type { Kind, Segment } from "../text/segments";
 import { ms } from "../text/times";
 
@@ -22,7 +23,7 @@ export default function SessionPage({ session }: { session: string }) {
   const query = useRuns({ requester: session, limit: DRAWN });
   return (
     <RowScope>
-      <Heading title={session} note={query.data && counted(query.data.total ?? 0, "run")} />
+      <Heading title={plain(session)} note={query.data && counted(query.data.total ?? 0, "run")} />
       <Answered query={query}>
         {(found) =>
           found.runs.length === 0 ? (

@@ -1,60 +1,74 @@
-// Sessions that asked for runs, from the newest runs.
+// Sessions that asked for runs: of the newest runs, and of older ones when somebody wants them.
 import { Link } from "wouter";
-import { useRuns } from "../api/queries";
+import { useOlderRuns } from "../api/queries";
 import type { RunRow } from "../api/types";
 import { Heading } from "../components/heading";
 import { TableBox } from "../components/panel";
 import { sessionAt } from "../components/routes";
+import { Said } from "../components/said";
 import { Answered, Empty } from "../components/states";
 import { Ago } from "../components/when";
 import { counted } from "../text/amounts";
 import { isEnded } from "../text/states";
 
-const LOOKED_AT = 1_000;
-
 export default function SessionsPage() {
-  const query = useRuns({ limit: LOOKED_AT });
+  const query = useOlderRuns();
   return (
     <>
-      <Heading title="Sessions" note={`that asked for the newest ${LOOKED_AT.toLocaleString("en")} runs`} />
+      <Heading title="Sessions" />
       <Answered query={query}>
-        {(found) => {
-          const sessions = [...grouped(found.runs)];
+        {({ pages }) => {
+          const runs = pages.flatMap((page) => page.runs);
+          const { total, totalIsBound } = pages[0] ?? { total: null, totalIsBound: false };
+          const sessions = [...grouped(runs)];
           return sessions.length === 0 ? (
             <Empty title="No session asked for anything yet" />
           ) : (
-            <div className="box"><TableBox name="sessions">
-                <thead>
-                  <tr>
-                    <th scope="col">session</th>
-                    <th scope="col" className="num">
-                      runs
-                    </th>
-                    <th scope="col" className="num">
-                      active
-                    </th>
-                    <th scope="col" className="num">
-                      newest
-                    </th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {sessions.map(([session, runs]) => (
-                    <tr key={session}>
-                      <td>
-                        <Link href={sessionAt(session)}>
-                          <code>{session}</code>
-                        </Link>
-                      </td>
-                      <td className="num">{counted(runs.length, "run")}</td>
-                      <td className="num">{runs.filter((run) => !isEnded(run)).length}</td>
-                      <td className="num">
-                        <Ago at={runs[0]?.createdAt} />
-                      </td>
+            <>
+              <div className="box">
+                <TableBox name="sessions">
+                  <thead>
+                    <tr>
+                      <th scope="col">session</th>
+                      <th scope="col" className="num">
+                        runs
+                      </th>
+                      <th scope="col" className="num">
+                        active
+                      </th>
+                      <th scope="col" className="num">
+                        newest
+                      </th>
                     </tr>
-                  ))}
-                </tbody>
-              </TableBox></div>
+                  </thead>
+                  <tbody>
+                    {sessions.map(([session, own]) => (
+                      <tr key={session}>
+                        <td>
+                          <Link href={sessionAt(session)}>
+                            <Said text={session} mono />
+                          </Link>
+                        </td>
+                        <td className="num">{counted(own.length, "run")}</td>
+                        <td className="num">{own.filter((run) => !isEnded(run)).length}</td>
+                        <td className="num">
+                          <Ago at={own[0]?.createdAt} />
+                        </td>
+                      </tr>
+                    ))}
+                  </tbody>
+                </TableBox>
+              </div>
+              {query.hasNextPage && (
+                <p className="note">
+                  Of the newest {runs.length.toLocaleString("en")} of {(total ?? runs.length).toLocaleString("en")}
+                  {totalIsBound && " or more"} runs.{" "}
+                  <button type="button" disabled={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+                    Look at older ones
+                  </button>
+                </p>
+              )}
+            </>
           );
         }}
       </Answered>

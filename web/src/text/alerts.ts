@@ -7,6 +7,13 @@ type Fields = Partial<Record<keyof StreamEvent, unknown>>;
 
 export const BAD = new Set(["api_error", "stuck", "failure_loop", "budget_alert", "context_pressure"]);
 
+const SIGN = /\p{Extended_Pictographic}\uFE0F?\s*/u;
+
+/** A line that is pushed to agents and chats, without its sign and without the name beside it. */
+export function withoutSign(text: string): string {
+  return text.replace(/^\[subagent:[^\]]*\] /, "").replace(SIGN, "");
+}
+
 export function alertWords(event: Fields): string {
   const text = (name: keyof StreamEvent) => (event[name] === undefined || event[name] === null ? "" : String(event[name]));
   switch (event.event) {
@@ -15,7 +22,7 @@ export function alertWords(event: Fields): string {
     case "stuck":
       return `nothing said for ${span(Number(event.silentMs ?? 0))}${text("lastActivity") && `; last: ${text("lastActivity")}`}`;
     case "budget_alert":
-      return `${dollars(Number(event.costUsd ?? 0))} of ${dollars(Number(event.budgetUsd ?? 0))} used`;
+      return `${dollars(Number(event.costUsd ?? 0))} ${event.budgetUsd ? `of ${dollars(Number(event.budgetUsd))} used` : "spent"}`;
     case "task_milestone":
       return `${text("status")}${text("progress") && ` ${text("progress")}`}: ${text("task")}`;
     case "build_result":

@@ -1,6 +1,7 @@
 // Terminal colours as classes: `\x1b[31m` becomes `ansi-red`, every other sequence is dropped.
 
-export type Span = { text: string; classes: string };
+/** Part of a text, from that place in it on. */
+export type Span = { text: string; from: number; classes: string };
 
 const COLORS = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
 const ESCAPE = /\x1b(?:\[([0-?]*)[ -/]*([@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])?/g;
@@ -10,12 +11,12 @@ const PLAIN: Style = { color: "", bold: false, faint: false, italic: false, unde
 
 /** The text between escape sequences, each piece with the classes that hold for it. */
 export function spans(text: string): Span[] {
-  if (!text.includes("\x1b")) return [{ text, classes: "" }];
+  if (!text.includes("\x1b")) return [{ text, from: 0, classes: "" }];
   const found: Span[] = [];
   let style = PLAIN;
   let from = 0;
   const take = (until: number) => {
-    if (until > from) found.push({ text: text.slice(from, until), classes: classesOf(style) });
+    if (until > from) found.push({ text: text.slice(from, until), from, classes: classesOf(style) });
   };
   for (const match of text.matchAll(ESCAPE)) {
     take(match.index);

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { foldedGraph, placed, type Edge, type Node } from "./graph";
+import { foldedGraph, type Edge, type Node } from "./graph";
+import { placed } from "./layout";
 
 const node = (runId: string, status: string | null): Node => ({
   ...{ runId, label: runId, why: null, runStatus: "waiting" },
@@ -25,12 +26,12 @@ test("siblings of one state with the same edges are one box, a failure stays by 
 
 test("unfolded it has every run and edge, in layers from left to right", () => {
   const { boxes, links } = foldedGraph(nodes, edges, false);
-  const found = placed(boxes, links);
-  expect(found.boxes).toHaveLength(7);
-  expect(found.links).toHaveLength(10);
-  const x = new Map(found.boxes.map((each) => [each.id, each.x]));
-  expect(x.get("list")).toBeLessThan(x.get("s1") ?? 0);
-  expect(x.get("s1")).toBeLessThan(x.get("merge") ?? 0);
+  const { corners, ways } = placed({ boxes: boxes.map((each) => each.id), links });
+  expect(corners.size).toBe(7);
+  expect(ways.size).toBe(10);
+  const x = (id: string) => corners.get(id)?.x ?? NaN;
+  expect(x("list")).toBeLessThan(x("s1"));
+  expect(x("s1")).toBeLessThan(x("merge"));
 });
 
 test("three hundred and more are folded by state alone", () => {

@@ -1,5 +1,4 @@
-// A graph of runs made small enough to look at, and placed in layers.
-import { Graph as Layered, layout } from "@dagrejs/dagre";
+// A graph of runs made small enough to look at.
 import { stateOf, type Hue, type Standing } from "./states";
 
 export type Node = Standing & { runId: string; label: string; why: string | null };
@@ -7,11 +6,16 @@ export type Edge = { source: string; target: string; kind: string };
 /** One run, or several in the same state with the same edges. */
 export type Box = { id: string; word: string; nodes: Node[] };
 export type Link = { source: string; target: string; kind: string; isWaitedOn: boolean };
-export type Placed = {
-  boxes: (Box & { x: number; y: number })[];
-  links: (Link & { points: { x: number; y: number }[] })[];
+export type Point = { x: number; y: number };
+/** What is to be placed: the ids of boxes, and lines between them. */
+export type Wanted = { boxes: string[]; links: { source: string; target: string }[] };
+export type Placement = {
   width: number;
   height: number;
+  /** The upper left corner of each box. */
+  corners: Map<string, Point>;
+  /** The way of each line, by `linkId`. */
+  ways: Map<string, Point[]>;
 };
 
 /** From so many nodes on, all of one state between the same layers are one from the start. */
@@ -56,9 +60,14 @@ export function foldedGraph(
     const to = boxOf.get(target);
     if (from === undefined || to === undefined || from === to) continue;
     const isWaitedOn = kind === "waits" && from.nodes.some(isOpen) && to.nodes.some(isOpen);
-    links.set(`${from.id}>${to.id}`, { source: from.id, target: to.id, kind, isWaitedOn });
+    const link = { source: from.id, target: to.id, kind, isWaitedOn };
+    links.set(linkId(link), link);
   }
   return { boxes, links: [...links.values()] };
+}
+
+export function linkId({ source, target }: { source: string; target: string }): string {
+  return `${source}>${target}`;
 }
 
 function isOpen(node: Node): boolean {
@@ -75,36 +84,8 @@ function neighbours(edges: readonly Edge[]): Map<string, string> {
   return new Map([...found].map(([id, words]) => [id, words.sort().join()]));
 }
 
-/** Layers from left to right. */
-export function placed(boxes: readonly Box[], links: readonly Link[]): Placed {
-  const graph = new Layered().setGraph({ rankdir: "LR", nodesep: 18, ranksep: 56, marginx: 16, marginy: 16 });
-  graph.setDefaultEdgeLabel(() => ({}));
-  for (const { id } of boxes) graph.setNode(id, { width: BOX_WIDTH, height: BOX_HEIGHT });
-  for (const { source, target } of links) graph.setEdge(source, target);
-  layout(graph);
-  const middle = (id: string) => (graph.node(id) as { x: number; y: number });
-  const { width = 0, height = 0 } = graph.graph() as { width?: number; height?: number };
-  return {
-    width,
-    height,
-    boxes: boxes.map((box) => {
-      const { x, y } = middle(box.id);
-      return { ...box, x: x - BOX_WIDTH / 2, y: y - BOX_HEIGHT / 2 };
-    }),
-    links: links.map((link) => ({
-      ...link,
-      // From side to side; what lies between is the way around boxes of layers in between.
-      points: [
-        { x: middle(link.source).x + BOX_WIDTH / 2, y: middle(link.source).y },
-        ...(graph.edge(link.source, link.target) as { points: { x: number; y: number }[] }).points.slice(2, -2),
-        { x: middle(link.target).x - BOX_WIDTH / 2, y: middle(link.target).y },
-      ],
-    })),
-  };
-}
-
 /** A smooth line through points. */
-export function curve(points: readonly { x: number; y: number }[]): string {
+export function curve(points: readonly Point[]): string {
   const [first, ...rest] = points;
   if (first === undefined) return "";
   let before = first;

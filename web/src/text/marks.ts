@@ -4,7 +4,7 @@
 // in ".exe" must not read as one that ends in ".png". Only http(s) addresses become links. The
 // pieces become text nodes; nothing here, or behind it, makes markup of what a worker said.
 
-export type Piece = { kind: "text" | "mark" | "link"; text: string };
+export type Piece = { kind: "text" | "mark" | "link"; text: string; from: number };
 
 // Control characters without newline and tab, direction marks, what has no width, lone surrogates.
 // The joiners U+200C and U+200D stay: scripts and emoji need them, and they move nothing.
@@ -23,11 +23,11 @@ export function pieces(text: string): Piece[] {
   for (const match of text.matchAll(PIECE)) {
     const mark = match.groups?.["mark"];
     const whole = mark === undefined ? match[0].replace(TRAILING, "") : match[0];
-    if (match.index > from) found.push({ kind: "text", text: text.slice(from, match.index) });
-    found.push(mark === undefined ? { kind: "link", text: whole } : { kind: "mark", text: codePoint(mark) });
+    if (match.index > from) found.push({ kind: "text", text: text.slice(from, match.index), from });
+    found.push({ kind: mark === undefined ? "link" : "mark", text: mark === undefined ? whole : codePoint(mark), from: match.index });
     from = match.index + whole.length;
   }
-  if (from < text.length) found.push({ kind: "text", text: text.slice(from) });
+  if (from < text.length) found.push({ kind: "text", text: text.slice(from), from });
   return found;
 }
 

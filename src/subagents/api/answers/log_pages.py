@@ -48,6 +48,7 @@ PARAMETERS: Final = (
     number("limit", "At most so many lines.", low=1, high=LOG_LINES_MAX),
     number("tail", "So many of the newest lines.", high=LOG_LINES_MAX),
     word("grep", "A regular expression that the line matches."),
+    flag("hits", "With grep: where it matches in each line, too."),
     word("since", "Only newer lines: 5m, 2h, 1d, or an ISO time."),
     choices("type", "Only lines of these types.", LineType),
     number("attempt", "Only lines of this attempt.", low=1, high=ATTEMPT_MAX),
@@ -66,6 +67,8 @@ class Asked:
     tail: int | None = None
     """So many of the newest lines; another word for ``limit`` without ``offset``."""
     grep: str | None = None
+    hits: bool = False
+    """Where it matches, too."""
     since: str | None = None
     types: str | None = None
     """One, or several with commas."""
@@ -92,6 +95,7 @@ def asked_in(query: Mapping[str, str]) -> Asked:
         limit=number("limit", low=1, high=LOG_LINES_MAX),
         tail=number("tail", high=LOG_LINES_MAX),
         grep=query.get("grep"),
+        hits=flag_in(query, "hits"),
         since=query.get("since"),
         types=query.get("type"),
         attempt=number("attempt", low=1, high=ATTEMPT_MAX),
@@ -133,6 +137,7 @@ def query_for(asked: Asked, run: Run, *, now_ms: int) -> LogQuery:
         offset=0 if asked.offset is None and reads_on else asked.offset,
         limit=LOG_LINES if limit is None else limit,
         grep=grep,
+        hits=asked.hits,
         since_ms=since_ms,
         types=types,
         attempt=asked.attempt,
@@ -231,6 +236,7 @@ def _answer(
     run: Run, query: LogQuery, page: LogPage, *, is_over: bool, bytes_max: int
 ) -> wire.LogPage:
     lines, skipped = _within(page.lines, bytes_max, keeps_newest=query.offset is None)
+    hits = page.hits[skipped:] if query.offset is None else page.hits[: len(lines)]
     offset = page.offset + (skipped if query.offset is None else 0)
     is_last = offset + len(lines) >= page.total_lines
     next_seq = page.next_seq if is_last or not lines else lines[-1].seq
@@ -242,6 +248,7 @@ def _answer(
         offset=offset,
         dropped_lines=page.dropped_lines,
         lines=[line(each) for each in lines],
+        hits=[[[*each] for each in of_line] for of_line in hits],
         next_seq=next_seq,
         ended=is_over and is_last,
         note=None if run.times.erased_at_ms is None or lines else DELETED,

@@ -554,6 +554,7 @@ def attempt(run: Run, value: Attempt) -> wire.Attempt:
         deadline_at=iso_or_none(value.times.deadline_ms),
         turns=value.turn.number,
         resumes=value.session.resumes,
+        node=value.node,
         pid=value.turn.pid,
         outcome=outcome(value.outcome),
         exit_code=evidence.exit.code if evidence.exit else None,

@@ -25,7 +25,7 @@ from subagents.engine.runs.queries import Queries
 from subagents.engine.runs.sessions import Sent
 from subagents.engine.runs.surroundings import Surroundings
 from subagents.errors import ConfigError, Unavailable
-from subagents.ports import Exporter, OffLoop, Origin, Pushes
+from subagents.ports import Database, Exporter, OffLoop, Origin, Pushes
 from subagents.text import iso
 
 LAGS_S: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
@@ -43,8 +43,6 @@ class DaemonInfo:
     """What never changes while this process lives."""
 
     version: str
-    schema: int
-    """Of the database."""
     pid: int
     started_at_ms: int
 
@@ -82,8 +80,8 @@ class Services:
     """``(cwd, SUBAGENTS_… variables of the caller, dotted key → value)``."""
     paths: Paths
     info: DaemonInfo
-    check_database: Callable[[], Sequence[str]]
-    """What the database finds wrong with itself; blocking, called through ``off_loop``."""
+    database: Database
+    """Where everything is kept; blocking, asked through ``off_loop``."""
     orphans: Callable[[], Awaitable[Sequence[tuple[str, int]]]]
     """``(attempt id, pid)`` of every marked process that no open run owns."""
     off_loop: OffLoop
@@ -176,12 +174,6 @@ class Services:
                 key=key,
             )
         return sent._replace(warnings=(*sent.warnings, *config.ignored)) if sent.is_new else sent
-
-    def database_bytes(self) -> int:
-        """Size of the database with its write-ahead log; 0 before it is made. Blocking."""
-        database = self.paths.database
-        files = (database, database.with_name(f"{database.name}-wal"))
-        return sum(file.stat().st_size for file in files if file.exists())
 
     def free_bytes(self) -> int:
         """Room on the disk that holds the state. Blocking."""

@@ -72,10 +72,10 @@ async def version(request: Request) -> Response:
     return answer(
         DaemonVersion(
             version=services.info.version,
-            schema=services.info.schema,
+            schema=services.database.schema,
             pid=services.info.pid,
             started_at=iso(services.info.started_at_ms),
-            database=str(services.paths.database),
+            database=services.database.place,
             degraded=services.refusing,
             set_aside=[each.name for each in aside],
         )
@@ -133,8 +133,9 @@ async def sweep(request: Request) -> Response:
 async def diagnostics(request: Request) -> Response:
     """GET /v1/diagnostics: what ``doctor`` shows of the running daemon."""
     services = services_of(request)
-    problems = await services.off_loop(services.check_database)
-    size, free = await services.off_loop(lambda: (services.database_bytes(), services.free_bytes()))
+    database = services.database
+    problems = await services.off_loop(database.check)
+    size, free = await services.off_loop(lambda: (database.size_bytes(), services.free_bytes()))
     return answer(
         Diagnostics(
             daemon_pid=services.info.pid,
@@ -146,9 +147,7 @@ async def diagnostics(request: Request) -> Response:
                 for each in services.engine.recoveries
             ],
             set_aside=[_set_aside(each) for each in await services.queries.set_aside()],
-            database=DatabaseState(
-                path=str(services.paths.database), bytes=size, problems=list(problems)
-            ),
+            database=DatabaseState(path=database.place, bytes=size, problems=list(problems)),
             disk=DiskState(free_bytes=free),
             log=str(services.paths.log_file),
             telemetry=_telemetry(services),

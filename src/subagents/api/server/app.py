@@ -12,7 +12,7 @@ from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, ExceptionHandler, Receive, Scope, Send
+from starlette.types import ASGIApp, ExceptionHandler, Message, Receive, Scope, Send
 
 from subagents.api.a2a import a2a_endpoint
 from subagents.api.ag_ui import ag_ui_endpoint
@@ -39,6 +39,7 @@ from subagents.api.server import metrics, openapi
 from subagents.errors import (
     Forbidden,
     SubagentsError,
+    Unavailable,
 )
 
 log = logging.getLogger(__name__)
@@ -66,6 +67,8 @@ PARTS: Final = (
     metrics,
     openapi,
 )
+_OF_THIS_PROCESS: Final = frozenset({"/healthz", "/readyz", "/metrics", "/version", "/v1/shutdown"})
+"""What these answer is about this process, whoever owns the runs."""
 _SPAWNS: Final = frozenset({"/v1/runs", "/v1/plans"})
 
 
@@ -82,7 +85,7 @@ def create_app(services: Services) -> Starlette:
         # They are tried in turn, and agents call more often than anybody else.
         routes=[Route("/mcp", mcp), *(route for part in PARTS for route in part.ROUTES)],
         exception_handlers=handlers,
-        middleware=[Middleware(RawPaths)],
+        middleware=[Middleware(RawPaths), Middleware(CurrentAnswers, services=services)],
     )
     app.router.redirect_slashes = False
     app.state.services = services
@@ -100,6 +103,36 @@ class RawPaths:
         if scope["type"] == "http":
             scope = {**scope, "path": scope["raw_path"].decode("latin-1")}
         await self._app(scope, receive, send)
+
+
+class CurrentAnswers:
+    """Lets an answer leave only while nobody else can have changed what it says."""
+
+    def __init__(self, app: ASGIApp, services: Services) -> None:
+        self._app = app
+        self._engine = services.engine
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] in _OF_THIS_PROCESS:
+            await self._app(scope, receive, send)
+            return
+        is_refused = False
+
+        async def checked(message: Message) -> None:
+            nonlocal is_refused
+            if message["type"] == "http.response.start":
+                try:
+                    self._engine.require_ownership()
+                except Unavailable as error:
+                    is_refused = True
+                    status = status_of(error)
+                    await problem({**error.to_wire(), "status": status}, status)(
+                        scope, receive, send
+                    )
+            if not is_refused:
+                await send(message)
+
+        await self._app(scope, receive, checked)
 
 
 async def refused(request: Request, error: Exception) -> Response:

@@ -72,6 +72,7 @@ async def run_daemon(
         AlreadyRunning: Another daemon owns this home; nothing was touched.
         CorruptState: From the engine's start; nothing is served.
         ConfigError: A directory cannot be made, or the TCP port not be had; nothing is served.
+        Fenced: Another process took the store over meanwhile; everything was stopped.
     """
     paths.ensure()
     # The lock first: a daemon that is refused must not move the log of the one that runs.
@@ -99,6 +100,7 @@ async def serve_until_stopped(
         AlreadyRunning: Another daemon owns this home; nothing was touched.
         CorruptState: From the engine's start; nothing is served.
         ConfigError: A directory cannot be made, or the TCP port not be had; nothing is served.
+        Fenced: Another process took the store over meanwhile; everything was stopped.
     """
     paths.ensure()
     with hold_lock(paths):
@@ -114,6 +116,7 @@ async def _start_and_serve(
     with contextlib.ExitStack() as ports:
         tcp = TcpListener(services, paths, settings, ports)
         tcp.bind()
+        services.engine.on_fenced(services.stopping.set)
         await services.engine.start()
         try:
             async with exporting(services):
@@ -122,6 +125,8 @@ async def _start_and_serve(
             await services.engine.stop()
             await services.logins.flush()
             log.info("daemon stopped")
+        if services.engine.fence is not None:
+            raise services.engine.fence
 
 
 async def _serve_all(

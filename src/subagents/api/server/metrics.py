@@ -54,7 +54,7 @@ class Scrape(NamedTuple):
 
 GAUGES: Final[Mapping[Family, Callable[[Services, Scrape], Samples]]] = {
     Family("build_info", "gauge", "Always 1.", ("version", "schema", "python")): lambda s, _: [
-        ((s.info.version, str(s.info.schema), platform.python_version()), 1)
+        ((s.info.version, str(s.database.schema), platform.python_version()), 1)
     ],
     Family(
         "start_time_seconds", "gauge", "When the daemon started, in seconds since 1970."
@@ -195,7 +195,7 @@ async def metrics(request: Request) -> Response:
     await services.off_loop(_load_library)
     scrape = Scrape(
         unread=await services.queries.unread_total(),
-        database_bytes=await services.off_loop(services.database_bytes),
+        database_bytes=await services.off_loop(services.database.size_bytes),
     )
     # Read here, where nothing changes meanwhile; written down elsewhere.
     found = list(families(services, scrape))

@@ -39,7 +39,7 @@ FOREVER: Final = "public, max-age=31536000, immutable"
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
     " worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none';"
-    " frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types subagents"
+    " frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types layout"
 )
 HEADERS: Final = {
     "content-security-policy": POLICY,

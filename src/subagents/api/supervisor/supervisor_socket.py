@@ -159,10 +159,13 @@ class Conversation:
         try:
             incoming = supervisor_messages.parse(line)
             if isinstance(incoming, Register):
-                await self.say(await self._register(incoming))
+                registered = await self._register(incoming)
+                self._services.engine.require_ownership()
+                await self.say(registered)
                 return
             request_id = incoming.request_id
             done = await self._perform(incoming)
+            self._services.engine.require_ownership()
             await self.say(supervisor_messages.result(request_id, done.result))
             if done.then is not None:
                 done.then()

@@ -110,7 +110,7 @@ class DatabaseState(WireStruct, frozen=True, kw_only=True):
     """The database."""
 
     path: str = ""
-    """Its file."""
+    """Its file, or its address."""
     bytes: int = 0
     """Its size."""
     problems: list[str] = []

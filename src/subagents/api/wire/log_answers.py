@@ -33,6 +33,8 @@ class LogPage(OfRun, frozen=True, kw_only=True):
     """So many older ones are gone."""
     lines: list[LogLine] = []
     """In order."""
+    hits: list[list[list[int]]] = []
+    """With `hits`: of each line where `grep` matched in its text, from and to in characters."""
     next_seq: int = 0
     """The `afterSeq` of the next call."""
     ended: bool = True

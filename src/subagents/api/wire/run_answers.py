@@ -398,6 +398,8 @@ class Attempt(WireStruct, frozen=True, kw_only=True):
     """Of the conversation with its worker."""
     resumes: str | None = None
     """The program's own session in which it continues."""
+    node: str | None = None
+    """Name of the daemon that started it."""
     pid: int | None = None
     """Of its process."""
     outcome: Outcome | None = None

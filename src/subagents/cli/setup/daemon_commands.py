@@ -9,15 +9,14 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from subagents.cli import output
+from subagents.cli import output, serving
 from subagents.cli.connection import paths, session, warn_of_version
 from subagents.cli.flags import Json, Yes
 from subagents.client.client import Client
-from subagents.client.daemon_start import answers, ensure_daemon, holder, take_environment
+from subagents.client.daemon_start import answers, ensure_daemon, holder
 from subagents.config.paths import Paths
 from subagents.errors import EXIT_OK, DaemonUnreachable, Unavailable
 from subagents.text import counted
-from subagents.version import __version__
 
 STOP_TIMEOUT_S: Final = 20.0
 STOP_POLL_S: Final = 0.05
@@ -46,22 +45,7 @@ def serve(
 
         subagents serve --port 8765
     """
-    if background_child:
-        take_environment()
-    from subagents.api.server.daemon_log import redact_tracebacks  # noqa: PLC0415  the web framework
-    from subagents.wiring import daemon_settings  # noqa: PLC0415
-    from subagents.wiring import serve as serve_here  # noqa: PLC0415
-
-    redact_tracebacks()
-    given = {"daemon.http_port": port, "daemon.http_host": host}
-    overrides = {key: value for key, value in given.items() if value is not None}
-    if not background_child:
-        home = paths()
-        url = daemon_settings(overrides).http_url
-        tcp = f" and {url} (token: {home.state_dir / 'operator.token'})" if url else ""
-        output.note(f"subagents {__version__} listens on {home.socket}{tcp} (Ctrl-C to stop)")
-    serve_here(overrides)
-    return EXIT_OK
+    return serving.serve(port=port, host=host, background_child=background_child)
 
 
 def up(*, json: Json = False) -> int:

@@ -5,8 +5,9 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -25,6 +26,9 @@ from subagents.errors import (
 )
 from subagents.text import counted, size
 
+if TYPE_CHECKING:
+    from subagents.ports import StoreFile
+
 
 def check(*, json: Json = False) -> int:
     """Check the whole database for damage. Safe while the daemon is running.
@@ -35,39 +39,46 @@ def check(*, json: Json = False) -> int:
 
         subagents db check --json
     """
-    from subagents.store.sqlite.identity import ways_out  # noqa: PLC0415
-
-    problems = database_problems()
-    home = paths()
+    file = _store_file(paths())
+    problems = problems_of(file)
     if json:
-        output.document(
-            {"database": str(home.database), "ok": not problems, "problems": list(problems)}
-        )
+        output.document({"database": file.place, "ok": not problems, "problems": list(problems)})
     elif problems:
         for problem in problems:
             output.line(problem)
-        output.note(f"  hint: {ways_out(home.database)}")
+        output.note(f"  hint: {file.ways_out}")
     else:
-        output.line(f"ok: {home.database}")
+        output.line(f"ok: {file.place}")
     return EXIT_FAILED if problems else EXIT_OK
 
 
-def database_problems() -> list[str]:
+def _store_file(home: Paths) -> "StoreFile":
+    """The database of this home.
+
+    Raises:
+        UsageError: It is no file of this machine.
+    """
+    from subagents.stores import store_file_of  # noqa: PLC0415
+
+    file = store_file_of(home)
+    if file is None:
+        raise UsageError(
+            "daemon.store says that the database of this home is no file of this machine",
+            hint="use the programs of that database, such as pg_dump and pg_restore",
+        )
+    return file
+
+
+def problems_of(file: "StoreFile") -> list[str]:
     """What the database finds in itself.
 
     Raises:
         StoreUnavailable: There is none, or it cannot be read.
         CorruptState: It is not ours, of a newer version, or empty beside what runs left.
     """
-    from subagents.store.sqlite.sqlite_store import SqliteStore  # noqa: PLC0415
-
-    home = paths()
-    store = SqliteStore(home.database, belongings=home.belongings)
-    store.open_readonly()
-    try:
-        return list(store.check())
-    finally:
-        store.close()
+    file.open_readonly()
+    with closing(file):
+        return list(file.check())
 
 
 def backup(
@@ -86,15 +97,10 @@ def backup(
 
         subagents db backup /backup/subagents.db --json
     """
-    import sqlite3  # noqa: PLC0415
-
-    from subagents.store.sqlite.sqlite_store import SqliteStore  # noqa: PLC0415
-
+    store = _store_file(paths())
     target = file or Path(caller_cwd()) / time.strftime("subagents-%Y%m%d-%H%M%S.db")
     if target.exists():
         raise UsageError(f"{target} exists; a backup needs a new file", details={"field": "FILE"})
-    home = paths()
-    store = SqliteStore(home.database, belongings=home.belongings)
     store.open_readonly()
     try:
         # Created first, closed to others: it holds the same tasks and results.
@@ -102,7 +108,7 @@ def backup(
         store.backup(str(target))
     except OSError as error:
         raise StoreUnavailable(f"cannot write {target}: {error.strerror}") from error
-    except (sqlite3.Error, SubagentsError) as error:
+    except SubagentsError as error:
         target.unlink(missing_ok=True)
         raise StoreUnavailable(f"the backup to {target} failed: {error}") from error
     finally:
@@ -136,15 +142,14 @@ def restore(
 
         subagents down --yes && subagents db restore /backup/subagents.db --yes
     """
-    from subagents.store.sqlite.sqlite_store import SqliteStore  # noqa: PLC0415
-
     if not file.is_file():
         raise NotFound(f"there is no file {file}", details={"field": "FILE"})
     home = paths()
+    store = _store_file(home)
     home.ensure()
     aside = home.state_dir / time.strftime("aside-%Y%m%d-%H%M%S")
     with (
-        SqliteStore(home.database).locked(),
+        store.locked(),
         tempfile.TemporaryDirectory(prefix="restore-", dir=home.state_dir) as directory,
     ):
         new = Path(directory) / home.database.name
@@ -172,21 +177,16 @@ def _copy_checked(file: Path, new: Path) -> None:
     """
     import sqlite3  # noqa: PLC0415
 
-    from subagents.store.sqlite.identity import schema_of  # noqa: PLC0415
-    from subagents.store.sqlite.sqlite_store import SqliteStore  # noqa: PLC0415
+    from subagents.stores import store_file_at  # noqa: PLC0415
 
     mend = "nothing was changed; restore another backup"
     try:
         os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         shutil.copyfile(file, new)
-        store = SqliteStore(new)
-        store.open_readonly()
-        if schema_of(new) is None:
+        copy = store_file_at(new)
+        if copy.found_schema() is None:
             raise CorruptState(f"{new} is empty")
-        try:
-            problems = list(store.check())
-        finally:
-            store.close()
+        problems = problems_of(copy)
     except OSError as error:
         raise StoreUnavailable(f"cannot copy {file}: {error.strerror}", hint=mend) from error
     except sqlite3.Error as error:
@@ -221,11 +221,10 @@ def repair(
 
         subagents db repair --empty
     """
-    from subagents.store.sqlite.sqlite_store import SqliteStore  # noqa: PLC0415
-
     home = paths()
+    store = _store_file(home)
     aside = home.state_dir / time.strftime("aside-%Y%m%d-%H%M%S")
-    with SqliteStore(home.database).locked() as is_cut:
+    with store.locked() as is_cut:
         if empty:
             moved = [*_files_of(home.database), *filter(Path.exists, home.belongings)]
             names = ", ".join(each.name for each in moved) or "nothing"
@@ -234,16 +233,15 @@ def repair(
             _move(moved, aside)
             _say({"aside": str(aside), "runs": []}, f"moved to {aside}: {names}", json=json)
             return EXIT_OK
+        store.require_not_newer()
         return _rebuild(home, aside, is_cut=is_cut, yes=yes, json=json)
 
 
 def _rebuild(home: Paths, aside: Path, *, is_cut: bool, yes: bool, json: bool) -> int:
     import sqlite3  # noqa: PLC0415
 
-    from subagents.store.sqlite.identity import require_not_newer  # noqa: PLC0415
     from subagents.wiring import rebuild_database  # noqa: PLC0415 - the whole engine
 
-    require_not_newer(home.database)
     with tempfile.TemporaryDirectory(prefix="repair-", dir=home.state_dir) as directory:
         new = Path(directory) / home.database.name
         try:

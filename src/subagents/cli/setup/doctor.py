@@ -17,7 +17,7 @@ from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, paths, session
 from subagents.cli.flags import Json
-from subagents.cli.setup.database_commands import database_problems
+from subagents.cli.setup.database_commands import problems_of
 from subagents.cli.setup.doctor_agents import FAIL, OK, WARN, Check, agent_checks, codex_checks
 from subagents.client.client import Client, Document
 from subagents.client.daemon_start import log_message, log_tail
@@ -428,10 +428,13 @@ def _refusals(found: Document) -> Check:
 
 
 def _database(home: Paths) -> Check:
-    from subagents.store.sqlite.identity import ways_out  # noqa: PLC0415
+    from subagents.stores import store_file_of  # noqa: PLC0415
 
+    file = store_file_of(home)
+    if file is None:
+        return Check("database", OK, "no file of this machine (daemon.store): it is not looked at")
     try:
-        problems = database_problems()
+        problems = problems_of(file)
     except StoreUnavailable as error:
         if not home.database.exists():
             return Check("database", OK, f"{home.database} (not created yet)")
@@ -439,7 +442,7 @@ def _database(home: Paths) -> Check:
     except SubagentsError as error:
         return Check("database", FAIL, error.message, error.hint)
     if problems:
-        return Check("database", FAIL, "\n".join(problems), ways_out(home.database))
+        return Check("database", FAIL, "\n".join(problems), file.ways_out)
     shown = size(home.database.stat().st_size)
     return Check("database", OK, f"{home.database} ({shown}, checked)")
 

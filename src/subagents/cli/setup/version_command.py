@@ -49,7 +49,8 @@ class Versions(msgspec.Struct, frozen=True):
     client: ThisClient
     daemon: Daemon | None
     """Null = none is running."""
-    schema: Schema
+    schema: Schema | None
+    """Null = the database is no file of this machine; the daemon says its own."""
 
 
 def version(*, json: Json = False) -> int:
@@ -79,6 +80,8 @@ def _lines(found: Versions) -> Iterator[str]:
         yield "daemon     not running"
     else:
         yield f"daemon     {found.daemon.version}, pid {found.daemon.pid}"
+    if found.schema is None:
+        return
     database = found.schema.database
     held = "no database yet" if database is None else f"the database has {database}"
     yield f"schema     {found.schema.newest} ({held})"
@@ -86,9 +89,9 @@ def _lines(found: Versions) -> Iterator[str]:
 
 def versions(home: Paths) -> Versions:
     """The versions of everything here; starts nothing."""
-    from subagents.store.sqlite.identity import schema_of  # noqa: PLC0415
-    from subagents.store.sqlite.migrate import migrations  # noqa: PLC0415
+    from subagents.stores import store_file_of  # noqa: PLC0415
 
+    file = store_file_of(home)
     return Versions(
         client=ThisClient(
             version=__version__,
@@ -96,7 +99,7 @@ def versions(home: Paths) -> Versions:
             platform=f"{platform.system()} {platform.machine()}",
         ),
         daemon=_daemon(home),
-        schema=Schema(newest=migrations()[-1][0], database=schema_of(home.database)),
+        schema=None if file is None else Schema(newest=file.schema, database=file.found_schema()),
     )
 
 

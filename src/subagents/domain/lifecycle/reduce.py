@@ -304,6 +304,7 @@ def _slot_granted(run: Run, event: SlotGranted) -> Transition:
         times=AttemptTimes(requested_at_ms=event.at_ms),
         retry=run.retry.cause,
         token_hashes=(event.token_hash,) if event.token_hash else (),
+        node=event.node,
     )
     started_ms = run.times.started_at_ms or event.at_ms
     run = replace(

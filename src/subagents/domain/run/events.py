@@ -71,6 +71,8 @@ class SlotGranted(Fact, frozen=True, tag=True):
     session_key: SessionKey
     token_hash: str = ""
     """SHA-256 (hex) of the token its worker will present; the token itself is stored nowhere."""
+    node: str | None = None
+    """Name of the daemon that starts it; None = recorded by a version that did not say."""
 
 
 class TokenIssued(Fact, frozen=True, tag=True):

@@ -321,6 +321,8 @@ class Attempt(Value, frozen=True):
     """What it left besides its result; None = nothing, or nobody looked."""
     token_hashes: tuple[str, ...] = ()
     """SHA-256 (hex) of every token issued for it; more than one after a crash or a new turn."""
+    node: str | None = None
+    """Name of the daemon that started it; None = not known."""
 
 
 class Decision(StrEnum):

@@ -1,6 +1,6 @@
 """A run's transcript: its lines, what may be asked of them, and where recording continues."""
 
-from typing import Final
+from typing import Final, TypeAlias
 
 from subagents.domain.alerts.detectors import Watch
 from subagents.domain.redaction.redact import Redactor
@@ -10,6 +10,10 @@ from subagents.domain.run.worker_output import LineType
 LOG_LINES: Final = 50
 LOG_LINES_MAX: Final = 10_000
 GREP_CHARS_MAX: Final = 1_000
+
+
+Hits: TypeAlias = tuple[tuple[int, int], ...]
+"""Where a pattern matched in a text: from and to, in characters."""
 
 
 class Line(Value, frozen=True):
@@ -31,6 +35,8 @@ class LogQuery(Value, frozen=True):
     limit: int = LOG_LINES
     grep: str | None = None
     """A regular expression, searched in the text."""
+    hits: bool = False
+    """Whether to say where it matched, too."""
     since_ms: int | None = None
     """Lines recorded at or after this time, in milliseconds since the epoch."""
     types: tuple[LineType, ...] = ()
@@ -52,6 +58,8 @@ class LogPage(Value, frozen=True):
     """``after_seq`` of the next call: the newest line looked at, whether it passed or not."""
     dropped_lines: int = 0
     """The oldest ones, given up because the transcript was full."""
+    hits: tuple[Hits, ...] = ()
+    """Of each line, if they were asked for."""
 
 
 class Checkpoint(Value, frozen=True):

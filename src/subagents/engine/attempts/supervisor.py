@@ -37,7 +37,7 @@ from subagents.engine.kernel.tasks import Tasks, wait_at_most
 from subagents.engine.messages.reports import Reports
 from subagents.engine.records.recorder import Recorder
 from subagents.engine.records.results import Results
-from subagents.errors import StoreUnavailable, SubagentsError
+from subagents.errors import Fenced, StoreUnavailable, SubagentsError
 from subagents.ports import (
     Batch,
     LongResult,
@@ -214,7 +214,7 @@ class Supervisor:
             while self._is_live(run) and not await self._watch_once(run, watched):
                 with contextlib.suppress(MemoryError):
                     await self._clock.sleep(WATCH_AGAIN_S)
-        except StoreUnavailable:
+        except (StoreUnavailable, Fenced):
             return  # the ledger failed; after it is loaded again the attempt is watched anew
         finally:
             if self._watched.get(run.id) is watched:
@@ -365,7 +365,7 @@ class Supervisor:
                 return
             await self._ledger.committed()
             await runtime.discard(ref_of(run), cursor=cursor, positions=positions, ended=ended)
-        except StoreUnavailable:
+        except (StoreUnavailable, Fenced):
             return  # it is not durable; after the recovery it is read again from the old place
         except SubagentsError as error:
             log.warning("output of %s stays where it is: %s", run.attempt_id, error)

@@ -42,7 +42,7 @@ from subagents.ports import Batch
 
 
 class Changes(Protocol):
-    """What follow-ups need of the ledger."""
+    """What follow-ups need of the live runs."""
 
     live: dict[RunId, Run]
     lanes: Lanes
@@ -58,132 +58,128 @@ class Changes(Protocol):
 
 
 def follow(  # noqa: C901, PLR0912 - one branch per follow-up
-    ledger: Changes, source: Run, followup: FollowUp, at_ms: int
+    runs: Changes, source: Run, followup: FollowUp, at_ms: int
 ) -> Iterable[tuple[Run, FollowUp]]:
     """Apply one follow-up and return those it causes in turn."""
     match followup:
         case TellDependants():
-            return _notify_dependants(ledger, source, followup, at_ms)
+            return _notify_dependants(runs, source, followup, at_ms)
         case TellParent(outcome=outcome, result=result):
             event = ChildSettled(at_ms=at_ms, child=source.id, outcome=outcome, result=result)
-            return _notify_parent(ledger, source, event)
+            return _notify_parent(runs, source, event)
         case CancelChildren():
-            return _cancel_children(ledger, source, followup, at_ms)
+            return _cancel_children(runs, source, followup, at_ms)
         case ConsumeChildren():
-            return _consume_children(ledger, source, followup, at_ms)
+            return _consume_children(runs, source, followup, at_ms)
         case MoveInbox(source=session):
-            ledger.batch.moved.append((session, ledger.living_inbox(source)))
+            runs.batch.moved.append((session, runs.living_inbox(source)))
             return ()
         case ResolveMessages(messages=messages):
-            ledger.batch.consumed.extend((m, at_ms, "answered") for m in messages)
+            runs.batch.consumed.extend((m, at_ms, "answered") for m in messages)
             return ()
         case ReopenAnnouncement(inbox=inbox):
-            ledger.batch.reopened[announcement_id(source.id)] = inbox
+            runs.batch.reopened[announcement_id(source.id)] = inbox
             return ()
         case MarkTold():
-            return _notify_parent(ledger, source, ChildTold(at_ms=at_ms, child=source.id))
+            return _notify_parent(runs, source, ChildTold(at_ms=at_ms, child=source.id))
         case TellSpent(spent=spent, committed=committed):
             used = ChildSpent(at_ms=at_ms, child=source.id, spent=spent, committed=committed)
-            return _notify_parent(ledger, source, used)
+            return _notify_parent(runs, source, used)
         case StopChildren(stop=stop):
-            return _stop_children(ledger, source, BudgetExhausted(at_ms=at_ms, stop=stop))
+            return _stop_children(runs, source, BudgetExhausted(at_ms=at_ms, stop=stop))
         case GiveVerdict(verification=verification):
             found = VerificationFinished(
                 at_ms=at_ms,
                 attempt=len(source.attempts),
                 verification=replace(verification, verified_at_ms=at_ms),
             )
-            return ledger.step(source.id, found)
+            return runs.step(source.id, found)
         case OutdateAlerts(reader=reader):
-            ledger.batch.outdated.append((source.id, at_ms, reader))
+            runs.batch.outdated.append((source.id, at_ms, reader))
             return ()
         case Raise(alerts=alerts):
-            return _raise_alerts(ledger, source, alerts, at_ms)
+            return _raise_alerts(runs, source, alerts, at_ms)
         case PassOn():
-            return _pass_on(ledger, source, followup, at_ms)
+            return _pass_on(runs, source, followup, at_ms)
         case _:
             assert_never(followup)
 
 
 def _notify_dependants(
-    ledger: Changes, source: Run, followup: TellDependants, at_ms: int
+    runs: Changes, source: Run, followup: TellDependants, at_ms: int
 ) -> Iterable[tuple[Run, FollowUp]]:
-    dependants = ledger.lanes.take_dependants(source.id)
+    dependants = runs.lanes.take_dependants(source.id)
     if not dependants:
         return ()
     event = DependencySettled(
         at_ms=at_ms, run_id=source.id, outcome=followup.outcome, result=followup.result
     )
     # One that was cancelled, or failed with another dependency, may be gone.
-    return [
-        caused for each in dependants if each in ledger.live for caused in ledger.step(each, event)
-    ]
+    return [caused for each in dependants if each in runs.live for caused in runs.step(each, event)]
 
 
 def _notify_parent(
-    ledger: Changes, source: Run, event: ChildSettled | ChildTold | ChildSpent
+    runs: Changes, source: Run, event: ChildSettled | ChildTold | ChildSpent
 ) -> Iterable[tuple[Run, FollowUp]]:
-    parent = ledger.live.get(source.lineage.requester_run) if source.lineage.requester_run else None
+    parent = runs.live.get(source.lineage.requester_run) if source.lineage.requester_run else None
     if parent is None or parent.is_settled:
         return ()
-    return ledger.step(parent.id, event)
+    return runs.step(parent.id, event)
 
 
 def _cancel_children(
-    ledger: Changes, source: Run, wanted: CancelChildren, at_ms: int
+    runs: Changes, source: Run, wanted: CancelChildren, at_ms: int
 ) -> Iterator[tuple[Run, FollowUp]]:
     event = CancelRequested(at_ms=at_ms, by=wanted.by, reason=wanted.reason, cascaded=True)
     for child in source.active_children:
-        if child.run_id in ledger.live:
-            yield from ledger.step(child.run_id, event)
+        if child.run_id in runs.live:
+            yield from runs.step(child.run_id, event)
 
 
 def _stop_children(
-    ledger: Changes, source: Run, event: BudgetExhausted
+    runs: Changes, source: Run, event: BudgetExhausted
 ) -> Iterator[tuple[Run, FollowUp]]:
     for child in source.active_children:
-        found = ledger.live.get(child.run_id)
+        found = runs.live.get(child.run_id)
         if found is not None and not found.is_settled:
-            yield from ledger.step(child.run_id, event)
+            yield from runs.step(child.run_id, event)
 
 
 def _consume_children(
-    ledger: Changes, source: Run, wanted: ConsumeChildren, at_ms: int
+    runs: Changes, source: Run, wanted: ConsumeChildren, at_ms: int
 ) -> Iterator[tuple[Run, FollowUp]]:
     read = AnnouncementConsumed(at_ms=at_ms, reader=source.session_key, path=DeliveryPath.PULLED)
     for child_id in wanted.children:
-        child = ledger.live.get(child_id)
+        child = runs.live.get(child_id)
         if child is not None and child.announcement_consumed_ms is None:
-            yield from consume(ledger, child, read)
+            yield from consume(runs, child, read)
 
 
 def _raise_alerts(
-    ledger: Changes, source: Run, alerts: Iterable[Alert], at_ms: int
+    runs: Changes, source: Run, alerts: Iterable[Alert], at_ms: int
 ) -> Iterator[tuple[Run, FollowUp]]:
     for alert in alerts:
-        yield from ledger.step(source.id, Alerted(at_ms=at_ms, alert=alert))
+        yield from runs.step(source.id, Alerted(at_ms=at_ms, alert=alert))
 
 
 def _pass_on(
-    ledger: Changes, source: Run, passed: PassOn, at_ms: int
+    runs: Changes, source: Run, passed: PassOn, at_ms: int
 ) -> Iterable[tuple[Run, FollowUp]]:
     """Into the requester's live attempt, where its runtime takes it; its inbox row is read."""
     requester = (
-        ledger.live.get(source.lineage.requester_run) if source.lineage.requester_run else None
+        runs.live.get(source.lineage.requester_run) if source.lineage.requester_run else None
     )
     if requester is None or requester.phase is not Phase.RUNNING:
         return ()
     if not requester.resolved.abilities.steer:
         return ()
-    ledger.batch.consumed.append((passed.message, at_ms, requester.session_key))
+    runs.batch.consumed.append((passed.message, at_ms, requester.session_key))
     event = ChildAlerted(at_ms=at_ms, child=source.id, text=passed.text)
-    return ledger.step(requester.id, event)
+    return runs.step(requester.id, event)
 
 
-def consume(
-    ledger: Changes, run: Run, event: AnnouncementConsumed
-) -> Iterable[tuple[Run, FollowUp]]:
+def consume(runs: Changes, run: Run, event: AnnouncementConsumed) -> Iterable[tuple[Run, FollowUp]]:
     """The run's event and the inbox row's mark, in one commit."""
-    ledger.batch.reopened.pop(announcement_id(run.id), None)
-    ledger.batch.consumed.append((announcement_id(run.id), event.at_ms, event.reader))
-    return ledger.step(run.id, event)
+    runs.batch.reopened.pop(announcement_id(run.id), None)
+    runs.batch.consumed.append((announcement_id(run.id), event.at_ms, event.reader))
+    return runs.step(run.id, event)

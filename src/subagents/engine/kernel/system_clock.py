@@ -19,6 +19,8 @@ SECOND_CHARS: Final = 2
 """Of them, at the front: the second in a count that begins again every 17 minutes."""
 READ_AHEAD_BYTES: Final = 4_096
 """For about 70 runs."""
+_WITH_SUSPENSION: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+"""Where there is no such clock (macOS), the monotonic one goes on while the machine sleeps."""
 STEP_MS_MIN: Final = 100
 """Less than this is the time between two looks at two clocks, or a correction nobody needs."""
 
@@ -44,6 +46,10 @@ class SystemClock:
     def steady_ms(self) -> int:
         """See ``ports.EngineClock.steady_ms``."""
         return time.monotonic_ns() // 1_000_000
+
+    def elapsed_ms(self) -> int:
+        """See ``ports.EngineClock.elapsed_ms``."""
+        return time.clock_gettime_ns(_WITH_SUSPENSION) // 1_000_000
 
     def take_step_ms(self) -> int:
         """See ``ports.EngineClock.take_step_ms``."""

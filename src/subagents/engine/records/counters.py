@@ -25,7 +25,7 @@ from subagents.domain.run.outcome import (
 from subagents.domain.run.run import SETTLED, Conclusion, Phase, Run, Usage
 from subagents.domain.run.values import RunId
 from subagents.engine.kernel.ledger import Ledger
-from subagents.errors import StoreUnavailable
+from subagents.engine.kernel.live_runs import Failure
 from subagents.ports import Batch, JournalEntry
 
 AGENTS_MAX: Final = 100
@@ -98,7 +98,7 @@ class Counters:
             self._agents.add(agent_id)
         return agent_id
 
-    def on_failure(self, _error: StoreUnavailable) -> None:
+    def on_failure(self, _error: Failure) -> None:
         self.commit_failures += 1
 
     def on_commit(self, batch: Batch) -> None:

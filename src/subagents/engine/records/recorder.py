@@ -30,7 +30,7 @@ from subagents.engine.kernel.due_heap import DueHeap
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import wait_at_most
 from subagents.engine.records.writer import Page, Pieces, TranscriptWriter
-from subagents.errors import StoreUnavailable
+from subagents.errors import Fenced, StoreUnavailable
 from subagents.ports import (
     Batch,
     TranscriptLog,
@@ -246,7 +246,7 @@ class Recorder:
             ]
             try:
                 await self._write(ready)
-            except StoreUnavailable as error:
+            except (StoreUnavailable, Fenced) as error:
                 if self._ledger.failure is not None:
                     return  # memory is thrown away; the streams are read again from the log
                 log.warning("what %s runs said is written later: %s", len(ready), error)
@@ -335,7 +335,7 @@ class Recorder:
         if due is not None and due <= now:
             try:
                 await self._write_one(run, looks=True)
-            except StoreUnavailable as error:
+            except (StoreUnavailable, Fenced) as error:
                 if self._ledger.failure is not None:
                     return False
                 log.warning("the silence of %s is checked later: %s", run.id, error)
@@ -451,7 +451,7 @@ class Recorder:
                     self._raise(page.run.id, page.alerts)
                 await self._ledger.committed()
                 await _finished(self._off_loop(lambda: self._writer.keep(with_news)))
-        except StoreUnavailable:
+        except (StoreUnavailable, Fenced):
             raise
         except Exception:
             for opened, page in taken.values():

@@ -20,7 +20,7 @@ from subagents.engine.records.results import Results
 from subagents.engine.records.track_record_log import TrackRecords
 from subagents.engine.runs.queries import Queries
 from subagents.engine.runs.timers import Timers
-from subagents.errors import CorruptState, NotFound, RuntimeUnavailable
+from subagents.errors import CorruptState, Fenced, NotFound, RuntimeUnavailable
 from subagents.ports import EnvironmentLog, Runtime
 
 log = logging.getLogger(__name__)
@@ -139,7 +139,12 @@ class Sweep:
         with self._ledger.leaving(due) as ids:
             for run_id in ids:
                 await self._forget(run_id)
-            await self._off_loop(lambda: self._store.prune(ids))
+            try:
+                await self._off_loop(lambda: self._store.prune(ids))
+            except Fenced as error:
+                # No commit may ever say so: an owner with nothing to do makes none.
+                self._ledger.fail(error)
+                raise
         return len(ids)
 
     async def _forget_strays(self) -> None:

@@ -35,7 +35,14 @@ from subagents.engine.runs.dependencies import asked_dependencies
 from subagents.engine.runs.queries import Queries
 from subagents.engine.runs.spawn import Beside, PlanAsked, Receipt, Spawner
 from subagents.engine.schedules.due_times import check_when, next_due, passed
-from subagents.errors import Conflict, NotFound, StoreUnavailable, SubagentsError, UsageError
+from subagents.errors import (
+    Conflict,
+    Fenced,
+    NotFound,
+    StoreUnavailable,
+    SubagentsError,
+    UsageError,
+)
 from subagents.ports import Batch, EnvironmentLog, Ids
 from subagents.text import counted, one_line
 
@@ -377,7 +384,7 @@ class Schedules:
             due = replace(due, text=f"makes up for {counted(missed, 'missed time')}")
         try:
             found = await self._started(schedule, due)
-        except StoreUnavailable as error:
+        except (StoreUnavailable, Fenced) as error:
             # Nothing was stored, this time's decision neither: it is still due.
             log.warning("schedule %s cannot start its work yet: %s", schedule.name, error)
             self._not_before[schedule.id] = now + AGAIN_MS
@@ -495,7 +502,7 @@ class Schedules:
                     await self._mailbox.acknowledge(
                         [announcement_id(run_id)], reader=f"schedule {before.name}, due again"
                     )
-            except (NotFound, StoreUnavailable) as error:
+            except (NotFound, StoreUnavailable, Fenced) as error:
                 log.info("the result of %s stays unread: %s", run_id, error)
 
 

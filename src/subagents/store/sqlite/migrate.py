@@ -3,10 +3,10 @@
 import sqlite3
 from collections.abc import Callable
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 from subagents.errors import CorruptState
+from subagents.store.named_statements import numbered_scripts
 from subagents.store.sqlite.migrated_state import (
     PendingOf,
     in_values,
@@ -19,11 +19,7 @@ from subagents.store.sqlite.migrated_state import (
 @cache
 def migrations() -> tuple[tuple[int, str, str], ...]:
     """``(number, name, script)`` of every file in ``migrations/``, in order."""
-    found = []
-    for entry in files(__package__).joinpath("migrations").iterdir():
-        number, _, name = entry.name.removesuffix(".sql").partition("_")
-        found.append((int(number), name, entry.read_text("utf-8")))
-    return tuple(sorted(found))
+    return numbered_scripts(__package__)
 
 
 def version_of(connection: sqlite3.Connection) -> int:

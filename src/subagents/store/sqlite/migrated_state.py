@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from subagents.store.sqlite.rows import verify
+from subagents.store.rows import verify
 
 Moves: TypeAlias = Mapping[str, tuple[str, ...]]
 """Where each field of then is now."""

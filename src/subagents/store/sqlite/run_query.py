@@ -10,12 +10,10 @@ SQLite, which knows nothing of how often a value occurs.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-import msgspec
-
 from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import OVER, Phase, Run
-from subagents.domain.run.values import Value
 from subagents.ports import RunFilter
+from subagents.store.run_filters import MOVING, asked, fits, leads, value_of
 from subagents.store.sqlite.statements import statements
 
 Parameters: TypeAlias = dict[str, object]
@@ -54,8 +52,6 @@ CONDITIONS: Final[Mapping[str, str]] = {
     "text": "mentions(run_id, label, origin, :text)",
 }
 """By the field of the filter, in the order in which they are tried."""
-MOVING: Final = ("phases", "outcomes", "active_since_ms", "ended_after_ms")
-"""What these ask for is right in the rows of runs that are over only (``open_runs``)."""
 _BACK: Final = (
     (" DESC", " ASC"),
     ("(created_at_ms, number) <", "(created_at_ms, number) >"),
@@ -65,11 +61,9 @@ _BACK: Final = (
 _OPEN_ONES: Final = "is_over = 0 AND run_id IN (SELECT value FROM json_each(:open))"
 ANYTHING: Final = statements()["any_run"].removesuffix(";")
 """What stands in ``select_runs`` and ``count_runs`` for the runs that are asked for."""
-_OFF: Final[Mapping[str, object]] = {"tags": (), "top": False, "plans": False}
 _SOUND: Final = """number NOT IN (
         SELECT run.number FROM set_aside CROSS JOIN run ON run.run_id = set_aside.name)"""
 _LISTED, _ARCHIVED = 1, 0
-_encode: Final = msgspec.json.Encoder().encode
 
 
 class _Way(NamedTuple):
@@ -119,16 +113,16 @@ def narrowed(
         open_runs: Gives all that are not over; called when the filter needs to know.
         far: So many of the newest runs that fit are looked at, at most.
     """
-    asked = [name for name in CONDITIONS if getattr(where, name) != _OFF.get(name)]
-    values: Parameters = {name: _value(getattr(where, name)) for name in asked}
-    conditions = [CONDITIONS[name] for name in asked if name not in MOVING]
-    if moving := [CONDITIONS[name] for name in asked if name in MOVING]:
-        values["open"] = _encode([run.id for run in open_runs() if _fits(run, where)]).decode()
+    names = asked(where, CONDITIONS)
+    values: Parameters = {name: value_of(getattr(where, name)) for name in names}
+    conditions = [CONDITIONS[name] for name in names if name not in MOVING]
+    if moving := [CONDITIONS[name] for name in names if name in MOVING]:
+        values["open"] = value_of(tuple(run.id for run in open_runs() if fits(run, where)))
         conditions.append(f"({' AND '.join(['is_over = 1', *moving])} OR {_OPEN_ONES})")
     shelves = [_LISTED] * where.listed + [_ARCHIVED] * where.archived
     arms = [
         _arm(way, shelf, [each for each in conditions if each != way.part])
-        for way in _ways(where, asked)
+        for way in _ways(where, names)
         for shelf in shelves
     ]
     chosen = "\nUNION ALL\n".join(arms) or f"{ANYTHING} AND FALSE"
@@ -143,9 +137,9 @@ def turned(statement: str) -> str:
     return statement
 
 
-def _ways(where: RunFilter, asked: Sequence[str]) -> Iterator[_Way]:
+def _ways(where: RunFilter, names: Sequence[str]) -> Iterator[_Way]:
     """What leads to all runs that are asked for, and to none of them twice."""
-    best = next((name for name in _FIELDS if name in asked and _leads(where, name)), None)
+    best = next((name for name in _FIELDS if name in names and leads(where, name)), None)
     if best == "phases":
         phases = set(where.phases or ())
         if phases - OVER:
@@ -161,82 +155,7 @@ def _ways(where: RunFilter, asked: Sequence[str]) -> Iterator[_Way]:
         yield _CREATED if best is None else _FIELDS[best]
 
 
-def _leads(where: RunFilter, name: str) -> bool:
-    """Whether the field leaves out what most runs are: they have ended, and well."""
-    if name == "phases":
-        return Phase.COMPLETED not in (where.phases or ())
-    return name != "outcomes" or Status.OK not in (where.outcomes or ())
-
-
 def _arm(way: _Way, shelf: int, conditions: Sequence[str]) -> str:
     which = "\n  AND ".join([way.part, way.shelf.format(shelf=shelf), _SOUND, *conditions])
     whole, part = (_IN_PLACES, _IN_PLACE) if way is _FIELDS["directory"] else (ANYTHING, ANYTHING)
     return whole.replace(part, part.replace("run WHERE TRUE", f"{way.source}\nWHERE {which}"))
-
-
-def _fits(run: Run, where: RunFilter) -> bool:
-    """What the conditions of ``MOVING`` say, of the run as it is now."""
-    ended_ms, since_ms, after_ms = run.ended_at_ms, where.active_since_ms, where.ended_after_ms
-    status = None if run.outcome is None else run.outcome.status
-    return (
-        (where.phases is None or run.phase in where.phases)
-        and (where.outcomes is None or status in where.outcomes)
-        and (since_ms is None or ended_ms is None or ended_ms >= since_ms)
-        and (after_ms is None or (ended_ms is not None and ended_ms >= after_ms))
-    )
-
-
-def _value(field: object) -> object:
-    return _encode(field).decode() if isinstance(field, tuple) else field
-
-
-class _Spec(Value, frozen=True):
-    task: str = ""
-
-
-class _Given(Value, frozen=True):
-    model: str | None = None
-
-
-class _Asked(Value, frozen=True):
-    spec: _Spec = _Spec()
-    resolved: _Given = _Given()
-
-
-ID_CHARS_MIN: Final = 3
-_ESCAPED: Final = frozenset('"\\')
-_asked: Final = msgspec.json.Decoder(_Asked)
-
-
-def mentions(run_id: object, label: object, origin: object, text: str) -> bool:
-    """The SQL function: whether the label or the task contains ``text``, in whichever case.
-
-    Or the id begins with it, at three characters or more, also without its ``r-``.
-    """
-    text = text.casefold()
-    if len(text) >= ID_CHARS_MIN and str(run_id).startswith((text, f"r-{text}")):
-        return True
-    if isinstance(label, str) and text in label.casefold():
-        return True
-    if not isinstance(origin, bytes):
-        return False
-    # Of many rows few contain it. In ASCII, JSON writes all but these two and control characters
-    # as they are, and no other letter folds to one of them.
-    is_plain = text.isascii() and text.isprintable() and not _ESCAPED & set(text)
-    if is_plain and origin.isascii() and text.encode() not in origin.lower():
-        return False
-    try:
-        asked = _asked.decode(origin)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return False  # a damaged row is found when it is read
-    return text in asked.spec.task.casefold()
-
-
-def is_of_model(origin: object, model: str) -> bool:
-    """The SQL function: whether the run was given this model."""
-    if not isinstance(origin, bytes) or model.encode() not in origin:
-        return False
-    try:
-        return _asked.decode(origin).resolved.model == model
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return False

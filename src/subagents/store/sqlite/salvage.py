@@ -20,13 +20,13 @@ from subagents.domain.run.values import RunId, SessionKey, announcement_id
 from subagents.domain.text import announcement
 from subagents.errors import IllegalTransition
 from subagents.ports import InboxRow, JournalEntry, OutboxEntry, RememberedKey
-from subagents.store.sqlite import rows
+from subagents.store import rows
+from subagents.store.open_runs import asked_for
+from subagents.store.rows import Checkpoint
 from subagents.store.sqlite.identity import read_only
 from subagents.store.sqlite.migrate import migrate, migrations
 from subagents.store.sqlite.migrated_state import in_values
-from subagents.store.sqlite.open_runs import asked_for
 from subagents.store.sqlite.pages import Pages, Row, Stored
-from subagents.store.sqlite.rows import Checkpoint
 from subagents.store.sqlite.statements import statements
 from subagents.text import counted
 

@@ -11,49 +11,35 @@ import queue
 import re
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Final, TypeAlias, TypeVar
+from typing import Final
 
-import msgspec
-
-from subagents.domain.lifecycle.erasure import BEARERS, erased_event
-from subagents.domain.run.events import encode_event
-from subagents.domain.run.outcome import Status
-from subagents.domain.run.run import OVER, Run
-from subagents.domain.run.spec import IDEMPOTENCY_WINDOW_MS
-from subagents.domain.run.values import MessageId, RunId, SessionKey
-from subagents.domain.schedules.schedule import Schedule
-from subagents.errors import AlreadyRunning, CorruptState, StoreUnavailable
+from subagents.domain.run.values import RunId
+from subagents.errors import AlreadyRunning, CorruptState, Fenced, StoreUnavailable
 from subagents.ports import (
     Batch,
-    Below,
-    FeedEntry,
-    InboxRow,
-    JournalEntry,
-    Lease,
-    OutboxEntry,
-    RememberedKey,
     RunFilter,
     SetAside,
 )
-from subagents.store.sqlite import rows
+from subagents.store import rows
+from subagents.store.batch_rows import ERASED_TYPES, Written, erased_rows, updated, written
+from subagents.store.row_store import Parameters, RowStore, aside, raw, shown
+from subagents.store.run_filters import is_of_model, mentions
+from subagents.store.sqlite import identity
+from subagents.store.sqlite.connections import code_of, is_corruption, lenient, transaction
 from subagents.store.sqlite.disk_reserve import DiskReserve
-from subagents.store.sqlite.identity import APPLICATION_ID, read_only, require_ours, ways_out
+from subagents.store.sqlite.identity import APPLICATION_ID, read_only, require_ours
 from subagents.store.sqlite.migrate import migrate, migrations, version_of
-from subagents.store.sqlite.open_runs import OpenRuns, folded
-from subagents.store.sqlite.run_query import is_of_model, mentions, narrowed
+from subagents.store.sqlite.run_query import narrowed
 from subagents.store.sqlite.statements import statements
 from subagents.store.sqlite.wal_mark import WalMark
 from subagents.text import counted
 from subagents.version import __version__
 
 log = logging.getLogger(__name__)
-
-T = TypeVar("T")
-Parameters: TypeAlias = Sequence[object] | Mapping[str, object]
 
 READERS_MAX: Final = 4
 """More would only wait for the same two cores."""
@@ -109,7 +95,7 @@ _PLACE: Final = re.compile(r"\?\d*|:\w+")
 _NO_TEXT: Final = "Could not decode to UTF-8"
 
 
-class SqliteStore:
+class SqliteStore(RowStore):
     """One database file, held by one process (``<file>.lock``) under one epoch."""
 
     def __init__(
@@ -120,23 +106,53 @@ class SqliteStore:
         held_bytes: int = 0,
         belongings: Sequence[Path] = (),
     ) -> None:
+        super().__init__(statements())
         self._path = path
         self._belongings = belongings
         self._reserve = DiskReserve(path, held_bytes)
         self._synchronous = synchronous
-        self._sql = statements()
         self._writer: sqlite3.Connection | None = None
         self._readers: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
         self._readers_made = 0
         self._lock: int | None = None
         self._mark: WalMark | None = None
-        self._writing = threading.Lock()
         self._lending = threading.Lock()
         self._file = (0, 0)
         self._epoch = 0
-        self._open = OpenRuns()
-        self._left_by: str | None = None
-        self._commits = 0
+
+    @property
+    def _may_write(self) -> bool:
+        return self._writer is not None
+
+    # -- what it is ------------------------------------------------------------------------
+
+    @property
+    def place(self) -> str:
+        """See ``ports.Database.place``."""
+        return str(self._path)
+
+    @property
+    def schema(self) -> int:
+        """See ``ports.Database.schema``."""
+        return migrations()[-1][0]
+
+    def size_bytes(self) -> int:
+        """See ``ports.Database.size_bytes``."""
+        files = (self._path, Path(f"{self._path}-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    @property
+    def ways_out(self) -> str:
+        """See ``ports.StoreFile.ways_out``."""
+        return identity.ways_out(self._path)
+
+    def found_schema(self) -> int | None:
+        """See ``ports.StoreFile.found_schema``."""
+        return identity.schema_of(self._path)
+
+    def require_not_newer(self) -> None:
+        """See ``ports.StoreFile.require_not_newer``."""
+        identity.require_not_newer(self._path)
 
     # -- life ------------------------------------------------------------------------------
 
@@ -160,7 +176,7 @@ class SqliteStore:
             self._make_shrinkable(self._writer)
             self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             self._find_damaged(self._writer)
-            with _transaction(self._writer):
+            with transaction(self._writer):
                 epoch, pruned, _ = self._writer.execute(self._sql["read_node"]).fetchone()
                 epoch += 1
                 (self._left_by,) = self._writer.execute(self._sql["read_version"]).fetchone()
@@ -181,13 +197,12 @@ class SqliteStore:
         self._reserve.take()
         return self._epoch
 
-    def open_readonly(self) -> None:
-        """For looking at a database that a daemon owns, or checking one: no lock, no writes.
+    def renew(self) -> float | None:
+        """See ``ports.Store.renew``: the kernel takes the lock from nobody who lives."""
+        return None
 
-        Raises:
-            StoreUnavailable: There is none, or it cannot be read.
-            CorruptState: It is damaged, not ours, of a newer version, or empty beside runs.
-        """
+    def open_readonly(self) -> None:
+        """See ``ports.StoreFile.open_readonly``."""
         try:
             require_ours(self._path, self._belongings)
         except sqlite3.DatabaseError as error:
@@ -197,11 +212,7 @@ class SqliteStore:
 
     @contextmanager
     def locked(self) -> Iterator[bool]:
-        """Keep everybody else out; whether what was committed last is missing from the log.
-
-        Raises:
-            AlreadyRunning: Another process holds it.
-        """
+        """See ``ports.StoreFile.locked``."""
         self._take_lock()
         try:
             yield self._is_cut()
@@ -269,7 +280,7 @@ class SqliteStore:
                 raise CorruptState(
                     f"{self._path} is damaged: its log ends {counted(lost, 'page')} before the"
                     " last commit",
-                    hint=f"{ways_out(self._path)}, or delete {self._path}.lock to go on without"
+                    hint=f"{self.ways_out}, or delete {self._path}.lock to go on without"
                     " what was acknowledged last",
                 )
             if version >= CHECKSUMS_SINCE:
@@ -301,12 +312,12 @@ class SqliteStore:
 
     def _find_damaged(self, connection: sqlite3.Connection) -> None:
         """Set aside what is damaged, as far as there is time for it at a start."""
-        with _transaction(connection):
+        with transaction(connection):
             connection.execute(self._sql["take_back"])
         found = [*self._damaged(connection, *_WORK)]
         if self._path.stat().st_size <= CHECK_BYTES_MAX:
             found += self._damaged(connection, *_RUNS)
-            with _lenient(connection):
+            with lenient(connection):
                 for (run_id,) in connection.execute(self._sql["select_strays"]):
                     reason = "its events are filed under another run"
                     found.append(SetAside(name=run_id, run_id=run_id, reason=reason))
@@ -316,12 +327,12 @@ class SqliteStore:
         self, connection: sqlite3.Connection, *kinds: tuple[str, rows.Kind[object]]
     ) -> Iterator[SetAside]:
         for name, kind in kinds:
-            with _lenient(connection):
+            with lenient(connection):
                 for row in connection.execute(self._sql[name]):
                     try:
                         kind.read(row)
                     except rows.DAMAGE as error:
-                        yield from _aside(kind, row, error)
+                        yield from aside(kind, row, error)
 
     def _put_aside(self, found: Iterable[SetAside]) -> bool:
         """Leave these out from now on; False = that was so before, or cannot be written."""
@@ -329,22 +340,15 @@ class SqliteStore:
         if self._writer is None:
             return is_new
         try:
-            with self._writing, _transaction(self._writer) as connection:
+            with self._writing, transaction(self._writer) as connection:
                 for each in found:
-                    row = (_raw(each.name), _raw(each.run_id), each.reason)
+                    row = (raw(each.name), raw(each.run_id), each.reason)
                     if connection.execute(self._sql["put_aside"], row).rowcount:
-                        log.error("%s is set aside: %s", _shown(each.name), each.reason)
+                        log.error("%s is set aside: %s", shown(each.name), each.reason)
                         is_new = True
         except sqlite3.Error as error:
             log.warning("nothing can be set aside now: %s", error)
         return is_new
-
-    def set_aside(self) -> Sequence[SetAside]:
-        """See ``ports.Store.set_aside``."""
-        return [
-            SetAside(name=_shown(name), run_id=RunId(_shown(run_id)), reason=str(reason))
-            for name, run_id, reason in self._all("select_set_aside")
-        ]
 
     def _make_shrinkable(self, connection: sqlite3.Connection) -> None:
         """Write a new database, or one of 0.1.0, anew, where that is quick and there is room."""
@@ -357,11 +361,11 @@ class SqliteStore:
     def _corrupt(self, detail: str) -> CorruptState:
         return CorruptState(
             f"{self._path} is damaged: {detail}",
-            hint=ways_out(self._path),
+            hint=self.ways_out,
         )
 
     def _opening_failed(self, error: sqlite3.DatabaseError) -> CorruptState | StoreUnavailable:
-        if _is_corruption(error):
+        if is_corruption(error):
             return self._corrupt(str(error))
         return StoreUnavailable(f"cannot open {self._path}: {error}")
 
@@ -372,10 +376,10 @@ class SqliteStore:
             return
         try:
             with self._writing:
-                with self._transaction() as connection:
-                    self._update_runs(connection, behind)
+                with self.transaction() as connection:
+                    self._execute(connection, updated(behind))
                 self._note_commit()
-        except (sqlite3.Error, StoreUnavailable) as error:
+        except (sqlite3.Error, StoreUnavailable, Fenced) as error:
             log.warning("%s runs are left to be folded at the next start: %s", len(behind), error)
 
     def close(self) -> None:
@@ -408,7 +412,7 @@ class SqliteStore:
                 try:
                     self._commit(batch)
                 except sqlite3.OperationalError as error:
-                    if _code_of(error) != sqlite3.SQLITE_FULL:
+                    if code_of(error) != sqlite3.SQLITE_FULL:
                         raise
                     # What is in the log has room in the file, and then the log is written anew.
                     self._require_writer().execute("PRAGMA wal_checkpoint(PASSIVE)")
@@ -425,14 +429,14 @@ class SqliteStore:
             ) from error
 
     def _commit(self, batch: Batch) -> None:
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             self._write(connection, batch)
         self._reserve.keep()
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def transaction(self) -> Iterator[sqlite3.Connection]:
         """One that ends well only while the file and the epoch are ours."""
-        with _transaction(self._require_writer()) as connection:
+        with transaction(self._require_writer()) as connection:
             if _identity(self._path) != self._file:
                 raise StoreUnavailable(
                     f"{self._path} was moved or deleted: nothing written now would be kept",
@@ -447,86 +451,21 @@ class SqliteStore:
             self._mark.note()
 
     def _write(self, connection: sqlite3.Connection, batch: Batch) -> None:
-        sql = self._sql
-        many = connection.executemany
-        # Runs before their events, which refer to them by number; messages before what became of
-        # them, since one commit may write, move and consume the same one.
         due = [now for now, is_due in self._open.after(batch) if is_due]
-        many(
-            sql["insert_run"],
-            map(
-                rows.inserted,
-                self._numbers(connection, "newest_run"),
-                (now for now in due if now.run.id in batch.created),
-            ),
-        )
-        self._update_runs(connection, [now for now in due if now.run.id not in batch.created])
-        many(
-            sql["insert_event"],
-            map(rows.event_inserted, self._numbers(connection, "newest_number"), batch.journal),
-        )
-        self._erase(connection, batch)
-        if batch.messages:
-            numbers = self._numbers(connection, "newest_message")
-            many(sql["insert_message"], map(rows.message_inserted, numbers, batch.messages))
-        many(
-            sql["move_messages"],
-            ((target, rows.checksum(target), source) for source, target in batch.moved),
-        )
-        many(
-            sql["readdress_message"],
-            ((target, rows.checksum(target), each) for each, target in batch.readdressed),
-        )
-        many(sql["consume_message"], map(rows.read_by, batch.consumed))
-        many(
-            sql["reopen_message"],
-            ((target, rows.checksum(target), each) for each, target in batch.reopened.items()),
-        )
-        many(sql["outdate_alerts"], map(rows.read_by, batch.outdated))
-        many(
-            sql["put_lease"],
-            (rows.lease_put(held) for held in batch.leases.values() if held is not None),
-        )
-        many(
-            sql["release_lease"],
-            ((run_id,) for run_id, held in batch.leases.items() if held is None),
-        )
-        many(sql["put_idempotency"], map(rows.remembered_inserted, batch.idempotency))
-        if batch.idempotency:
-            newest_ms = max(each.at_ms for each in batch.idempotency)
-            connection.execute(sql["forget_idempotency"], (newest_ms - IDEMPOTENCY_WINDOW_MS,))
-        for schedule_id, schedule in batch.schedules.items():
-            if schedule is None:
-                connection.execute(sql["remove_schedule"], (schedule_id,))
-            else:
-                connection.execute(sql["put_schedule"], rows.schedule_put(schedule))
 
-    def _update_runs(
-        self, connection: sqlite3.Connection, changed: Sequence[rows.Checkpoint]
-    ) -> None:
-        settled = [each for each in changed if each.run.is_settled]
-        listed = (each for each in settled if each.run.times.archived_at_ms is None)
-        shelved = (each for each in settled if each.run.times.archived_at_ms is not None)
-        many, sql = connection.executemany, self._sql
-        many(sql["update_run"], (rows.updated(e) for e in changed if not e.run.is_settled))
-        many(sql["end_run"], map(rows.ended_run, listed))
-        many(sql["archive_run"], map(rows.archived_run, shelved))
+        def numbers(newest: str) -> Iterator[int]:
+            return self._numbers(connection, newest)
 
-    def _erase(self, connection: sqlite3.Connection, batch: Batch) -> None:
-        """Overwrite what the workers of these runs were told; see ``domain.lifecycle.erasure``."""
-        types = msgspec.json.encode([bearer.__name__ for bearer in BEARERS]).decode()
-        for run_id in batch.erased:
+        def erased(run_id: RunId) -> Iterator[Written]:
             (number,) = connection.execute(self._sql["run_number"], (run_id,)).fetchone()
-            origin = rows.origin_updated(number, batch.runs[run_id])
-            connection.execute(self._sql["update_origin"], origin)
-            for row in connection.execute(self._sql["select_events"], (run_id, types)).fetchall():
-                try:
-                    event = rows.feed_entry_from(row).entry.event
-                except rows.DAMAGE:
-                    continue  # left as it is, for whoever mends it
-                *before, _, _ = row
-                *_, data, written = rows.with_checksum(*before, encode_event(erased_event(event)))
-                connection.execute(self._sql["update_event"], (data, written, row[0]))
+            told = connection.execute(self._sql["select_events"], (run_id, ERASED_TYPES))
+            return erased_rows(number, batch.runs[run_id], told.fetchall())
+
+        self._execute(connection, written(batch, due, numbers, erased))
+
+    def _execute(self, connection: sqlite3.Connection, statements: Iterable[Written]) -> None:
+        for name, found in statements:
+            connection.executemany(self._sql[name], found)
 
     def _numbers(self, connection: sqlite3.Connection, newest: str) -> Iterator[int]:
         """Of the next rows; read in the transaction, so that nothing can go between."""
@@ -541,7 +480,8 @@ class SqliteStore:
         if self._free_bytes() + self._reserve.bytes_left < PROBE_BYTES:
             raise StoreUnavailable(f"less than {PROBE_BYTES} bytes are free at {self._path}")
         try:
-            with self._writing, _transaction(self._require_writer()) as connection:
+            with self._writing, transaction(self._require_writer()) as connection:
+                self._require_epoch(connection)
                 connection.execute(self._sql["probe"])
                 if _identity(self._path) != self._file:
                     raise StoreUnavailable(f"{self._path} was moved or deleted")
@@ -566,7 +506,7 @@ class SqliteStore:
         """See ``ports.Store.prune``."""
         ids = [(run_id,) for run_id in run_ids]
         try:
-            with self._writing, _transaction(self._require_writer()) as connection:
+            with self._writing, transaction(self._require_writer()) as connection:
                 self._require_epoch(connection)
                 (newest,) = connection.execute(self._sql["newest_number"]).fetchone()
                 kept = (newest, rows.checksum(self._epoch, newest))
@@ -596,8 +536,9 @@ class SqliteStore:
     def _require_epoch(self, connection: sqlite3.Connection) -> None:
         (epoch,) = connection.execute(self._sql["read_epoch"]).fetchone()
         if epoch != self._epoch:
-            raise StoreUnavailable(
-                f"epoch {self._epoch} is over: a newer process took {self._path} over"
+            raise Fenced(
+                f"epoch {self._epoch} is over: a newer process took {self._path} over",
+                hint="call again: the newer one answers",
             )
 
     def _require_writer(self) -> sqlite3.Connection:
@@ -614,7 +555,7 @@ class SqliteStore:
         try:
             yield connection
         except sqlite3.DatabaseError as error:
-            if _is_corruption(error):
+            if is_corruption(error):
                 raise self._corrupt(str(error)) from error
             raise StoreUnavailable(f"the database cannot be read: {error}") from error
         finally:
@@ -643,9 +584,6 @@ class SqliteStore:
             raise self._opening_failed(error) from error
         return connection
 
-    def _all(self, name: str, parameters: Parameters = ()) -> list[rows.Row]:
-        return self._fetched(self._sql[name], parameters)
-
     def _fetched(self, statement: str, parameters: Parameters) -> list[rows.Row]:
         with self._reader() as connection:
             try:
@@ -653,253 +591,14 @@ class SqliteStore:
             except sqlite3.OperationalError as error:
                 if _NO_TEXT not in str(error):
                     raise
-            with _lenient(connection):
+            with lenient(connection):
                 return connection.execute(statement, parameters).fetchall()
-
-    def _read(self, name: str, kind: rows.Kind[T], parameters: Parameters = ()) -> list[T]:
-        return self._rows(self._sql[name], kind, parameters)
-
-    def _rows(self, statement: str, kind: rows.Kind[T], parameters: Parameters) -> list[T]:
-        """What the rows say; the damaged ones are set aside and left out."""
-        while True:
-            found: list[T] = []
-            bad: list[SetAside] = []
-            for row in self._fetched(statement, parameters):
-                try:
-                    found.append(kind.read(row))
-                except rows.DAMAGE as error:
-                    bad += _aside(kind, row, error)
-            # Once set aside they are left out by the statement, whose limit counts only others.
-            if not bad or not self._put_aside(bad):
-                return found
-
-    def _runs(self, statement: str, parameters: Parameters = ()) -> list[Run]:
-        """The runs of these rows as they are now: the row of an open one is a checkpoint."""
-        return self._rows(statement, rows.RUN._replace(read=self._present), parameters)
-
-    def _present(self, row: rows.Row) -> Run:
-        known = self._open.get(RunId(str(row[1]))) if rows.is_open(row) else None
-        return self._folded(rows.CHECKPOINT.read(row)).run if known is None else known
-
-    def _folded(self, checkpoint: rows.Checkpoint) -> rows.Checkpoint:
-        run = checkpoint.run
-        if run.phase in OVER:
-            return checkpoint
-        tail = self._all("select_journal", (run.id, run.seq, -1))
-        return folded(checkpoint, (rows.EVENT.read(row).entry for row in tail))
-
-    def load_open(self) -> Sequence[Run]:
-        """See ``ports.Store.load_open``."""
-        if self._open.is_complete:
-            return self._runs(self._sql["load_open"])
-        return [now.run for now in self._load()[0]]
-
-    def _load(self) -> tuple[Sequence[rows.Checkpoint], Sequence[rows.Checkpoint]]:
-        """The open runs with their children, and others that have something to do, as they are now.
-
-        Where this store may write, they are in memory from now on.
-        """
-        while True:
-            commits = self._commits
-            found, bad = self._fold_open()
-            others = self._read("load_pending", rows.CHECKPOINT)
-            self._put_aside(bad)
-            with self._writing:
-                if commits != self._commits:
-                    continue
-                if self._writer is not None:
-                    self._open.load((*found, *((each, each.run.seq) for each in others)))
-            if self._left_by not in {None, __version__}:
-                # What this version makes of another one's events is decided once.
-                self.checkpoint()
-            return [now for now, _ in found], others
-
-    def _fold_open(self) -> tuple[list[tuple[rows.Checkpoint, int]], list[SetAside]]:
-        """As they are now, with the ``seq`` of their rows; and whose journal continues no row."""
-        checkpoints = self._read("load_open", rows.CHECKPOINT)
-        behind = {run_id for (run_id,) in self._all("select_behind")}
-        found, bad = [], []
-        for kept in checkpoints:
-            run = kept.run
-            try:
-                found.append((self._folded(kept) if run.id in behind else kept, run.seq))
-            except rows.DAMAGE as error:
-                bad.append(SetAside(name=run.id, run_id=run.id, reason=str(error)))
-        return found, bad
-
-    def load_outbox(self) -> Sequence[OutboxEntry]:
-        """See ``ports.Store.load_outbox``."""
-        if self._open.is_complete:
-            found = self._open.pending()
-        else:
-            opened, others = self._load()
-            loaded = {now.run.id: now for now in (*opened, *others)}
-            found = [each for now in loaded.values() for each in now.pending]
-        return sorted(found, key=lambda each: (each.run_id, each.seq, each.index))
-
-    def load_leases(self) -> Sequence[Lease]:
-        """See ``ports.Store.load_leases``."""
-        return self._read("load_leases", rows.LEASE)
-
-    def load_keys(self, run_ids: Iterable[RunId] | None = None) -> Mapping[RunId, set[str]]:
-        """See ``ports.Store.load_keys``; None = of every open run, in one pass."""
-        if run_ids is None:
-            found = self._read("load_open_keys", rows.APPLIED)
-        else:
-            found = [
-                each
-                for run_id in run_ids
-                for each in self._read("load_keys", rows.APPLIED, (run_id,))
-            ]
-        keys: dict[RunId, set[str]] = {}
-        for run_id, key in found:
-            keys.setdefault(run_id, set()).add(key)
-        return keys
-
-    def load_idempotency(self, since_ms: int) -> Sequence[RememberedKey]:
-        """See ``ports.Store.load_idempotency``."""
-        found: dict[tuple[str, str], RememberedKey] = {}
-        is_whole = True
-        for row in self._all("load_idempotency", (since_ms,)):
-            try:
-                each = rows.remembered_from(row)
-            except rows.DAMAGE as error:
-                log.error("an idempotency key is damaged: %s", error)  # noqa: TRY400
-                is_whole = False
-            else:
-                found[each.requester, each.key] = each
-        if not is_whole:
-            # Its run still says which key made it.
-            for run in self._runs(self._sql["select_spawned_since"], (since_ms,)):
-                if run.spec.idempotency_key is not None:
-                    key, at_ms = run.spec.idempotency_key, run.times.created_at_ms
-                    made = RememberedKey(run.requester, key, run.id, at_ms, digest=None)
-                    found.setdefault((run.requester, key), made)
-        return [*found.values()]
-
-    def load_schedules(self) -> Sequence[Schedule]:
-        """See ``ports.Store.load_schedules``."""
-        found = self._read("load_schedules", rows.SCHEDULE)
-        return sorted(found, key=lambda each: (each.created_at_ms, each.id))
-
-    def run(self, run_id: RunId) -> Run | None:
-        """See ``ports.Store.run``."""
-        for run in self._runs(self._sql["select_run"], (run_id,)):
-            return run
-        for (reason,) in self._all("select_reason", (run_id,)):
-            raise CorruptState(
-                f"run {run_id} is set aside: {reason}",
-                hint="nothing of it was changed; the others go on. See: subagents db check",
-                details={"runId": run_id},
-            )
-        return None
-
-    def runs(self, where: RunFilter) -> Sequence[Run]:
-        """See ``ports.Store.runs``."""
-        statement, parameters = self._narrowed("select_runs", where, where.limit + where.offset)
-        window = {"limit": where.limit, "offset": where.offset}
-        return self._runs(statement, {**parameters, **window})
-
-    def count(self, where: RunFilter, *, most: int) -> int:
-        """See ``ports.Store.count``."""
-        statement, parameters = self._narrowed("count_runs", where, most)
-        with self._reader() as connection:
-            return int(connection.execute(statement, parameters).fetchone()[0])
 
     def _narrowed(self, name: str, where: RunFilter, far: int) -> tuple[str, dict[str, object]]:
         return narrowed(self._sql[name], where, self._open_runs, far=far)
 
-    def _open_runs(self) -> Sequence[Run]:
-        return self._open.all() if self._open.is_complete else self.load_open()
-
-    def these(self, run_ids: Sequence[RunId]) -> Sequence[Run]:
-        """See ``ports.Store.these``."""
-        return self._runs(self._sql["select_these"], (_json(run_ids), 0)) if run_ids else ()
-
-    def below(self, run_ids: Sequence[RunId], *, most: int) -> Sequence[Below]:
-        """See ``ports.Store.below``."""
-        far = len(run_ids) + most
-        found = self._all("count_below", {"roots": _json(run_ids), "far": far}) if run_ids else ()
-        return [
-            Below(
-                root=RunId(str(root)),
-                outcome=None if ended is None else Status(str(ended)),
-                number=int(str(number)),
-                open=() if ids is None else tuple(msgspec.json.decode(str(ids), type=list[RunId])),
-            )
-            for root, _, ended, number, ids in found
-        ]
-
-    def find(self, prefix: str) -> Sequence[RunId]:
-        """See ``ports.Store.find``."""
-        found = self._all("find_runs", (prefix, f"{prefix}\U0010ffff"))
-        return [RunId(str(run_id)) for (run_id,) in found]
-
-    def journal(
-        self, run_id: RunId, *, after_seq: int = 0, limit: int = 500
-    ) -> Sequence[JournalEntry]:
-        """See ``ports.Store.journal``."""
-        found = self._read("select_journal", rows.EVENT, (run_id, after_seq, limit))
-        return [each.entry for each in found]
-
-    def feed(self, *, after: int, limit: int = 500) -> Sequence[FeedEntry]:
-        """See ``ports.Store.feed``."""
-        return self._read("select_feed", rows.EVENT, (after, limit))
-
-    def touched(self, *, after: int, ended_since_ms: int, limit: int) -> tuple[int, Sequence[Run]]:
-        """See ``ports.Store.touched``."""
-        events = self._all("select_touched", (after, limit))
-        if not events:
-            return after, ()
-        run_ids = dict.fromkeys(_shown(run_id) for _, run_id in events)
-        wanted = (_json(run_ids), ended_since_ms)
-        return int(str(events[-1][0])), self._runs(self._sql["select_these"], wanted)
-
-    def newest_number(self) -> int:
-        """See ``ports.Store.newest_number``."""
-        with self._reader() as connection:
-            return int(connection.execute(self._sql["newest_number"]).fetchone()[0])
-
-    def inbox(
-        self, session: SessionKey | None, *, unconsumed: bool, limit: int = 1000
-    ) -> Sequence[InboxRow]:
-        """See ``ports.Store.inbox``; consumed ones too: newest ``limit``, oldest first."""
-        if not unconsumed:
-            return self._read("select_inbox", rows.MESSAGE, (session, limit))[::-1]
-        if session is None:
-            return self._read("select_all_unread", rows.MESSAGE, (limit,))
-        return self._read("select_unread", rows.MESSAGE, (session, limit))
-
-    def blockers(self, session: SessionKey | None, limit: int) -> Sequence[InboxRow]:
-        """See ``ports.Store.blockers``."""
-        return self._read("select_blockers", rows.MESSAGE, (session, limit))[::-1]
-
-    def unread(self, session: SessionKey, limit: int) -> Sequence[MessageId]:
-        """See ``ports.Store.unread``."""
-        found = self._all("select_unread_ids", (session, limit))
-        return [MessageId(str(message_id)) for (message_id,) in found]
-
-    def unread_total(self) -> int:
-        """See ``ports.Store.unread_total``."""
-        with self._reader() as connection:
-            return int(connection.execute(self._sql["count_unread"]).fetchone()[0])
-
-    def message(self, message_id: str) -> InboxRow | None:
-        """See ``ports.Store.message``."""
-        return next(iter(self._read("select_message", rows.MESSAGE, (message_id,))), None)
-
-    def archivable(self, ended_before_ms: int, limit: int) -> Sequence[RunId]:
-        """See ``ports.Store.archivable``."""
-        found = self._all("select_archivable", (ended_before_ms, limit))
-        return [RunId(str(run_id)) for (run_id,) in found]
-
-    def prunable(self, ended_before_ms: int, limit: int) -> Sequence[RunId]:
-        """See ``ports.Store.prunable``."""
-        found = self._all("select_prunable", (ended_before_ms, limit))
-        return [RunId(str(run_id)) for (run_id,) in found]
-
     def check(self) -> Sequence[str]:
-        """See ``ports.Store.check``."""
+        """See ``ports.Database.check``."""
         try:
             with self._reader() as connection:
                 found = _problems(connection)
@@ -916,59 +615,14 @@ class SqliteStore:
         return found
 
     def backup(self, target: str) -> None:
-        """See ``ports.Store.backup``."""
-        copy = sqlite3.connect(target)
+        """See ``ports.StoreFile.backup``."""
         try:
-            with self._reader() as connection:
+            with closing(sqlite3.connect(target)) as copy, self._reader() as connection:
                 connection.backup(copy)
-        finally:
-            copy.close()
+        except sqlite3.Error as error:
+            raise StoreUnavailable(f"the copy cannot be written: {error}") from error
 
 
-@contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    # A transaction that begins by reading cannot wait for the write lock later: it fails at once
-    # when somebody else wrote in between.
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield connection
-        connection.execute("COMMIT")
-    except BaseException:
-        # After some errors, such as a full disk, SQLite has rolled back by itself.
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-
-
-@contextmanager
-def _lenient(connection: sqlite3.Connection) -> Iterator[None]:
-    """Texts that are no text any more are read with surrogates for its bytes, not refused.
-
-    One of them would hide all rows that are read along with it.
-    """
-    connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
-    try:
-        yield
-    finally:
-        connection.text_factory = str
-
-
-def _json(run_ids: Iterable[str]) -> str:
-    return msgspec.json.encode([*run_ids]).decode()
-
-
-def _raw(text: str) -> bytes:
-    """The bytes that ``_lenient`` read."""
-    return text.encode("utf-8", "surrogateescape")
-
-
-def _shown(value: object) -> str:
-    return _raw(str(value)).decode("utf-8", "replace")
-
-
-def _aside(kind: rows.Kind[T], row: rows.Row, error: Exception) -> Iterator[SetAside]:
-    for name in kind.names(row):
-        yield SetAside(name=name, run_id=RunId(str(kind.run_id(row))), reason=str(error))
 
 
 def _problems(connection: sqlite3.Connection) -> list[str]:
@@ -983,12 +637,3 @@ def _identity(path: Path) -> tuple[int, int]:
     except FileNotFoundError:
         return (0, 0)
     return (found.st_dev, found.st_ino)
-
-
-def _is_corruption(error: sqlite3.DatabaseError) -> bool:
-    return _code_of(error) in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-
-
-def _code_of(error: sqlite3.Error) -> int | None:
-    """SQLite's; None = the error is not its."""
-    return getattr(error, "sqlite_errorcode", None)

@@ -8,16 +8,19 @@ thousand times), so a whole search has a deadline.
 import re
 import time
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import re2  # type: ignore[import-untyped]  # it brings no types
 
-from subagents.domain.transcript.transcript_query import GREP_CHARS_MAX, LogQuery
+from subagents.domain.transcript.transcript_query import GREP_CHARS_MAX, Hits, LogQuery
 from subagents.errors import UsageError
 from subagents.store.transcripts.record_search import NOTHING, Found, record_search
 from subagents.store.transcripts.segments import Row, Turns, first_seq, rows_of
 
 SEARCH_S: Final = 5.0
+HITS_S: Final = 1.0
+HITS_MAX: Final = 100
 ROWS_AT_ONCE: Final = 10
 """Searched between two looks at the clock: the worst pattern takes 0.25 s for the longest line."""
 _PART_CHARS_MAX: Final = 60
@@ -102,6 +105,27 @@ def _refusal(error: str) -> UsageError:
     return UsageError(
         f"grep: {why}", hint=way_out, details={"field": "grep", "part": part} if part else None
     )
+
+
+def hits(
+    wanted: Pattern, texts: Sequence[str], *, now: Callable[[], float] = time.monotonic
+) -> tuple[Hits, ...]:
+    """Where the pattern matches in each text, at most ``HITS_MAX`` times.
+
+    Working that out takes longer than to see that it does: texts that come after ``HITS_S`` have
+    none, which is no error, since it only helps the eye.
+    """
+    options = re2.Options()
+    options.log_errors = False
+    compiled = re2.compile(wanted.source, options)
+    re2.purge()
+    due = now() + HITS_S
+    return tuple(_hits_in(compiled, text) if now() < due else () for text in texts)
+
+
+def _hits_in(compiled: Any, text: str) -> Hits:
+    found = (match.span() for match in compiled.finditer(text))
+    return tuple(islice((each for each in found if each[0] < each[1]), HITS_MAX))
 
 
 class Search:

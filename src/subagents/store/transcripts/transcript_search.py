@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final, Self
 
+from subagents.domain.run.values import replace
 from subagents.domain.transcript.transcript_query import LogPage, LogQuery
 from subagents.store.transcripts import grep, segments
 from subagents.store.transcripts.record_search import Found
@@ -117,7 +118,10 @@ def read(place: Path, query: LogQuery) -> LogPage:
         lowest = max(_lowest(transcript, query), transcript.dropped + 1)
         if pattern is not None or query.types or query.attempt is not None:
             search = None if pattern is None else grep.Search(pattern, query, lowest=lowest)
-            return _filtered(transcript, query, lowest, search)
+            page = _filtered(transcript, query, lowest, search)
+            if pattern is None or not query.hits:
+                return page
+            return replace(page, hits=grep.hits(pattern, [each.text for each in page.lines]))
         return _window(transcript, query, lowest)
 
 

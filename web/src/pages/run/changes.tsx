@@ -5,6 +5,7 @@ import { Facts, Panel, TableBox } from "../../components/panel";
 import { Said } from "../../components/said";
 import { Answered, Command, Empty } from "../../components/states";
 import { bytes, counted } from "../../text/amounts";
+import { word } from "../../text/shell";
 
 export function ChangesTab({ run }: { run: RunDetail }) {
   const workspace = run.workspace;
@@ -23,9 +24,9 @@ export function ChangesTab({ run }: { run: RunDetail }) {
         <Panel title="Worktree">
           <Facts
             facts={[
-              ["path", <code key="path">{workspace.path}</code>],
-              ["branch", <code key="branch">{workspace.branch}</code>],
-              ["of", <code key="of">{workspace.repository}</code>],
+              ["path", <Said key="path" text={workspace.path} mono />],
+              ["branch", <Said key="branch" text={workspace.branch} mono />],
+              ["of", <Said key="of" text={workspace.repository} mono />],
               ["kept", workspace.kept === null ? "until the run is over" : workspace.kept ? "yes" : "no, it was removed"],
             ]}
           />
@@ -75,7 +76,7 @@ export function ChangesTab({ run }: { run: RunDetail }) {
           {workspace !== null && <Diff id={run.runId} />}
           {workspace !== null && (
             <div className="body">
-              <Command text={`git -C ${workspace.repository} diff HEAD...${workspace.branch}`} />
+              <Command text={`git -C ${word(workspace.repository)} diff HEAD...${word(workspace.branch)}`} />
             </div>
           )}
         </Panel>

@@ -1,5 +1,5 @@
 // One run: how it stands, why, and what can be done; below that, tabs that each load on their own.
-import { Suspense } from "react";
+import { Suspense, useEffect, useRef } from "react";
 import { Link } from "wouter";
 import { useRun } from "../../api/queries";
 import type { RunDetail } from "../../api/types";
@@ -61,8 +61,15 @@ function Tabs({ run, tab }: { run: RunDetail; tab: string }) {
     changes: run.workspace?.changes?.files ?? 0,
     messages: run.requests.length,
   };
+  const place = useRef<HTMLElement>(null);
+  // On a small screen they scroll sideways; the one that is open is in sight.
+  useEffect(() => {
+    const box = place.current;
+    const open = box?.querySelector<HTMLElement>("[aria-current]");
+    if (box && open) box.scrollLeft = open.offsetLeft + open.offsetWidth / 2 - box.clientWidth / 2;
+  }, [tab]);
   return (
-    <nav className="tabs" aria-label="about this run">
+    <nav ref={place} className="tabs" aria-label="about this run">
       {TABS.map((each) => (
         <Link
           key={each}

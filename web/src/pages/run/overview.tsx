@@ -12,6 +12,7 @@ import { Said } from "../../components/said";
 import { Command, CopyButton } from "../../components/states";
 import { Ago, Ahead } from "../../components/when";
 import { bytes } from "../../text/amounts";
+import { plain } from "../../text/marks";
 import { isEnded } from "../../text/states";
 import { Contract } from "./contract";
 import { useState } from "react";
@@ -35,7 +36,7 @@ export function OverviewTab({ run }: { run: RunDetail }) {
           title="Task"
           note={
             <>
-              from {run.requester}, <Ago at={run.createdAt} />
+              from <Said text={run.requester} />, <Ago at={run.createdAt} />
             </>
           }
         >
@@ -158,9 +159,9 @@ function Left({ run }: { run: RunDetail }) {
   const kept = run.workspace?.changes?.keptBranches ?? [];
   const facts: [string, React.ReactNode][] = [
     ["files", run.filesLeft.length > 0 ? run.filesLeft.map((each) => <Said key={each} text={each} mono />) : null],
-    ["worktree", run.workspace === null ? null : run.workspace.kept === false ? "removed" : <code>{run.workspace.path}</code>],
-    ["branch", run.workspace === null ? null : <code>{run.workspace.branch}</code>],
-    ["kept branches", kept.length > 0 ? kept.join(", ") : null],
+    ["worktree", run.workspace === null ? null : run.workspace.kept === false ? "removed" : <Said text={run.workspace.path} mono />],
+    ["branch", run.workspace === null ? null : <Said text={run.workspace.branch} mono />],
+    ["kept branches", kept.length > 0 ? <Said text={kept.join(", ")} mono /> : null],
     ["continued by", run.continuedBy && <Link href={runAt(run.continuedBy)}>{run.continuedBy}</Link>],
     ["archived", run.archivedAt && <Ago at={run.archivedAt} />],
   ];
@@ -221,12 +222,12 @@ function Parameters({ run }: { run: RunDetail }) {
     <Panel title="Parameters" right={<Link href={runAt(run.runId, "raw")}>all</Link>}>
       <Facts
         facts={[
-          ["directory", <code key="directory">{run.directory}</code>],
+          ["directory", <Said key="directory" text={run.directory} mono />],
           ["lane", text(resolved["lane"])],
           ["retries", run.attemptsMax > 1 ? `${run.retriesUsed} of ${run.attemptsMax - 1} used` : "none"],
           ["budget", run.budget?.text ?? "none"],
-          ["tags", run.tags.join(", ")],
-          ["session", <code key="session">{run.sessionKey}</code>],
+          ["tags", plain(run.tags.join(", "))],
+          ["session", <Said key="session" text={run.sessionKey} mono />],
           ["plan", run.planId && <Link key="plan" href={`/plans/${run.planId}`}>{run.planId}</Link>],
           ["repeats", run.retryFrom && <Link key="from" href={runAt(run.retryFrom)}>{run.retryFrom}</Link>],
           ["continues", run.continues && <Link key="on" href={runAt(run.continues)}>{run.continues}</Link>],

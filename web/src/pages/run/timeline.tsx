@@ -10,6 +10,7 @@ import { Said } from "../../components/said";
 import { Answered } from "../../components/states";
 import { useWords } from "../../live/clock";
 import { counted } from "../../text/amounts";
+import { withoutSign } from "../../text/alerts";
 import { isEnded, stateOf } from "../../text/states";
 import { mostly, segmentsOf, type Kind, type Segment } from "../../text/segments";
 import { ms, span } from "../../text/times";
@@ -30,7 +31,7 @@ export function TimelineTab({ run }: { run: RunDetail }) {
               {found.steps.map((each, at) => (
                 <li key={at}>
                   <code className="num">+{span((ms(each.occurredAt) ?? 0) - (ms(run.createdAt) ?? 0))}</code>
-                  <Said text={each.text} />
+                  <Said text={each.text.startsWith("alert: ") ? `alert: ${withoutSign(each.text.slice(7))}` : each.text} />
                 </li>
               ))}
             </ol>

@@ -99,7 +99,10 @@ export function RunTop({ run }: { run: RunDetail }) {
           <li>
             {run.announcementConsumedAt === null ? (
               <>
-                its result waits for <b>{run.requester}</b>
+                its result waits for{" "}
+                <b>
+                  <Said text={run.requester} />
+                </b>
               </>
             ) : (
               <>

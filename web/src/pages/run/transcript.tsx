@@ -3,14 +3,14 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { memo, useEffect, useRef, useState } from "react";
 import { answer, send } from "../../api/actions";
-import type { LogLine, RunDetail } from "../../api/types";
+import type { RunDetail } from "../../api/types";
 import { useWhyNot } from "../../components/actions-allowed";
 import { Said } from "../../components/said";
 import { Spacer } from "../../components/spacer";
 import { copy, Empty, Skeleton, Trouble } from "../../components/states";
 import { useDraft } from "../../live/drafts";
 import { useKeys } from "../../live/keys";
-import { useTranscript, type Transcript } from "../../live/transcript";
+import { useTranscript, type FoundLine, type Transcript } from "../../live/transcript";
 import { counted } from "../../text/amounts";
 import { plain } from "../../text/marks";
 import { isEnded } from "../../text/states";
@@ -158,26 +158,31 @@ const FOLD_CHARS = 240;
 const WORDS: Record<string, string> = { tool: "tool", error: "error", thinking: "thinks", system: "·", user: "›" };
 
 /** One line; a long one and a tool's output are folded to their beginning. */
-function Line({ line }: { line: LogLine }) {
+function Line({ line }: { line: FoundLine }) {
   const [isOpen, setOpen] = useState(false);
   const folds = line.type === "tool" || line.type === "thinking";
-  const first = line.text.split("\n", 1)[0] ?? "";
-  const isFolded = folds && !isOpen && (line.text.length > first.length || first.length > FOLD_CHARS);
+  const flat = line.type === "tool" ? toolLine(line.text) : line.text;
+  const isFolded = folds && !isOpen && flat.length > FOLD_CHARS;
   return (
     <>
       <span className="seq">{line.seq}</span>
       <span className="ts">{clockSeconds(line.ts)}</span>
       <span className="kind">{WORDS[line.type] ?? ""}</span>
       <span>
-        <Said text={isFolded ? first.slice(0, FOLD_CHARS) : line.text} mono />
+        <Said text={isFolded ? flat.slice(0, FOLD_CHARS) : isOpen ? line.text : flat} hits={line.hits} mono />
         {(isFolded || isOpen) && (
           <button type="button" className="fold" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-            {isOpen ? "fold" : `${(line.text.length - Math.min(first.length, FOLD_CHARS)).toLocaleString("en")} more characters`}
+            {isOpen ? "fold" : `${(flat.length - FOLD_CHARS).toLocaleString("en")} more characters`}
           </button>
         )}
       </span>
     </>
   );
+}
+
+/** What a tool was, was asked and said, behind each other; its sign as one that every font has. */
+function toolLine(text: string): string {
+  return text.replace(/^✅/, "✓").replace(/^❌/, "✗").replaceAll("\n", " ");
 }
 
 /** A line into the session: an answer to its question, else a message, which may start it again. */

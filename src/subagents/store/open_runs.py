@@ -16,7 +16,7 @@ from subagents.domain.run.run import OVER, Run
 from subagents.domain.run.values import RunId
 from subagents.errors import IllegalTransition
 from subagents.ports import Batch, JournalEntry, OutboxEntry
-from subagents.store.sqlite.rows import Checkpoint
+from subagents.store.rows import Checkpoint
 
 EVENTS_MIN: Final = 16
 EVENTS_MAX: Final = 256

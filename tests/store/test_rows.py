@@ -10,8 +10,8 @@ from subagents.domain.run.run import OVER, Message, MessageKind, Phase
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import MessageId, RunId, SessionKey
 from subagents.ports import JournalEntry, OutboxEntry
-from subagents.store.sqlite import rows
-from subagents.store.sqlite.rows import Checkpoint
+from subagents.store import rows
+from subagents.store.rows import Checkpoint
 
 COLUMNS = (
     *("number", "id", "seq", "phase", "label", "agent", "requester", "parent", "session"),

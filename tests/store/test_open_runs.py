@@ -1,120 +1,80 @@
 """The row of an open run is a checkpoint, and the journal continues it."""
 
-import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from pathlib import Path
+from contextlib import closing
 
 import pytest
-from tests.store.sqlite.sqlite_place import a_store
+from tests.store.row_place import RowPlace, changed, granted, happened, opened
 
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.run.effects import CleanUp
-from subagents.domain.run.events import (
-    AttemptStarted,
-    CancelRequested,
-    Event,
-    Prioritized,
-    SlotGranted,
-)
+from subagents.domain.run.events import AttemptStarted, CancelRequested
 from subagents.domain.run.linked_runs import Child, Children
 from subagents.domain.run.run import OVER, Phase, Run
 from subagents.domain.run.values import RunId, replace
 from subagents.errors import CorruptState, StoreUnavailable
 from subagents.ports import Batch, OutboxEntry, RunFilter
-from subagents.store.sqlite.open_runs import EVENTS_MIN, OpenRuns, asked_for
-from subagents.store.sqlite.salvage import salvage
-from subagents.store.sqlite.sqlite_store import SqliteStore
+from subagents.store.open_runs import EVENTS_MIN, OpenRuns
 from subagents.testing.store_suite import NOW_MS, a_run, entry, over, spawned
 
 QUEUED = RunFilter(phases=(Phase.QUEUED,))
 
 
-@contextmanager
-def opened(path: Path) -> Iterator[SqliteStore]:
-    with closing(a_store(path)) as store:
-        store.open("test")
-        yield store
-
-
-def changed(run: Run, *, times: int = 1) -> tuple[Run, Batch]:
-    """The run after so many events, and the batch that has them."""
-    batch = Batch()
-    for _ in range(times):
-        event = Prioritized(at_ms=NOW_MS, by="me", priority=run.seq)
-        run = reduce(run, event).run
-        batch.journal.append(entry(run, seq=run.seq, event=event))
-    batch.runs[run.id] = run
-    return run, batch
-
-
-def kept_seq(path: Path, run: Run) -> int:
+def kept_seq(place: RowPlace, run: Run) -> int:
     """Of the run's row."""
-    with closing(sqlite3.connect(path)) as connection:
-        found = connection.execute("SELECT seq FROM run WHERE run_id = ?", (run.id,)).fetchone()
-        return int(found[0])
-
-
-def executed(path: Path, sql: str) -> None:
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        assert connection.execute(sql).rowcount == 1
+    return int(str(place.asked("SELECT seq FROM run WHERE run_id = ?", run.id)[0][0]))
 
 
 @pytest.mark.requirement("store:checkpoints")
-def test_a_change_of_an_open_run_is_an_event_alone_and_a_start_folds_it(tmp_path: Path) -> None:
-    path = tmp_path / "db"
-    with opened(path) as store:
+def test_a_change_of_an_open_run_is_an_event_alone_and_a_start_folds_it(place: RowPlace) -> None:
+    with opened(place) as store:
         store.commit(spawned(a_run(1), a_run(2)))
         later, batch = changed(a_run(1), times=3)
         store.commit(batch)
 
         assert store.run(later.id) == later
         assert later in store.load_open()
-        assert kept_seq(path, later) == 1
+        assert kept_seq(place, later) == 1
 
-    with opened(path) as store:
+    with opened(place) as store:
         assert store.run(later.id) == later
         assert store.runs(QUEUED) == [a_run(2), later]
         assert list(store.load_open()) == [later, a_run(2)]
         last, batch = changed(later)
         store.commit(batch)
         assert store.runs(RunFilter()) == [a_run(2), last]
-        assert kept_seq(path, later) == 1
+        assert kept_seq(place, later) == 1
 
 
 @pytest.mark.requirement("store:checkpoints")
-def test_a_start_folds_a_bounded_number_of_events(tmp_path: Path) -> None:
-    path = tmp_path / "db"
-    with opened(path) as store:
+def test_a_start_folds_a_bounded_number_of_events(place: RowPlace) -> None:
+    with opened(place) as store:
         store.commit(spawned(a_run(1)))
         run = a_run(1)
         for _ in range(EVENTS_MIN - 1):
             run, batch = changed(run)
             store.commit(batch)
-        assert kept_seq(path, run) == 1
+        assert kept_seq(place, run) == 1
         run, batch = changed(run)
         store.commit(batch)
-        assert kept_seq(path, run) == run.seq == EVENTS_MIN + 1
+        assert kept_seq(place, run) == run.seq == EVENTS_MIN + 1
 
 
 @pytest.mark.requirement("store:checkpoints")
-def test_after_a_clean_stop_nothing_is_folded(tmp_path: Path) -> None:
-    path = tmp_path / "db"
-    with opened(path) as store:
+def test_after_a_clean_stop_nothing_is_folded(place: RowPlace) -> None:
+    with opened(place) as store:
         store.commit(spawned(a_run(1)))
         later, batch = changed(a_run(1))
         store.commit(batch)
         store.checkpoint()
-        assert kept_seq(path, later) == later.seq
-    with opened(path) as store:
+        assert kept_seq(place, later) == later.seq
+    with opened(place) as store:
         assert store._all("select_behind") == []
         assert list(store.load_open()) == [later]
 
 
 @pytest.mark.requirement("store:checkpoints")
-def test_the_row_of_a_run_that_is_over_is_always_its_newest_state(tmp_path: Path) -> None:
-    path = tmp_path / "db"
-    with opened(path) as store:
+def test_the_row_of_a_run_that_is_over_is_always_its_newest_state(place: RowPlace) -> None:
+    with opened(place) as store:
         store.commit(spawned(a_run(1)))
         later, batch = changed(a_run(1))
         store.commit(batch)
@@ -124,15 +84,14 @@ def test_the_row_of_a_run_that_is_over_is_always_its_newest_state(tmp_path: Path
         batch = Batch(runs={ended.id: ended}, journal=[entry(ended, seq=ended.seq, event=event)])
         store.commit(batch)
         assert ended.phase in OVER
-        assert kept_seq(path, ended) == ended.seq
+        assert kept_seq(place, ended) == ended.seq
         assert store.runs(RunFilter(phases=(Phase.COMPLETED,))) == [ended]
         assert store.count(QUEUED, most=100) == 0
 
 
 @pytest.mark.requirement("store:checkpoints")
-def test_filters_look_at_open_runs_as_they_are_and_not_at_their_rows(tmp_path: Path) -> None:
-    path = tmp_path / "db"
-    with opened(path) as store:
+def test_filters_look_at_open_runs_as_they_are_and_not_at_their_rows(place: RowPlace) -> None:
+    with opened(place) as store:
         store.commit(spawned(a_run(1), over(a_run(2))))
         event = CancelRequested(at_ms=NOW_MS, by="me", reason="no")
         settled = reduce(a_run(1), event).run
@@ -141,10 +100,10 @@ def test_filters_look_at_open_runs_as_they_are_and_not_at_their_rows(tmp_path: P
         assert settled.outcome is not None
         entries = [entry(settled, seq=2, event=event)]
         store.commit(Batch(runs={settled.id: settled}, journal=entries))
-        assert kept_seq(path, settled) == 1
+        assert kept_seq(place, settled) == 1
 
     for _ in range(2):
-        with opened(path) as store:
+        with opened(place) as store:
             ended = RunFilter(ended_after_ms=NOW_MS)
             status = RunFilter(outcomes=(settled.outcome.status,))
             for where in (RunFilter(phases=(settled.phase,)), status):
@@ -158,9 +117,8 @@ def test_filters_look_at_open_runs_as_they_are_and_not_at_their_rows(tmp_path: P
 
 
 @pytest.mark.requirement("store:checkpoints")
-def test_a_commit_that_fails_leaves_what_is_known_to_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "db"
-    with opened(path) as store:
+def test_a_commit_that_fails_leaves_what_is_known_to_the_file(place: RowPlace) -> None:
+    with opened(place) as store:
         store.commit(spawned(a_run(1)))
         later, batch = changed(a_run(1))
         store.commit(batch)
@@ -183,16 +141,15 @@ def test_a_commit_that_fails_leaves_what_is_known_to_the_file(tmp_path: Path) ->
     ],
 )
 def test_an_open_run_whose_journal_is_damaged_is_set_aside_and_the_others_go_on(
-    tmp_path: Path, damage: str
+    place: RowPlace, damage: str
 ) -> None:
-    path = tmp_path / "db"
-    with opened(path) as store:
+    with opened(place) as store:
         store.commit(spawned(a_run(1), a_run(2)))
         later, batch = changed(a_run(1), times=3)
         store.commit(batch)
-    executed(path, damage)
+    assert place.execute(damage) == 1
 
-    with opened(path) as store:
+    with opened(place) as store:
         assert list(store.load_open()) == [a_run(2)]
         assert store.runs(RunFilter()) == [a_run(2)]
         assert later.id in {each.name for each in store.set_aside()}
@@ -202,127 +159,87 @@ def test_an_open_run_whose_journal_is_damaged_is_set_aside_and_the_others_go_on(
 
 
 @pytest.mark.requirement("store:checkpoints")
-def test_what_another_version_journaled_is_folded_once(tmp_path: Path) -> None:
-    path = tmp_path / "db"
-    with opened(path) as store:
+def test_what_another_version_journaled_is_folded_once(place: RowPlace) -> None:
+    with opened(place) as store:
         store.commit(spawned(a_run(1)))
         later, batch = changed(a_run(1))
         store.commit(batch)
-    executed(path, "UPDATE node SET version = '0'")
+    assert place.execute("UPDATE node SET version = '0'") == 1
 
-    with opened(path) as store:
+    with opened(place) as store:
         assert list(store.load_open()) == [later]
-        assert kept_seq(path, later) == later.seq
-
-
-def happened(run: Run, event: Event, *, key: str | None = None) -> tuple[Run, Batch]:
-    """The run after an event, and the batch that the engine makes of it."""
-    step = reduce(run, event)
-    batch = Batch(runs={run.id: step.run}, outbox=[*asked_for(step)])
-    batch.journal.append(entry(step.run, seq=step.run.seq, event=event, key=key))
-    return step.run, batch
-
-
-def granted(run: Run) -> tuple[Run, Batch]:
-    """It is to be started."""
-    return happened(run, SlotGranted(at_ms=NOW_MS, session_key=run.session.first_key))
+        assert kept_seq(place, later) == later.seq
 
 
 @pytest.mark.requirement("store:checkpoints", "store:outbox")
-def test_what_an_event_asks_for_is_folded_from_it_until_another_answers(tmp_path: Path) -> None:
-    path = tmp_path / "db"
-    with opened(path) as store:
+def test_what_an_event_asks_for_is_folded_from_it_until_another_answers(place: RowPlace) -> None:
+    with opened(place) as store:
         store.commit(spawned(a_run(1)))
         run, batch = granted(a_run(1))
         store.commit(batch)
         (start,) = batch.outbox
         assert store.load_outbox() == [start]
-        assert kept_seq(path, run) == 1
+        assert kept_seq(place, run) == 1
 
     for _ in range(2):
-        with opened(path) as store:
+        with opened(place) as store:
             assert store.load_outbox() == [start]
-    reader = a_store(path)
+    reader = place.store()
     reader.open_readonly()
     with closing(reader):
         assert reader.load_outbox() == [start]
 
     started = AttemptStarted(at_ms=NOW_MS, attempt=1)
-    with opened(path) as store:
+    with opened(place) as store:
         run, batch = happened(run, started, key=start.key)
         batch.performed.append((run.id, start.seq, start.index))
         store.commit(batch)
         assert store.load_outbox() == []
-        assert kept_seq(path, run) == 1
-    with opened(path) as store:
+        assert kept_seq(place, run) == 1
+    with opened(place) as store:
         assert store.load_outbox() == []
         assert list(store.load_open()) == [run]
 
 
 @pytest.mark.requirement("store:checkpoints", "store:outbox")
-def test_that_an_effect_is_done_without_an_answer_is_in_the_row_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "db"
-    with opened(path) as store:
+def test_that_an_effect_is_done_without_an_answer_is_in_the_row_at_once(place: RowPlace) -> None:
+    with opened(place) as store:
         store.commit(spawned(a_run(1)))
         run, batch = granted(a_run(1))
         store.commit(batch)
         store.commit(Batch(performed=[(run.id, 2, 0)]))
-        assert kept_seq(path, run) == run.seq
+        assert kept_seq(place, run) == run.seq
 
-    with opened(path) as store:
+    with opened(place) as store:
         assert store.load_outbox() == []
         assert list(store.load_open()) == [run]
 
 
 @pytest.mark.requirement("store:checkpoints", "store:outbox")
-def test_a_row_that_is_written_again_keeps_what_the_run_has_to_do(tmp_path: Path) -> None:
-    path = tmp_path / "db"
-    with opened(path) as store:
+def test_a_row_that_is_written_again_keeps_what_the_run_has_to_do(place: RowPlace) -> None:
+    with opened(place) as store:
         store.commit(spawned(a_run(1)))
         run, first = granted(a_run(1))
         store.commit(first)
         run, batch = changed(run, times=EVENTS_MIN)
         store.commit(batch)
-        assert kept_seq(path, run) == run.seq
+        assert kept_seq(place, run) == run.seq
 
-    with opened(path) as store:
+    with opened(place) as store:
         assert store.load_outbox() == first.outbox
 
 
 @pytest.mark.requirement("store:checkpoints", "store:outbox")
-def test_a_run_that_is_over_may_have_something_to_do(tmp_path: Path) -> None:
-    path, new = tmp_path / "db", tmp_path / "new"
-    run = over(a_run(1))
-    tidy = OutboxEntry(run_id=run.id, seq=1, index=0, effect=CleanUp(delete=False))
-    with opened(path) as store:
-        batch = spawned(run, over(a_run(2)))
-        batch.outbox.append(tidy)
-        store.commit(batch)
-
-    assert salvage(path, new, ()) == []
-    for file in (path, new):
-        with opened(file) as store:
-            assert store.load_outbox() == [tidy]
-            assert list(store.load_open()) == []
-            assert store.runs(RunFilter()) == [over(a_run(2)), run]
-            store.commit(Batch(performed=[(run.id, 1, 0)]))
-        with opened(file) as store:
-            assert store.load_outbox() == []
-            assert store.run(run.id) == run
-
-
-@pytest.mark.requirement("store:checkpoints", "store:outbox")
-def test_a_first_commit_adds_to_what_the_file_says_is_to_be_done(tmp_path: Path) -> None:
-    path = tmp_path / "db"
-    with opened(path) as store:
+def test_a_first_commit_adds_to_what_the_file_says_is_to_be_done(place: RowPlace) -> None:
+    with opened(place) as store:
         store.commit(spawned(a_run(1)))
         run, first = granted(a_run(1))
         store.commit(first)
-    with opened(path) as store:
+    with opened(place) as store:
         _, batch = changed(run, times=EVENTS_MIN)
         store.commit(batch)
 
-    with opened(path) as store:
+    with opened(place) as store:
         assert store.load_outbox() == first.outbox
 
 
@@ -338,35 +255,20 @@ def test_a_parent_of_many_is_written_more_seldom() -> None:
     assert not known.is_due(many)
 
 
-@pytest.mark.requirement("store:checkpoints", "store:salvage")
-def test_a_repair_continues_an_open_run_from_its_checkpoint(tmp_path: Path) -> None:
-    path, new = tmp_path / "db", tmp_path / "new"
-    with opened(path) as store:
-        store.commit(spawned(a_run(1), a_run(2)))
-        later, batch = changed(a_run(1), times=3)
+@pytest.mark.requirement("store:checkpoints", "store:outbox")
+def test_a_run_that_is_over_may_have_something_to_do(place: RowPlace) -> None:
+    run = over(a_run(1))
+    tidy = OutboxEntry(run_id=run.id, seq=1, index=0, effect=CleanUp(delete=False))
+    with opened(place) as store:
+        batch = spawned(run, over(a_run(2)))
+        batch.outbox.append(tidy)
         store.commit(batch)
-        later, batch = granted(later)
-        store.commit(batch)
 
-    assert salvage(path, new, ()) == []
-
-    with opened(new) as store:
-        assert list(store.load_open()) == [later, a_run(2)]
-        assert store.load_outbox() == batch.outbox
-
-
-@pytest.mark.requirement("store:checkpoints", "store:salvage")
-def test_a_repair_lets_nothing_go_on_whose_newest_events_may_be_missing(tmp_path: Path) -> None:
-    path, new = tmp_path / "db", tmp_path / "new"
-    with opened(path) as store:
-        store.commit(spawned(a_run(1), a_run(2)))
-        later, batch = changed(a_run(1), times=3)
-        store.commit(batch)
-    executed(path, "UPDATE journal SET at_ms = at_ms + 1 WHERE run = 1 AND seq = 4")
-
-    (found,) = salvage(path, new, ())
-
-    assert (found.run_id, found.is_known, found.is_lost) == (later.id, True, True)
-    assert found.found == "it is known up to event 3, and what came after may be missing"
-    with opened(new) as store:
-        assert [run.seq for run in store.load_open()] == [3, 1]
+    with opened(place) as store:
+        assert store.load_outbox() == [tidy]
+        assert list(store.load_open()) == []
+        assert store.runs(RunFilter()) == [over(a_run(2)), run]
+        store.commit(Batch(performed=[(run.id, 1, 0)]))
+    with opened(place) as store:
+        assert store.load_outbox() == []
+        assert store.run(run.id) == run

@@ -1,0 +1,27 @@
+"""The daemon in this process; imported without the parser, so that it starts sooner."""
+
+from subagents.cli import output
+from subagents.cli.connection import paths
+from subagents.client.daemon_start import take_environment
+from subagents.errors import EXIT_OK
+from subagents.version import __version__
+
+
+def serve(*, port: int | None, host: str | None, background_child: bool) -> int:
+    """Be the daemon until a signal ends it; see ``daemon_commands.serve``."""
+    if background_child:
+        take_environment()
+    from subagents.api.server.daemon_log import redact_tracebacks  # noqa: PLC0415  the web framework
+    from subagents.wiring import daemon_settings  # noqa: PLC0415
+    from subagents.wiring import serve as serve_here  # noqa: PLC0415
+
+    redact_tracebacks()
+    given = {"daemon.http_port": port, "daemon.http_host": host}
+    overrides = {key: value for key, value in given.items() if value is not None}
+    if not background_child:
+        home = paths()
+        url = daemon_settings(overrides).http_url
+        tcp = f" and {url} (token: {home.state_dir / 'operator.token'})" if url else ""
+        output.note(f"subagents {__version__} listens on {home.socket}{tcp} (Ctrl-C to stop)")
+    serve_here(overrides)
+    return EXIT_OK

@@ -1,0 +1,59 @@
+"""Numbered, forward-only migrations of a schema in PostgreSQL; all that are missing in one
+transaction, which one process at a time makes.
+"""
+
+from functools import cache
+from typing import Final
+
+from subagents.errors import CorruptState
+from subagents.store.named_statements import named_statements, numbered_scripts
+from subagents.store.postgres.link import Link
+
+LOCK_WAIT: Final = "60s"
+"""For another process that migrates."""
+IDLE_MAX: Final = "10s"
+
+
+@cache
+def statements(schema: str) -> dict[str, str]:
+    """Every named statement, about this schema."""
+    found = named_statements(__package__)
+    return {name: sql.replace("{schema}", schema) for name, sql in found.items()}
+
+
+@cache
+def scripts() -> tuple[tuple[int, str, str], ...]:
+    """``(number, name, script)`` of every file in ``migrations/``, in order."""
+    return numbered_scripts(__package__)
+
+
+def migrate(link: Link, schema: str) -> None:
+    """Apply what is missing.
+
+    Raises:
+        CorruptState: The schema is one of a newer version; nothing was changed.
+        psycopg.Error: The server refused a step; nothing was changed.
+    """
+    sql = statements(schema)
+    with link.connection.transaction():
+        link.ask(sql["set_waits"], (LOCK_WAIT, IDLE_MAX))
+        link.ask(sql["lock_migrations"])
+        link.ask(sql["make_schema"])
+        link.ask(sql["make_migrations"])
+        ((current,),) = link.ask(sql["select_migrations"])
+        require_known(schema, int(str(current)))
+        for number, name, script in scripts():
+            if number > int(str(current)):
+                # Several statements, which only the simple protocol takes.
+                link.run_script(script.replace("{schema}", schema))
+                link.ask(sql["put_migration"], (number, name))
+
+
+def require_known(schema: str, version: int) -> None:
+    """Refuse a schema of a newer version."""
+    newest = scripts()[-1][0]
+    if version > newest:
+        raise CorruptState(
+            f"schema {schema} has migration {version}, this version knows {newest}",
+            hint="install the newer subagents again, or restore a backup from before the upgrade",
+        )

@@ -1,0 +1,121 @@
+"""``RunFilter`` in the dialect of PostgreSQL, whose planner knows how often a value occurs.
+
+Listed and archived runs, open ones and others are asked for apart from each other, each up to the
+end of the page, so that an index that has them in the order of time is walked no further than that.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Final
+
+from subagents.domain.run.outcome import Status
+from subagents.domain.run.run import Phase, Run
+from subagents.ports import RunFilter
+from subagents.store.run_filters import MOVING, asked, fits, leads, value_of
+
+CONDITIONS: Final[Mapping[str, str]] = {
+    "below": """number IN (
+        WITH RECURSIVE below (id, number) AS (
+          SELECT run_id, number FROM {schema}.run WHERE run_id = :below
+          UNION
+          SELECT child.run_id, child.number
+          FROM below JOIN {schema}.run AS child ON child.requester_run = below.id
+        ) SELECT number FROM below)""",
+    "plan": "plan = :plan",
+    "label": "label = :label",
+    "requester_run": "requester_run = :requester_run",
+    "requester": "requester = :requester",
+    "agent_id": "agent_id = :agent_id",
+    "phases": "phase IN (SELECT json_array_elements_text(:phases::json))",
+    "outcomes": "outcome IN (SELECT json_array_elements_text(:outcomes::json))",
+    "top": "requester_run IS NULL",
+    "plans": "plan = run_id",
+    "keeps_session": "keeps_session = :keeps_session::integer",
+    "since_ms": "created_at_ms >= :since_ms",
+    "until_ms": "created_at_ms < :until_ms",
+    "behind": """(created_at_ms, number) < ((:behind::json ->> 0)::bigint, coalesce(
+        (SELECT number FROM {schema}.run WHERE run_id = :behind::json ->> 1), 1::bigint << 62))""",
+    "active_since_ms": "(ended_at_ms IS NULL OR ended_at_ms >= :active_since_ms)",
+    "ended_after_ms": "ended_at_ms >= :ended_after_ms",
+    "tags": "tags::jsonb @> :tags::jsonb",
+    "directory": """(directory = rtrim(:directory, '/')
+        OR directory >= rtrim(:directory, '/') || '/' AND directory < rtrim(:directory, '/') || '0')
+        """,
+    "passed": "(created_at_ms, number) < (:passed_ms, :passed)",
+}
+"""By the field of the filter; ``passed`` is where a sieve goes on."""
+SIEVED: Final = ("text", "model")
+"""What these ask for is asked in Python (``run_filters``)."""
+_BACK: Final = (
+    (" DESC", " ASC"),
+    ("(created_at_ms, number) <", "(created_at_ms, number) >"),
+    ("1::bigint << 62", "-1"),
+)
+"""What is different where the oldest come first."""
+_SHELF: Final = "(CASE WHEN archived_at_ms IS NULL THEN 1 ELSE 0 END) = "
+_OPEN_ONES: Final = "is_over = 0 AND run_id IN (SELECT json_array_elements_text(:open::json))"
+_SOUND: Final = "run_id NOT IN (SELECT name FROM {schema}.set_aside)"
+_ORDERED: Final = "\nORDER BY created_at_ms DESC, number DESC LIMIT :far)"
+
+
+def narrowed(
+    sql: Mapping[str, str],
+    name: str,
+    where: RunFilter,
+    open_runs: Callable[[], Iterable[Run]],
+    *,
+    far: int,
+    passed: tuple[int, int] | None = None,
+) -> tuple[str, dict[str, object]]:
+    """A statement about the runs that are asked for, and the parameters that it needs.
+
+    Args:
+        sql: All statements, of one schema.
+        name: That of one with ``any_run`` in it.
+        where: Which runs; not its window, and not what is ``SIEVED``.
+        open_runs: Gives all that are not over; called when the filter needs to know.
+        far: So many of the newest runs that fit are looked at, at most.
+        passed: Time and number of the run behind which they are.
+    """
+    anything = sql["any_run"].removesuffix(";")
+    schema = anything.partition("FROM ")[2].partition(".run")[0]
+    names = asked(where, [each for each in CONDITIONS if each != "passed"])
+    values = {each: value_of(getattr(where, each)) for each in names}
+    conditions = [_SOUND, *(CONDITIONS[each] for each in names if each not in MOVING)]
+    if passed is not None:
+        values["passed_ms"], values["passed"] = passed
+        conditions.append(CONDITIONS["passed"])
+    states = ["TRUE"]
+    if moving := [CONDITIONS[each] for each in names if each in MOVING]:
+        values["open"] = value_of(tuple(run.id for run in open_runs() if fits(run, where)))
+        states = [" AND ".join([each, *moving]) for each in _over(where, names)]
+        states.append(_OPEN_ONES)
+    shelves = [1] * where.listed + [0] * where.archived
+    source = sql["tagged_runs"].removesuffix(";") if "tags" in names else anything
+    arms = []
+    for shelf in shelves:
+        for state in states:
+            which = "\n  AND ".join([f"{_SHELF}{shelf}", state, *conditions])
+            found = source.replace(anything, anything.replace("TRUE", which))
+            arms.append("(" + found.replace("{shelf}", str(shelf)) + _ORDERED)
+    chosen = "\nUNION ALL\n".join(arms) or f"{anything} AND FALSE"
+    whole = sql[name].replace(anything, chosen).replace("{schema}", schema)
+    return (turned(whole) if where.oldest_first else whole), {**values, "far": far}
+
+
+def _over(where: RunFilter, names: Collection[str]) -> Iterator[str]:
+    """Which of the runs that are over; what is rare has an index of its own, for these words."""
+    if "phases" in names and leads(where, "phases"):
+        if Phase.COMPLETED_GIVEUP in (where.phases or ()):
+            yield f"is_over = 1 AND phase = '{Phase.COMPLETED_GIVEUP}'"
+    elif "outcomes" in names and leads(where, "outcomes"):
+        for each in dict.fromkeys(where.outcomes or ()):
+            yield f"is_over = 1 AND outcome <> '{Status.OK}' AND outcome = '{each}'"
+    else:
+        yield "is_over = 1"
+
+
+def turned(statement: str) -> str:
+    """The statement that goes through the list the other way round."""
+    for there, back in _BACK:
+        statement = statement.replace(there, back)
+    return statement

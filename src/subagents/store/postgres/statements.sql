@@ -1,0 +1,470 @@
+-- Every statement of the PostgreSQL store, by name; names, parameters and columns are those of the
+-- SQLite store. {schema} is the schema that the store was told to use.
+--
+-- A statement with arrays is executed once for all its rows: each parameter is a column. A parameter
+-- of what is written has its type after it; that is how it is sent (link.py).
+
+-- name: read_schema
+SELECT to_regclass('{schema}.node') IS NOT NULL, current_setting('server_encoding'),
+       current_setting('server_version_num')::integer;
+
+-- name: make_schema
+CREATE SCHEMA IF NOT EXISTS {schema};
+
+-- name: make_migrations
+CREATE TABLE IF NOT EXISTS {schema}.migration (
+  number     integer     PRIMARY KEY,
+  name       text        NOT NULL,
+  applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
+-- name: lock_migrations
+-- Until the end of the transaction, so that it needs no session.
+SELECT pg_advisory_xact_lock(hashtextextended('subagents.migration.{schema}', 0));
+
+-- name: select_migrations
+SELECT coalesce(max(number), 0) FROM {schema}.migration;
+
+-- name: put_migration
+INSERT INTO {schema}.migration (number, name) VALUES ($1, $2);
+
+-- name: set_waits
+-- Of this transaction alone: how long it may wait for a lock, and sit idle while it has one.
+SELECT set_config('lock_timeout', $1::text, true),
+       set_config('idle_in_transaction_session_timeout', $2::text, true);
+
+-- name: read_node
+SELECT epoch, pruned_number, checksum, commits, version, home FROM {schema}.node WHERE id = 1;
+
+-- name: take_over
+-- The new epoch fences every writer that opened the store before. Whoever was first has it.
+UPDATE {schema}.node
+SET owner = $1::text, epoch = $2::bigint, checksum = $3::bigint, version = $4::text,
+    home = $5::text
+WHERE id = 1 AND epoch = $2::bigint - 1
+RETURNING commits;
+
+-- name: end_holders
+-- Whoever has written to the node and not ended its transaction: its process is frozen, or gone.
+SELECT pg_terminate_backend(pid) FROM pg_locks
+WHERE relation = '{schema}.node'::regclass AND mode = 'RowExclusiveLock' AND granted
+  AND pid <> pg_backend_pid();
+
+-- name: fence
+SELECT {schema}.fence($1::bigint, $2::bigint);
+
+-- name: burn_commit
+-- A commit of this number is not made any more, if it was not: what is on its way fails.
+UPDATE {schema}.node SET commits = $2::bigint + 1
+WHERE id = 1 AND epoch = $1::bigint AND commits = $2::bigint - 1
+RETURNING commits;
+
+-- name: insert_run
+INSERT INTO {schema}.run
+  (number, run_id, seq, phase, label, agent_id, requester, requester_run, session_key, is_over,
+   keeps_session, created_at_ms, ended_at_ms, archived_at_ms, origin, state, origin_checksum,
+   state_checksum, directory, tags, outcome, plan, pending)
+SELECT * FROM unnest(
+  $1::bigint[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[],
+  $8::text[], $9::text[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[],
+  $14::bigint[], $15::bytea[], $16::bytea[], $17::bigint[], $18::bigint[], $19::text[],
+  $20::text[], $21::text[], $22::text[], $23::bytea[]);
+
+-- name: update_run
+UPDATE {schema}.run SET seq = new.seq, phase = new.phase, state = new.state,
+                        state_checksum = new.state_checksum, pending = new.pending
+FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::bigint[], $5::bytea[], $6::text[])
+  AS new (seq, phase, state, state_checksum, pending, run_id)
+WHERE run.run_id = new.run_id;
+
+-- name: end_run
+UPDATE {schema}.run SET seq = new.seq, phase = new.phase, state = new.state,
+                        state_checksum = new.state_checksum, pending = new.pending,
+                        is_over = new.is_over, ended_at_ms = new.ended_at_ms, outcome = new.outcome
+FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::bigint[], $5::bytea[], $6::bigint[],
+            $7::bigint[], $8::text[], $9::text[])
+  AS new (seq, phase, state, state_checksum, pending, is_over, ended_at_ms, outcome, run_id)
+WHERE run.run_id = new.run_id;
+
+-- name: archive_run
+UPDATE {schema}.run SET seq = new.seq, phase = new.phase, state = new.state,
+                        state_checksum = new.state_checksum, pending = new.pending,
+                        is_over = new.is_over, ended_at_ms = new.ended_at_ms, outcome = new.outcome,
+                        archived_at_ms = new.archived_at_ms
+FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::bigint[], $5::bytea[], $6::bigint[],
+            $7::bigint[], $8::text[], $9::bigint[], $10::text[])
+  AS new (seq, phase, state, state_checksum, pending, is_over, ended_at_ms, outcome, archived_at_ms,
+          run_id)
+WHERE run.run_id = new.run_id;
+
+-- name: insert_event
+-- An event of a run that is not there fails: journal.run cannot be NULL.
+INSERT INTO {schema}.journal (number, run, run_id, seq, at_ms, type, key, data, checksum)
+SELECT new.number, (SELECT run.number FROM {schema}.run WHERE run.run_id = new.run_id),
+       new.run_id, new.seq, new.at_ms, new.type, new.key, new.data, new.checksum
+FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[],
+            $7::bytea[], $8::bigint[])
+  AS new (number, run_id, seq, at_ms, type, key, data, checksum);
+
+-- name: update_origin
+UPDATE {schema}.run SET origin = $1::bytea, origin_checksum = $2::bigint WHERE run_id = $3::text;
+
+-- name: select_events
+-- Of some types, which are a JSON list.
+SELECT number, run_id, seq, at_ms, type, key, data, checksum FROM {schema}.journal
+WHERE run = (SELECT number FROM {schema}.run WHERE run_id = $1)
+  AND type IN (SELECT json_array_elements_text($2::json));
+
+-- name: update_event
+UPDATE {schema}.journal SET data = $1::bytea, checksum = $2::bigint WHERE number = $3::bigint;
+
+-- name: newest_number
+SELECT greatest(pruned_number, (SELECT coalesce(max(number), 0) FROM {schema}.journal))
+FROM {schema}.node WHERE id = 1;
+
+-- name: newest_run
+SELECT coalesce(max(number), 0) FROM {schema}.run;
+
+-- name: newest_message
+SELECT coalesce(max(number), 0) FROM {schema}.inbox;
+
+-- name: run_number
+SELECT number FROM {schema}.run WHERE run_id = $1;
+
+-- name: keep_number
+-- Before a prune: what was the newest event's number is not given to another one.
+UPDATE {schema}.node SET pruned_number = $1::bigint, checksum = $2::bigint WHERE id = 1;
+
+-- name: insert_message
+INSERT INTO {schema}.inbox
+  (number, message_id, session_key, run_id, kind, created_at_ms, text, consumed_at_ms, consumed_by,
+   checksum, place_checksum, read_checksum)
+SELECT * FROM unnest(
+  $1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[],
+  $8::bigint[], $9::text[], $10::bigint[], $11::bigint[], $12::bigint[]);
+
+-- name: move_messages
+UPDATE {schema}.inbox SET session_key = $1::text, place_checksum = $2::bigint
+WHERE session_key = $3::text AND consumed_at_ms IS NULL;
+
+-- name: readdress_message
+UPDATE {schema}.inbox SET session_key = $1::text, place_checksum = $2::bigint
+WHERE message_id = $3::text AND consumed_at_ms IS NULL;
+
+-- name: consume_message
+-- The first consumer stays on record.
+UPDATE {schema}.inbox SET consumed_at_ms = new.at_ms, consumed_by = new.reader,
+                          read_checksum = new.checksum
+FROM (SELECT DISTINCT ON (message_id) * FROM unnest(
+        $1::bigint[], $2::text[], $3::bigint[], $4::text[])
+        WITH ORDINALITY AS each (at_ms, reader, checksum, message_id, place)
+      ORDER BY message_id, place) AS new
+WHERE inbox.message_id = new.message_id AND inbox.consumed_at_ms IS NULL;
+
+-- name: reopen_message
+UPDATE {schema}.inbox SET consumed_at_ms = NULL, consumed_by = NULL, read_checksum = NULL,
+                          session_key = $1::text, place_checksum = $2::bigint
+WHERE message_id = $3::text;
+
+-- name: outdate_alerts
+UPDATE {schema}.inbox SET consumed_at_ms = $1::bigint, consumed_by = $2::text,
+                          read_checksum = $3::bigint
+WHERE run_id = $4::text AND kind = 'alert' AND consumed_at_ms IS NULL;
+
+-- name: put_lease
+INSERT INTO {schema}.lease (run_id, attempt, owner, epoch, until_ms, cursor, checksum)
+SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[],
+                     $7::bigint[])
+ON CONFLICT (run_id) DO UPDATE SET attempt = excluded.attempt, owner = excluded.owner,
+  epoch = excluded.epoch, until_ms = excluded.until_ms, cursor = excluded.cursor,
+  checksum = excluded.checksum
+WHERE lease.epoch <= excluded.epoch;
+
+-- name: release_lease
+DELETE FROM {schema}.lease WHERE run_id = ANY($1::text[]);
+
+-- name: put_idempotency
+-- One after the other: of the same key the last one counts.
+INSERT INTO {schema}.idempotency (requester, key, run_id, created_at_ms, digest, checksum)
+VALUES ($1::text, $2::text, $3::text, $4::bigint, $5::text, $6::bigint)
+ON CONFLICT (requester, key) DO UPDATE SET run_id = excluded.run_id,
+  created_at_ms = excluded.created_at_ms, digest = excluded.digest, checksum = excluded.checksum;
+
+-- name: put_schedule
+INSERT INTO {schema}.schedule (schedule_id, state, checksum)
+VALUES ($1::text, $2::bytea, $3::bigint)
+ON CONFLICT (schedule_id) DO UPDATE SET state = excluded.state, checksum = excluded.checksum;
+
+-- name: remove_schedule
+DELETE FROM {schema}.schedule WHERE schedule_id = $1::text;
+
+-- name: load_schedules
+SELECT schedule_id, state, checksum FROM {schema}.schedule
+WHERE schedule_id NOT IN (SELECT name FROM {schema}.set_aside);
+
+-- name: load_open
+-- Ended children of an open run belong to it until it has told their results.
+SELECT * FROM {schema}.run
+WHERE number IN (
+    SELECT number FROM {schema}.run WHERE is_over = 0
+    UNION ALL
+    SELECT child.number
+    FROM {schema}.run AS parent JOIN {schema}.run AS child ON child.requester_run = parent.run_id
+    WHERE parent.is_over = 0)
+  AND run_id NOT IN (SELECT name FROM {schema}.set_aside)
+ORDER BY created_at_ms, number;
+
+-- name: select_behind
+-- Open runs whose row is older than their journal.
+SELECT run_id FROM {schema}.run
+WHERE is_over = 0
+  AND EXISTS (SELECT 1 FROM {schema}.journal
+              WHERE journal.run = run.number AND journal.seq > run.seq);
+
+-- name: load_pending
+-- Runs that are over and have something to do.
+SELECT * FROM {schema}.run
+WHERE is_over = 1 AND pending IS NOT NULL
+  AND run_id NOT IN (SELECT name FROM {schema}.set_aside);
+
+-- name: load_leases
+SELECT run_id, attempt, owner, epoch, until_ms, cursor, checksum FROM {schema}.lease
+WHERE run_id NOT IN (SELECT name FROM {schema}.set_aside);
+
+-- name: load_open_keys
+SELECT journal.number, journal.run_id, journal.seq, at_ms, type, key, data, checksum
+FROM {schema}.run JOIN {schema}.journal ON journal.run = run.number
+WHERE run.is_over = 0 AND journal.key IS NOT NULL
+  AND run.run_id NOT IN (SELECT name FROM {schema}.set_aside);
+
+-- name: load_keys
+SELECT number, run_id, seq, at_ms, type, key, data, checksum FROM {schema}.journal
+WHERE run = (SELECT number FROM {schema}.run WHERE run_id = $1) AND key IS NOT NULL;
+
+-- name: load_idempotency
+SELECT requester, key, run_id, created_at_ms, digest, checksum FROM {schema}.idempotency
+WHERE created_at_ms > $1;
+
+-- name: forget_idempotency
+DELETE FROM {schema}.idempotency WHERE created_at_ms <= $1::bigint;
+
+-- name: select_run
+SELECT * FROM {schema}.run
+WHERE run_id = $1 AND run_id NOT IN (SELECT name FROM {schema}.set_aside);
+
+-- name: any_run
+-- What stands in select_runs and count_runs for the runs that are asked for.
+SELECT number, created_at_ms FROM {schema}.run WHERE TRUE;
+
+-- name: tagged_runs
+-- postgres_query.py puts the runs that are asked for in the place of the inner SELECT. OFFSET keeps
+-- it one: a tag is walked in the order of time, and each run of it looked at by its number.
+SELECT run_tag.number, run_tag.created_at_ms
+FROM {schema}.run_tag CROSS JOIN LATERAL (
+  SELECT number, created_at_ms FROM {schema}.run WHERE TRUE
+    AND run.number = run_tag.number AND run.created_at_ms = run_tag.created_at_ms
+  OFFSET 0) AS found
+WHERE run_tag.tag = :tags::json ->> 0 AND run_tag.is_listed = {shelf};
+
+-- name: select_runs
+-- postgres_query.py puts what is asked for in the place of the innermost SELECT.
+SELECT * FROM {schema}.run
+WHERE number IN (
+  SELECT number FROM (
+    SELECT number, created_at_ms FROM {schema}.run WHERE TRUE) AS found
+  ORDER BY created_at_ms DESC, number DESC LIMIT :limit OFFSET :offset)
+ORDER BY created_at_ms DESC, number DESC;
+
+-- name: count_runs
+-- Up to a number: a count of all visits all.
+SELECT count(*) FROM (
+  SELECT 1 FROM (SELECT number, created_at_ms FROM {schema}.run WHERE TRUE) AS found
+  LIMIT :far) AS counted;
+
+-- name: sieve_runs
+-- What is asked for besides is asked in Python, of so many at a time.
+SELECT number, created_at_ms, run_id, label, origin FROM {schema}.run
+WHERE number IN (
+  SELECT number FROM (
+    SELECT number, created_at_ms FROM {schema}.run WHERE TRUE) AS found
+  ORDER BY created_at_ms DESC, number DESC LIMIT :far)
+ORDER BY created_at_ms DESC, number DESC;
+
+-- name: select_numbers
+SELECT * FROM {schema}.run WHERE number = ANY($1::bigint[])
+ORDER BY created_at_ms DESC, number DESC;
+
+-- name: find_runs
+SELECT run_id FROM {schema}.run WHERE run_id >= $1 AND run_id < $2 ORDER BY run_id LIMIT 10;
+
+-- name: select_journal
+SELECT number, run_id, seq, at_ms, type, key, data, checksum FROM {schema}.journal
+WHERE run = (SELECT number FROM {schema}.run WHERE run_id = $1) AND seq > $2
+ORDER BY seq LIMIT nullif($3::bigint, -1);
+
+-- name: select_feed
+SELECT number, run_id, seq, at_ms, type, key, data, checksum FROM {schema}.journal
+WHERE number > $1 ORDER BY number LIMIT $2;
+
+-- name: select_touched
+SELECT number, run_id FROM {schema}.journal WHERE number > $1 ORDER BY number LIMIT $2;
+
+-- name: select_these
+-- The ids are a JSON list.
+SELECT * FROM {schema}.run
+WHERE run_id IN (SELECT json_array_elements_text($1::json))
+  AND (ended_at_ms IS NULL OR ended_at_ms >= $2)
+  AND run_id NOT IN (SELECT name FROM {schema}.set_aside);
+
+-- name: count_below
+-- By the runs of a JSON list, level after level; no more are made than are taken.
+WITH RECURSIVE below (root, id) AS (
+  SELECT value COLLATE "C", value COLLATE "C" FROM json_array_elements_text(:roots::json) AS value
+  UNION ALL
+  SELECT below.root, child.run_id
+  FROM below JOIN {schema}.run AS child ON child.requester_run = below.id
+), near AS MATERIALIZED (SELECT root, id FROM below LIMIT :far)
+SELECT near.root, run.is_over, CASE WHEN run.is_over = 1 THEN run.outcome END AS ended, count(*),
+       CASE WHEN run.is_over = 0 THEN json_agg(run.run_id)::text END
+FROM near JOIN {schema}.run ON run.run_id = near.id
+WHERE near.id <> near.root AND near.id NOT IN (SELECT name FROM {schema}.set_aside)
+GROUP BY near.root, run.is_over, ended;
+
+-- name: select_inbox
+SELECT number, message_id, session_key, run_id, kind, created_at_ms, text, consumed_at_ms,
+       consumed_by, checksum, place_checksum, read_checksum
+FROM {schema}.inbox
+WHERE ($1::text IS NULL OR session_key = $1)
+  AND message_id NOT IN (SELECT name FROM {schema}.set_aside)
+  AND run_id NOT IN (SELECT name FROM {schema}.set_aside)
+ORDER BY number DESC LIMIT $2;
+
+-- name: select_unread
+SELECT number, message_id, session_key, run_id, kind, created_at_ms, text, consumed_at_ms,
+       consumed_by, checksum, place_checksum, read_checksum
+FROM {schema}.inbox
+WHERE session_key = $1 AND consumed_at_ms IS NULL
+  AND message_id NOT IN (SELECT name FROM {schema}.set_aside)
+  AND run_id NOT IN (SELECT name FROM {schema}.set_aside)
+ORDER BY number LIMIT $2;
+
+-- name: select_unread_ids
+-- For a count: the texts stay on the disk.
+SELECT message_id FROM {schema}.inbox
+WHERE session_key = $1 AND consumed_at_ms IS NULL
+  AND message_id NOT IN (SELECT name FROM {schema}.set_aside)
+  AND run_id NOT IN (SELECT name FROM {schema}.set_aside)
+ORDER BY number LIMIT $2;
+
+-- name: count_unread
+SELECT count(*) FROM {schema}.inbox
+WHERE consumed_at_ms IS NULL
+  AND message_id NOT IN (SELECT name FROM {schema}.set_aside)
+  AND run_id NOT IN (SELECT name FROM {schema}.set_aside);
+
+-- name: select_all_unread
+SELECT number, message_id, session_key, run_id, kind, created_at_ms, text, consumed_at_ms,
+       consumed_by, checksum, place_checksum, read_checksum
+FROM {schema}.inbox
+WHERE number IN (
+  SELECT number FROM {schema}.inbox
+  WHERE consumed_at_ms IS NULL
+    AND message_id NOT IN (SELECT name FROM {schema}.set_aside)
+    AND run_id NOT IN (SELECT name FROM {schema}.set_aside)
+  ORDER BY number LIMIT $1)
+ORDER BY number;
+
+-- name: select_blockers
+-- Newest first.
+SELECT number, message_id, session_key, run_id, kind, created_at_ms, text, consumed_at_ms,
+       consumed_by, checksum, place_checksum, read_checksum
+FROM {schema}.inbox
+WHERE kind = 'blocker' AND ($1::text IS NULL OR session_key = $1)
+  AND message_id NOT IN (SELECT name FROM {schema}.set_aside)
+  AND run_id NOT IN (SELECT name FROM {schema}.set_aside)
+ORDER BY number DESC LIMIT $2;
+
+-- name: select_message
+SELECT number, message_id, session_key, run_id, kind, created_at_ms, text, consumed_at_ms,
+       consumed_by, checksum, place_checksum, read_checksum
+FROM {schema}.inbox
+WHERE message_id = $1
+  AND message_id NOT IN (SELECT name FROM {schema}.set_aside)
+  AND run_id NOT IN (SELECT name FROM {schema}.set_aside);
+
+-- name: select_archivable
+-- What nobody read stays in sight, and what was read late stays as long after that.
+SELECT run_id FROM {schema}.run
+WHERE is_over = 1 AND archived_at_ms IS NULL AND keeps_session = 0 AND ended_at_ms < $1
+  AND run_id NOT IN (SELECT name FROM {schema}.set_aside)
+  AND NOT EXISTS (SELECT 1 FROM {schema}.inbox
+                  WHERE inbox.run_id = run.run_id
+                    AND inbox.kind <> 'alert'
+                    AND (consumed_at_ms IS NULL OR consumed_by IS NULL OR consumed_at_ms >= $1))
+ORDER BY ended_at_ms LIMIT $2;
+
+-- name: select_prunable
+-- A result nobody read is kept until it is read, and then until the retention is over; for news of
+-- how it came about nobody waits.
+SELECT run_id FROM {schema}.run
+WHERE archived_at_ms IS NOT NULL AND ended_at_ms < $1
+  AND run_id NOT IN (SELECT run_id FROM {schema}.set_aside)
+  AND NOT EXISTS (SELECT 1 FROM {schema}.inbox
+                  WHERE inbox.run_id = run.run_id
+                    AND inbox.kind <> 'alert'
+                    AND (consumed_at_ms IS NULL OR consumed_at_ms >= $1))
+LIMIT $2;
+
+-- name: delete_run
+DELETE FROM {schema}.run WHERE run_id = ANY($1::text[]);
+
+-- name: delete_journal
+DELETE FROM {schema}.journal
+WHERE run IN (SELECT number FROM {schema}.run WHERE run_id = ANY($1::text[]));
+
+-- name: delete_messages
+DELETE FROM {schema}.inbox WHERE run_id = ANY($1::text[]);
+
+-- name: put_aside
+INSERT INTO {schema}.set_aside (name, run_id, reason) VALUES ($1, $2, $3)
+ON CONFLICT (name) DO NOTHING RETURNING name;
+
+-- name: take_back
+DELETE FROM {schema}.set_aside;
+
+-- name: select_set_aside
+SELECT name, run_id, reason FROM {schema}.set_aside ORDER BY run_id, name;
+
+-- name: all_runs
+SELECT * FROM {schema}.run ORDER BY number;
+
+-- name: all_leases
+SELECT run_id, attempt, owner, epoch, until_ms, cursor, checksum FROM {schema}.lease;
+
+-- name: all_schedules
+SELECT schedule_id, state, checksum FROM {schema}.schedule;
+
+-- name: all_messages
+SELECT number, message_id, session_key, run_id, kind, created_at_ms, text, consumed_at_ms,
+       consumed_by, checksum, place_checksum, read_checksum
+FROM {schema}.inbox;
+
+-- name: all_events
+SELECT number, run_id, seq, at_ms, type, key, data, checksum FROM {schema}.journal;
+
+-- name: select_strays
+-- Runs with an event that is filed under the number of another one, or of none.
+SELECT DISTINCT journal.run_id
+FROM {schema}.journal LEFT JOIN {schema}.run ON run.number = journal.run
+WHERE run.run_id IS DISTINCT FROM journal.run_id;
+
+-- name: select_reason
+SELECT reason FROM {schema}.set_aside WHERE name = $1;
+
+-- name: select_spawned_since
+SELECT * FROM {schema}.run
+WHERE created_at_ms > $1 AND run_id NOT IN (SELECT name FROM {schema}.set_aside);
+
+-- name: database_bytes
+SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
+WHERE relnamespace = to_regnamespace('{schema}') AND relkind = 'r';

@@ -1,0 +1,347 @@
+"""What stores of rows have in common: how their rows are read, and what a start makes of them.
+
+A dialect brings its statements by name, and says how one is asked; a statement has the same name,
+parameters and columns in each of them. Rows are those of ``rows``, open runs those of
+``open_runs``.
+"""
+
+import logging
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias, TypeVar
+
+import msgspec
+
+from subagents.domain.run.outcome import Status
+from subagents.domain.run.run import OVER, Run
+from subagents.domain.run.values import MessageId, RunId, SessionKey
+from subagents.domain.schedules.schedule import Schedule
+from subagents.errors import CorruptState
+from subagents.ports import (
+    Below,
+    FeedEntry,
+    InboxRow,
+    JournalEntry,
+    Lease,
+    OutboxEntry,
+    RememberedKey,
+    RunFilter,
+    SetAside,
+)
+from subagents.store import rows
+from subagents.store.open_runs import OpenRuns, folded
+from subagents.version import __version__
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Parameters: TypeAlias = Sequence[object] | Mapping[str, object]
+
+
+class RowStore(ABC):
+    """The reading half of a ``ports.Store``."""
+
+    def __init__(self, sql: Mapping[str, str]) -> None:
+        self._sql = sql
+        self._open = OpenRuns()
+        self._writing = threading.Lock()
+        self._commits = 0
+        self._left_by: str | None = None
+        """The version that wrote last."""
+
+    @property
+    @abstractmethod
+    def _may_write(self) -> bool:
+        """Whether this store was opened, and not only to look."""
+
+    @abstractmethod
+    def _fetched(self, statement: str, parameters: Parameters) -> list[rows.Row]:
+        """All rows of a statement, of what is committed.
+
+        Raises:
+            StoreUnavailable: They cannot be read now.
+            CorruptState: They never can.
+        """
+
+    @abstractmethod
+    def _narrowed(self, name: str, where: RunFilter, far: int) -> tuple[str, Mapping[str, object]]:
+        """The statement about the runs that are asked for, ``far`` of the newest at most."""
+
+    @abstractmethod
+    def _put_aside(self, found: Iterable[SetAside]) -> bool:
+        """Leave these out from now on; False = that was so before, or cannot be written."""
+
+    @abstractmethod
+    def checkpoint(self) -> None:
+        """See ``ports.Store.checkpoint``."""
+
+    def _all(self, name: str, parameters: Parameters = ()) -> list[rows.Row]:
+        return self._fetched(self._sql[name], parameters)
+
+    def set_aside(self) -> Sequence[SetAside]:
+        """See ``ports.Store.set_aside``."""
+        return [
+            SetAside(name=shown(name), run_id=RunId(shown(run_id)), reason=str(reason))
+            for name, run_id, reason in self._all("select_set_aside")
+        ]
+
+    def _read(self, name: str, kind: rows.Kind[T], parameters: Parameters = ()) -> list[T]:
+        return self._rows(self._sql[name], kind, parameters)
+
+    def _rows(self, statement: str, kind: rows.Kind[T], parameters: Parameters) -> list[T]:
+        """What the rows say; the damaged ones are set aside and left out."""
+        while True:
+            found: list[T] = []
+            bad: list[SetAside] = []
+            for row in self._fetched(statement, parameters):
+                try:
+                    found.append(kind.read(row))
+                except rows.DAMAGE as error:
+                    bad += aside(kind, row, error)
+            # Once set aside they are left out by the statement, whose limit counts only others.
+            if not bad or not self._put_aside(bad):
+                return found
+
+    def _runs(self, statement: str, parameters: Parameters = ()) -> list[Run]:
+        """The runs of these rows as they are now: the row of an open one is a checkpoint."""
+        return self._rows(statement, rows.RUN._replace(read=self._present), parameters)
+
+    def _present(self, row: rows.Row) -> Run:
+        known = self._open.get(RunId(str(row[1]))) if rows.is_open(row) else None
+        return self._folded(rows.CHECKPOINT.read(row)).run if known is None else known
+
+    def _folded(self, checkpoint: rows.Checkpoint) -> rows.Checkpoint:
+        run = checkpoint.run
+        if run.phase in OVER:
+            return checkpoint
+        tail = self._all("select_journal", (run.id, run.seq, -1))
+        return folded(checkpoint, (rows.EVENT.read(row).entry for row in tail))
+
+    def load_open(self) -> Sequence[Run]:
+        """See ``ports.Store.load_open``."""
+        if self._open.is_complete:
+            return self._runs(self._sql["load_open"])
+        return [now.run for now in self._load()[0]]
+
+    def _load(self) -> tuple[Sequence[rows.Checkpoint], Sequence[rows.Checkpoint]]:
+        """The open runs with their children, and others that have something to do, as they are now.
+
+        Where this store may write, they are in memory from now on.
+        """
+        while True:
+            commits = self._commits
+            found, bad = self._fold_open()
+            others = self._read("load_pending", rows.CHECKPOINT)
+            self._put_aside(bad)
+            with self._writing:
+                if commits != self._commits:
+                    continue
+                if self._may_write:
+                    self._open.load((*found, *((each, each.run.seq) for each in others)))
+            if self._left_by not in {None, __version__}:
+                # What this version makes of another one's events is decided once.
+                self.checkpoint()
+            return [now for now, _ in found], others
+
+    def _fold_open(self) -> tuple[list[tuple[rows.Checkpoint, int]], list[SetAside]]:
+        """As they are now, with the ``seq`` of their rows; and whose journal continues no row."""
+        checkpoints = self._read("load_open", rows.CHECKPOINT)
+        behind = {run_id for (run_id,) in self._all("select_behind")}
+        found, bad = [], []
+        for kept in checkpoints:
+            run = kept.run
+            try:
+                found.append((self._folded(kept) if run.id in behind else kept, run.seq))
+            except rows.DAMAGE as error:
+                bad.append(SetAside(name=run.id, run_id=run.id, reason=str(error)))
+        return found, bad
+
+    def load_outbox(self) -> Sequence[OutboxEntry]:
+        """See ``ports.Store.load_outbox``."""
+        if self._open.is_complete:
+            found = self._open.pending()
+        else:
+            opened, others = self._load()
+            loaded = {now.run.id: now for now in (*opened, *others)}
+            found = [each for now in loaded.values() for each in now.pending]
+        return sorted(found, key=lambda each: (each.run_id, each.seq, each.index))
+
+    def load_leases(self) -> Sequence[Lease]:
+        """See ``ports.Store.load_leases``."""
+        return self._read("load_leases", rows.LEASE)
+
+    def load_keys(self, run_ids: Iterable[RunId] | None = None) -> Mapping[RunId, set[str]]:
+        """See ``ports.Store.load_keys``; None = of every open run, in one pass."""
+        if run_ids is None:
+            found = self._read("load_open_keys", rows.APPLIED)
+        else:
+            found = [
+                each
+                for run_id in run_ids
+                for each in self._read("load_keys", rows.APPLIED, (run_id,))
+            ]
+        keys: dict[RunId, set[str]] = {}
+        for run_id, key in found:
+            keys.setdefault(run_id, set()).add(key)
+        return keys
+
+    def load_idempotency(self, since_ms: int) -> Sequence[RememberedKey]:
+        """See ``ports.Store.load_idempotency``."""
+        found: dict[tuple[str, str], RememberedKey] = {}
+        is_whole = True
+        for row in self._all("load_idempotency", (since_ms,)):
+            try:
+                each = rows.remembered_from(row)
+            except rows.DAMAGE as error:
+                log.error("an idempotency key is damaged: %s", error)  # noqa: TRY400
+                is_whole = False
+            else:
+                found[each.requester, each.key] = each
+        if not is_whole:
+            # Its run still says which key made it.
+            for run in self._runs(self._sql["select_spawned_since"], (since_ms,)):
+                if run.spec.idempotency_key is not None:
+                    key, at_ms = run.spec.idempotency_key, run.times.created_at_ms
+                    made = RememberedKey(run.requester, key, run.id, at_ms, digest=None)
+                    found.setdefault((run.requester, key), made)
+        return [*found.values()]
+
+    def load_schedules(self) -> Sequence[Schedule]:
+        """See ``ports.Store.load_schedules``."""
+        found = self._read("load_schedules", rows.SCHEDULE)
+        return sorted(found, key=lambda each: (each.created_at_ms, each.id))
+
+    def run(self, run_id: RunId) -> Run | None:
+        """See ``ports.Store.run``."""
+        for run in self._runs(self._sql["select_run"], (run_id,)):
+            return run
+        for (reason,) in self._all("select_reason", (run_id,)):
+            raise CorruptState(
+                f"run {run_id} is set aside: {reason}",
+                hint="nothing of it was changed; the others go on. See: subagents db check",
+                details={"runId": run_id},
+            )
+        return None
+
+    def runs(self, where: RunFilter) -> Sequence[Run]:
+        """See ``ports.Store.runs``."""
+        statement, parameters = self._narrowed("select_runs", where, where.limit + where.offset)
+        window = {"limit": where.limit, "offset": where.offset}
+        return self._runs(statement, {**parameters, **window})
+
+    def count(self, where: RunFilter, *, most: int) -> int:
+        """See ``ports.Store.count``."""
+        statement, parameters = self._narrowed("count_runs", where, most)
+        return _number(self._fetched(statement, parameters))
+
+    def _open_runs(self) -> Sequence[Run]:
+        return self._open.all() if self._open.is_complete else self.load_open()
+
+    def these(self, run_ids: Sequence[RunId]) -> Sequence[Run]:
+        """See ``ports.Store.these``."""
+        return self._runs(self._sql["select_these"], (json_list(run_ids), 0)) if run_ids else ()
+
+    def below(self, run_ids: Sequence[RunId], *, most: int) -> Sequence[Below]:
+        """See ``ports.Store.below``."""
+        far = len(run_ids) + most
+        found = (
+            self._all("count_below", {"roots": json_list(run_ids), "far": far}) if run_ids else ()
+        )
+        return [
+            Below(
+                root=RunId(str(root)),
+                outcome=None if ended is None else Status(str(ended)),
+                number=int(str(number)),
+                open=() if ids is None else tuple(msgspec.json.decode(str(ids), type=list[RunId])),
+            )
+            for root, _, ended, number, ids in found
+        ]
+
+    def find(self, prefix: str) -> Sequence[RunId]:
+        """See ``ports.Store.find``."""
+        found = self._all("find_runs", (prefix, f"{prefix}\U0010ffff"))
+        return [RunId(str(run_id)) for (run_id,) in found]
+
+    def journal(
+        self, run_id: RunId, *, after_seq: int = 0, limit: int = 500
+    ) -> Sequence[JournalEntry]:
+        """See ``ports.Store.journal``."""
+        found = self._read("select_journal", rows.EVENT, (run_id, after_seq, limit))
+        return [each.entry for each in found]
+
+    def feed(self, *, after: int, limit: int = 500) -> Sequence[FeedEntry]:
+        """See ``ports.Store.feed``."""
+        return self._read("select_feed", rows.EVENT, (after, limit))
+
+    def touched(self, *, after: int, ended_since_ms: int, limit: int) -> tuple[int, Sequence[Run]]:
+        """See ``ports.Store.touched``."""
+        events = self._all("select_touched", (after, limit))
+        if not events:
+            return after, ()
+        run_ids = dict.fromkeys(shown(run_id) for _, run_id in events)
+        wanted = (json_list(run_ids), ended_since_ms)
+        return int(str(events[-1][0])), self._runs(self._sql["select_these"], wanted)
+
+    def newest_number(self) -> int:
+        """See ``ports.Store.newest_number``."""
+        return _number(self._all("newest_number"))
+
+    def inbox(
+        self, session: SessionKey | None, *, unconsumed: bool, limit: int = 1000
+    ) -> Sequence[InboxRow]:
+        """See ``ports.Store.inbox``; consumed ones too: newest ``limit``, oldest first."""
+        if not unconsumed:
+            return self._read("select_inbox", rows.MESSAGE, (session, limit))[::-1]
+        if session is None:
+            return self._read("select_all_unread", rows.MESSAGE, (limit,))
+        return self._read("select_unread", rows.MESSAGE, (session, limit))
+
+    def blockers(self, session: SessionKey | None, limit: int) -> Sequence[InboxRow]:
+        """See ``ports.Store.blockers``."""
+        return self._read("select_blockers", rows.MESSAGE, (session, limit))[::-1]
+
+    def unread(self, session: SessionKey, limit: int) -> Sequence[MessageId]:
+        """See ``ports.Store.unread``."""
+        found = self._all("select_unread_ids", (session, limit))
+        return [MessageId(str(message_id)) for (message_id,) in found]
+
+    def unread_total(self) -> int:
+        """See ``ports.Store.unread_total``."""
+        return _number(self._all("count_unread"))
+
+    def message(self, message_id: str) -> InboxRow | None:
+        """See ``ports.Store.message``."""
+        return next(iter(self._read("select_message", rows.MESSAGE, (message_id,))), None)
+
+    def archivable(self, ended_before_ms: int, limit: int) -> Sequence[RunId]:
+        """See ``ports.Store.archivable``."""
+        found = self._all("select_archivable", (ended_before_ms, limit))
+        return [RunId(str(run_id)) for (run_id,) in found]
+
+    def prunable(self, ended_before_ms: int, limit: int) -> Sequence[RunId]:
+        """See ``ports.Store.prunable``."""
+        found = self._all("select_prunable", (ended_before_ms, limit))
+        return [RunId(str(run_id)) for (run_id,) in found]
+
+
+def json_list(run_ids: Iterable[str]) -> str:
+    return msgspec.json.encode([*run_ids]).decode()
+
+
+def raw(text: str) -> bytes:
+    """The bytes of a text that was read with surrogates for what is no text."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def shown(value: object) -> str:
+    return raw(str(value)).decode("utf-8", "replace")
+
+
+def aside(kind: rows.Kind[T], row: rows.Row, error: Exception) -> Iterator[SetAside]:
+    for name in kind.names(row):
+        yield SetAside(name=name, run_id=RunId(str(kind.run_id(row))), reason=str(error))
+
+
+def _number(found: Sequence[rows.Row]) -> int:
+    return int(str(found[0][0]))

@@ -1,0 +1,60 @@
+"""Which store a home has: besides ``wiring``, which asks here, nobody names one.
+
+Apart from it because commands that need a store and no engine start in a third of the time.
+"""
+
+import contextlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from subagents.config.paths import Paths
+from subagents.config.settings import DaemonSettings
+from subagents.config.user_config import UserConfig
+from subagents.errors import ConfigError
+from subagents.ports import Store, StoreFile
+from subagents.store.sqlite.sqlite_store import HELD_BYTES, SqliteStore
+
+POSTGRES_LOCK: Final = "postgres.lock"
+"""In the state directory of a home whose store is in PostgreSQL."""
+
+
+def store_of(paths: Paths, settings: DaemonSettings) -> Store:
+    """The configured store; nothing is opened yet.
+
+    Raises:
+        ConfigError: What it needs is not installed, or it is no address.
+    """
+    if settings.store is None:
+        return SqliteStore(paths.database, held_bytes=HELD_BYTES, belongings=paths.belongings)
+    try:
+        from subagents.store.postgres.postgres_store import PostgresStore  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise ConfigError(
+            f"daemon.store is set, but {error.name} is not installed",
+            hint="install subagents[postgres], or remove daemon.store: the database is then a file"
+            " in the state directory",
+            details={"keys": ["daemon.store"]},
+        ) from error
+    lock = paths.state_dir / POSTGRES_LOCK
+    return PostgresStore(settings.store, lock, belongings=paths.belongings)
+
+
+def store_file_of(paths: Paths) -> StoreFile | None:
+    """The store of this user's home, where it is a file of this machine; None = it is elsewhere."""
+    # A configuration that cannot be read names no other place, and its mending must not wait.
+    with contextlib.suppress(ConfigError):
+        if UserConfig(dict(os.environ), paths).at_start.settings.daemon.store is not None:
+            return None
+    return store_file_at(paths.database, paths.belongings)
+
+
+def store_file_at(file: Path, belongings: Sequence[Path] = ()) -> StoreFile:
+    """That file, a backup say; it need not exist, and is opened only when it is asked.
+
+    Args:
+        file: Where it is.
+        belongings: Directories with an entry for each run in it.
+    """
+    return SqliteStore(file, belongings=belongings)

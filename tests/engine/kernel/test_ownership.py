@@ -1,0 +1,184 @@
+"""An owner whose right ended by its own clock answers nothing from memory."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.engine.fake_clock import FakeClock
+from tests.engine.world import T, TroubledStore, World, in_world
+
+from subagents.domain.run.outcome import OK
+from subagents.domain.run.run import Phase
+from subagents.engine.kernel.ownership import TRIES, Ownership
+from subagents.errors import Fenced, StoreUnavailable
+
+HELD_S = 6.0
+
+
+class Lender:
+    """A store's ``renew``: it lends for so long, raises, or takes its time."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        self.clock = clock
+        self.held_s: float | None = HELD_S
+        self.error: Exception | None = None
+        self.takes_s = 0.0
+        self.asked = 0
+
+    def renew(self) -> float | None:
+        self.asked += 1
+        self.clock.jump(self.takes_s)
+        if self.error is not None:
+            raise self.error
+        return self.held_s
+
+
+class LendingStore(TroubledStore):
+    """A store whose right ends by itself."""
+
+    def __init__(self, path: Path, lender: Lender) -> None:
+        super().__init__(path)
+        self._lender = lender
+
+    def renew(self) -> float | None:
+        return self._lender.renew()
+
+
+async def lent(world: World, held_s: float | None = HELD_S) -> Lender:
+    """Boot the world anew, on a store that lends for so long."""
+    lender = Lender(world.clock)
+    lender.held_s = held_s
+    await world.crash()
+    await world.boot(store=LendingStore(world.path, lender))
+    return lender
+
+
+def refuses(world: World) -> bool:
+    try:
+        world.engine.require_ownership()
+    except (StoreUnavailable, Fenced):
+        return True
+    return False
+
+
+@pytest.mark.requirement("ownership:lapse")
+def test_what_cannot_be_renewed_ends_by_the_owners_clock_and_comes_back_with_the_store(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(world: World) -> None:
+        lender = await lent(world)
+        await world.clock.advance(60)
+        assert not refuses(world)
+        lender.error = StoreUnavailable("no answer")
+        await world.clock.advance(HELD_S)
+
+        with pytest.raises(StoreUnavailable, match="for 6 s the store could not be asked"):
+            world.engine.require_ownership()
+        assert world.engine.degraded is not None
+        lender.error = None
+        await world.clock.advance(HELD_S / TRIES)
+        assert not refuses(world)
+        assert world.engine.degraded is None
+
+    with caplog.at_level(logging.CRITICAL):
+        in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("ownership:lapse")
+@pytest.mark.parametrize("passes", [FakeClock.jump, FakeClock.suspend])
+def test_who_was_frozen_past_its_right_knows_it_before_anything_else_happens(
+    tmp_path: Path, passes: Callable[[FakeClock, float], None]
+) -> None:
+    async def scenario(world: World) -> None:
+        await lent(world)
+        await world.clock.advance(HELD_S / TRIES)
+        passes(world.clock, HELD_S - 0.1)
+        assert not refuses(world)
+        passes(world.clock, 0.1)
+
+        assert refuses(world)
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("recovery:fenced", "ownership:idle")
+def test_an_owner_with_nothing_to_do_learns_that_its_store_was_taken_over(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(world: World) -> None:
+        lender, told = await lent(world), asyncio.Event()
+        world.engine.on_fenced(told.set)
+        run_id = await world.spawn("hang")
+        await world.until(run_id, Phase.RUNNING)
+        await world.clock.advance(1)
+        commits = world.store.commits
+        lender.error = Fenced("epoch 2 is over")
+        await world.clock.until(told.is_set, within_s=HELD_S / TRIES)
+
+        with pytest.raises(Fenced, match="epoch 2 is over"):
+            world.engine.require_ownership()
+        asked = lender.asked
+        await world.clock.advance(60)
+        assert (lender.asked, world.store.commits) == (asked, commits)
+        assert world.runtime.stopped == []
+
+    with caplog.at_level(logging.CRITICAL):
+        in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("ownership:lapse", "commit:failure-recovers")
+def test_the_right_is_renewed_while_commits_fail(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(world: World) -> None:
+        await lent(world)
+        world.store.failures_left = 20
+        with pytest.raises(StoreUnavailable):
+            await world.try_spawn("quick")
+        await world.clock.advance(2 * HELD_S)
+        assert world.store.failures_left, "it still fails"
+
+        assert not refuses(world)
+        await world.clock.until(lambda: world.engine.degraded is None, within_s=60)
+        assert (await world.until(await world.spawn("quick"))).outcome == OK
+
+    with caplog.at_level(logging.CRITICAL):
+        in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("ownership:lock")
+def test_the_right_to_a_file_ends_with_the_process_and_is_asked_for_once(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        assert world.store.renew() is None
+        lender = await lent(world, None)
+        await world.clock.advance(600)
+        world.clock.jump(86_400)
+
+        assert (lender.asked, refuses(world)) == (1, False)
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("ownership:lapse")
+def test_the_right_counts_from_before_the_store_was_asked() -> None:
+    async def scenario() -> None:
+        clock = FakeClock()
+        lender = Lender(clock)
+
+        async def off_loop(work: Callable[[], T]) -> T:
+            return work()
+
+        found = Ownership(lender, off_loop, clock, lambda _: None)  # type: ignore[arg-type]  # it renews alone
+        found.given(HELD_S, asked_ms=clock.elapsed_ms())
+        lender.takes_s = 4.0
+        running = asyncio.ensure_future(found.run())
+        await clock.advance(HELD_S / TRIES)
+        clock.jump(1.9)
+        assert found.lapse is None
+        clock.jump(0.1)
+        assert found.lapse is not None
+        running.cancel()
+
+    asyncio.run(scenario())

@@ -1,0 +1,30 @@
+"""Each store does what every store must do."""
+
+import pytest
+from tests.store.postgres_server import PostgresPlace
+
+from subagents.testing.conformance import (
+    Behaviour,
+    StorePlace,
+)
+from subagents.testing.store_suite import SUITE
+
+every_requirement = pytest.mark.parametrize(
+    "behaviour",
+    [
+        pytest.param(each, id=each.name, marks=pytest.mark.requirement(each.requirement))
+        for each in SUITE.behaviours
+    ],
+)
+
+
+@every_requirement
+def test_a_store_keeps_this_promise(behaviour: Behaviour[StorePlace], place: StorePlace) -> None:
+    behaviour.check(place)
+
+
+@every_requirement
+def test_postgres_keeps_it_behind_a_pooler_of_transactions(
+    behaviour: Behaviour[StorePlace], pooled_place: PostgresPlace
+) -> None:
+    behaviour.check(pooled_place)

@@ -1,0 +1,30 @@
+"""What a search of a transcript found, in the lines where it was found."""
+
+import pytest
+from playwright.sync_api import expect
+from tests.e2e.live_home import LiveHome
+from tests.web.conftest import Browsers
+
+PRINTS = "echo 'see https://example.org/error?id=1'; echo '😀 an Error'; echo nothing"
+
+
+@pytest.mark.requirement("web:transcript-search")
+def test_what_matched_is_marked_also_within_a_link_and_behind_an_emoji(
+    home: LiveHome, browsers: Browsers
+) -> None:
+    run = home.spawn(f"cat >/dev/null <<'END'\nEND\n{PRINTS}")
+    home.wait(run)
+    page = browsers.at_the_page()
+    page.goto(f"{page.evaluate('location.origin')}/ui/runs/{run}/transcript")
+    log = page.get_by_role("log")
+    expect(log.get_by_text("nothing", exact=True)).to_be_visible()
+    page.keyboard.press("/")
+    page.keyboard.type("(?i)error")
+    expect(log.locator(".text mark")).to_have_text(["error", "Error"])
+    link = log.locator(".text").get_by_role("link")
+    expect(link).to_have_attribute("href", "https://example.org/error?id=1")
+    expect(log.get_by_text("nothing", exact=True)).to_have_count(0)
+
+    page.keyboard.press("Control+a")
+    page.keyboard.type("(")
+    expect(page.get_by_role("alert")).to_contain_text("grep: missing )")
