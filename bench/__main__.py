@@ -532,6 +532,8 @@ def page_rows(samples: Samples, sizes: Sizes) -> list[Row]:
         *row("DOM nodes, transcript", "", text, "nodes", target=3_000),
         *row("hand-off p50, no page open", "ms", runs, "handoff_alone_ms"),
         *row("… ten pages open ÷ none", "", runs, "handoff_ratio", target=1.1),
+        *row("daemon's CPU for a hand-off, no page open", "ms", runs, "handoff_cpu_alone_ms"),
+        *row("… ten pages open", "ms", runs, "handoff_cpu_beside_ms"),
         *row("idle daemon's CPU, ten pages open", "%", runs, "idle_cpu_percent", target=2),
         *row("two pages right after kill -9, from the start", "s", restart, "right_s", target=3),
         *row("… of it until the daemon answered", "s", restart, "answers_s"),
