@@ -4,7 +4,7 @@ Runs are spawned over the socket: a tree (a root, leads below it, their children
 that is still drawn as a graph, and runs without any below. Most ended well, one in ten failed, one
 in fifty is at work. While the list is scrolled with the wheel, runs come and go.
 
-Ten pages are pages of ten browsers that share nothing, each with a stream of its own: tabs of one
+Open pages are pages of browsers that share nothing, each with a stream of its own: tabs of one
 browser would share one. All count as looked at; a browser slows hidden ones down.
 """
 
@@ -40,7 +40,6 @@ script = [{{ error = "the tests do not pass" }}]
 UNREAD: Final = 5
 UNFOLDED: Final = 3
 LOADS: Final = 5
-PAGES: Final = 10
 TURNS: Final = 5
 SETTLE_S: Final = 2.0
 WHEEL_PX, WHEEL_S = 400, 0.02
@@ -66,7 +65,7 @@ FRAMES: Final = """
 
 
 def measure(
-    home: Path, *, runs: int, tree: int, drawn: int, probes: int, seconds: float
+    home: Path, *, runs: int, tree: int, drawn: int, pages: int, probes: int, seconds: float
 ) -> dict[str, float]:
     """Milliseconds, numbers of nodes, a ratio and a percentage; see ``__main__.page_rows``."""
     more = CONFIG.format(python=sys.executable, lead=page_lead.__file__)
@@ -77,7 +76,7 @@ def measure(
             sample = _nodes(page, *roots)
         sample |= _first_rows(browser, daemon)
         sample |= _scrolling(browser, daemon, runs)
-        return sample | _ten_pages(browser, daemon, probes, seconds)
+        return sample | _open_pages(browser, daemon, pages, probes, seconds)
 
 
 # -- runs -----------------------------------------------------------------------------------------
@@ -233,25 +232,27 @@ def _coming_and_going(daemon: Daemon) -> Iterator[None]:
         working.join()
 
 
-# -- ten pages ------------------------------------------------------------------------------------
+# -- open pages ------------------------------------------------------------------------------------
 
 
-def _ten_pages(browser: Browser, daemon: Daemon, probes: int, seconds: float) -> dict[str, float]:
+def _open_pages(
+    browser: Browser, daemon: Daemon, number: int, probes: int, seconds: float
+) -> dict[str, float]:
     """Hand-off with and without them, in turn, and the idle daemon's processor time with them."""
     with ExitStack() as stack:
-        pages = [stack.enter_context(_page(browser, daemon, "")) for _ in range(PAGES)]
+        pages = [stack.enter_context(_page(browser, daemon, "")) for _ in range(number)]
         home = pages[0].evaluate("location.origin") + "/ui/"
+        time.sleep(SETTLE_S)
+        cpu, began = cpu_s(daemon.pid), time.monotonic()
+        time.sleep(seconds)
+        cpu = (cpu_s(daemon.pid) - cpu) / (time.monotonic() - began)
         turns = [
             (
                 _hand_off(pages, "about:blank", daemon, probes // TURNS or 1),
                 _hand_off(pages, home, daemon, probes // TURNS or 1),
             )
-            for _ in range(TURNS)
+            for _ in range(min(TURNS, probes))
         ]
-        time.sleep(SETTLE_S)
-        cpu, began = cpu_s(daemon.pid), time.monotonic()
-        time.sleep(seconds)
-        cpu = (cpu_s(daemon.pid) - cpu) / (time.monotonic() - began)
 
     def median(of: Callable[[_HandOff, _HandOff], float]) -> float:
         return statistics.median(of(alone, beside) for alone, beside in turns)
