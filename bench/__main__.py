@@ -49,6 +49,7 @@ class Sizes(NamedTuple):
     listed: int
     tree: int
     drawn: int
+    pages: int
 
 
 FULL: Final = Sizes(
@@ -71,6 +72,7 @@ FULL: Final = Sizes(
     listed=5_000,
     tree=3_000,
     drawn=1_000,
+    pages=10,
 )
 QUICK: Final = Sizes(
     runs=500,
@@ -92,6 +94,7 @@ QUICK: Final = Sizes(
     listed=1_000,
     tree=600,
     drawn=200,
+    pages=10,
 )
 TINY: Final = Sizes(
     runs=20,
@@ -113,6 +116,7 @@ TINY: Final = Sizes(
     listed=80,
     tree=40,
     drawn=10,
+    pages=2,
 )
 """For the test that the harness works at all; its numbers mean nothing."""
 
@@ -196,7 +200,7 @@ def measurements(sizes: Sizes) -> tuple[Measurement, ...]:
             "page_runs",
             "p",
             f"page_runs.measure(Path('{{here}}/p'), runs={sizes.listed}, tree={sizes.tree},"
-            f" drawn={sizes.drawn},"
+            f" drawn={sizes.drawn}, pages={sizes.pages},"
             f" probes={sizes.probes}, seconds={sizes.seconds})",
         ),
         Measurement(
@@ -531,8 +535,12 @@ def page_rows(samples: Samples, sizes: Sizes) -> list[Row]:
         *row("… of its script at the end", "MB", text, "heap_mb"),
         *row("DOM nodes, transcript", "", text, "nodes", target=3_000),
         *row("hand-off p50, no page open", "ms", runs, "handoff_alone_ms"),
-        *row("… ten pages open ÷ none", "", runs, "handoff_ratio", target=1.1),
-        *row("idle daemon's CPU, ten pages open", "%", runs, "idle_cpu_percent", target=2),
+        *row(f"… {sizes.pages} pages open ÷ none", "", runs, "handoff_ratio", target=1.1),
+        *row("daemon's CPU for a hand-off, no page open", "ms", runs, "handoff_cpu_alone_ms"),
+        *row(f"… {sizes.pages} pages open", "ms", runs, "handoff_cpu_beside_ms"),
+        *row(
+            f"idle daemon's CPU, {sizes.pages} pages open", "%", runs, "idle_cpu_percent", target=2
+        ),
         *row("two pages right after kill -9, from the start", "s", restart, "right_s", target=3),
         *row("… of it until the daemon answered", "s", restart, "answers_s"),
     ]

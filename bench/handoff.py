@@ -37,4 +37,5 @@ def _one(daemon: Daemon, client: Client) -> float:
     now = time.time()
     completed = found["completed"]
     assert isinstance(completed, list), found
+    client.post("/v1/inbox/ack", {"messageIds": found["messages"]})
     return now - float(completed[0]["result"])

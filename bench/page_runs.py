@@ -4,7 +4,7 @@ Runs are spawned over the socket: a tree (a root, leads below it, their children
 that is still drawn as a graph, and runs without any below. Most ended well, one in ten failed, one
 in fifty is at work. While the list is scrolled with the wheel, runs come and go.
 
-Ten pages are pages of ten browsers that share nothing, each with a stream of its own: tabs of one
+Open pages are pages of browsers that share nothing, each with a stream of its own: tabs of one
 browser would share one. All count as looked at; a browser slows hidden ones down.
 """
 
@@ -12,18 +12,19 @@ import statistics
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from playwright.sync_api import Browser, Page
 
 from bench import page_lead
 from bench.browser import address, chromium, log_in, new_context, nodes, took_ms, until
 from bench.daemon import Daemon, cpu_s, make_home, serving
-from bench.handoff import hand_off
+from bench.handoff import WARM_UP, hand_off
 from bench.page_lead import agent_of
+from bench.standing import quiet
 from subagents.client.client import Client
 
 CONFIG: Final = """
@@ -36,9 +37,9 @@ subagents.allow_agents = ["*"]
 runtime = "scripted"
 script = [{{ error = "the tests do not pass" }}]
 """
-UNREAD, TAKEN = 5, 200
+UNREAD: Final = 5
+UNFOLDED: Final = 3
 LOADS: Final = 5
-PAGES: Final = 10
 TURNS: Final = 5
 SETTLE_S: Final = 2.0
 WHEEL_PX, WHEEL_S = 400, 0.02
@@ -64,7 +65,7 @@ FRAMES: Final = """
 
 
 def measure(
-    home: Path, *, runs: int, tree: int, drawn: int, probes: int, seconds: float
+    home: Path, *, runs: int, tree: int, drawn: int, pages: int, probes: int, seconds: float
 ) -> dict[str, float]:
     """Milliseconds, numbers of nodes, a ratio and a percentage; see ``__main__.page_rows``."""
     more = CONFIG.format(python=sys.executable, lead=page_lead.__file__)
@@ -75,7 +76,7 @@ def measure(
             sample = _nodes(page, *roots)
         sample |= _first_rows(browser, daemon)
         sample |= _scrolling(browser, daemon, runs)
-        return sample | _ten_pages(browser, daemon, probes, seconds)
+        return sample | _open_pages(browser, daemon, pages, probes, seconds)
 
 
 # -- runs -----------------------------------------------------------------------------------------
@@ -88,13 +89,11 @@ def _fill(daemon: Daemon, runs: int, trees: Sequence[int]) -> list[str]:
         alone = [agent_of(each) for each in range(1, runs - sum(trees) - UNREAD + 1)]
         for agent in alone:
             daemon.spawn(client, agent)
-        # Somebody has read what came of them, but for the last few failures.
-        _until_done(client, len(alone) - alone.count("hang"))
-        while messages := _documents(client.post("/v1/inbox", {"limit": TAKEN})["messages"]):
-            client.post("/v1/inbox/ack", {"messageIds": [each["id"] for each in messages]})
+        # What came of them is read, but of the last few failures.
+        page_lead.read_all(client, sum(each in page_lead.ENDING for each in alone))
         for _ in range(UNREAD):
             daemon.spawn(client, "broken")
-        _until_done(client, UNREAD)
+    quiet(daemon.pid)
     return roots
 
 
@@ -131,17 +130,6 @@ def _tree(client: Client, size: int) -> str:
     for lead, (_, number) in zip(children(root, len(expected)), expected, strict=True):
         children(lead, number)
     return root
-
-
-def _until_done(client: Client, number: int) -> None:
-    """So many runs of ours have ended, and their messages wait."""
-
-    def found() -> bool | None:
-        unread = client.get("/v1/inbox", {"limit": min(number, TAKEN)})["messages"]
-        still = client.get("/v1/runs", {"phase": "queued,spawning,ending,verifying", "limit": 1})
-        return (len(_documents(unread)) == min(number, TAKEN) and still["total"] == 0) or None
-
-    until(found, f"the end of {number} runs")
 
 
 def _documents(value: object) -> list[dict[str, Any]]:
@@ -189,8 +177,10 @@ def _nodes(page: Page, root: str, drawn: str) -> dict[str, float]:
     page.wait_for_selector(".runrow[aria-level='2']")
     found["nodes_runs_open"] = nodes(page)
     found["nodes_tree"] = seen(f"runs/{root}/tree", ".tree .label")
-    for each in page.get_by_role("button", name="unfold", exact=True).all()[:5]:
-        each.click()
+    for _ in range(UNFOLDED):
+        groups = page.locator(".tree button.plain")
+        if groups.count():
+            groups.first.click()
     found["nodes_tree_open"] = nodes(page)
     found["nodes_table"] = seen(f"trees/{root}", "main .label, main .graphbox")
     found["nodes_graph"] = seen(f"trees/{drawn}", ".graphbox")
@@ -242,39 +232,56 @@ def _coming_and_going(daemon: Daemon) -> Iterator[None]:
         working.join()
 
 
-# -- ten pages ------------------------------------------------------------------------------------
+# -- open pages ------------------------------------------------------------------------------------
 
 
-def _ten_pages(browser: Browser, daemon: Daemon, probes: int, seconds: float) -> dict[str, float]:
+def _open_pages(
+    browser: Browser, daemon: Daemon, number: int, probes: int, seconds: float
+) -> dict[str, float]:
     """Hand-off with and without them, in turn, and the idle daemon's processor time with them."""
     with ExitStack() as stack:
-        pages = [stack.enter_context(_page(browser, daemon, "")) for _ in range(PAGES)]
+        pages = [stack.enter_context(_page(browser, daemon, "")) for _ in range(number)]
         home = pages[0].evaluate("location.origin") + "/ui/"
-        ratios, alone_ms, beside_ms = [], [], []
-        for _ in range(TURNS):
-            alone = _hand_off(pages, "about:blank", daemon, probes // TURNS or 1)
-            beside = _hand_off(pages, home, daemon, probes // TURNS or 1)
-            ratios.append(beside / alone)
-            alone_ms.append(alone)
-            beside_ms.append(beside)
         time.sleep(SETTLE_S)
         cpu, began = cpu_s(daemon.pid), time.monotonic()
         time.sleep(seconds)
         cpu = (cpu_s(daemon.pid) - cpu) / (time.monotonic() - began)
+        turns = [
+            (
+                _hand_off(pages, "about:blank", daemon, probes // TURNS or 1),
+                _hand_off(pages, home, daemon, probes // TURNS or 1),
+            )
+            for _ in range(min(TURNS, probes))
+        ]
+
+    def median(of: Callable[[_HandOff, _HandOff], float]) -> float:
+        return statistics.median(of(alone, beside) for alone, beside in turns)
+
     return {
-        "handoff_ratio": statistics.median(ratios),
-        "handoff_alone_ms": statistics.median(alone_ms),
-        "handoff_beside_ms": statistics.median(beside_ms),
+        "handoff_ratio": median(lambda alone, beside: beside.p50_ms / alone.p50_ms),
+        "handoff_alone_ms": median(lambda alone, _: alone.p50_ms),
+        "handoff_beside_ms": median(lambda _, beside: beside.p50_ms),
+        "handoff_cpu_alone_ms": median(lambda alone, _: alone.cpu_ms),
+        "handoff_cpu_beside_ms": median(lambda _, beside: beside.cpu_ms),
         "idle_cpu_percent": cpu * 100,
     }
 
 
-def _hand_off(pages: Sequence[Page], where: str, daemon: Daemon, probes: int) -> float:
-    """The median in milliseconds while the pages are there."""
+class _HandOff(NamedTuple):
+    p50_ms: float
+    cpu_ms: float
+    """Of the daemon, for each run."""
+
+
+def _hand_off(pages: Sequence[Page], where: str, daemon: Daemon, probes: int) -> _HandOff:
+    """While the pages are there."""
     for page in pages:
         page.goto(where)
         if where != "about:blank":
             page.wait_for_selector("h2")
     time.sleep(SETTLE_S)
     with daemon.client() as client:
-        return statistics.median(hand_off(daemon, client, probes)) * 1_000
+        cpu = cpu_s(daemon.pid)
+        taken = hand_off(daemon, client, probes)
+        cpu = (cpu_s(daemon.pid) - cpu) / (probes + WARM_UP)
+    return _HandOff(statistics.median(taken) * 1_000, cpu * 1_000)

@@ -37,8 +37,9 @@ SEARCHES: Final = {
 """Some of part h."""
 KEY_MS: Final = 60
 WRITTEN_S: Final = 900.0
-SCROLLS: Final = 300
 WHEEL_PX, WHEEL_S = 400, 0.02
+LINES_A_SCROLL: Final = WHEEL_PX // 20
+SCROLLS_MAX: Final = 300
 TRANSCRIPT_MB: Final = 10_000
 CONFIG: Final = """
 [agents.writer]
@@ -77,7 +78,7 @@ def measure(home: Path, *, lines: int) -> dict[str, float]:
         page = new_context(browser).new_page()
         log_in(page, daemon, f"runs/{run_id}")
         sample = {"written_s": written_s} | _opening(page, _number(daemon, run_id, None))
-        sample |= _looking_around(page)
+        sample |= _looking_around(page, lines)
         sample |= _searching(
             page, {each: _number(daemon, run_id, each) for each in SEARCHES.values()}
         )
@@ -133,10 +134,10 @@ def _opening(page: Page, lines: int) -> dict[str, float]:
     return {"open_ms": took_ms(page, "opened")}
 
 
-def _looking_around(page: Page) -> dict[str, float]:
+def _looking_around(page: Page, lines: int) -> dict[str, float]:
     """With the wheel through thousands of lines, and to places all over the transcript."""
     page.mouse.move(700, 500)
-    for _ in range(SCROLLS):
+    for _ in range(min(SCROLLS_MAX, lines // LINES_A_SCROLL)):
         page.mouse.wheel(0, -WHEEL_PX)
         time.sleep(WHEEL_S)
     jumped = []

@@ -48,13 +48,13 @@ def start(home: Path) -> dict[str, float]:
     """Seconds of CPU until the daemon answers, and until it is quiet again."""
     with serving(home) as daemon:
         answers_s = cpu_s(daemon.pid)
-        return {"answers_s": answers_s, "quiet_s": _quiet(daemon.pid)}
+        return {"answers_s": answers_s, "quiet_s": quiet(daemon.pid)}
 
 
 def lists(home: Path) -> dict[str, float]:
     """Milliseconds of the daemon's CPU for each of ``ASKED``."""
     with serving(home) as daemon, daemon.client() as client:
-        _quiet(daemon.pid)
+        quiet(daemon.pid)
         return {name: _cost_ms(client, daemon.pid, *asked) for name, asked in ASKED.items()}
 
 
@@ -67,7 +67,7 @@ def _cost_ms(client: Client, pid: int, path: str, query: dict[str, str | int | N
     return (cpu_s(pid) - before_s) / REQUESTS * 1_000
 
 
-def _quiet(pid: int) -> float:
+def quiet(pid: int) -> float:
     """The seconds of CPU that it has taken once it takes almost no more.
 
     Raises:

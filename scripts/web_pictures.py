@@ -21,6 +21,7 @@ from tests.web.conftest import ARGUMENTS, program
 
 PLACE: Final = Path("docs/pictures")
 TEST: Final = "tests/web/test_accessibility.py"
+SELECTED: Final = ("-m", "thorough or not thorough", "-k", "1440 or 320")
 SHOWN: Final = (
     "now-1440-light",
     "now-1440-dark",
@@ -64,17 +65,7 @@ def main() -> int:
     """Take all, keep those that are shown; returns the exit code."""
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "pytest",
-                "-q",
-                "-n",
-                "0",
-                "-m",
-                "thorough or not thorough",
-                TEST,
-            ],
+            [sys.executable, "-m", "pytest", "-q", "-n", "0", *SELECTED, TEST],
             env={**os.environ, "WEB_PICTURES": folder},
             check=False,
         )

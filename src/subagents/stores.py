@@ -13,7 +13,7 @@ from subagents.config.paths import Paths
 from subagents.config.settings import DaemonSettings
 from subagents.config.user_config import UserConfig
 from subagents.errors import ConfigError
-from subagents.ports import Store, StoreFile
+from subagents.ports import Database, Store, StoreFile
 from subagents.store.sqlite.sqlite_store import HELD_BYTES, SqliteStore
 
 POSTGRES_LOCK: Final = "postgres.lock"
@@ -41,13 +41,30 @@ def store_of(paths: Paths, settings: DaemonSettings) -> Store:
     return PostgresStore(settings.store, lock, belongings=paths.belongings)
 
 
+def database_of(paths: Paths) -> Database:
+    """What watches over the store of this user's home; nothing is opened yet.
+
+    Raises:
+        ConfigError: As ``store_of``.
+    """
+    settings = _settings(paths)
+    if settings is None or settings.store is None:
+        return store_file_at(paths.database, paths.belongings)
+    return store_of(paths, settings)
+
+
 def store_file_of(paths: Paths) -> StoreFile | None:
     """The store of this user's home, where it is a file of this machine; None = it is elsewhere."""
+    settings = _settings(paths)
+    is_elsewhere = settings is not None and settings.store is not None
+    return None if is_elsewhere else store_file_at(paths.database, paths.belongings)
+
+
+def _settings(paths: Paths) -> DaemonSettings | None:
     # A configuration that cannot be read names no other place, and its mending must not wait.
     with contextlib.suppress(ConfigError):
-        if UserConfig(dict(os.environ), paths).at_start.settings.daemon.store is not None:
-            return None
-    return store_file_at(paths.database, paths.belongings)
+        return UserConfig(dict(os.environ), paths).at_start.settings.daemon
+    return None
 
 
 def store_file_at(file: Path, belongings: Sequence[Path] = ()) -> StoreFile:

@@ -37,12 +37,18 @@ class CutLine:
         self.is_cut = threading.Event()
         """The commit that ``cut`` is about was met."""
         self._gathered = b""
+        self._thawed = threading.Event()
+        self._thawed.set()
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self, what: Cut) -> None:
         """At the next commit."""
         self.is_cut.clear()
         self._next = what
+
+    def thaw(self) -> None:
+        """Who was frozen goes on."""
+        self._thawed.set()
 
     def deliver(self) -> bytes:
         """Let what was delayed arrive, and return what the server says of it."""
@@ -62,6 +68,7 @@ class CutLine:
                 threading.Thread(target=self._carry, args=(client, server), daemon=True).start()
 
     def _carry(self, client: socket.socket, server: socket.socket) -> None:
+        self._thawed.wait()  # who is frozen in the middle of something begins nothing else
         with contextlib.suppress(OSError), client:
             while True:
                 for ready in select.select([client, server], [], [])[0]:
@@ -99,6 +106,7 @@ class CutLine:
                 server.sendall(data)
                 is_heard = True
             case Cut.HALF_SENT:
+                self._thawed.clear()
                 half = data.index(b"COMMIT") - 20
                 server.sendall(data[:half])
                 self._held = (server, data[half:])
@@ -107,6 +115,7 @@ class CutLine:
         return is_heard
 
     def close(self) -> None:
+        self._thawed.set()
         self._listener.close()
 
 

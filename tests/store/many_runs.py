@@ -46,7 +46,10 @@ FILTERS = {
 
 
 def of_many(number: int) -> Run:
-    """Half of them are archived, and they are of three agents in ten directories."""
+    """Half of them are archived; they are of three agents in ten directories.
+
+    They ended in another order than they were spawned in, two at a time.
+    """
     run, place = a_run(number), f"/srv/p{number % 10}"
     run = replace(
         run,
@@ -54,4 +57,5 @@ def of_many(number: int) -> Run:
         resolved=replace(run.resolved, agent_id=f"a{number % 3}", cwd=place),
         times=replace(run.times, created_at_ms=NOW_MS + number),
     )
-    return archived(over(run), NOW_MS) if number < RUNS // 2 else over(run)
+    ended = over(run, ended_ms=NOW_MS + number * 7 % (RUNS // 2))
+    return archived(ended, NOW_MS) if number < RUNS // 2 else ended

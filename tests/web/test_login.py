@@ -30,6 +30,7 @@ LATER: Final = """
     "document.body.innerHTML": () => { document.body.innerHTML = "<img src=x>"; },
     "a script": () => { document.createElement("script").text = "1"; },
     "a worker": () => new Worker("data:text/javascript,1"),
+    "another policy": () => trustedTypes.createPolicy("another", {createScriptURL: (url) => url}),
   };
   // Later, since what a debugger evaluates is above the page's policy.
   return new Promise((resolve) => setTimeout(() => {
@@ -284,5 +285,6 @@ def test_the_page_is_in_no_frame_and_runs_nothing_inline(
         assert "subagents" not in "".join(
             each.content() for each in foreign.frames if each.url.startswith("http")
         )
-    for attempt in ("eval('1 + 1')", "document.body.innerHTML", "a script", "a worker"):
+    tried = ("eval('1 + 1')", "document.body.innerHTML", "a script", "a worker", "another policy")
+    for attempt in tried:
         assert page.evaluate(LATER, attempt) in {"EvalError", "TypeError"}, attempt

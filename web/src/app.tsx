@@ -12,7 +12,8 @@ import { useStorePart } from "./live/store";
 import { NowPage } from "./pages/now";
 
 // Each page comes when it is opened; Now is what most come for, and comes with the rest.
-const RunsPage = lazy(() => import("./pages/runs"));
+const importRuns = () => import("./pages/runs");
+const RunsPage = lazy(importRuns);
 const RunPage = lazy(() => import("./pages/run"));
 const PlansPage = lazy(() => import("./pages/plans"));
 const PlanPage = lazy(() => import("./pages/plan"));
@@ -24,6 +25,9 @@ const CostPage = lazy(() => import("./pages/cost"));
 const AlertsPage = lazy(() => import("./pages/alerts"));
 const SystemPage = lazy(() => import("./pages/system"));
 const NewRunPage = lazy(() => import("./pages/new-run"));
+
+// Whoever comes for the list waits for the login and for its code at the same time.
+if (location.pathname.endsWith("/runs")) void importRuns();
 
 export function App({ problem }: { problem: Problem | null }) {
   const state = useStorePart(link, (now) => now.state);

@@ -226,8 +226,26 @@ class Database(Protocol):
         """How much room it takes, its log included; 0 before it is made."""
         ...
 
+    @property
+    def ways_out(self) -> str:
+        """What somebody can do whose database cannot be used."""
+        ...
+
+    def open_readonly(self) -> None:
+        """For looking at a database that a daemon owns, or checking one: no lock, no writes.
+
+        Raises:
+            StoreUnavailable: There is none, or it cannot be read.
+            CorruptState: It is damaged, not ours, of a newer version, or empty beside runs.
+        """
+        ...
+
     def check(self) -> Sequence[str]:
         """Problems the database finds in itself; empty = none."""
+        ...
+
+    def close(self) -> None:
+        """Release everything; safe to repeat."""
         ...
 
 
@@ -236,11 +254,6 @@ class StoreFile(Database, Protocol):
 
     A store elsewhere has programs of its own for this, and none of these.
     """
-
-    @property
-    def ways_out(self) -> str:
-        """What somebody can do whose database cannot be used."""
-        ...
 
     def found_schema(self) -> int | None:
         """Number of the schema that the file has; None = no database can be read there."""
@@ -251,15 +264,6 @@ class StoreFile(Database, Protocol):
 
         Raises:
             CorruptState: It is one; nothing was changed.
-        """
-        ...
-
-    def open_readonly(self) -> None:
-        """For looking at a database that a daemon owns, or checking one: no lock, no writes.
-
-        Raises:
-            StoreUnavailable: There is none, or it cannot be read.
-            CorruptState: It is damaged, not ours, of a newer version, or empty beside runs.
         """
         ...
 
@@ -278,10 +282,6 @@ class StoreFile(Database, Protocol):
             StoreUnavailable: It cannot be read, or ``target`` not be written; a part of it may be
                 there.
         """
-        ...
-
-    def close(self) -> None:
-        """Release everything; safe to repeat."""
         ...
 
 

@@ -9,7 +9,7 @@ import logging
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 
@@ -37,6 +37,22 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Parameters: TypeAlias = Sequence[object] | Mapping[str, object]
+
+
+Kinds: TypeAlias = tuple[str, rows.Kind[object]]
+"""The statement that gives all rows of a kind, and how they are read."""
+
+CHECK_BYTES_MAX: Final = 64 * 1024 * 1024
+"""Up to this size everything is checked at every start; a larger database by ``check``."""
+WORK: Final[tuple[Kinds, ...]] = (("all_leases", rows.LEASE),)
+"""What cannot be set aside alone."""
+RECORDS: Final[tuple[Kinds, ...]] = (
+    ("all_runs", rows.RUN),
+    ("all_messages", rows.MESSAGE),
+    ("all_schedules", rows.SCHEDULE),
+)
+EVENTS: Final[Kinds] = ("all_events", rows.EVENT)
+STRAYS: Final = "its events are filed under another run"
 
 
 class RowStore(ABC):

@@ -13,8 +13,6 @@ from subagents.ports import RunFilter
 MOVING: Final = ("phases", "outcomes", "active_since_ms", "ended_after_ms", "by_end")
 """What these ask for is right in the rows of runs that are over only (``open_runs``)."""
 _OFF: Final = {"tags": (), "top": False, "plans": False, "by_end": False}
-LAST: Final = "\nORDER BY created_at_ms DESC, number DESC"
-"""What puts the rows of a statement into order."""
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -30,7 +28,16 @@ def leads(where: RunFilter, name: str) -> bool:
     return name != "outcomes" or Status.OK not in (where.outcomes or ())
 
 
-def fits(run: Run, where: RunFilter) -> bool:
+def open_ones(where: RunFilter, open_runs: Iterable[Run]) -> dict[str, object]:
+    """Parameters of what asks for fields of ``MOVING``: which open runs fit, and their ends."""
+    found = [run for run in open_runs if _fits(run, where)]
+    return {
+        "open": value_of(tuple(run.id for run in found)),
+        "ends": value_of(tuple((run.id, run.ended_at_ms) for run in found)),
+    }
+
+
+def _fits(run: Run, where: RunFilter) -> bool:
     """What the fields of ``MOVING`` ask for, of the run as it is now."""
     ended_ms, since_ms, after_ms = run.ended_at_ms, where.active_since_ms, where.ended_after_ms
     status = None if run.outcome is None else run.outcome.status
@@ -41,24 +48,6 @@ def fits(run: Run, where: RunFilter) -> bool:
         and (after_ms is None or (ended_ms is not None and ended_ms >= after_ms))
         and not (where.by_end and ended_ms is None)
     )
-
-
-def ends_of(open_runs: Iterable[Run], where: RunFilter) -> str:
-    """When runs ended that are not over, as a JSON list of pairs: rows may not say it yet."""
-    ended = [(run.id, run.ended_at_ms) for run in open_runs if fits(run, where)]
-    return _encode(ended).decode()
-
-
-def keyed(arm: str, key: str) -> str:
-    """A part of a list, in the order of ``key`` and no longer of time."""
-    arm = arm.replace("number, created_at_ms", f"number, {key} AS created_at_ms", 1)
-    return arm.replace("(created_at_ms, number) <", f"({key}, number) <")
-
-
-def ordered_by(statement: str, key: str) -> str:
-    """The statement with its rows in that order."""
-    rows, last, end = statement.rpartition(LAST)
-    return f"{rows}\nORDER BY {key} DESC, number DESC{end}" if last else statement
 
 
 def value_of(field: object) -> object:

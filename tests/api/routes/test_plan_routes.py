@@ -251,7 +251,7 @@ def test_a_list_of_plans_asks_for_the_steps_of_all_of_them_together(
 @pytest.mark.requirement("why:names-labels")
 def test_why_names_the_run_that_failed_before_it_by_its_label(tmp_path: Path) -> None:
     async def scenario(home: Home) -> None:
-        specs = [
+        specs: list[dict[str, Any]] = [
             {"task": "x", "label": "build", "agentId": "bad"},
             {"task": "x", "label": "ship", "agentId": "quick", "dependsOn": ["build"]},
         ]

@@ -126,6 +126,7 @@ def test_the_page_may_load_nothing_from_elsewhere_and_run_no_inline_script(tmp_p
     rules = dict(each.split(" ", 1) for each in POLICY.split("; "))
     assert rules["default-src"] == rules["base-uri"] == rules["frame-ancestors"] == "'none'"
     assert rules["require-trusted-types-for"] == "'script'"
+    assert rules["trusted-types"] == "layout", "one policy, made in web/src/live/layout.ts"
     assert {value for name, value in rules.items() if name.endswith("-src")} == {"'none'", "'self'"}
     assert not re.search(r"unsafe|https?:|data:|\*", POLICY)
 

@@ -215,7 +215,6 @@ def test_a_database_that_is_no_file_of_this_machine_is_left_to_its_own_programs(
 ) -> None:
     home.environ["SUBAGENTS_DAEMON__STORE"] = "postgresql://me:password@db.example/subagents"
     for command in (
-        ("db", "check"),
         ("db", "backup", "copy.db"),
         ("db", "repair", "--yes"),
     ):
@@ -224,9 +223,14 @@ def test_a_database_that_is_no_file_of_this_machine_is_left_to_its_own_programs(
         assert "is no file of this machine" in said.err
         assert "pg_dump" in said.err
     doctor = {each["name"]: each for each in home.cli("doctor", "--json").rows("checks")}
-    assert "it is not looked at" in doctor["database"]["detail"]
+    assert doctor["database"]["status"] == "fail"
+    assert "me@db.example/subagents cannot be reached" in doctor["database"]["detail"]
+    checked = home.cli("db", "check")
+    assert (checked.code, checked.out) == (1, "")
+    assert "password" not in checked.err
+    assert "database" not in home.ok("paths", "--json").json
     assert home.ok("version", "--json").json["schema"] is None
     up = home.cli("up")
     assert up.code != 0
-    assert "no store for postgresql://" in up.err
+    assert "me@db.example/subagents cannot be reached" in up.err
     assert "password" not in up.err

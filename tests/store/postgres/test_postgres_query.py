@@ -1,6 +1,6 @@
 """Lists in PostgreSQL are those of SQLite, and cost what they show."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -10,13 +10,14 @@ from tests.store.many_runs import FILTERS, RUNS, of_many
 from tests.store.postgres_server import PostgresPlace, PostgresServer
 from tests.store.sqlite.sqlite_place import SqlitePlace
 
-from subagents.domain.run.run import Run
+from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.values import replace
 from subagents.ports import RunFilter
+from subagents.store.postgres.postgres_migrations import statements
 from subagents.store.postgres.postgres_query import narrowed
 from subagents.store.postgres.postgres_store import PostgresStore, numbered
 from subagents.store.sqlite.sqlite_store import SqliteStore
-from subagents.testing.store_suite import a_run, spawned
+from subagents.testing.store_suite import NOW_MS, a_run, over, spawned
 
 ROWS_PER_RUN = 5
 """Visited for a run that is shown. In a directory of which one in ten is, ten are."""
@@ -29,6 +30,8 @@ SEARCHES = {
     "a model": RunFilter(model="small"),
     "a page of a text": RunFilter(text="task", limit=7, offset=5),
     "the oldest with a text": RunFilter(text="9", oldest_first=True, limit=20),
+    "by their end with a text": RunFilter(text="9", by_end=True, limit=20),
+    "the first ends with a text": RunFilter(text="9", by_end=True, oldest_first=True, offset=3),
 }
 
 
@@ -38,11 +41,19 @@ class Both(NamedTuple):
     place: PostgresPlace
 
 
+def ending(number: int) -> Run:
+    """It has ended, and is not over yet."""
+    return replace(
+        over(a_run(number), ended_ms=NOW_MS + number % 400), phase=Phase.ANNOUNCE_DEFERRED
+    )
+
+
 @pytest.fixture(scope="module")
 def many(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
     directory = tmp_path_factory.mktemp("many")
     place = PostgresPlace(postgres, directory)
-    runs = [of_many(n) for n in range(RUNS)] + [a_run(n) for n in range(RUNS, RUNS + 20)]
+    runs = [of_many(n) for n in range(RUNS)] + [a_run(n) for n in range(RUNS, RUNS + 10)]
+    runs += [ending(n) for n in range(RUNS + 10, RUNS + 20)]
     with (
         closing(SqlitePlace(directory).store()) as sqlite,
         closing(place.store()) as store,
@@ -97,14 +108,38 @@ def visited(plan: dict[str, Any]) -> int:
     return int(sum(plan.get(each, 0) for each in passed) * plan["Actual Loops"]) + below
 
 
+def plan_of(store: PostgresStore, statement: str, values: Sequence[object]) -> dict[str, Any]:
+    """How it was executed just now."""
+    explain = f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {statement}"
+    ((found,),) = store._fetched(explain, values)
+    plan: dict[str, Any] = found[0]["Plan"]  # type: ignore[index]
+    return plan
+
+
 @pytest.mark.requirement("store:lists-are-bounded")
 @pytest.mark.parametrize("name", FILTERS)
 def test_a_page_costs_what_it_shows_and_not_what_there_is(name: str, many: Both) -> None:
     where, _ = FILTERS[name]
     asked, parameters = narrowed(many.postgres._sql, "select_runs", where, lambda: (), far=20)
     statement, values = numbered(asked, {**parameters, "limit": 20, "offset": 0})
-    explain = f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {statement}"
-    ((found,),) = many.postgres._fetched(explain, values)
-    plan = found[0]["Plan"]  # type: ignore[index]
+    plan = plan_of(many.postgres, statement, values)
 
     assert visited(plan) <= (plan["Actual Rows"] + 30) * ROWS_PER_RUN, plan
+
+
+@pytest.mark.requirement("store:alerts")
+def test_alerts_are_found_without_the_events_between_them(postgres_place: PostgresPlace) -> None:
+    with closing(postgres_place.store()) as store:
+        store.open("one")
+        store.commit(spawned(a_run(1)))
+        postgres_place.execute(
+            "INSERT INTO journal (number, run, run_id, seq, at_ms, type, data)"
+            " SELECT n, 1, 'r-1', n, 0,"
+            " CASE WHEN n / 500 * 500 = n THEN 'Alerted' ELSE 'CleanedUp' END, '' "
+            " FROM generate_series(100, 6000) AS n"
+        )
+        postgres_place.execute("ANALYZE")
+
+        plan = plan_of(store, statements(postgres_place.schema)["select_alerted"], (5_000, 5))
+
+    assert (plan["Actual Rows"], visited(plan)) == (5, 5), plan

@@ -79,6 +79,7 @@ def test_what_both_dialects_write_has_the_same_parameters() -> None:
         *("select_these", "end_run", "archive_run", "insert_event", "consume_message"),
         *("delete_journal", "delete_messages", "release_lease", "move_messages", "load_pending"),
         *("outdate_alerts", "forget_idempotency", "count_below", "select_behind"),
+        *("select_alerted", "select_alerted_of_run", "select_news"),
     ],
 )
 def test_what_is_asked_all_the_time_scans_no_table(

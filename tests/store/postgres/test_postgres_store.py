@@ -100,6 +100,7 @@ def test_a_commit_that_is_on_its_way_while_another_takes_over_is_not_made(
             with closing(postgres_place.store()) as new:
                 assert new.open("two") == 2
                 assert list(new.load_open()) == [a_run(1)]
+                line.thaw()
                 with pytest.raises(Fenced, match="epoch 1 is over"):
                     writing.result(60)
                 new.commit(spawned(a_run(2)))
@@ -138,7 +139,7 @@ from subagents.testing.store_suite import a_run, spawned
 store = PostgresStore(sys.argv[1], Path(sys.argv[2]))
 store.open("one")
 try:
-    for number in range(10**9):
+    for number in range(100_000):
         store.commit(spawned(*(a_run(n) for n in range(10 * number, 10 * number + 10))))
         print(number, flush=True)
 except Fenced:
@@ -215,6 +216,32 @@ def test_nothing_is_prepared_where_another_backend_may_have_the_next_transaction
     assert behind.ask("SELECT count(*) FROM pg_prepared_statements") == [(0,)]
     direct.close()
     behind.close()
+
+
+@pytest.mark.requirement("store:durable")
+def test_a_commit_is_on_the_servers_disk_also_where_the_server_would_not_wait(
+    postgres_place: PostgresPlace,
+) -> None:
+    with closing(postgres_place.store()) as store:
+        store.open("one")
+    postgres_place.execute("CREATE TABLE seen (word text)")
+    look = "INSERT INTO {schema}.seen VALUES (current_setting('synchronous_commit'))"
+    postgres_place.execute(
+        "CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS"
+        f" $$ BEGIN {look.format(schema=postgres_place.schema)}; RETURN NULL; END $$"
+    )
+    postgres_place.execute(
+        f"CREATE TRIGGER see AFTER INSERT ON journal EXECUTE FUNCTION {postgres_place.schema}.see()"
+    )
+    postgres_place.execute("ALTER ROLE tests SET synchronous_commit = off")
+    try:
+        with closing(postgres_place.store()) as store:
+            store.open("two")
+            assert store._fetched("SELECT current_setting('synchronous_commit')", ()) == [("off",)]
+            store.commit(spawned(a_run(1)))
+    finally:
+        postgres_place.execute("ALTER ROLE tests RESET synchronous_commit")
+    assert postgres_place.asked("SELECT word FROM seen") == [("on",)]
 
 
 @pytest.mark.requirement("store:connections")

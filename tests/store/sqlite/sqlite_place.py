@@ -42,6 +42,7 @@ class SqlitePlace:
 
     def asked(self, sql: str, *parameters: object) -> list[tuple[object, ...]]:
         with closing(sqlite3.connect(self.path)) as connection:
+            connection.text_factory = bytes
             return connection.execute(sql, parameters).fetchall()
 
     def lose_lock(self) -> None:

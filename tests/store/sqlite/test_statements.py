@@ -51,7 +51,7 @@ def test_every_statement_is_understood_by_the_schema(tmp_path: Path) -> None:
         *("select_unread", "select_message", "find_runs", "update_run", "select_archivable"),
         *("select_feed", "newest_number", "select_prunable", "select_all_unread"),
         *("select_blockers", "count_unread", "select_touched", "select_these"),
-        *("end_run", "archive_run"),
+        *("end_run", "archive_run", "select_alerted", "select_alerted_of_run", "select_news"),
     ],
 )
 def test_what_is_asked_all_the_time_scans_no_table(tmp_path: Path, name: str) -> None:

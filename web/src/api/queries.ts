@@ -1,5 +1,6 @@
 // The questions that pages ask. The first word of a key says when it is asked again: see live.ts.
 import { keepPreviousData, useInfiniteQuery, useQuery, type UseQueryResult } from "@tanstack/react-query";
+import { useMemo } from "react";
 import { get, runPath, text, type Query } from "./client";
 import type * as api from "./types";
 import { ACTIVE_PHASES, WAITING_PHASES } from "../text/states";
@@ -43,9 +44,17 @@ export const useWaiting = () =>
 export const useEnded = () =>
   useList<api.RunPage, api.RunsQuery>("/v1/runs", { outcome: "ok,partial,error,timeout,cancelled,lost", limit: 30 });
 export const useGraph = (query: api.GraphQuery) => useList<api.Graph, api.GraphQuery>("/v1/graph", query);
-/** The rows of failures, for what an item that needs somebody does not say. */
-export const useFailed = () =>
-  useList<api.RunPage, api.RunsQuery>("/v1/runs", { outcome: "error,timeout,lost,partial", limit: NOW_ROWS });
+/** The rows of failures, for what an item that needs somebody does not say; asked once for the same runs. */
+export function useFailed(ids: readonly string[]): ReadonlyMap<string, api.RunRow> {
+  const query: api.RunsQuery = { outcome: "error,timeout,lost,partial", limit: NOW_ROWS };
+  const found = useQuery({
+    queryKey: ["failed", ids],
+    queryFn: ({ signal }) => get<api.RunPage>("/v1/runs", query, signal),
+    placeholderData: keepPreviousData,
+    enabled: ids.length > 0,
+  });
+  return useMemo(() => new Map(found.data?.runs.map((run) => [run.runId, run])), [found.data]);
+}
 export const useRuns = (query: api.RunsQuery, enabled = true) => useList<api.RunPage, api.RunsQuery>("/v1/runs", query, enabled);
 /** All runs, the newest first, in pages as large as they come. */
 export const useOlderRuns = () =>

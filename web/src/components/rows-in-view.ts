@@ -12,15 +12,17 @@ const OVERSCAN = 10;
 export function useRowsInView<R, E extends HTMLElement>(rows: readonly R[], keyOf: (row: R) => string, height: number) {
   const box = useRef<E>(null);
   const [margin, setMargin] = useState(0);
-  useLayoutEffect(() => {
-    if (box.current !== null) setMargin(Math.round(box.current.getBoundingClientRect().top + window.scrollY));
-  });
   const virtual = useWindowVirtualizer({
     count: rows.length,
     estimateSize: () => height,
     overscan: OVERSCAN,
     scrollMargin: margin,
     getItemKey: useCallback((at: number) => keyOf(rows[at] as R), [rows, keyOf]),
+  });
+  useLayoutEffect(() => {
+    // Where it is, what is above it decides; that does not change by scrolling, and looking costs a layout.
+    if (box.current === null || virtual.isScrolling) return;
+    setMargin(Math.round(box.current.getBoundingClientRect().top + window.scrollY));
   });
   const shown = virtual.getVirtualItems();
   const begin = (shown[0]?.start ?? margin) - margin;

@@ -1,5 +1,5 @@
 // The home page: who needs somebody, what goes on, what waits and for what, what just ended.
-import { useState } from "react";
+import { memo, useMemo, useState } from "react";
 import { Link } from "wouter";
 import { cancel, markRead, redeliver, retry, dismiss } from "../api/actions";
 import { NOW_ROWS, useAttention, useEnded, useFailed, useVersion, useWaiting, useWorking } from "../api/queries";
@@ -75,9 +75,11 @@ function NeedsYou({
   waiting: RunPage | undefined;
 }) {
   const items = attention.items.filter(needsSomebody);
-  const rows = new Map(useFailed().data?.runs.map((run) => [run.runId, run]));
   const asked = items.filter((each) => each.requestId !== null);
-  const others = items.filter((each) => each.requestId === null);
+  // The same answer has the same items, so that lines of failures are drawn only when one changes.
+  const others = useMemo(() => attention.items.filter((each) => needsSomebody(each) && each.requestId === null), [attention.items]);
+  const rows = useFailed(others.map((each) => each.runId));
+  const groups = useMemo(() => folded(others, rows), [others, rows]);
   const failed = others.filter((each) => each.kind === "failed");
   if (items.length === 0) {
     return (
@@ -115,7 +117,7 @@ function NeedsYou({
       </ul>
       {others.length > 0 && (
         <ul className="box lines">
-          {folded(others, rows).map((group, at) => (
+          {groups.map((group, at) => (
             <NeedLine key={`${group[0]?.kind}/${group[0]?.runId}`} group={group} rows={rows} isFirst={asked.length === 0 && at === 0} />
           ))}
         </ul>
@@ -129,7 +131,7 @@ const NEED_WORDS: Record<string, string> = { failed: "error", blocker: "blocked"
 type NeedProps = { group: readonly AttentionItem[]; rows: ReadonlyMap<string, RunRow>; isFirst: boolean };
 
 /** What needs somebody and is no question: failures nobody read, a delivery that was given up. */
-function NeedLine({ group, rows, isFirst }: NeedProps) {
+const NeedLine = memo(function NeedLine({ group, rows, isFirst }: NeedProps) {
   const whyNot = useWhyNot();
   const [item, ...others] = group as readonly [AttentionItem, ...AttentionItem[]];
   const run = rows.get(item.runId);
@@ -182,7 +184,7 @@ function NeedLine({ group, rows, isFirst }: NeedProps) {
       </span>
     </li>
   );
-}
+});
 
 /** What the worker said, below what was found; and which plan it is of. */
 function Claimed({ run }: { run: RunRow }) {
@@ -247,7 +249,9 @@ function cutNote(page: RunPage): { note?: string } {
   return total > NOW_ROWS ? { note: `${NOW_ROWS} of ${total}${page.totalIsBound ? " or more" : ""}` } : {};
 }
 
-function ActiveLine({ run, isFirst, concern }: { run: RunRow; isFirst: boolean; concern?: string | undefined }) {
+type ActiveProps = { run: RunRow; isFirst: boolean; concern?: string | undefined };
+
+const ActiveLine = memo(function ActiveLine({ run, isFirst, concern }: ActiveProps) {
   const whyNot = useWhyNot();
   const stop = () => void cancel(run);
   return (
@@ -257,7 +261,7 @@ function ActiveLine({ run, isFirst, concern }: { run: RunRow; isFirst: boolean; 
       </button>
     </RunLine>
   );
-}
+});
 
 function Waiting({ page }: { page: RunPage }) {
   if (page.runs.length === 0) return null;
@@ -333,9 +337,13 @@ function JustEnded({ page }: { page: RunPage }) {
       </SectionHead>
       <ul className="box lines">
         {runs.map((run) => (
-          <RunLine key={run.runId} run={run} isFirst={false} keys={{ r: () => void retry(run) }} />
+          <EndedLine key={run.runId} run={run} />
         ))}
       </ul>
     </section>
   );
 }
+
+const EndedLine = memo(function EndedLine({ run }: { run: RunRow }) {
+  return <RunLine run={run} isFirst={false} keys={{ r: () => void retry(run) }} />;
+});

@@ -1,11 +1,12 @@
 // Money, tokens and sizes. Unknown is never 0: whoever reads a number knows that it was reported.
 
 export const NOT_REPORTED = "not reported";
+const MONEY = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 
 /** `$0.31`, `<$0.01`; `$0.00` only when somebody said 0. */
 export function dollars(usd: number): string {
   if (usd > 0 && usd < 0.01) return "<$0.01";
-  return `$${usd.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`;
+  return `$${MONEY.format(usd)}`;
 }
 
 /** `980`, `51.3k`, `1.2M`. */

@@ -5,6 +5,13 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
+// Made once: making one takes longer than all that a row of a list needs besides.
+const DAY_OF_YEAR = new Intl.DateTimeFormat("en", { day: "numeric", month: "short" });
+const WHOLE = new Intl.DateTimeFormat("en-GB", {
+  ...{ day: "numeric", month: "short", year: "numeric" },
+  ...{ hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short" },
+});
+
 /** An ISO time of the daemon as milliseconds; null stays null. */
 export function ms(at: string | null | undefined): number | null {
   return at ? Date.parse(at) : null;
@@ -38,7 +45,7 @@ export function clock(at: number, today: number = Date.now()): string {
   const date = new Date(at);
   const time = `${two(date.getHours())}:${two(date.getMinutes())}`;
   if (date.toDateString() === new Date(today).toDateString()) return time;
-  return `${date.toLocaleDateString("en", { day: "numeric", month: "short" })}, ${time}`;
+  return `${DAY_OF_YEAR.format(date)}, ${time}`;
 }
 
 /** `12:51:53`. */
@@ -49,10 +56,7 @@ export function clockSeconds(at: number): string {
 
 /** With day and zone: `22 Nov 2026, 12:51:53 GMT+1`. */
 export function absolute(at: number): string {
-  return new Date(at).toLocaleString("en-GB", {
-    ...{ day: "numeric", month: "short", year: "numeric" },
-    ...{ hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short" },
-  });
+  return WHOLE.format(at);
 }
 
 function rounded(length: number): string {

@@ -27,7 +27,7 @@ from subagents.errors import (
 from subagents.text import counted, size
 
 if TYPE_CHECKING:
-    from subagents.ports import StoreFile
+    from subagents.ports import Database, StoreFile
 
 
 def check(*, json: Json = False) -> int:
@@ -39,16 +39,20 @@ def check(*, json: Json = False) -> int:
 
         subagents db check --json
     """
-    file = _store_file(paths())
-    problems = problems_of(file)
+    from subagents.stores import database_of  # noqa: PLC0415
+
+    database = database_of(paths())
+    problems = problems_of(database)
     if json:
-        output.document({"database": file.place, "ok": not problems, "problems": list(problems)})
+        output.document(
+            {"database": database.place, "ok": not problems, "problems": list(problems)}
+        )
     elif problems:
         for problem in problems:
             output.line(problem)
-        output.note(f"  hint: {file.ways_out}")
+        output.note(f"  hint: {database.ways_out}")
     else:
-        output.line(f"ok: {file.place}")
+        output.line(f"ok: {database.place}")
     return EXIT_FAILED if problems else EXIT_OK
 
 
@@ -69,16 +73,16 @@ def _store_file(home: Paths) -> "StoreFile":
     return file
 
 
-def problems_of(file: "StoreFile") -> list[str]:
+def problems_of(database: "Database") -> list[str]:
     """What the database finds in itself.
 
     Raises:
         StoreUnavailable: There is none, or it cannot be read.
         CorruptState: It is not ours, of a newer version, or empty beside what runs left.
     """
-    file.open_readonly()
-    with closing(file):
-        return list(file.check())
+    database.open_readonly()
+    with closing(database):
+        return list(database.check())
 
 
 def backup(

@@ -7,7 +7,7 @@ import stat
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import msgspec
 from cyclopts import Parameter
@@ -34,6 +34,9 @@ from subagents.errors import (
 )
 from subagents.text import counted, one_line, size
 from subagents.version import __version__
+
+if TYPE_CHECKING:
+    from subagents.ports import Database
 
 FREE_BYTES_LOW: Final = 500 * 1024 * 1024
 FREE_BYTES_FULL: Final = 16 * 1024 * 1024
@@ -428,23 +431,27 @@ def _refusals(found: Document) -> Check:
 
 
 def _database(home: Paths) -> Check:
-    from subagents.stores import store_file_of  # noqa: PLC0415
+    from subagents.stores import database_of  # noqa: PLC0415
 
-    file = store_file_of(home)
-    if file is None:
-        return Check("database", OK, "no file of this machine (daemon.store): it is not looked at")
     try:
-        problems = problems_of(file)
+        database = database_of(home)
+        problems, held = problems_of(database), database.size_bytes()
     except StoreUnavailable as error:
-        if not home.database.exists():
-            return Check("database", OK, f"{home.database} (not created yet)")
+        if _is_not_made(database):
+            return Check("database", OK, f"{database.place} (not created yet)")
         return Check("database", FAIL, error.message, error.hint)
     except SubagentsError as error:
         return Check("database", FAIL, error.message, error.hint)
     if problems:
-        return Check("database", FAIL, "\n".join(problems), file.ways_out)
-    shown = size(home.database.stat().st_size)
-    return Check("database", OK, f"{home.database} ({shown}, checked)")
+        return Check("database", FAIL, "\n".join(problems), database.ways_out)
+    return Check("database", OK, f"{database.place} ({size(held)}, checked)")
+
+
+def _is_not_made(database: "Database") -> bool:
+    try:
+        return database.size_bytes() == 0
+    except StoreUnavailable:
+        return False
 
 
 def _disk(home: Paths) -> Check:

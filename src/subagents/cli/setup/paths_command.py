@@ -53,6 +53,7 @@ def paths_(*, json: Json = False) -> int:
 def places(home: Paths, cwd: Path) -> list[Place]:
     """All that one home uses; what is below another place comes after it."""
     from subagents.config.config_files import find_files  # noqa: PLC0415
+    from subagents.stores import store_file_of  # noqa: PLC0415
 
     _, projects = find_files(cwd, home.config_file, os.environ.get("HOME"))
     state = home.state_dir
@@ -63,7 +64,11 @@ def places(home: Paths, cwd: Path) -> list[Place]:
             for each in projects[:1]
         ),
         Place("state", state, "everything that must survive"),
-        Place("database", home.database, "runs, their events and messages"),
+        *(
+            [Place("database", home.database, "runs, their events and messages")]
+            if store_file_of(home) is not None
+            else []
+        ),
         Place("attempts", home.attempts_dir, "files between daemon and workers"),
         Place("transcripts", home.transcripts_dir, "what workers said and did"),
         Place("results", home.results_dir, "results too long for the database"),

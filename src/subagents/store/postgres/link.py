@@ -149,7 +149,11 @@ class Link:
         self.connection.cursor_factory = psycopg.RawCursor
         self.connection.adapters.register_dumper(str, _TextDumper)
         self.connection.adapters.register_loader("text", _TextLoader)
-        (pid,) = self.ask("SELECT pg_backend_pid()")[0]
+        try:
+            (pid,) = self.ask("SELECT pg_backend_pid()")[0]
+        except BaseException:
+            self.close()
+            raise
         # A pooler answers with a number of its own: another backend may have the next transaction.
         self._may_prepare = pid == self.connection.pgconn.backend_pid
         self._prepared: dict[str, bytes] = {}

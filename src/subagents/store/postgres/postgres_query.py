@@ -10,16 +10,7 @@ from typing import Final
 from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import Phase, Run
 from subagents.ports import RunFilter
-from subagents.store.run_filters import (
-    MOVING,
-    asked,
-    ends_of,
-    fits,
-    keyed,
-    leads,
-    ordered_by,
-    value_of,
-)
+from subagents.store.run_filters import MOVING, asked, leads, open_ones, value_of
 
 CONDITIONS: Final[Mapping[str, str]] = {
     "below": """number IN (
@@ -41,7 +32,7 @@ CONDITIONS: Final[Mapping[str, str]] = {
     "keeps_session": "keeps_session = :keeps_session::integer",
     "since_ms": "created_at_ms >= :since_ms",
     "until_ms": "created_at_ms < :until_ms",
-    "behind": """(created_at_ms, number) < ((:behind::json ->> 0)::bigint, coalesce(
+    "behind": """({at}, number) < ((:behind::json ->> 0)::bigint, coalesce(
         (SELECT number FROM {schema}.run WHERE run_id = :behind::json ->> 1), 1::bigint << 62))""",
     "active_since_ms": "(ended_at_ms IS NULL OR ended_at_ms >= :active_since_ms)",
     "ended_after_ms": "ended_at_ms >= :ended_after_ms",
@@ -50,10 +41,9 @@ CONDITIONS: Final[Mapping[str, str]] = {
     "directory": """(directory = rtrim(:directory, '/')
         OR directory >= rtrim(:directory, '/') || '/' AND directory < rtrim(:directory, '/') || '0')
         """,
-    "passed": "(created_at_ms, number) < (:passed_ms, :passed)",
+    "passed": "({at}, number) < (:passed_ms, :passed)",
 }
-"""By the field of the filter; ``passed`` is where a sieve goes on."""
-SIEVE: Final = "sieve_runs"
+"""By the field of the filter; ``passed`` is where a sieve goes on, ``at`` what the list is by."""
 SIEVED: Final = ("text", "model")
 """What these ask for is asked in Python (``run_filters``)."""
 _BACK: Final = (
@@ -64,13 +54,12 @@ _BACK: Final = (
 """What is different where the oldest come first."""
 _SHELF: Final = "(CASE WHEN archived_at_ms IS NULL THEN 1 ELSE 0 END) = "
 _OPEN_ONES: Final = "is_over = 0 AND run_id IN (SELECT json_array_elements_text(:open::json))"
-_SOUND: Final = "run_id NOT IN (SELECT name FROM {schema}.set_aside)"
 _CREATED: Final = "created_at_ms"
-_ENDED_NOW: Final = """(SELECT (each ->> 1)::bigint FROM json_array_elements(:ends::json) AS each
-        WHERE each ->> 0 = run.run_id)"""
+_ENDED_NOW: Final = """(SELECT (each.value ->> 1)::bigint
+        FROM json_array_elements(:ends::json) AS each WHERE each.value ->> 0 = run_id)"""
 """When a run ended that is not over: its row may be older than that."""
-_ANY_END: Final = f"CASE WHEN is_over = 1 THEN ended_at_ms ELSE {_ENDED_NOW} END"
-_ORDERED: Final = "\nORDER BY created_at_ms DESC, number DESC LIMIT :far)"
+_SOUND: Final = "run_id NOT IN (SELECT name FROM {schema}.set_aside)"
+_ORDERED: Final = "\nORDER BY at_ms DESC, number DESC LIMIT :far)"
 
 
 def narrowed(
@@ -100,28 +89,24 @@ def narrowed(
     if passed is not None:
         values["passed_ms"], values["passed"] = passed
         conditions.append(CONDITIONS["passed"])
-    states = [("TRUE", _CREATED)]
+    states = ["TRUE"]
     if moving := [CONDITIONS[each] for each in names if each in MOVING]:
-        values["open"] = value_of(tuple(run.id for run in open_runs() if fits(run, where)))
-        key = "ended_at_ms" if where.by_end else _CREATED
-        states = [(" AND ".join([each, *moving]), key) for each in _over(where, names)]
-        states.append((_OPEN_ONES, _ENDED_NOW if where.by_end else _CREATED))
+        values |= open_ones(where, open_runs())
+        states = [" AND ".join([each, *moving]) for each in _over(where, names)]
+        states.append(_OPEN_ONES)
     shelves = [1] * where.listed + [0] * where.archived
-    is_tagged = "tags" in names and not where.by_end
-    source = sql["tagged_runs"].removesuffix(";") if is_tagged else anything
+    # Tags are in the order of spawning.
+    is_by_tag = "tags" in names and not where.by_end
+    source = sql["tagged_runs"].removesuffix(";") if is_by_tag else anything
     arms = []
     for shelf in shelves:
-        for state, key in states:
-            place = f"archived_at_ms IS {'' if shelf else 'NOT '}NULL" if where.by_end else "TRUE"
-            which = "\n  AND ".join([f"{_SHELF}{shelf}", place, state, *conditions])
-            found = source.replace(anything, anything.replace("TRUE", which, 1))
-            found = found if key == _CREATED else keyed(found, key)
-            arms.append("(" + found.replace("{shelf}", str(shelf)) + _ORDERED)
+        for state in states:
+            which = "\n  AND ".join([f"{_SHELF}{shelf}", state, *conditions])
+            found = source.replace(anything, anything.replace("TRUE", which))
+            found = found.replace("{shelf}", str(shelf))
+            arms.append("(" + _keyed(found, _key(where, state)) + _ORDERED)
     chosen = "\nUNION ALL\n".join(arms) or f"{anything} AND FALSE"
     whole = sql[name].replace(anything, chosen).replace("{schema}", schema)
-    if where.by_end:
-        values["ends"] = ends_of(open_runs(), where)
-        whole = ordered_by(keyed(whole, _ANY_END) if name == SIEVE else whole, _ANY_END)
     return (turned(whole) if where.oldest_first else whole), {**values, "far": far}
 
 
@@ -135,6 +120,17 @@ def _over(where: RunFilter, names: Collection[str]) -> Iterator[str]:
             yield f"is_over = 1 AND outcome <> '{Status.OK}' AND outcome = '{each}'"
     else:
         yield "is_over = 1"
+
+
+def _key(where: RunFilter, state: str) -> str:
+    """By what the runs of an arm are in order."""
+    if not where.by_end:
+        return _CREATED
+    return _ENDED_NOW if state == _OPEN_ONES else "ended_at_ms"
+
+
+def _keyed(arm: str, key: str) -> str:
+    return arm.replace(f"{_CREATED} AS at_ms", f"{key} AS at_ms").replace("{at}", key)
 
 
 def turned(statement: str) -> str:

@@ -26,7 +26,18 @@ from subagents.store.postgres.home_lock import HomeLock
 from subagents.store.postgres.link import Link, Lost
 from subagents.store.postgres.postgres_migrations import migrate, require_known, scripts, statements
 from subagents.store.postgres.postgres_query import SIEVED, narrowed
-from subagents.store.row_store import Parameters, RowStore, aside, shown
+from subagents.store.row_store import (
+    CHECK_BYTES_MAX,
+    EVENTS,
+    RECORDS,
+    STRAYS,
+    WORK,
+    Kinds,
+    Parameters,
+    RowStore,
+    aside,
+    shown,
+)
 from subagents.store.run_filters import is_of_model, mentions
 from subagents.text import counted
 from subagents.version import __version__
@@ -51,15 +62,6 @@ FENCE_BROKEN: Final = "SUB01"
 """The SQLSTATE that the function ``fence`` raises."""
 
 _NAMED: Final = re.compile(r"(?<!:):(\w+)")
-
-_WORK: Final[tuple[tuple[str, rows.Kind[object]], ...]] = (("all_leases", rows.LEASE),)
-_ALL: Final[tuple[tuple[str, rows.Kind[object]], ...]] = (
-    *_WORK,
-    ("all_runs", rows.RUN),
-    ("all_messages", rows.MESSAGE),
-    ("all_schedules", rows.SCHEDULE),
-    ("all_events", rows.EVENT),
-)
 
 
 class PostgresStore(RowStore):
@@ -104,6 +106,11 @@ class PostgresStore(RowStore):
     def schema(self) -> int:
         """See ``ports.Database.schema``."""
         return scripts()[-1][0]
+
+    @property
+    def ways_out(self) -> str:
+        """See ``ports.Database.ways_out``."""
+        return f"restore the schema {self._url.schema} from a dump: pg_restore"
 
     def size_bytes(self) -> int:
         """See ``ports.Database.size_bytes``: of our schema, without the log of the server."""
@@ -159,7 +166,7 @@ class PostgresStore(RowStore):
 
     def _require_usable(self, link: Link) -> bool:
         """Whether there is a schema of ours; refuses a server that cannot have one."""
-        ((is_there, encoding, version),) = link.ask(self._sql["read_schema"])
+        ((is_there, encoding, version, is_durable),) = link.ask(self._sql["read_schema"])
         if encoding != "UTF8":
             raise CorruptState(
                 f"{self._url.shown} has the encoding {encoding}; nothing was changed",
@@ -171,6 +178,8 @@ class PostgresStore(RowStore):
                 f"{self._url.shown} is PostgreSQL {major}; nothing was changed",
                 hint=f"use PostgreSQL {SERVER_MIN // 10_000} or later",
             )
+        if not is_durable:
+            log.warning("%s has fsync off: a crash of its machine loses runs", self._url.shown)
         return bool(is_there)
 
     def _require_ours(self, link: Link) -> tuple[int, int]:
@@ -218,17 +227,26 @@ class PostgresStore(RowStore):
         raise StoreUnavailable(f"{self._url.shown} is locked by somebody who cannot be ended")
 
     def _find_damaged(self, link: Link) -> None:
-        """Set aside the work that is damaged; of what else is, whoever reads it tells."""
+        """Set aside what is damaged, as far as there is time for it at a start."""
         link.ask(self._sql["take_back"])
-        for each in self._damaged(link, *_WORK):
+        found = [*self._damaged(link, *WORK)]
+        for each in found:
             if not link.ask(self._sql["run_number"], (each.run_id,)):
                 raise CorruptState(
                     f"{self._url.shown} is damaged: work of a run that cannot be told:"
                     f" {each.reason}"
                 )
+        if self.size_bytes() <= CHECK_BYTES_MAX:
+            found += [*self._damaged(link, *RECORDS), *self._strays(link)]
+        for each in found:
             link.ask(self._sql["put_aside"], (each.name, each.run_id, each.reason))
+            log.error("%s is set aside: %s", each.name, each.reason)
 
-    def _damaged(self, link: Link, *kinds: tuple[str, rows.Kind[object]]) -> Iterator[SetAside]:
+    def _strays(self, link: Link) -> Iterator[SetAside]:
+        for (run_id,) in link.ask(self._sql["select_strays"]):
+            yield SetAside(name=str(run_id), run_id=RunId(str(run_id)), reason=STRAYS)
+
+    def _damaged(self, link: Link, *kinds: Kinds) -> Iterator[SetAside]:
         for name, kind in kinds:
             with link.connection.transaction(), link.stream() as cursor:
                 cursor.execute(self._sql[name], binary=True)
@@ -465,8 +483,7 @@ class PostgresStore(RowStore):
         if not _is_sieved(where):
             return super().runs(where)
         found = list(self._sieved(where, where.offset + where.limit))[where.offset :]
-        runs = self._runs(self._sql["select_numbers"], (found,))
-        return runs[::-1] if where.oldest_first else runs
+        return self._runs(self._sql["select_numbers"], (found,))
 
     def count(self, where: RunFilter, *, most: int) -> int:
         """See ``ports.Store.count``."""
@@ -482,8 +499,8 @@ class PostgresStore(RowStore):
                 *(self._sql, "sieve_runs", where, self._open_runs), far=SIEVE_ROWS, passed=passed
             )
             found = self._fetched(statement, parameters)
-            for number, created_at_ms, run_id, label, origin in found:
-                passed = (int(str(created_at_ms)), int(str(number)))
+            for number, at_ms, run_id, label, origin in found:
+                passed = (int(str(at_ms)), int(str(number)))
                 is_wanted = where.text is None or mentions(run_id, label, origin, where.text)
                 if is_wanted and (where.model is None or is_of_model(origin, where.model)):
                     yield passed[1]
@@ -496,14 +513,10 @@ class PostgresStore(RowStore):
     def check(self) -> Sequence[str]:
         """See ``ports.Database.check``."""
         with self._reader() as link:
-            damaged = [*self._damaged(link, *_ALL)]
-            strays = link.ask(self._sql["select_strays"])
+            damaged = [*self._damaged(link, *WORK, *RECORDS, EVENTS), *self._strays(link)]
         found = [*damaged, *self._fold_open()[1], *self.set_aside()]
         reasons = {each.name: each.reason for each in reversed(found)}
-        return [
-            *(f"{name}: {reasons[name]}" for name in reversed(reasons)),
-            *(f"{name}: its events are filed under another run" for (name,) in strays),
-        ]
+        return [f"{name}: {reasons[name]}" for name in reversed(reasons)]
 
 
 def _is_sieved(where: RunFilter) -> bool:

@@ -6,7 +6,7 @@
 
 -- name: read_schema
 SELECT to_regclass('{schema}.node') IS NOT NULL, current_setting('server_encoding'),
-       current_setting('server_version_num')::integer;
+       current_setting('server_version_num')::integer, current_setting('fsync') = 'on';
 
 -- name: make_schema
 CREATE SCHEMA IF NOT EXISTS {schema};
@@ -253,46 +253,51 @@ SELECT * FROM {schema}.run
 WHERE run_id = $1 AND run_id NOT IN (SELECT name FROM {schema}.set_aside);
 
 -- name: any_run
--- What stands in select_runs and count_runs for the runs that are asked for.
-SELECT number, created_at_ms FROM {schema}.run WHERE TRUE;
+-- What stands in select_runs and count_runs for the runs that are asked for, and their place.
+SELECT number, created_at_ms AS at_ms FROM {schema}.run WHERE TRUE;
 
 -- name: tagged_runs
 -- postgres_query.py puts the runs that are asked for in the place of the inner SELECT. OFFSET keeps
 -- it one: a tag is walked in the order of time, and each run of it looked at by its number.
-SELECT run_tag.number, run_tag.created_at_ms
+SELECT run_tag.number, run_tag.created_at_ms AS at_ms
 FROM {schema}.run_tag CROSS JOIN LATERAL (
-  SELECT number, created_at_ms FROM {schema}.run WHERE TRUE
+  SELECT number, created_at_ms AS at_ms FROM {schema}.run WHERE TRUE
     AND run.number = run_tag.number AND run.created_at_ms = run_tag.created_at_ms
   OFFSET 0) AS found
 WHERE run_tag.tag = :tags::json ->> 0 AND run_tag.is_listed = {shelf};
 
 -- name: select_runs
 -- postgres_query.py puts what is asked for in the place of the innermost SELECT.
-SELECT * FROM {schema}.run
-WHERE number IN (
-  SELECT number FROM (
-    SELECT number, created_at_ms FROM {schema}.run WHERE TRUE) AS found
-  ORDER BY created_at_ms DESC, number DESC LIMIT :limit OFFSET :offset)
-ORDER BY created_at_ms DESC, number DESC;
+SELECT run.*
+FROM (
+  SELECT number, at_ms FROM (
+    SELECT number, created_at_ms AS at_ms FROM {schema}.run WHERE TRUE) AS found
+  ORDER BY at_ms DESC, number DESC LIMIT :limit OFFSET :offset) AS page
+JOIN {schema}.run ON run.number = page.number
+ORDER BY page.at_ms DESC, page.number DESC;
 
 -- name: count_runs
 -- Up to a number: a count of all visits all.
 SELECT count(*) FROM (
-  SELECT 1 FROM (SELECT number, created_at_ms FROM {schema}.run WHERE TRUE) AS found
+  SELECT 1 FROM (SELECT number, created_at_ms AS at_ms FROM {schema}.run WHERE TRUE) AS found
   LIMIT :far) AS counted;
 
 -- name: sieve_runs
 -- What is asked for besides is asked in Python, of so many at a time.
-SELECT number, created_at_ms, run_id, label, origin FROM {schema}.run
-WHERE number IN (
-  SELECT number FROM (
-    SELECT number, created_at_ms FROM {schema}.run WHERE TRUE) AS found
-  ORDER BY created_at_ms DESC, number DESC LIMIT :far)
-ORDER BY created_at_ms DESC, number DESC;
+SELECT page.number, page.at_ms, run_id, label, origin
+FROM (
+  SELECT number, at_ms FROM (
+    SELECT number, created_at_ms AS at_ms FROM {schema}.run WHERE TRUE) AS found
+  ORDER BY at_ms DESC, number DESC LIMIT :far) AS page
+JOIN {schema}.run ON run.number = page.number
+ORDER BY page.at_ms DESC, page.number DESC;
 
 -- name: select_numbers
-SELECT * FROM {schema}.run WHERE number = ANY($1::bigint[])
-ORDER BY created_at_ms DESC, number DESC;
+-- In this order.
+SELECT run.*
+FROM unnest($1::bigint[]) WITH ORDINALITY AS page (number, place)
+JOIN {schema}.run ON run.number = page.number
+ORDER BY page.place;
 
 -- name: find_runs
 SELECT run_id FROM {schema}.run WHERE run_id >= $1 AND run_id < $2 ORDER BY run_id LIMIT 10;
@@ -313,8 +318,7 @@ WHERE type = 'Alerted' AND number < $1 ORDER BY number DESC LIMIT $2;
 -- name: select_alerted_of_run
 -- Visits the events of the run, whose numbers grow with seq.
 SELECT number, run_id, seq, at_ms, type, key, data, checksum FROM {schema}.journal
-WHERE run = (SELECT number FROM {schema}.run WHERE run_id = $3) AND type = 'Alerted'
-  AND number < $1
+WHERE run = (SELECT number FROM {schema}.run WHERE run_id = $3) AND type = 'Alerted' AND number < $1
 ORDER BY seq DESC LIMIT $2;
 
 -- name: select_touched
@@ -416,7 +420,8 @@ WHERE message_id = $1
 -- name: select_archivable
 -- What nobody read stays in sight, and what was read late stays as long after that.
 SELECT run_id FROM {schema}.run
-WHERE is_over = 1 AND archived_at_ms IS NULL AND keeps_session = 0 AND ended_at_ms < $1
+WHERE is_over = 1 AND (CASE WHEN archived_at_ms IS NULL THEN 1 ELSE 0 END) = 1
+  AND keeps_session = 0 AND ended_at_ms < $1
   AND run_id NOT IN (SELECT name FROM {schema}.set_aside)
   AND NOT EXISTS (SELECT 1 FROM {schema}.inbox
                   WHERE inbox.run_id = run.run_id
@@ -428,7 +433,8 @@ ORDER BY ended_at_ms LIMIT $2;
 -- A result nobody read is kept until it is read, and then until the retention is over; for news of
 -- how it came about nobody waits.
 SELECT run_id FROM {schema}.run
-WHERE archived_at_ms IS NOT NULL AND ended_at_ms < $1
+WHERE is_over = 1 AND (CASE WHEN archived_at_ms IS NULL THEN 1 ELSE 0 END) = 0
+  AND ended_at_ms < $1
   AND run_id NOT IN (SELECT run_id FROM {schema}.set_aside)
   AND NOT EXISTS (SELECT 1 FROM {schema}.inbox
                   WHERE inbox.run_id = run.run_id

@@ -13,16 +13,7 @@ from typing import Final, NamedTuple, TypeAlias
 from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import OVER, Phase, Run
 from subagents.ports import RunFilter
-from subagents.store.run_filters import (
-    MOVING,
-    asked,
-    ends_of,
-    fits,
-    keyed,
-    leads,
-    ordered_by,
-    value_of,
-)
+from subagents.store.run_filters import MOVING, asked, leads, open_ones, value_of
 from subagents.store.sqlite.statements import statements
 
 Parameters: TypeAlias = dict[str, object]
@@ -47,7 +38,7 @@ CONDITIONS: Final[Mapping[str, str]] = {
     "keeps_session": "keeps_session = :keeps_session",
     "since_ms": "created_at_ms >= :since_ms",
     "until_ms": "created_at_ms < :until_ms",
-    "behind": """(created_at_ms, number) < (SELECT json_extract(:behind, '$[0]'), coalesce(
+    "behind": """({at}, number) < (SELECT json_extract(:behind, '$[0]'), coalesce(
         (SELECT number FROM run WHERE run_id = json_extract(:behind, '$[1]')), 1 << 62))""",
     "active_since_ms": "(ended_at_ms IS NULL OR ended_at_ms >= :active_since_ms)",
     "ended_after_ms": "ended_at_ms >= :ended_after_ms",
@@ -61,7 +52,7 @@ CONDITIONS: Final[Mapping[str, str]] = {
     "model": "is_of_model(origin, :model)",
     "text": "mentions(run_id, label, origin, :text)",
 }
-"""By the field of the filter, in the order in which they are tried."""
+"""By the field of the filter, in the order in which they are tried; ``at`` is a way's ``key``."""
 _BACK: Final = (
     (" DESC", " ASC"),
     (", number) <", ", number) >"),
@@ -93,7 +84,6 @@ _GIVEN_UP: Final = _Way("run INDEXED BY run_given_up", f"phase = '{Phase.COMPLET
 _ENDED_NOW: Final = """(SELECT json_extract(each.value, '$[1]') FROM json_each(:ends) AS each
         WHERE json_extract(each.value, '$[0]') = run.run_id)"""
 """When a run ended that is not over: its row may be older than that."""
-_ANY_END: Final = f"CASE WHEN is_over = 1 THEN ended_at_ms ELSE {_ENDED_NOW} END"
 _BY_END: Final[Mapping[int, Sequence[_Way]]] = {
     _LISTED: (
         _Way(
@@ -128,7 +118,7 @@ _FIELDS: Final[Mapping[str, _Way]] = {
 """By the field of the filter: the first one that is asked for leaves the fewest runs."""
 _IN_PLACES: Final = statements()["runs_in_places"].removesuffix(";")
 """The newest of the directory and of each one below it in which there are runs."""
-_IN_PLACE: Final = ANYTHING.replace("number, created_at_ms", "number")
+_IN_PLACE: Final = ANYTHING.replace("number, created_at_ms AS at_ms", "number")
 """What stands in it for the runs of one directory."""
 
 
@@ -147,7 +137,7 @@ def narrowed(
     values: Parameters = {name: value_of(getattr(where, name)) for name in names}
     conditions = [CONDITIONS[name] for name in names if name not in MOVING]
     if moving := [CONDITIONS[name] for name in names if name in MOVING]:
-        values["open"] = value_of(tuple(run.id for run in open_runs() if fits(run, where)))
+        values |= open_ones(where, open_runs())
         conditions.append(f"({' AND '.join(['is_over = 1', *moving])} OR {_OPEN_ONES})")
     shelves = [_LISTED] * where.listed + [_ARCHIVED] * where.archived
     ways = list(_ways(where, names))
@@ -158,9 +148,6 @@ def narrowed(
     ]
     chosen = "\nUNION ALL\n".join(arms) or f"{ANYTHING} AND FALSE"
     whole = statement.replace(ANYTHING, chosen)
-    if where.by_end:
-        values["ends"] = ends_of(open_runs(), where)
-        whole = ordered_by(whole, _ANY_END)
     return turned(whole) if where.oldest_first else whole, {**values, "far": far}
 
 
@@ -192,5 +179,6 @@ def _ways(where: RunFilter, names: Sequence[str]) -> Iterator[_Way]:
 def _arm(way: _Way, shelf: int, conditions: Sequence[str]) -> str:
     which = "\n  AND ".join([way.part, way.shelf.format(shelf=shelf), _SOUND, *conditions])
     whole, part = (_IN_PLACES, _IN_PLACE) if way is _FIELDS["directory"] else (ANYTHING, ANYTHING)
-    arm = part.replace("run WHERE TRUE", f"{way.source}\nWHERE {which}")
-    return whole.replace(part, arm if way.key == _CREATED.key else keyed(arm, way.key))
+    arm = part.replace(f"{_CREATED.key} AS at_ms", f"{way.key} AS at_ms")
+    arm = arm.replace("run WHERE TRUE", f"{way.source}\nWHERE {which}").replace("{at}", way.key)
+    return whole.replace(part, arm)

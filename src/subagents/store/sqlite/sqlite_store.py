@@ -26,7 +26,19 @@ from subagents.ports import (
 )
 from subagents.store import rows
 from subagents.store.batch_rows import ERASED_TYPES, Written, erased_rows, updated, written
-from subagents.store.row_store import Parameters, RowStore, aside, raw, shown
+from subagents.store.row_store import (
+    CHECK_BYTES_MAX,
+    EVENTS,
+    RECORDS,
+    STRAYS,
+    WORK,
+    Kinds,
+    Parameters,
+    RowStore,
+    aside,
+    raw,
+    shown,
+)
 from subagents.store.run_filters import is_of_model, mentions
 from subagents.store.sqlite import identity
 from subagents.store.sqlite.connections import code_of, is_corruption, lenient, transaction
@@ -48,9 +60,6 @@ READER_CACHE_KB: Final = 2_048
 """Of each reader; pages are in the system's cache besides. The writer has 16 MiB."""
 
 BUSY_TIMEOUT_MS: Final = 5_000
-CHECK_BYTES_MAX: Final = 64 * 1024 * 1024
-"""Up to this size the whole file is checked at every start; a larger one by ``db check``."""
-
 RESERVE_BYTES: Final = 8 * 1024 * 1024
 """New spawns are refused below this, so that the runs there are can still end on record."""
 
@@ -79,13 +88,6 @@ WAL_PAGES_MAX: Final = 2_000
 
 CHECKSUMS_SINCE: Final = 4
 """The schema in which rows have checksums."""
-
-_WORK: Final[tuple[tuple[str, rows.Kind[object]], ...]] = (("all_leases", rows.LEASE),)
-_RUNS: Final[tuple[tuple[str, rows.Kind[object]], ...]] = (
-    ("all_runs", rows.RUN),
-    ("all_messages", rows.MESSAGE),
-    ("all_schedules", rows.SCHEDULE),
-)
 
 _INDEX_ONLY: Final = re.compile(
     r"row \d+ missing from index|wrong # of entries in index|non-unique entry in index"
@@ -143,7 +145,7 @@ class SqliteStore(RowStore):
 
     @property
     def ways_out(self) -> str:
-        """See ``ports.StoreFile.ways_out``."""
+        """See ``ports.Database.ways_out``."""
         return identity.ways_out(self._path)
 
     def found_schema(self) -> int | None:
@@ -202,7 +204,7 @@ class SqliteStore(RowStore):
         return None
 
     def open_readonly(self) -> None:
-        """See ``ports.StoreFile.open_readonly``."""
+        """See ``ports.Database.open_readonly``."""
         try:
             require_ours(self._path, self._belongings)
         except sqlite3.DatabaseError as error:
@@ -306,7 +308,7 @@ class SqliteStore(RowStore):
             rows.verify(written, *counters)
         except rows.DAMAGE as error:
             raise self._corrupt(f"its epoch: {error}") from error
-        for each in self._damaged(connection, *_WORK):
+        for each in self._damaged(connection, *WORK):
             if connection.execute(self._sql["run_number"], (each.run_id,)).fetchone() is None:
                 raise self._corrupt(f"work of a run that cannot be told: {each.reason}")
 
@@ -314,18 +316,15 @@ class SqliteStore(RowStore):
         """Set aside what is damaged, as far as there is time for it at a start."""
         with transaction(connection):
             connection.execute(self._sql["take_back"])
-        found = [*self._damaged(connection, *_WORK)]
+        found = [*self._damaged(connection, *WORK)]
         if self._path.stat().st_size <= CHECK_BYTES_MAX:
-            found += self._damaged(connection, *_RUNS)
+            found += self._damaged(connection, *RECORDS)
             with lenient(connection):
                 for (run_id,) in connection.execute(self._sql["select_strays"]):
-                    reason = "its events are filed under another run"
-                    found.append(SetAside(name=run_id, run_id=run_id, reason=reason))
+                    found.append(SetAside(name=run_id, run_id=run_id, reason=STRAYS))
         self._put_aside(found)
 
-    def _damaged(
-        self, connection: sqlite3.Connection, *kinds: tuple[str, rows.Kind[object]]
-    ) -> Iterator[SetAside]:
+    def _damaged(self, connection: sqlite3.Connection, *kinds: Kinds) -> Iterator[SetAside]:
         for name, kind in kinds:
             with lenient(connection):
                 for row in connection.execute(self._sql[name]):
@@ -604,7 +603,7 @@ class SqliteStore(RowStore):
                 found = _problems(connection)
                 if version_of(connection) >= CHECKSUMS_SINCE:
                     damaged = [
-                        *self._damaged(connection, *_WORK, *_RUNS, ("all_events", rows.EVENT)),
+                        *self._damaged(connection, *WORK, *RECORDS, EVENTS),
                         *self._fold_open()[1],
                         *self.set_aside(),
                     ]

@@ -177,12 +177,12 @@ DELETE FROM idempotency WHERE created_at_ms <= ?;
 SELECT * FROM run WHERE run_id = ? AND run_id NOT IN (SELECT name FROM set_aside);
 
 -- name: any_run
--- What stands in select_runs and count_runs for the runs that are asked for.
-SELECT number, created_at_ms FROM run WHERE TRUE;
+-- What stands in select_runs and count_runs for the runs that are asked for, and their place.
+SELECT number, created_at_ms AS at_ms FROM run WHERE TRUE;
 
 -- name: runs_in_places
 -- run_query.py puts the runs of one directory in the place of the innermost SELECT.
-SELECT run.number, run.created_at_ms
+SELECT run.number, run.created_at_ms AS at_ms
 FROM (
   WITH RECURSIVE found(name) AS (
     SELECT min(directory) FROM run INDEXED BY run_directory
@@ -197,17 +197,17 @@ FROM (
   ORDER BY created_at_ms DESC, number DESC LIMIT :far);
 
 -- name: select_runs
--- run_query.py puts what is asked for in the place of the innermost SELECT.
-SELECT * FROM run
-WHERE number IN (
-  SELECT number FROM (
-    SELECT number, created_at_ms FROM run WHERE TRUE
-    ORDER BY created_at_ms DESC, number DESC LIMIT :limit OFFSET :offset))
-ORDER BY created_at_ms DESC, number DESC;
+-- run_query.py puts what is asked for in the place of the inner SELECT.
+SELECT run.*
+FROM (
+  SELECT number, created_at_ms AS at_ms FROM run WHERE TRUE
+  ORDER BY at_ms DESC, number DESC LIMIT :limit OFFSET :offset) AS page
+CROSS JOIN run ON run.number = page.number
+ORDER BY page.at_ms DESC, page.number DESC;
 
 -- name: count_runs
 -- Up to a number: a count of all visits all.
-SELECT count(*) FROM (SELECT number, created_at_ms FROM run WHERE TRUE LIMIT :far);
+SELECT count(*) FROM (SELECT number, created_at_ms AS at_ms FROM run WHERE TRUE LIMIT :far);
 
 -- name: find_runs
 SELECT run_id FROM run WHERE run_id >= ?1 AND run_id < ?2 ORDER BY run_id LIMIT 10;

@@ -44,6 +44,8 @@ export function TranscriptTab({ run }: { run: RunDetail }) {
   useEffect(() => blocks.measure(), [asked, type, attempt, blocks]);
   const shown = blocks.getVirtualItems();
   useEffect(() => {
+    // Its end comes by itself; what is there before it is scrolled to, nobody asked for.
+    if (follows && shown.at(-1)?.index !== Math.ceil(found.total / BLOCK) - 1) return;
     for (const { index } of shown) {
       for (let at = 0; at < linesIn(index, found.total); at += 1) {
         if (!found.lines.has(index * BLOCK + at)) need(index * BLOCK + at);

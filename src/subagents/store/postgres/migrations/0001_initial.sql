@@ -44,14 +44,14 @@ CREATE TABLE {schema}.run (
 
 CREATE INDEX run_open      ON {schema}.run (created_at_ms, number) WHERE is_over = 0;
 CREATE INDEX run_parent    ON {schema}.run (requester_run) WHERE requester_run IS NOT NULL;
-CREATE INDEX run_archive
-  ON {schema}.run (ended_at_ms, number) WHERE is_over = 1 AND archived_at_ms IS NULL;
-CREATE INDEX run_archived  ON {schema}.run (ended_at_ms, number) WHERE archived_at_ms IS NOT NULL;
 CREATE INDEX run_pending   ON {schema}.run (number) WHERE is_over = 1 AND pending IS NOT NULL;
 -- Whether a run is archived stands before its time: a list goes past none of the other kind. It is
 -- no boolean, for which PostgreSQL would look into the index on one side alone.
 CREATE INDEX run_created
   ON {schema}.run ((CASE WHEN archived_at_ms IS NULL THEN 1 ELSE 0 END), created_at_ms, number);
+CREATE INDEX run_ended
+  ON {schema}.run ((CASE WHEN archived_at_ms IS NULL THEN 1 ELSE 0 END), ended_at_ms, number)
+  WHERE is_over = 1;
 CREATE INDEX run_requester
   ON {schema}.run (requester, (CASE WHEN archived_at_ms IS NULL THEN 1 ELSE 0 END), created_at_ms, number);
 CREATE INDEX run_label
@@ -123,6 +123,7 @@ CREATE TABLE {schema}.journal (
 
 CREATE UNIQUE INDEX journal_order ON {schema}.journal (run, seq);
 CREATE UNIQUE INDEX journal_once  ON {schema}.journal (run, key) WHERE key IS NOT NULL;
+-- Of all events they are few; no other event is in the index, or pays for it.
 CREATE INDEX journal_alerted ON {schema}.journal (number) WHERE type = 'Alerted';
 
 CREATE TABLE {schema}.inbox (
@@ -188,6 +189,10 @@ BEGIN
   WHERE id = 1 AND epoch = its_epoch AND commits = its_commit - 1;
   IF NOT FOUND THEN
     RAISE EXCEPTION 'epoch % or commit % is over', its_epoch, its_commit USING ERRCODE = 'SUB01';
+  END IF;
+  IF current_setting('synchronous_commit') = 'off' THEN
+    -- Of this transaction: what is acknowledged is on the server's disk.
+    PERFORM set_config('synchronous_commit', 'on', true);
   END IF;
 END
 $$;
