@@ -31,6 +31,11 @@ export function TranscriptTab({ run }: { run: RunDetail }) {
   const [follows, setFollows] = useState(true);
   const asked = useSettled(grep, TYPING_MS);
   const [found, need] = useTranscript(run.runId, { grep: asked, type, attempt });
+  const searched = (words: string) => {
+    setGrep(words);
+    // From the newest hits on: those at any other place would be a second search.
+    setFollows(true);
+  };
   const search = useRef<HTMLInputElement>(null);
   const box = useRef<HTMLDivElement>(null);
   useKeys({ "/": () => search.current?.focus(), f: () => setFollows((before) => !before) });
@@ -70,7 +75,7 @@ export function TranscriptTab({ run }: { run: RunDetail }) {
       <div className="filters">
         <label className="search">
           <span className="visually-hidden">search the transcript, a regular expression</span>
-          <input ref={search} value={grep} onChange={(event) => setGrep(event.target.value)} placeholder="a regular expression" />
+          <input ref={search} value={grep} onChange={(event) => searched(event.target.value)} placeholder="a regular expression" />
           <span className="note">{found.isLoaded && counted(found.total, "line")}</span>
         </label>
         <select aria-label="types of lines" value={type} onChange={(event) => setType(event.target.value)}>
