@@ -37,7 +37,7 @@ def test_a_plan_shows_every_step_that_is_refused_and_then_who_waits_for_whom(
     page = browsers.at_the_page()
     page.keyboard.press("c")
     page.get_by_role("button", name="A plan").click()
-    steps = [
+    steps: list[dict[str, object]] = [
         {"label": "list", "task": "ls", "agentId": "nobody"},
         {"label": "count", "task": "wc", "agentId": "nobody either", "dependsOn": ["list"]},
     ]
