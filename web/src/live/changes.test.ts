@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { changed, dueIn, FLUSH_MS, NOTHING, type Happening } from "./changes";
+import { changed, dueIn, FLUSH_MS, NOTHING, PAUSE_MS_MAX, pauseAfter, type Happening } from "./changes";
 
 const event = (seq: number, runId: string): Happening => ({
   kind: "event",
@@ -25,7 +25,15 @@ test("after a reconnect and after a reset everything is looked at again", () => 
 
 test("the first change is due at once, the next a second later", () => {
   const after = changed(NOTHING, event(1, "a"));
-  expect(dueIn(NOTHING, 0, 0)).toBeNull();
-  expect(dueIn(after, 10_000, 0)).toBe(0);
-  expect(dueIn(after, 10_000, 9_900)).toBe(FLUSH_MS - 100);
+  expect(dueIn(NOTHING, 0, 0, FLUSH_MS)).toBeNull();
+  expect(dueIn(after, 10_000, 0, FLUSH_MS)).toBe(0);
+  expect(dueIn(after, 10_000, 9_900, FLUSH_MS)).toBe(FLUSH_MS - 100);
+});
+
+test("a page that waits long for answers, or that nobody sees, asks more seldom", () => {
+  expect(pauseAfter(20, false)).toBe(FLUSH_MS);
+  expect(pauseAfter(400, false)).toBe(2_000);
+  expect(pauseAfter(60_000, false)).toBe(PAUSE_MS_MAX);
+  expect(pauseAfter(20, true)).toBe(PAUSE_MS_MAX);
+  expect(dueIn(changed(NOTHING, { kind: "connected" }), 9_000, 8_500, PAUSE_MS_MAX)).toBe(500);
 });

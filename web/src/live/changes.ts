@@ -21,7 +21,7 @@ export type Happening =
 
 export const NOTHING: Changes = { seq: null, runs: new Set(), all: false };
 
-/** Between two looks at what changed: a list is asked for at most once a second. */
+/** Between two looks at what changed, at least: a list is asked for at most once a second. */
 export const FLUSH_MS = 1_000;
 
 export function changed(before: Changes, happening: Happening): Changes {
@@ -43,8 +43,17 @@ export function changed(before: Changes, happening: Happening): Changes {
   }
 }
 
+/** The longest pause: of a page that nobody sees, or whose answers take their time. */
+export const PAUSE_MS_MAX = 5_000;
+
+/** How long to wait after a look that took so long: many pages must not keep the daemon from its work. */
+export function pauseAfter(tookMs: number, isHidden: boolean): number {
+  return isHidden ? PAUSE_MS_MAX : Math.min(Math.max(FLUSH_MS, 5 * tookMs), PAUSE_MS_MAX);
+}
+
 /** In how many milliseconds what changed is due to be looked at; null = nothing changed. */
-export function dueIn(changes: Changes, now: number, flushedAt: number): number | null {
+export function dueIn(changes: Changes, now: number, flushedAt: number, pauseMs: number): number | null {
   if (!changes.all && changes.runs.size === 0) return null;
-  return Math.max(0, flushedAt + FLUSH_MS - now);
+  // Whoever missed something is behind: that cannot wait.
+  return Math.max(0, flushedAt + (changes.all ? FLUSH_MS : pauseMs) - now);
 }

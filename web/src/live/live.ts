@@ -1,6 +1,6 @@
 // What the stream says, put to work: the state of the link, and questions that are asked again.
 import { QueryClient } from "@tanstack/react-query";
-import { changed, dueIn, NOTHING, type Changes, type Happening } from "./changes";
+import { changed, dueIn, NOTHING, pauseAfter, type Changes, type Happening } from "./changes";
 import { Store } from "./store";
 import type { Link } from "./stream";
 import { followShared } from "./tabs";
@@ -26,10 +26,12 @@ export const queries = new QueryClient({
 
 let changes: Changes = NOTHING;
 let flushedAt = 0;
+let tookMs = 0;
 let timer: ReturnType<typeof setTimeout> | null = null;
 
 export function startLive(): void {
   followShared(() => changes.seq, { happened, linked });
+  document.addEventListener("visibilitychange", schedule);
 }
 
 function linked(next: Link): void {
@@ -41,8 +43,13 @@ function linked(next: Link): void {
 function happened(happening: Happening): void {
   changes = changed(changes, happening);
   asOf.set(Date.now());
-  const due = dueIn(changes, Date.now(), flushedAt);
-  if (due !== null && timer === null) timer = setTimeout(flush, due);
+  if (timer === null) schedule();
+}
+
+function schedule(): void {
+  if (timer !== null) clearTimeout(timer);
+  const due = dueIn(changes, Date.now(), flushedAt, pauseAfter(tookMs, document.hidden));
+  timer = due === null ? null : setTimeout(flush, due);
 }
 
 /** Ask again what is shown of the runs that changed.
@@ -55,9 +62,11 @@ function flush(): void {
   flushedAt = Date.now();
   const { runs, all } = changes;
   changes = changed(changes, { kind: "flushed" });
-  void queries.invalidateQueries({
+  const asked = queries.invalidateQueries({
     predicate: ({ queryKey: [about, id] }) => all || about === "list" || (about === "run" && runs.has(String(id))),
   });
+  const begunAt = flushedAt;
+  void asked.then(() => (tookMs = Date.now() - begunAt));
 }
 
 /** After an action of ours: do not wait for the stream to come round. */
