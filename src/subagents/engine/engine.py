@@ -45,6 +45,8 @@ class Engine:
         self._life = Tasks()
         self._epoch = 0
         self._on_fenced: list[Callable[[], None]] = []
+        self.may_be_over = False
+        """Whether ``require_ownership`` can refuse, or what holds now can end during a call."""
         self.recoveries: tuple[Recovery, ...] = ()
         """What the newest start decided about each open run."""
         self.runtimes: Mapping[str, Runtime] = given.runtimes
@@ -115,6 +117,7 @@ class Engine:
         ownership, asked_ms = self._parts.ownership, self._clock.elapsed_ms()
         self._epoch, held_s = await self._off_loop(self._take_over)
         ownership.given(held_s, asked_ms=asked_ms)
+        self.may_be_over = ownership.is_limited
         await self._load_and_resume()
         if ownership.is_limited:
             self._life.keep(ownership.run, "ownership", self._clock)
@@ -195,6 +198,7 @@ class Engine:
         self._parts.mailbox.failed()
         self._parts.questions.wake_all()
         if isinstance(error, Fenced):
+            self.may_be_over = True
             log.error("the store is another's, nothing is done here any more: %s", error)
             self._life.start(self._give_up(), "give up")
         else:

@@ -169,7 +169,7 @@ async def diagnostics(request: Request) -> Response:
 
 def _lanes(services: Services) -> list[LaneState]:
     held, queued = services.queries.slots_by_lane(), services.queries.queued_by_lane()
-    settings = services.load_config(None, {}, {}).settings
+    settings = services.config_known().settings
     return [
         LaneState(
             name=name,

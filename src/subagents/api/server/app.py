@@ -113,7 +113,8 @@ class CurrentAnswers:
         self._engine = services.engine
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] in _OF_THIS_PROCESS:
+        is_looked_at = scope["type"] == "http" and scope["path"] not in _OF_THIS_PROCESS
+        if not is_looked_at or not self._engine.may_be_over:
             await self._app(scope, receive, send)
             return
         is_refused = False
