@@ -77,7 +77,7 @@ NAMED_IN_THE_SPEC += ["watch"]
 NAMED_IN_THE_SPEC += ["redeliver", "dismiss"]
 NAMED_IN_THE_SPEC += ["secret set", "secret check", "secret delete"]
 NAMED_IN_THE_SPEC += ["import claude-agents", "import openclaw"]
-NAMED_IN_THE_SPEC += ["completion", "version", "paths", "support-bundle", "db restore"]
+NAMED_IN_THE_SPEC += ["completion", "version", "paths", "support-bundle", "db restore", "alerts"]
 CODES = [
     EXIT_OK,
     EXIT_FAILED,

@@ -618,12 +618,11 @@ class Scenario:
         await self._try(lambda engine: engine.sweep())
 
     async def _ask_for_old(self) -> None:
-        """Somebody wants a result again that was archived: it is unread again, and kept."""
-        for run in self._judge.view.values():
+        """Somebody wants results again that were archived: they are unread again, and kept."""
+        for run in tuple(self._judge.view.values()):
             is_kept = run.times.archived_at_ms is not None and run.id not in self._judge.pruned
             if is_kept and self._keeping.random() < 0.5:
                 await self._redeliver(run.id)
-                return
 
     async def _redeliver(self, run_id: RunId) -> None:
         await self._try(lambda engine: engine.redeliver(run_id, by="simulation"))

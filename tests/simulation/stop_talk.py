@@ -32,9 +32,13 @@ MARK: Final = "plan "
 
 
 class _Plan(NamedTuple):
+    """Times are by the loop's clock, which nobody sets."""
+
     by: str
     due_s: float
-    """By the loop's clock, which nobody sets."""
+    """Counted from when its commit was seen, which a bad disk keeps waiting."""
+    not_before_s: float
+    """Counted from when it was asked for."""
 
 
 class PlannedStops:
@@ -47,8 +51,14 @@ class PlannedStops:
     def __init__(self, fail: Callable[[str, str], None]) -> None:
         self._fail = fail
         self._pending: dict[RunId, _Plan] = {}
+        self._not_before: dict[str, float] = {}
+        """By who plans."""
         self._since_s = 0.0
         """When the daemon that lives now had read its file."""
+
+    def asked(self, by: str, not_before_s: float) -> None:
+        """Somebody is about to plan one."""
+        self._not_before[by] = not_before_s
 
     def look_at(self, before: Run, entry: JournalEntry, after: Run, now_s: float) -> None:
         """One committed event, and the run around it, at the loop's time."""
@@ -59,7 +69,7 @@ class PlannedStops:
         match event:
             case CancelPlanned() if after.control.planned is not None:
                 due_s = now_s + (event.due_ms - event.at_ms) / 1000
-                self._pending[before.id] = _Plan(event.by, due_s)
+                self._pending[before.id] = _Plan(event.by, due_s, self._not_before[event.by])
             case CancelWithdrawn():
                 self._pending.pop(before.id, None)
             case TimerFired(cause=TimerCause.CANCEL):
@@ -73,7 +83,7 @@ class PlannedStops:
     def _came(self, before: Run, after: Run, plan: _Plan | None, now_s: float) -> None:
         if plan is None:
             self._fail("a planned stop comes once, and not when taken back", before.id)
-        elif now_s < plan.due_s - 2:
+        elif now_s < plan.not_before_s - 2:
             # A clock that was set is followed where it was set by a second and more.
             self._fail("a planned stop comes at its time", f"{before.id} before it")
         if after.control.planned is not None:
@@ -97,7 +107,8 @@ class PlannedStops:
                 continue
             is_known = before is not None and before.by == planned.by
             due_s = before.due_s if before is not None and is_known else now_s + AFTER_S
-            self._pending[run.id] = _Plan(planned.by, due_s)
+            # Nobody follows a clock that is set while no daemon lives.
+            self._pending[run.id] = _Plan(planned.by, due_s, not_before_s=0.0)
 
 
 class Host(Protocol):
@@ -113,6 +124,7 @@ class Judge(Protocol):
 
     view: dict[RunId, Run]
     cancels_asked: set[RunId]
+    stops: PlannedStops
 
     def promised(self, run: Run) -> None: ...
 
@@ -141,6 +153,7 @@ class StopTalk:
         by, after_ms = f"{MARK}{self._plans}", 1 + round(rng.random() * AFTER_S * 1000)
         is_turn = run.phase is Phase.RUNNING and rng.random() < 0.4
         self._judge.cancels_asked.add(run.id)
+        self._judge.stops.asked(by, asyncio.get_running_loop().time() + after_ms / 1000)
         if is_turn:
             planned = await self._try(
                 lambda engine: engine.interrupt(run.id, by=by, after_ms=after_ms)
