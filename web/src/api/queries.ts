@@ -34,7 +34,8 @@ function useStill<T, Q extends Query = Query>(path: string, query: Q = {} as Q, 
 }
 
 /** The most rows that the home page asks for in each of its parts. */
-export const NOW_ROWS = 200;
+export const NOW_ROWS = 100;
+const FAILED_ROWS = 200;
 
 export const useAttention = () => useList<api.Attention>("/v1/attention");
 export const useWorking = () =>
@@ -46,7 +47,7 @@ export const useEnded = () =>
 export const useGraph = (query: api.GraphQuery) => useList<api.Graph, api.GraphQuery>("/v1/graph", query);
 /** The rows of failures, for what an item that needs somebody does not say; asked once for the same runs. */
 export function useFailed(ids: readonly string[]): ReadonlyMap<string, api.RunRow> {
-  const query: api.RunsQuery = { outcome: "error,timeout,lost,partial", limit: NOW_ROWS };
+  const query: api.RunsQuery = { outcome: "error,timeout,lost,partial", limit: FAILED_ROWS };
   const found = useQuery({
     queryKey: ["failed", ids],
     queryFn: ({ signal }) => get<api.RunPage>("/v1/runs", query, signal),
