@@ -34,7 +34,7 @@ function useStill<T, Q extends Query = Query>(path: string, query: Q = {} as Q, 
 }
 
 /** The most rows that the home page asks for in each of its parts. */
-export const NOW_ROWS = 100;
+export const NOW_ROWS = 75;
 const FAILED_ROWS = 200;
 
 export const useAttention = () => useList<api.Attention>("/v1/attention");
