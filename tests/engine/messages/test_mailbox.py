@@ -1,9 +1,9 @@
 """Waiting readers get what others do not take."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from tests.engine.world import ME, World, in_world
@@ -15,6 +15,8 @@ from subagents.domain.run.run import (
 from subagents.domain.run.values import announcement_id, replace
 from subagents.engine.messages.mailbox import WaitResult
 from subagents.errors import StoreUnavailable
+
+T = TypeVar("T")
 
 
 @pytest.mark.requirement("delivery:offer-lease", "wait:whole-session")
@@ -55,6 +57,40 @@ def test_whoever_waits_beside_a_reader_is_let_go_when_that_one_acknowledges(tmp_
 
         assert (found.completed, found.offered) == ((), ())
         assert world.clock.now_ms() - begun < 1_000
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("wait:whole-session", "delivery:consumed-once")
+def test_of_two_that_look_at_the_same_moment_one_is_told_what_ended_and_the_other_nothing(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        run_ids = [await world.spawn() for _ in range(3)]
+        for run_id in run_ids:
+            await world.until(run_id, Phase.COMPLETED)
+        mailbox = world.parts.mailbox
+        read = mailbox._off_loop
+
+        async def read_as_a_thread_does(work: Callable[[], T]) -> T:
+            await asyncio.sleep(0)  # others go on meanwhile
+            return await read(work)
+
+        mailbox._off_loop = read_as_a_thread_does
+
+        found = await world.clock.result(
+            asyncio.gather(
+                *(
+                    world.engine.wait([], session=ME, timeout_s=1, reader=reader)
+                    for reader in ("first", "second")
+                )
+            )
+        )
+
+        told = [run.id for each in found for run in each.completed]
+        offered = [message for each in found for message in each.offered]
+        assert sorted(told) == sorted(run_ids)
+        assert sorted(offered) == sorted(map(announcement_id, run_ids))
 
     in_world(tmp_path, scenario)
 

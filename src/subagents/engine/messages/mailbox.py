@@ -165,7 +165,11 @@ class Mailbox:
                     found = replace(found, needs=self._needs(found.pending, session))
                 left_ms = deadline_ms - self._clock.steady_ms()
                 if left_ms <= 0 or _is_enough(found, until):
-                    return self._offer_completed(found, session, reader)
+                    taken = self._offer_completed(found, session, reader, are_named=bool(run_ids))
+                    is_beaten = len(taken.completed) < len(found.completed)
+                    if left_ms <= 0 or not is_beaten or _is_enough(taken, until):
+                        return taken
+                    continue  # another reader came first while this one read the rows: look again
                 if found.leased_until_ms is not None:
                     # Nothing happens when a lease runs out: whoever waits has to check again.
                     left_ms = min(left_ms, found.leased_until_ms - self._clock.steady_ms())
@@ -216,21 +220,30 @@ class Mailbox:
             leased_until_ms=unread.leased_until_ms,
         )
 
-    def _offer_completed(self, found: WaitResult, session: SessionKey, reader: str) -> WaitResult:
-        offered = tuple(
-            message_id
-            for run in found.completed
-            if self.is_addressed_to(run, session)
-            and not self._is_consumed(run)
-            and self.leases.acquire(message_id := announcement_id(run.id), reader)
-        )
-        return WaitResult(
-            completed=found.completed,
-            pending=found.pending,
-            missing=found.missing,
-            offered=offered,
-            needs=found.needs,
-        )
+    def _offer_completed(
+        self, found: WaitResult, session: SessionKey, reader: str, *, are_named: bool
+    ) -> WaitResult:
+        """Lease the announcements of what completed.
+
+        Args:
+            are_named: The runs were asked for by id, so they are answered whoever holds their
+                announcements; else only what nobody else is told of is.
+        """
+        offered: list[MessageId] = []
+        completed: list[Run] = []
+        for run in found.completed:
+            is_addressed = self.is_addressed_to(run, session)
+            message_id = announcement_id(run.id)
+            if (
+                is_addressed
+                and not self._is_consumed(run)
+                and self.leases.acquire(message_id, reader)
+            ):
+                offered.append(message_id)
+            elif is_addressed and not are_named:
+                continue
+            completed.append(run)
+        return replace(found, completed=tuple(completed), offered=tuple(offered))
 
     def _needs(self, awaited: Iterable[Run], session: SessionKey) -> tuple[Need, ...]:
         """What keeps these runs, and those below them, from going on; news to the session."""
