@@ -14,6 +14,7 @@
     ├── IllegalTransition      1  a broken promise inside: an event no phase expects
     ├── Unavailable            7  daemon, store or runtime cannot serve now
     │   ├── DaemonUnreachable
+    │   ├── Elsewhere             another node of the cluster decides about it
     │   ├── Fenced                another process took the state over; this one stops
     │   ├── StoreUnavailable
     │   └── RuntimeUnavailable
@@ -230,6 +231,25 @@ class Fenced(Unavailable):
     """
 
     code = "fenced"
+
+
+class Elsewhere(Unavailable):
+    """Another node of the cluster decides about this run or session; nothing was done here.
+
+    A node that is asked by a client forwards the call, so a client sees this only when the owner
+    changed twice meanwhile.
+    """
+
+    code = "elsewhere"
+
+    def __init__(self, partition: int, *, url: str | None = None, node: str | None = None) -> None:
+        super().__init__(
+            f"partition {partition} belongs to "
+            + (f"node {node}" if node is not None else "no node at this moment"),
+            hint="call again: a partition whose node is gone has another one in some seconds",
+            details={"partition": partition, "node": node, "url": url},
+        )
+        self.partition = partition
 
 
 class StoreUnavailable(Unavailable):

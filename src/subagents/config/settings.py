@@ -521,6 +521,38 @@ class DaemonSettings(Section, frozen=True):
         return f"http://{host}:{self.http_port}" if self.http_port else None
 
 
+class ClusterSettings(Section, frozen=True):
+    """`[cluster]`: read once, when the daemon starts; the user's own file and environment only."""
+
+    listen: Annotated[
+        Annotated[str, Meta(pattern=r"^[^\s:]+:\d{1,5}$|^\[[0-9a-fA-F:]+\]:\d{1,5}$")] | None,
+        Meta(
+            description="Address and port on which other nodes reach this one, always over TLS; "
+            "unset = the daemon is alone."
+        ),
+    ] = None
+    url: Annotated[
+        Annotated[str, Meta(pattern=r"^https://[^\s/]+$")] | None,
+        Meta(description="What other nodes are told instead, where they reach it by another name."),
+    ] = None
+    labels: Annotated[
+        tuple[NodeName, ...],
+        Meta(description="What runs can ask for as their `place`, for example gpu or linux."),
+    ] = ()
+    slots: Annotated[
+        Annotated[int, Meta(ge=0, le=10_000)] | None,
+        Meta(description="Workers here at most, whoever decides about them; unset = no limit."),
+    ] = None
+    lease_seconds: Annotated[
+        float,
+        Meta(
+            ge=1,
+            le=300,
+            description="So long after its last sign of life a node is over, and others go on.",
+        ),
+    ] = 6
+
+
 class Telemetry(Section, frozen=True):
     """`[telemetry]`: read once, when the daemon starts; the user's own file and environment only.
 
@@ -706,6 +738,7 @@ class Settings(Section, frozen=True):
     verification: VerificationSettings = VerificationSettings()
     retention: Retention = Retention()
     daemon: DaemonSettings = DaemonSettings()
+    cluster: ClusterSettings = ClusterSettings()
     telemetry: Telemetry = Telemetry()
     budgets: Budgets = Budgets()
     secrets: dict[str, SecretSource] = {}

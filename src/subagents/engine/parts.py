@@ -53,6 +53,7 @@ from subagents.ports import (
     ProgressLog,
     ResultLog,
     Runtime,
+    SharedStore,
     Store,
     TranscriptLog,
     WorkerSecrets,
@@ -115,6 +116,8 @@ class Adapters:
     proof_of: ProofOf = no_proof_needed
     settings_of: SettingsOf | None = None
     """For what schedules start; None = ``settings``, wherever that is."""
+    cluster: SharedStore | None = None
+    """``store``, where other nodes write it, too; None = all of it is ours."""
     on_commit: tuple[CommitListener, ...] = ()
     """Called with every durable batch, after all parts."""
 

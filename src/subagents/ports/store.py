@@ -1,6 +1,6 @@
 """The durable truth, and the records it is made of."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
@@ -90,6 +90,53 @@ class SetAside(Value, frozen=True):
     """Of a run or a message, or ``<run id>/<seq>`` of an event."""
     run_id: RunId
     reason: str
+
+
+class Member(NamedTuple):
+    """What a daemon says of itself to the cluster that it belongs to."""
+
+    name: str
+    url: str | None
+    labels: tuple[str, ...]
+    slots: int | None
+    lease_s: float
+
+
+class SeenNode(NamedTuple):
+    """One start of a node, as the store knows it."""
+
+    identity: str
+    """Random, of this start: a node that was started again is another one."""
+    name: str
+    url: str | None
+    """Where other nodes reach it; None = they cannot."""
+    labels: tuple[str, ...]
+    slots: int | None
+    """So many workers at most; None = nobody said."""
+    version: str
+    left_s: float
+    """For so long its right holds; 0 = it is over."""
+    is_draining: bool
+    """It takes no more partitions and gives back those that it has."""
+
+
+class Survey(NamedTuple):
+    """Who has what, in one look."""
+
+    nodes: Mapping[str, SeenNode]
+    """By identity; those that are over only while something is still theirs."""
+    owners: Mapping[int, str]
+    """The identity of the node that has a partition; one that nobody has is missing."""
+
+
+class Loaded(NamedTuple):
+    """What some partitions have to go on with."""
+
+    runs: Sequence[Run]
+    """See ``Store.load_open``."""
+    outbox: Sequence[OutboxEntry]
+    leases: Sequence[Lease]
+    keys: Mapping[RunId, set[str]]
 
 
 @dataclass(slots=True)
@@ -484,3 +531,67 @@ def readable(store: Store, run_id: RunId) -> Run | None:
         return store.run(run_id)
     except CorruptState:
         return None
+
+
+class SharedStore(Store, Protocol):
+    """A store that other nodes write, too, each the runs of its own partitions.
+
+    What reads reads everybody's. ``load_open``, ``load_outbox``, ``load_leases`` and ``load_keys``
+    are about our partitions; ``open`` gives us none but those that this home had when it was
+    killed, so long as nobody else has them.
+    """
+
+    @property
+    def identity(self) -> str:
+        """Ours, once it is open."""
+        ...
+
+    def survey(self) -> Survey:
+        """Who has what now.
+
+        Raises:
+            StoreUnavailable: It cannot be asked.
+        """
+        ...
+
+    def claim(self, partitions: Collection[int]) -> frozenset[int]:
+        """Take partitions over that nobody has, or whose node is over; which of them are ours now.
+
+        A node whose right is over is fenced by it for good: nothing it writes is taken any more.
+        The caller has renewed its own right without a break for as long as that right lasts: what
+        seems over is not so only because nobody could renew.
+
+        Raises:
+            StoreUnavailable: None was taken, or nobody can say yet.
+            Fenced: We are over ourselves.
+        """
+        ...
+
+    def release(self, partitions: Collection[int]) -> None:
+        """Give partitions back: others may claim them at once. Nothing of them is written after.
+
+        Raises:
+            StoreUnavailable: They are still ours, or nobody can say yet; repeat it.
+            Fenced: All of them are another's.
+        """
+        ...
+
+    def load_partitions(self, partitions: Collection[int]) -> Loaded:
+        """What partitions that were claimed have open, as the load methods give it of all."""
+        ...
+
+    def partition(self, run_id: RunId) -> int | None:
+        """The partition of a run; None = there is no such run."""
+        ...
+
+    def partition_of_worker(self, session: SessionKey) -> int | None:
+        """The partition of the run whose agent speaks under this session; None = no run's."""
+        ...
+
+    def drain(self, *, is_on: bool) -> None:
+        """Say in our row whether we take no more partitions.
+
+        Raises:
+            StoreUnavailable, Fenced: As ``release``.
+        """
+        ...

@@ -1,0 +1,60 @@
+"""How the runs of a cluster are divided among its nodes.
+
+A partition has whole sessions: a session that is no run's, all runs that it spawned and all below
+them. So whatever is counted or decided for a tree of runs (children, budgets, dependencies, the
+inbox, idempotency keys) is decided by one node at a time. See docs/decisions/0078.
+"""
+
+import hashlib
+from collections.abc import Callable, Collection, Mapping
+from math import ceil
+from typing import Final
+
+from subagents.domain.run.run import Run
+from subagents.domain.run.values import RunId, SessionKey
+
+PARTITIONS: Final = 256
+"""The width of the hash: it is in every row of a run, so it can never be another number."""
+
+
+def partition_of(session: SessionKey) -> int:
+    """The partition of a session that is no run's: 0 to 255, the same on every machine."""
+    return hashlib.blake2b(session.encode(), digest_size=1).digest()[0]
+
+
+def partition_of_new(run: Run, of_run: Callable[[RunId], int]) -> int:
+    """The partition of a run that is spawned now.
+
+    Args:
+        run: The run.
+        of_run: The partition of a run that is there, for one that a run spawned.
+    """
+    above = run.lineage.requester_run
+    return partition_of(run.requester) if above is None else of_run(above)
+
+
+def excess(owned: Mapping[str, int], node: str) -> int:
+    """How many partitions a node has above its fair share.
+
+    Args:
+        owned: The number of partitions of each node that is alive and takes some.
+        node: One of them.
+    """
+    return max(owned[node] - ceil(PARTITIONS / len(owned)), 0)
+
+
+def wanted(free: Collection[int], owned: Mapping[str, int], node: str) -> list[int]:
+    """Which of the partitions that nobody has a node takes now.
+
+    All of them if it has to: what nobody has waits. Nodes that ask at the same time begin at
+    different places, so that each gets some.
+
+    Args:
+        free: Partitions without an owner, or whose owner is over.
+        owned: See ``excess``; the node is in it.
+        node: One of them.
+    """
+    names = sorted(owned)
+    begin = PARTITIONS * names.index(node) // len(names)
+    in_turn = sorted(free, key=lambda part: (part - begin) % PARTITIONS)
+    return in_turn[: ceil(len(in_turn) / len(names))]

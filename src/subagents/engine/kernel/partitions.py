@@ -1,0 +1,112 @@
+"""Which sessions and runs this node decides about, and who decides about the others.
+
+In a store that is its process's alone nothing is asked, and everything is ours. In a cluster each
+session belongs, with all below it, to one partition, and each partition to one node at a time
+(``domain.cluster.partitions``, docs/decisions/0078). Whoever is about to decide, or to answer from
+memory, asks here first; ``Elsewhere`` says whose it is.
+"""
+
+from collections import OrderedDict
+from typing import Final
+
+from subagents.domain.cluster.partitions import partition_of
+from subagents.domain.run.values import RunId, SessionKey, agent_of
+from subagents.errors import Elsewhere
+from subagents.ports import OffLoop, SeenNode, SharedStore, Survey
+
+KNOWN_MAX: Final = 10_000
+"""Runs whose partition is remembered; a run never changes it."""
+
+
+class Partitions:
+    """What is ours, as the engine has loaded it, and the newest look at the rest.
+
+    Args:
+        store: Of a cluster; None = the store is ours alone.
+        off_loop: For questions to the store.
+    """
+
+    def __init__(self, store: SharedStore | None, off_loop: OffLoop) -> None:
+        self._store = store
+        self._off_loop = off_loop
+        self._known: OrderedDict[RunId, int] = OrderedDict()
+        self.owned: frozenset[int] = frozenset()
+        """Loaded: about these we decide. Meaningless where ``is_alone``."""
+        self.survey = Survey({}, {})
+        """Who had what when it was asked last."""
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether everything is ours, because the store is."""
+        return self._store is None
+
+    def owner_of(self, partition: int) -> SeenNode | None:
+        """Who has a partition, as far as known; None = nobody, or nobody who is alive."""
+        identity = self.survey.owners.get(partition)
+        node = None if identity is None else self.survey.nodes.get(identity)
+        return node if node is not None and node.left_s > 0 else None
+
+    def require(self, partition: int) -> None:
+        """Refuse what another node decides.
+
+        Raises:
+            Elsewhere: It is not ours; says whose it is.
+        """
+        if self._store is None or partition in self.owned:
+            return
+        owner = self.owner_of(partition)
+        if owner is not None and owner.identity == self._store.identity:
+            owner = None  # claimed, and not loaded yet
+        raise Elsewhere(
+            partition,
+            url=None if owner is None else owner.url,
+            node=None if owner is None else owner.name,
+        )
+
+    async def require_session(self, session: SessionKey) -> None:
+        """The same for whoever decides about a session: what it spawns, and its inbox.
+
+        Raises:
+            Elsewhere: See ``require``.
+            StoreUnavailable: Nobody can say whose it is.
+        """
+        if self._store is not None:
+            self.require(await self.partition_of_session(session))
+
+    async def require_run(self, run_id: RunId) -> None:
+        """The same for a run; one that is nowhere is nobody's, and passes.
+
+        Raises:
+            Elsewhere: See ``require``.
+            StoreUnavailable: Nobody can say whose it is.
+        """
+        if self._store is not None:
+            partition = await self.partition_of_run(run_id)
+            if partition is not None:
+                self.require(partition)
+
+    async def partition_of_session(self, session: SessionKey) -> int:
+        """The partition of a session: of the run whose agent speaks under it, else its own."""
+        if self._store is not None and is_workers(session):
+            store = self._store
+            found = await self._off_loop(lambda: store.partition_of_worker(session))
+            if found is not None:
+                return found
+        return partition_of(session)
+
+    async def partition_of_run(self, run_id: RunId) -> int | None:
+        """The partition of a run; None = there is no such run, or no cluster."""
+        store, known = self._store, self._known.get(run_id)
+        if known is not None or store is None:
+            return known
+        found = await self._off_loop(lambda: store.partition(run_id))
+        if found is not None:
+            self._known[run_id] = found
+            if len(self._known) > KNOWN_MAX:
+                self._known.popitem(last=False)
+        return found
+
+
+def is_workers(session: SessionKey) -> bool:
+    """Whether it may be the session of a run's agent, by its form."""
+    return session.startswith(f"agent:{agent_of(session)}:subagent:")
