@@ -42,7 +42,7 @@ from subagents.engine.runs.repairs import Repair, apply_repairs
 from subagents.engine.schedules.schedules import SettingsOf
 from subagents.engine.verification.command_sandbox import CommandSandbox
 from subagents.engine.verification.verifier import Verifier
-from subagents.errors import ConfigError, UsageError
+from subagents.errors import ConfigError, Fenced, UsageError
 from subagents.ports import Exporter, Member, OffLoop, Runtime, Store
 from subagents.runtimes import runtime_plugins
 from subagents.runtimes.command import CommandRuntime
@@ -66,6 +66,7 @@ from subagents.store.track_record_files import PerformanceFiles
 from subagents.store.transcripts.transcript_files import TranscriptFiles
 from subagents.stores import shared_store, store_of
 from subagents.telemetry.chat_threads import ChatThreads, OwnApi
+from subagents.telemetry.journal_export import JournalExport
 from subagents.telemetry.matrix_room import MatrixRoom
 from subagents.telemetry.notification_channels import channel
 from subagents.telemetry.notifier import Channel, Notifier
@@ -255,6 +256,9 @@ def build_node(
         on_commit=(exporter.on_commit, *(each.on_commit for each in notifiers)),
     )
     engine = Engine(adapters)
+    for each in (exporter, *notifiers):
+        if isinstance(each, JournalExport):
+            each.is_ours = engine.partitions.has_run
     threads = (off_loop, renewing, checks, processes, trees, asking)
     return Node(engine, store, command, paths, threads, exporter, notifiers, pushes)
 
@@ -668,9 +672,16 @@ def serve(overrides: Mapping[str, object] | None = None) -> None:
     node = build_node(paths, config, user.now, loader)
     daemon = config.settings.daemon
     services = services_of(node, environ, user=user)
-    asyncio.run(run_daemon(services, paths=paths, log_path=paths.log_file, settings=daemon))
-    for threads in node.threads:
-        threads.close()
+    try:
+        asyncio.run(run_daemon(services, paths=paths, log_path=paths.log_file, settings=daemon))
+    except Fenced:
+        if member_of(config.settings) is None:
+            raise
+        # Others have what it had. A node that starts anew takes part again, under a new identity.
+        os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - this program, as it was started
+    finally:
+        for threads in node.threads:
+            threads.close()
 
 
 def calm_collector() -> None:

@@ -144,6 +144,15 @@ class Partitions:
                 return found
         return partition_of(session)
 
+    def has_run(self, run_id: RunId) -> bool:
+        """Whether a run is ours; one that is nowhere is. Blocking."""
+        if self._store is None:
+            return True
+        found = self._known.get(run_id)
+        if found is None:
+            found = self._store.partition(run_id)
+        return found is None or found in self.owned
+
     async def partition_of_run(self, run_id: RunId) -> int | None:
         """The partition of a run; None = there is no such run, or no cluster."""
         store, known = self._store, self._known.get(run_id)
