@@ -1,7 +1,8 @@
 """Callers of a cluster, their workers, and the judge of what both saw.
 
-A worker appends to one file of its run when it begins, often while it lives, and when it ends, each with its attempt, its pid and the machine's uptime. So two workers of one run that
-were alive at the same time are seen, also where one of them was killed.
+A worker appends to one file of its run when it begins, often while it lives, and when it ends, each
+with its attempt, its pid and the machine's uptime. So two workers of one run that were alive at the
+same time are seen, also where one of them was killed.
 """
 
 import random

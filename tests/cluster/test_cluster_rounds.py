@@ -1,7 +1,7 @@
 """The same as ``test_cluster``, many times and under more load: ``make test-cluster``.
 
-``CLUSTER_ROUNDS`` says how often (20; freezes and cuts half as often), ``CLUSTER_OUTAGE_S`` how long
-PostgreSQL is away (60). What was timed is printed.
+``CLUSTER_ROUNDS`` says how often (20; freezes and cuts half as often), ``CLUSTER_OUTAGE_S`` how
+long PostgreSQL is away (60). What was timed is printed.
 """
 
 import os
@@ -178,20 +178,20 @@ def test_a_node_that_is_cut_from_its_peers_loses_nothing(
 
 def started_again(node: ClusterNode) -> None:
     """A node that was fenced ends by itself; somebody starts it again, as systemd would."""
-    if until(lambda: node.has_ended() or node.name in names_alive(node), what="its end, or not"):
-        if node.has_ended():
-            node.is_up = False
-            node.home.kill()
-            node.start()
+    until(lambda: node.has_ended() or is_well(node), what=f"{node.name} ended, or goes on")
+    if node.has_ended():
+        node.is_up = False
+        node.home.kill()
+        node.start()
 
 
-def names_alive(node: ClusterNode) -> list[str]:
-    """The node's own name, when it answers again."""
+def is_well(node: ClusterNode) -> bool:
+    """Whether it serves, and can store what it decides."""
     with Client(node.home.paths.socket, timeout_s=5) as client:
         try:
-            return [node.name] if client.get("/healthz").get("degraded") is None else []
+            return client.get("/healthz").get("degraded") is None
         except SubagentsError:
-            return []
+            return False
 
 
 @pytest.mark.requirement("cluster:database-away")
