@@ -11,6 +11,11 @@ from subagents.ports.logs import PerformanceLog as PerformanceLog
 from subagents.ports.logs import ProgressLog as ProgressLog
 from subagents.ports.logs import ResultLog as ResultLog
 from subagents.ports.logs import TranscriptLog as TranscriptLog
+from subagents.ports.nodes import NodeAnswer as NodeAnswer
+from subagents.ports.nodes import NodeClient as NodeClient
+from subagents.ports.nodes import NodeStream as NodeStream
+from subagents.ports.nodes import Offer as Offer
+from subagents.ports.nodes import Places as Places
 from subagents.ports.pushes import Pushes as Pushes
 from subagents.ports.pushes import PushTarget as PushTarget
 from subagents.ports.store import Batch as Batch
