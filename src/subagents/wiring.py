@@ -51,8 +51,10 @@ from subagents.runtimes.dialects import dialects
 from subagents.runtimes.git.git_worktrees import GitWorktrees
 from subagents.runtimes.process import cgroups
 from subagents.runtimes.process.environment import is_on_path
+from subagents.runtimes.process.node_deadline import margin_s
 from subagents.runtimes.process.secret_values import SecretValues, ask
 from subagents.runtimes.process.shim import ProcessAttempts
+from subagents.runtimes.process.watchdog import Watchdog
 from subagents.runtimes.provider_keys import provider_of
 from subagents.runtimes.runtime_plugins import RefusedPlugin, RuntimeHost
 from subagents.runtimes.scripted import ScriptedRuntime
@@ -233,6 +235,7 @@ def build_node(
         results=ResultFiles(paths.results_dir),
         owner=f"{node}:{os.getpid()}",
         node=node,
+        extend_work=(lambda _until_ms: None) if member is None else watched(paths, member),
         cluster=None if member is None else shared_store(store),
         contract_env=lambda run: secrets.filled(run, shell_and_given(run, environments)),
         environments=environments,
@@ -280,6 +283,13 @@ def member_of(settings: Settings) -> Member | None:
         slots=cluster.slots,
         lease_s=cluster.lease_seconds,
     )
+
+
+def watched(paths: Paths, member: Member) -> Callable[[int], None]:
+    """Lets the workers of a home live until a time at which its node may be over."""
+    watchdog = Watchdog(paths.state_dir, paths.attempts_dir)
+    margin_ms = int(margin_s(member.lease_s) * 1000)
+    return lambda until_ms: watchdog.extend(until_ms - margin_ms)
 
 
 def settings_by(load_config: LoadConfig, off_loop: OffLoop) -> SettingsOf:
