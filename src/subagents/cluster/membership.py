@@ -30,8 +30,8 @@ from subagents.errors import (
     SubagentsError,
     Unavailable,
 )
+from subagents.ports.trust import JOIN_PATH
 
-JOIN_PATH: Final = "/v1/cluster/join"
 ANSWER_S: Final = 15.0
 ANSWER_BYTES_MAX: Final = 64 * 1024
 

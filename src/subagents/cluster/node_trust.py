@@ -62,9 +62,8 @@ class NodeTrust:
         self._stopping = threading.Event()
         self._renewing: threading.Thread | None = None
         self._certificate: x509.Certificate | None = None
-        self._listening: ssl.SSLContext | None = None
-        self._shown: ssl.SSLContext | None = None
-        self._calling: ssl.SSLContext | None = None
+        self._listening = tls.NewestContext(ssl.PROTOCOL_TLS_SERVER)
+        self._calling = tls.NewestContext(ssl.PROTOCOL_TLS_CLIENT)
 
     @property
     def node(self) -> str:
@@ -84,9 +83,6 @@ class NodeTrust:
             StoreUnavailable: The database cannot be asked.
         """
         self.renew()
-        self._listening = tls.server_context(self._files.ca(), self._files.node_file)
-        # Asked in each handshake: a listener keeps the context that it was made with.
-        self._listening.sni_callback = self._show_newest
         self._renewing = threading.Thread(target=self._renew, name="certificate", daemon=True)
         self._renewing.start()
 
@@ -97,11 +93,9 @@ class NodeTrust:
             self._renewing.join()
 
     def server_context(self) -> ssl.SSLContext:
-        assert self._listening is not None  # noqa: S101  it was started
         return self._listening
 
     def client_context(self) -> ssl.SSLContext:
-        assert self._calling is not None  # noqa: S101  it was started
         return self._calling
 
     def admit(self, secret: str) -> str:
@@ -120,17 +114,12 @@ class NodeTrust:
         authority = opened(self._files, self._tables)
         issued = authority.issue_node(self._node, self._hosts, self._tables.now(), self._life)
         self._files.put_node(issued.pem)
-        self._shown = tls.server_context(authority.certificate, self._files.node_file)
-        self._calling = tls.client_context(authority.certificate, self._files.node_file)
+        ca, file = authority.certificate, self._files.node_file
+        self._listening.newest = tls.server_context(ca, file)
+        self._calling.newest = tls.client_context(ca, file)
         self._certificate = issued.certificate
         until = issued.certificate.not_valid_after_utc.isoformat(timespec="seconds")
         log.info("the certificate of node %s is good until %s", self._node, until)
-
-    def _show_newest(
-        self, connection: ssl.SSLObject, _host: str | None, _context: ssl.SSLContext
-    ) -> None:
-        assert self._shown is not None  # noqa: S101  it was started
-        connection.context = self._shown
 
     def _renew(self) -> None:
         failed = ""

@@ -1,7 +1,9 @@
 """TLS between nodes: both sides show a certificate of the cluster's CA, in TLS 1.3."""
 
 import ssl
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
@@ -34,3 +36,23 @@ def _context(protocol: ssl._SSLMethod, ca: x509.Certificate, file: Path) -> ssl.
     context.load_verify_locations(cadata=ca.public_bytes(Encoding.DER))
     context.load_cert_chain(file)
     return context
+
+
+class NewestContext(ssl.SSLContext):
+    """Stays the same for whoever has it, and makes each connection by the newest context.
+
+    One is not changed while it is used: another thread may be about to make a connection of it.
+    Whoever gets past this one has a context that trusts nobody and shows nothing.
+    """
+
+    newest: ssl.SSLContext
+
+    def wrap_bio(self, *args: Any, **options: Any) -> ssl.SSLObject:
+        return self.newest.wrap_bio(*args, **options)
+
+    def wrap_socket(self, *args: Any, **options: Any) -> ssl.SSLSocket:
+        return self.newest.wrap_socket(*args, **options)
+
+    def set_alpn_protocols(self, alpn_protocols: Iterable[str]) -> None:
+        """Clients of HTTP say it before each connection."""
+        self.newest.set_alpn_protocols(alpn_protocols)

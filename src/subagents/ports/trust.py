@@ -1,13 +1,15 @@
 """How the nodes of a cluster know each other: certificates of a CA that is the cluster's own.
 
 A caller that has none gets no answer at all. Who has one is a node, or holds a token with which a
-machine becomes one: that one's certificate is good for ``POST /v1/cluster/join`` and nothing else.
+machine becomes one: that one's certificate is good for ``JOIN_PATH`` and nothing else.
 """
 
 import ssl
 from collections.abc import Mapping
 from typing import Final, Protocol
 
+JOIN_PATH: Final = "/node/v1/join"
+"""Where a listener for nodes answers who wants to become one."""
 JOINS: Final = "join:"
 """Begins the name in a token's certificate; no node is called so."""
 
@@ -15,8 +17,8 @@ JOINS: Final = "join:"
 class ClusterTrust(Protocol):
     """This node's certificate, renewed while it is used, and whom it believes.
 
-    Both contexts speak TLS 1.3 and nothing older. Ask anew for each connection or server: what is
-    given out may end with the certificate that it was made for.
+    Both contexts speak TLS 1.3 and nothing older, and stay good as long as the process lives: each
+    new connection is made with the certificate that is the newest then.
     """
 
     @property
@@ -30,20 +32,17 @@ class ClusterTrust(Protocol):
         ...
 
     def server_context(self) -> ssl.SSLContext:
-        """For a listener: takes only clients with a certificate of the cluster.
-
-        It stays good: a listener that has it shows the newest certificate to each connection.
-        """
+        """For a listener: takes only clients with a certificate of the cluster."""
         ...
 
     def client_context(self) -> ssl.SSLContext:
-        """For one connection to another node: it must have a certificate of the cluster for the
-        host that is called.
+        """For calls: takes only servers with a certificate of the cluster for the host that is
+        called.
         """
         ...
 
     def admit(self, secret: str) -> str:
-        """Burn a token, for whoever brought it in ``POST /v1/cluster/join``. Blocking.
+        """Burn a token, for whoever brought it to ``JOIN_PATH``. Blocking.
 
         Args:
             secret: The token's.
