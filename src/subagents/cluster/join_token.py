@@ -44,6 +44,11 @@ def parse_token(text: str) -> JoinToken:
     return JoinToken(found[1], decoded(found[2]), decoded(found[3]))
 
 
+def is_node_url(text: str) -> bool:
+    """Whether a node can be reached at it."""
+    return re.fullmatch(NODE_URL_PATTERN, text) is not None
+
+
 def coded(data: bytes) -> str:
     """32 bytes as 43 characters of base64url."""
     return urlsafe_b64encode(data).decode().rstrip("=")

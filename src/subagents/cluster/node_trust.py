@@ -75,19 +75,12 @@ class NodeTrust:
         return round(self._certificate.not_valid_after_utc.timestamp() * 1000)
 
     def start(self) -> None:
-        """Issue a certificate, and keep it fresh. Blocking.
-
-        Raises:
-            ConfigError: This home belongs to no cluster, or to that of another database.
-            CorruptState: The CA's key does not open.
-            StoreUnavailable: The database cannot be asked.
-        """
+        """See ``ports.ClusterTrust.start``."""
         self.renew()
         self._renewing = threading.Thread(target=self._renew, name="certificate", daemon=True)
         self._renewing.start()
 
     def close(self) -> None:
-        """Renew no more. Idempotent."""
         self._stopping.set()
         if self._renewing is not None:
             self._renewing.join()

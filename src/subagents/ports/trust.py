@@ -31,6 +31,20 @@ class ClusterTrust(Protocol):
         """When our certificate ends, if nothing renews it."""
         ...
 
+    def start(self) -> None:
+        """Get a certificate, and renew it from now on; everything else comes behind it. Blocking.
+
+        Raises:
+            ConfigError: This home belongs to no cluster, or to that of another database.
+            CorruptState: The CA's key does not open.
+            StoreUnavailable: The database cannot be asked.
+        """
+        ...
+
+    def close(self) -> None:
+        """Renew no more. Idempotent."""
+        ...
+
     def server_context(self) -> ssl.SSLContext:
         """For a listener: takes only clients with a certificate of the cluster."""
         ...
