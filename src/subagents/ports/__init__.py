@@ -38,6 +38,8 @@ from subagents.ports.store import Store as Store
 from subagents.ports.store import StoreFile as StoreFile
 from subagents.ports.store import Survey as Survey
 from subagents.ports.store import readable as readable
+from subagents.ports.trust import ClusterTrust as ClusterTrust
+from subagents.ports.trust import peer_node as peer_node
 from subagents.ports.workers import TOKEN_VARIABLE as TOKEN_VARIABLE
 from subagents.ports.workers import AttemptRef as AttemptRef
 from subagents.ports.workers import Bound as Bound
