@@ -17,6 +17,7 @@ from subagents.engine.attempts.workspaces import Workspaces
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.ledger import CommitListener, Ledger
 from subagents.engine.kernel.ownership import Ownership
+from subagents.engine.kernel.partitions import Partitions
 from subagents.engine.kernel.quarantine import Quarantine
 from subagents.engine.messages.alert_history import AlertHistory
 from subagents.engine.messages.delivery import Deliveries
@@ -128,6 +129,7 @@ class Parts:
     def __init__(self, given: Adapters) -> None:
         settings, runtimes = given.settings, given.runtimes
         lease_ms = int(settings.daemon.lease_seconds * 1000)
+        self.partitions = Partitions(given.cluster, given.renewing or given.off_loop)
         self.ledger = ledger = Ledger(
             given.store,
             given.off_loop,
@@ -135,6 +137,7 @@ class Parts:
             given.ids,
             lease_ms=lease_ms,
             node=given.node,
+            partitions=self.partitions,
             secrets_of=given.secrets_of,
         )
         self.ownership = Ownership(

@@ -46,6 +46,8 @@ class Ownership:
         """For how long it was given last; None = as long as this process lives."""
         self._until_ms = 0
         """Its end, by ``elapsed_ms``."""
+        self._since_ms = 0
+        """Since when it never ended, by ``elapsed_ms``."""
 
     @property
     def is_limited(self) -> bool:
@@ -62,6 +64,18 @@ class Ownership:
             hint="call again: what happened meanwhile is known once it answers",
         )
 
+    @property
+    def is_proven(self) -> bool:
+        """Whether it was held for its whole length without a break.
+
+        Who could not be reached for a while and can again finds the rights of all others over,
+        though they only could not renew them either: they are given as long to do it.
+        """
+        return self._held_s is None or (
+            self.lapse is None
+            and self._clock.elapsed_ms() - self._since_ms >= int(self._held_s * 1000)
+        )
+
     def given(self, held_s: float | None, *, asked_ms: int) -> None:
         """The store gave the right, or more of it.
 
@@ -69,6 +83,8 @@ class Ownership:
             held_s: As ``Store.renew`` returned it.
             asked_ms: ``elapsed_ms`` before that: nobody knows when within the call it was given.
         """
+        if self._held_s is None or self.lapse is not None:
+            self._since_ms = asked_ms
         self._held_s = held_s
         if held_s is not None:
             self._until_ms = asked_ms + int(held_s * 1000)
