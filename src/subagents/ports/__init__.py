@@ -16,6 +16,16 @@ from subagents.ports.nodes import NodeClient as NodeClient
 from subagents.ports.nodes import NodeStream as NodeStream
 from subagents.ports.nodes import Offer as Offer
 from subagents.ports.nodes import Places as Places
+from subagents.ports.permits import Amount as Amount
+from subagents.ports.permits import CapKey as CapKey
+from subagents.ports.permits import CapShare as CapShare
+from subagents.ports.permits import CapWanted as CapWanted
+from subagents.ports.permits import Demand as Demand
+from subagents.ports.permits import LaneKey as LaneKey
+from subagents.ports.permits import LaneWanted as LaneWanted
+from subagents.ports.permits import Permits as Permits
+from subagents.ports.permits import Settlement as Settlement
+from subagents.ports.permits import SharedGate as SharedGate
 from subagents.ports.pushes import Pushes as Pushes
 from subagents.ports.pushes import PushTarget as PushTarget
 from subagents.ports.store import Batch as Batch
