@@ -80,6 +80,16 @@ class Lanes:
             if key in self._session:
                 del self._session[key]
 
+    def remove(self, run: Run) -> None:
+        """The run left memory though it is open: another node has it."""
+        self.drop(run)
+        lane = lane_key(run)
+        self._held[lane].discard(run.id)
+        self.touched.add(lane)
+        if self._waiting.pop(run.id, None) is not None:
+            del self._slots[run.id]
+        self._parked = [entry for entry in self._parked if entry[1][1] != run.id]
+
     def _place_requester(self, run: Run) -> None:
         if run.phase in SETTLED:
             self._active[run.requester].discard(run.id)

@@ -189,10 +189,12 @@ class Queries:
 
         Raises:
             NotFound: No such run.
+            Elsewhere: It is open, and another node has it.
         """
         run = self._ledger.published.get(run_id)
         if run is None:
             run = await self._off_loop(lambda: self._store.run(run_id))
+            await self._ledger.partitions.require_read(run)
         if run is None:
             raise NotFound(f"run {run_id} does not exist", hint="see: subagents list")
         return run
