@@ -11,6 +11,7 @@ from subagents.ports.logs import PerformanceLog as PerformanceLog
 from subagents.ports.logs import ProgressLog as ProgressLog
 from subagents.ports.logs import ResultLog as ResultLog
 from subagents.ports.logs import TranscriptLog as TranscriptLog
+from subagents.ports.nodes import AttemptHost as AttemptHost
 from subagents.ports.nodes import NodeAnswer as NodeAnswer
 from subagents.ports.nodes import NodeClient as NodeClient
 from subagents.ports.nodes import NodeStream as NodeStream

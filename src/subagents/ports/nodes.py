@@ -3,7 +3,7 @@
 Who decides about a run (the owner of its partition) is not where its worker runs (its place).
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
@@ -64,6 +64,21 @@ class NodeClient(Protocol):
 
         Raises:
             NodeUnreachable, NodeOver: As ``request``, on entering.
+        """
+        ...
+
+
+class AttemptHost(Protocol):
+    """What a node's door hands calls about attempts to: ``POST /node/v1/attempts/<name>``."""
+
+    async def call(self, name: str, body: bytes) -> NodeAnswer:
+        """Answer one call; an error is answered, too, as its document."""
+        ...
+
+    async def watch(self, body: bytes) -> NodeAnswer | AsyncGenerator[bytes, None]:
+        """The answer of the call ``watch``, in pieces as they come; or why there is none.
+
+        Whoever reads it closes it when its connection ends.
         """
         ...
 
