@@ -279,7 +279,7 @@ def member_of(settings: Settings) -> Member | None:
         return None
     return Member(
         name=node_name(settings),
-        url=cluster.url_at(node_name(settings)),
+        url=cluster.url_at(os.uname().nodename),
         labels=cluster.labels,
         slots=cluster.slots,
         lease_s=cluster.lease_seconds,
@@ -301,7 +301,7 @@ def trust_of(paths: Paths, settings: Settings) -> ClusterTrust | None:
     Raises:
         ConfigError: It is to be a node, but what is needed for it is not installed.
     """
-    name = node_name(settings)
+    name = os.uname().nodename
     url, address, store = (
         settings.cluster.url_at(name),
         settings.cluster.address,
@@ -322,8 +322,12 @@ def trust_of(paths: Paths, settings: Settings) -> ClusterTrust | None:
     return NodeTrust(
         TrustFiles(paths.cluster_dir),
         TrustTables(store),
-        node=name,
-        hosts=[host for host in (urlsplit(url).hostname, address[0], name) if host not in {None, *EVERYWHERE}],
+        node=node_name(settings),
+        hosts=[
+            host
+            for host in (urlsplit(url).hostname, address[0], name)
+            if host not in {None, *EVERYWHERE}
+        ],
     )
 
 
