@@ -24,7 +24,12 @@ from subagents.api.calls.services import DaemonInfo, Services, wall_ms
 from subagents.config.layers import CACHED_MAX, Config, ConfigCache, load
 from subagents.config.paths import Paths
 from subagents.config.programs.scope_probes import proof_of
-from subagents.config.settings import DaemonSettings, NotificationChannel, Settings
+from subagents.config.settings import (
+    EVERYWHERE,
+    DaemonSettings,
+    NotificationChannel,
+    Settings,
+)
 from subagents.config.user_config import UserConfig
 from subagents.couriers.command_courier import CommandCourier
 from subagents.couriers.steer_courier import SteerCourier
@@ -288,7 +293,11 @@ def trust_of(paths: Paths, settings: Settings) -> ClusterTrust | None:
         TrustFiles(paths.cluster_dir),
         TrustTables(store),
         node=settings.daemon.node or name,
-        hosts=[host for host in (urlsplit(url).hostname, address[0], name) if host not in {None, *EVERYWHERE}],
+        hosts=[
+            host
+            for host in (urlsplit(url).hostname, address[0], name)
+            if host is not None and host not in EVERYWHERE
+        ],
     )
 
 
