@@ -24,7 +24,12 @@ from subagents.api.calls.services import DaemonInfo, Services, wall_ms
 from subagents.config.layers import CACHED_MAX, Config, ConfigCache, load
 from subagents.config.paths import Paths
 from subagents.config.programs.scope_probes import proof_of
-from subagents.config.settings import DaemonSettings, NotificationChannel, Settings
+from subagents.config.settings import (
+    EVERYWHERE,
+    DaemonSettings,
+    NotificationChannel,
+    Settings,
+)
 from subagents.config.user_config import UserConfig
 from subagents.couriers.command_courier import CommandCourier
 from subagents.couriers.steer_courier import SteerCourier
@@ -326,7 +331,7 @@ def trust_of(paths: Paths, settings: Settings) -> ClusterTrust | None:
         hosts=[
             host
             for host in (urlsplit(url).hostname, address[0], name)
-            if host not in {None, *EVERYWHERE}
+            if host is not None and host not in EVERYWHERE
         ],
     )
 
