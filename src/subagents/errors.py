@@ -253,6 +253,21 @@ class Elsewhere(Unavailable):
         self.partition = partition
 
 
+class NodeUnreachable(Unavailable):
+    """Another node of the cluster does not answer now; what was asked may have been done.
+
+    Its workers go on meanwhile, as long as its right holds.
+    """
+
+    code = "node_unreachable"
+
+
+class NodeOver(Unavailable):
+    """A node of the cluster is over, with all its workers; they are started again elsewhere."""
+
+    code = "node_over"
+
+
 class StoreUnavailable(Unavailable):
     """The database cannot be written now (disk full, read-only); reads continue."""
 

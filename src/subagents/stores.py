@@ -7,25 +7,38 @@ import contextlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from subagents.config.paths import Paths
 from subagents.config.settings import DaemonSettings
 from subagents.config.user_config import UserConfig
 from subagents.errors import ConfigError
-from subagents.ports import Database, Store, StoreFile
+from subagents.ports import Database, Member, SharedStore, Store, StoreFile
 from subagents.store.sqlite.sqlite_store import HELD_BYTES, SqliteStore
 
 POSTGRES_LOCK: Final = "postgres.lock"
 """In the state directory of a home whose store is in PostgreSQL."""
 
 
-def store_of(paths: Paths, settings: DaemonSettings) -> Store:
+def store_of(paths: Paths, settings: DaemonSettings, member: Member | None = None) -> Store:
     """The configured store; nothing is opened yet.
 
+    Args:
+        paths: The home.
+        settings: Of its daemon.
+        member: What it says of itself to its cluster; None = it is in none, or only looks.
+
     Raises:
-        ConfigError: What it needs is not installed, or it is no address.
+        ConfigError: What it needs is not installed, it is no address, or a cluster has no database
+            that others reach.
     """
+    if settings.store is None and member is not None:
+        raise ConfigError(
+            "cluster.listen is set, but daemon.store is not: a cluster needs one PostgreSQL for all"
+            " of its nodes",
+            hint='set daemon.store = "postgresql://…", or remove cluster.listen',
+            details={"keys": ["cluster.listen", "daemon.store"]},
+        )
     if settings.store is None:
         return SqliteStore(paths.database, held_bytes=HELD_BYTES, belongings=paths.belongings)
     try:
@@ -38,7 +51,12 @@ def store_of(paths: Paths, settings: DaemonSettings) -> Store:
             details={"keys": ["daemon.store"]},
         ) from error
     lock = paths.state_dir / POSTGRES_LOCK
-    return PostgresStore(settings.store, lock, belongings=paths.belongings)
+    return PostgresStore(settings.store, lock, belongings=paths.belongings, member=member)
+
+
+def shared_store(store: Store) -> SharedStore:
+    """The same store, as what the nodes of a cluster share: it was made for a member of one."""
+    return cast("SharedStore", store)
 
 
 def database_of(paths: Paths) -> Database:

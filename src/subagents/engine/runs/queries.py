@@ -24,7 +24,6 @@ from subagents.domain.run.values import (
 from subagents.domain.text.announcement import ESCALATION_SUFFIX
 from subagents.engine.kernel.addresses import answering_inbox
 from subagents.engine.kernel.kernel import Kernel
-from subagents.engine.kernel.lanes import LaneKey
 from subagents.engine.kernel.quarantine import Quarantine
 from subagents.engine.messages.leases import UNREAD_LAPSES
 from subagents.engine.messages.mailbox import Mailbox
@@ -33,6 +32,7 @@ from subagents.errors import CorruptState, NotFound, UsageError
 from subagents.ports import (
     InboxRow,
     JournalEntry,
+    LaneKey,
     RunFilter,
     SetAside,
 )
@@ -189,10 +189,12 @@ class Queries:
 
         Raises:
             NotFound: No such run.
+            Elsewhere: It is open, and another node has it.
         """
         run = self._ledger.published.get(run_id)
         if run is None:
             run = await self._off_loop(lambda: self._store.run(run_id))
+            await self._ledger.partitions.require_read(run)
         if run is None:
             raise NotFound(f"run {run_id} does not exist", hint="see: subagents list")
         return run
