@@ -5,6 +5,7 @@ the node that the client is connected to can see that. So the owner, which consu
 """
 
 import asyncio
+import contextlib
 import uuid
 from collections import OrderedDict
 from typing import Final
@@ -50,24 +51,36 @@ class RelayedCall:
             self._gone.set_result(None)
         self._news.set()
 
-    async def is_read(self, count: int) -> bool:
-        """Whether the client has read so many bytes of the body, or does so in time."""
-        ending = asyncio.ensure_future(asyncio.sleep(UNREAD_S))
+    async def is_read(self, count: int, stopping: asyncio.Event) -> bool:
+        """Whether the client has read so many bytes of the body, or does so in time.
+
+        Args:
+            count: Since the beginning of the body.
+            stopping: The daemon's: after that nobody can say.
+        """
+        ending = asyncio.ensure_future(stopping.wait())
         try:
-            while self._sent < count and not self._gone.done() and not ending.done():
-                self._news.clear()
-                more = asyncio.ensure_future(self._news.wait())
-                await asyncio.wait({more, ending}, return_when=asyncio.FIRST_COMPLETED)
-                more.cancel()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(UNREAD_S):
+                    while self._sent < count and not self._gone.done() and not ending.done():
+                        self._news.clear()
+                        more = asyncio.ensure_future(self._news.wait())
+                        await asyncio.wait({more, ending}, return_when=asyncio.FIRST_COMPLETED)
+                        more.cancel()
             return self._sent >= count and await is_read(self._wire, self._gone, ending)
         finally:
             ending.cancel()
 
 
 class RelayedCalls:
-    """All of them, and for a while those that have ended."""
+    """All of them, and for a while those that have ended.
 
-    def __init__(self) -> None:
+    Args:
+        stopping: The daemon's.
+    """
+
+    def __init__(self, stopping: asyncio.Event) -> None:
+        self._stopping = stopping
         self._calls: OrderedDict[str, RelayedCall] = OrderedDict()
         """In the order in which they began."""
 
@@ -91,4 +104,4 @@ class RelayedCalls:
     async def is_read(self, call_id: str, count: int) -> bool:
         """See ``RelayedCall.is_read``; False = nobody knows of such a call."""
         call = self._calls.get(call_id)
-        return call is not None and await call.is_read(count)
+        return call is not None and await call.is_read(count, self._stopping)

@@ -95,7 +95,7 @@ def create_app(services: Services) -> Starlette:
     around = [Middleware(RawPaths), Middleware(CurrentAnswers, services=services)]
     doors = None
     if services.cluster is not None:
-        doors = Doors(Peers(services.cluster.trust), RelayedCalls())
+        doors = Doors(Peers(services.cluster.trust), RelayedCalls(services.stopping))
         forwarding = Middleware(
             Forwarding,
             owners=services.engine.partitions,
