@@ -10,23 +10,38 @@ from pathlib import Path
 from typing import Final
 
 from subagents.config.paths import Paths
-from subagents.config.settings import DaemonSettings
+from subagents.config.settings import ClusterSettings, DaemonSettings
 from subagents.config.user_config import UserConfig
 from subagents.errors import ConfigError
-from subagents.ports import Database, Store, StoreFile
+from subagents.ports import Database, Member, Store, StoreFile
 from subagents.store.sqlite.sqlite_store import HELD_BYTES, SqliteStore
 
 POSTGRES_LOCK: Final = "postgres.lock"
 """In the state directory of a home whose store is in PostgreSQL."""
 
 
-def store_of(paths: Paths, settings: DaemonSettings) -> Store:
+def store_of(
+    paths: Paths, settings: DaemonSettings, cluster: ClusterSettings | None = None
+) -> Store:
     """The configured store; nothing is opened yet.
 
+    Args:
+        paths: Of the home.
+        settings: Of its daemon.
+        cluster: Where it has ``listen``, the store is a ``ports.SharedStore``; None = no member's.
+
     Raises:
-        ConfigError: What it needs is not installed, or it is no address.
+        ConfigError: What it needs is not installed, it is no address, or it cannot be shared.
     """
+    member = member_of(settings, cluster)
     if settings.store is None:
+        if member is not None:
+            raise ConfigError(
+                "cluster.listen is set, and daemon.store is not: the nodes of a cluster share a"
+                " PostgreSQL database",
+                hint="set daemon.store to its address, the same on each node",
+                details={"keys": ["cluster.listen", "daemon.store"]},
+            )
         return SqliteStore(paths.database, held_bytes=HELD_BYTES, belongings=paths.belongings)
     try:
         from subagents.store.postgres.postgres_store import PostgresStore  # noqa: PLC0415 - an extra
@@ -38,7 +53,20 @@ def store_of(paths: Paths, settings: DaemonSettings) -> Store:
             details={"keys": ["daemon.store"]},
         ) from error
     lock = paths.state_dir / POSTGRES_LOCK
-    return PostgresStore(settings.store, lock, belongings=paths.belongings)
+    return PostgresStore(settings.store, lock, belongings=paths.belongings, member=member)
+
+
+def member_of(settings: DaemonSettings, cluster: ClusterSettings | None) -> Member | None:
+    """What the daemon says of itself in its cluster; None = it is in none."""
+    if cluster is None or cluster.listen is None:
+        return None
+    return Member(
+        name=settings.node or os.uname().nodename,
+        url=cluster.url or f"https://{cluster.listen}",
+        labels=cluster.labels,
+        slots=cluster.slots,
+        lease_s=cluster.lease_seconds,
+    )
 
 
 def database_of(paths: Paths) -> Database:
