@@ -269,13 +269,13 @@ class PostgresPermitPlace:
         schema = place.schema
         place.server.execute_script(
             f"CREATE SCHEMA {schema};"
-            f"CREATE TABLE {schema}.node (identity text PRIMARY KEY, is_over boolean NOT NULL);"
-            f"CREATE TABLE {schema}.part (part integer PRIMARY KEY, owner text, epoch bigint);"
+            f"CREATE TABLE {schema}.node (identity text PRIMARY KEY, is_over smallint NOT NULL);"
+            f"CREATE TABLE {schema}.part (part smallint PRIMARY KEY, owner text, epoch bigint);"
             + script.replace("{schema}", schema)
         )
 
     def join(self, identity: str) -> Permits:
-        self._place.execute("INSERT INTO node VALUES (?, false)", identity)
+        self._place.execute("INSERT INTO node VALUES (?, 0)", identity)
         made = PostgresPermits(self._place.url, lambda: identity)
         self._made.append(made)
         return made
@@ -288,7 +288,7 @@ class PostgresPermitPlace:
         )
 
     def end(self, identity: str) -> None:
-        self._place.execute("UPDATE node SET is_over = true WHERE identity = ?", identity)
+        self._place.execute("UPDATE node SET is_over = 1 WHERE identity = ?", identity)
 
     def held(self, lane: LaneKey) -> dict[str, int]:
         found = self._place.asked(
