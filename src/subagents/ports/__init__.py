@@ -12,10 +12,12 @@ from subagents.ports.logs import ProgressLog as ProgressLog
 from subagents.ports.logs import ResultLog as ResultLog
 from subagents.ports.logs import TranscriptLog as TranscriptLog
 from subagents.ports.nodes import AttemptHost as AttemptHost
+from subagents.ports.nodes import FreeSlots as FreeSlots
 from subagents.ports.nodes import NodeAnswer as NodeAnswer
 from subagents.ports.nodes import NodeClient as NodeClient
 from subagents.ports.nodes import NodeStream as NodeStream
 from subagents.ports.nodes import Offer as Offer
+from subagents.ports.nodes import Offers as Offers
 from subagents.ports.nodes import Places as Places
 from subagents.ports.permits import Amount as Amount
 from subagents.ports.permits import CapKey as CapKey
@@ -27,6 +29,7 @@ from subagents.ports.permits import LaneWanted as LaneWanted
 from subagents.ports.permits import Permits as Permits
 from subagents.ports.permits import Settlement as Settlement
 from subagents.ports.permits import SharedGate as SharedGate
+from subagents.ports.nodes import Taking as Taking
 from subagents.ports.pushes import Pushes as Pushes
 from subagents.ports.pushes import PushTarget as PushTarget
 from subagents.ports.store import Batch as Batch
