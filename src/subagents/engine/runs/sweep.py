@@ -87,6 +87,8 @@ class Sweep:
             await self._clock.sleep(self._settings.daemon.sweep_seconds)
             try:
                 await self.once()
+            except Fenced:
+                return  # the engine ends all that acts
             except Exception:
                 log.exception("a sweep failed; the next one tries again")
 
