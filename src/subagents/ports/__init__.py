@@ -19,6 +19,7 @@ from subagents.ports.nodes import NodeStream as NodeStream
 from subagents.ports.nodes import Offer as Offer
 from subagents.ports.nodes import Offers as Offers
 from subagents.ports.nodes import Places as Places
+from subagents.ports.nodes import Taking as Taking
 from subagents.ports.permits import Amount as Amount
 from subagents.ports.permits import CapKey as CapKey
 from subagents.ports.permits import CapShare as CapShare
@@ -29,7 +30,6 @@ from subagents.ports.permits import LaneWanted as LaneWanted
 from subagents.ports.permits import Permits as Permits
 from subagents.ports.permits import Settlement as Settlement
 from subagents.ports.permits import SharedGate as SharedGate
-from subagents.ports.nodes import Taking as Taking
 from subagents.ports.pushes import Pushes as Pushes
 from subagents.ports.pushes import PushTarget as PushTarget
 from subagents.ports.store import Batch as Batch
