@@ -323,7 +323,11 @@ def trust_of(paths: Paths, settings: Settings) -> ClusterTrust | None:
         TrustFiles(paths.cluster_dir),
         TrustTables(store),
         node=name,
-        hosts=[host for host in (urlsplit(url).hostname, address[0], name) if host not in {None, *EVERYWHERE}],
+        hosts=[
+            host
+            for host in (urlsplit(url).hostname, address[0], name)
+            if host not in {None, *EVERYWHERE}
+        ],
     )
 
 
