@@ -18,13 +18,20 @@ import msgspec
 
 from subagents.api.a2a.a2a_endpoint import PACKAGE, TASKS
 from subagents.api.calls import extras
+from subagents.api.calls.cluster_member import ClusterMember
 from subagents.api.calls.logins import Logins
+from subagents.api.calls.peers import Peers
 from subagents.api.calls.refusals import FILE_NAME, Refusals
 from subagents.api.calls.services import DaemonInfo, Services, wall_ms
 from subagents.config.layers import CACHED_MAX, Config, ConfigCache, load
 from subagents.config.paths import Paths
 from subagents.config.programs.scope_probes import proof_of
-from subagents.config.settings import DaemonSettings, NotificationChannel, Settings
+from subagents.config.settings import (
+    EVERYWHERE,
+    DaemonSettings,
+    NotificationChannel,
+    Settings,
+)
 from subagents.config.user_config import UserConfig
 from subagents.couriers.command_courier import CommandCourier
 from subagents.couriers.steer_courier import SteerCourier
@@ -115,6 +122,7 @@ class Node:
     exporter: Exporter
     notifiers: tuple[Exporter, ...]
     pushes: RunPushes | None
+    cluster: ClusterMember | None
 
     async def stop(self) -> None:
         """Stop the engine; workers continue."""
@@ -264,7 +272,8 @@ def build_node(
         if isinstance(each, JournalExport):
             each.is_ours = engine.partitions.has_run
     threads = (off_loop, renewing, checks, processes, trees, asking)
-    return Node(engine, store, command, paths, threads, exporter, notifiers, pushes)
+    cluster = cluster_of(paths, config.settings)
+    return Node(engine, store, command, paths, threads, exporter, notifiers, pushes, cluster)
 
 
 def node_name(settings: Settings) -> str:
@@ -279,7 +288,7 @@ def member_of(settings: Settings) -> Member | None:
         return None
     return Member(
         name=node_name(settings),
-        url=cluster.url_at(node_name(settings)),
+        url=cluster.url_at(os.uname().nodename),
         labels=cluster.labels,
         slots=cluster.slots,
         lease_s=cluster.lease_seconds,
@@ -301,7 +310,7 @@ def trust_of(paths: Paths, settings: Settings) -> ClusterTrust | None:
     Raises:
         ConfigError: It is to be a node, but what is needed for it is not installed.
     """
-    name = node_name(settings)
+    name = os.uname().nodename
     url, address, store = (
         settings.cluster.url_at(name),
         settings.cluster.address,
@@ -322,12 +331,27 @@ def trust_of(paths: Paths, settings: Settings) -> ClusterTrust | None:
     return NodeTrust(
         TrustFiles(paths.cluster_dir),
         TrustTables(store),
-        node=name,
+        node=node_name(settings),
         hosts=[
             host
             for host in (urlsplit(url).hostname, address[0], name)
-            if host not in {None, *EVERYWHERE}
+            if host is not None and host not in EVERYWHERE
         ],
+    )
+
+
+def cluster_of(paths: Paths, settings: Settings) -> ClusterMember | None:
+    """What the doors of this node have to know; None = the daemon is alone.
+
+    Raises:
+        ConfigError: See ``trust_of``.
+    """
+    trust, address = trust_of(paths, settings), settings.cluster.address
+    url = settings.cluster.url_at(os.uname().nodename)
+    if trust is None or address is None or url is None:
+        return None
+    return ClusterMember(
+        name=node_name(settings), address=address, url=url, trust=trust, peers=Peers(trust)
     )
 
 
@@ -642,6 +666,7 @@ def services_of(
         exporter=node.exporter,
         notifiers=node.notifiers,
         pushes=node.pushes,
+        cluster=node.cluster,
     )
 
 

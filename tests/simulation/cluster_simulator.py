@@ -307,7 +307,7 @@ class ClusterScenario:
         await asyncio.sleep(self.chaos_s)
         world.mend()
         await asyncio.wait(spawners)
-        while not self._is_at_rest():
+        while self.unrest():
             for run in tuple(self._judge.view.values()):
                 await self._discard(run)
             for session in self.sessions:
@@ -323,25 +323,28 @@ class ClusterScenario:
             self._judge.cancels_asked.add(run.id)
             await self._try(lambda engine: engine.cancel(run.id, by="simulation"))
 
-    def _is_at_rest(self) -> bool:
+    def unrest(self) -> str:
+        """What there is still to be done, for people; empty = all is at rest."""
         world, judge = self._world, self._judge
-        if judge.outstanding or any(run.phase not in OVER for run in judge.view.values()):
-            return False
+        found = [f"{run.id} is {run.phase}" for run in judge.view.values() if run.phase not in OVER]
+        found += [f"{key} is not done" for key in judge.outstanding]
+        owned = []
         for machine in world.machines:
             life = machine.life
             if life is None or not life.is_serving:
-                return False
+                return f"{machine.name} does not serve"
             if life.engine._parts.ledger.live or life.engine.live_attempts:
-                return False
-        owned = [len(world.database.owned(self._identity(m))) for m in world.machines]
-        is_divided = sum(owned) == PARTITIONS and max(owned) <= -(-PARTITIONS // len(owned))
+                found.append(f"{life.store.identity} has runs in memory")
+            owned.append(len(world.database.owned(life.store.identity)))
+        if sum(owned) != PARTITIONS or max(owned) > -(-PARTITIONS // len(owned)):
+            found.append(f"partitions are divided as {owned}")
         unread = world.reader().inbox(None, unconsumed=True)
-        mine = [row for row in unread if row.message.session_key in self.sessions]
-        return is_divided and not mine
-
-    @staticmethod
-    def _identity(machine: Any) -> str:
-        return "" if machine.life is None else str(machine.life.store.identity)
+        found += [
+            f"{row.message.id} is unread"
+            for row in unread
+            if row.message.session_key in self.sessions
+        ]
+        return "; ".join(found)
 
     def _check_end(self) -> None:
         lives = [machine.life for machine in self._world.machines]
@@ -385,9 +388,7 @@ def _simulate(seed: int, judge: ClusterJudge, directory: Path) -> Verdict:
     try:
         loop.run(is_over=lambda: scenario.is_over or judge.is_broken, steps_max=STEPS_MAX * 2)
     except Stuck as stuck:
-        left = [f"{run.id} {run.phase}" for run in judge.view.values() if run.phase not in OVER]
-        effects = ", ".join(judge.outstanding)
-        judge.fail("everything comes to rest", f"{stuck}; open: {left}; effects: {effects}")
+        judge.fail("everything comes to rest", f"{stuck}; {scenario.unrest()}")
     world.close()
     _look_at_complaints(loop, judge)
     loop.close()

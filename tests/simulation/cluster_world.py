@@ -8,7 +8,7 @@ an answer as the seed says; all nodes see one clock of its.
 import asyncio
 import random
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -136,6 +136,21 @@ class NodeStore(SharedSqlite):
         held_s = super().renew()
         self._machine.right_until(asked_s + LEASE_S)
         return held_s
+
+    def claim(self, partitions: Collection[int]) -> frozenset[int]:
+        """See ``ports.SharedStore.claim``."""
+        taken = super().claim(partitions)
+        self._note(f"claimed {len(taken)}: {sorted(taken)[:4]}…")
+        return taken
+
+    def release(self, partitions: Collection[int]) -> None:
+        """See ``ports.SharedStore.release``."""
+        super().release(partitions)
+        self._note(f"gave back {len(partitions)}: {sorted(partitions)[:4]}…")
+
+    def _note(self, what: str) -> None:
+        world = self._machine.world
+        world.judge.note(f"{world.loop.time():.3f} {self.identity} {what}")
 
     def commit(self, batch: Batch) -> None:
         """See ``ports.Store.commit``."""
@@ -557,14 +572,12 @@ class ClusterWorld:
             )
 
     def _written(self, writer: NodeRow, batch: Batch) -> None:
-        for run_id in dict.fromkeys(entry.run_id for entry in batch.journal):
-            part = self.database.part_of[run_id]
+        for entry in batch.journal:
+            part = self.database.part_of[entry.run_id]
             if self.database.owners.get(part) != writer.identity:
-                self.judge.fail(
-                    "at most one owner acts",
-                    f"{writer.identity} wrote {run_id} of {part},"
-                    f" which is {self.database.owners.get(part)}'s",
-                )
+                what = f"{writer.identity} wrote {type(entry.event).__name__} of {entry.run_id}"
+                owner = self.database.owners.get(part)
+                self.judge.fail("at most one owner acts", f"{what}; {part} is {owner}'s")
         self.judge.on_commit(batch)
 
     # -- callers -------------------------------------------------------------------------------
