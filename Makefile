@@ -25,7 +25,7 @@ HERE := $(shell pwd -P)
 moved = $(if $(findstring <$(HERE)>,<$(shell cat $(1) 2>/dev/null)>),,FORCE)
 
 .PHONY: help setup dev web test-web web-pictures demo test check quick format-check lint types imports bandit audit package sbom pytest smoke docs docs-check site \
-	torture torture-short simulate mutations conformance first-day upgrade test-real test-clients runtime-table fuzz bench bench-web format clean FORCE
+	torture torture-short simulate test-cluster mutations conformance first-day upgrade test-real test-clients runtime-table fuzz bench bench-web format clean FORCE
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do \
@@ -172,6 +172,10 @@ torture: dev ## real processes under kill -9, full disks and floods (MINUTES=60 
 
 torture-short: dev ## the same, which ends within ten minutes
 	@$(PY) -m tests.torture.run --minutes 4 --within 10 $(if $(SEED),--seed $(SEED))
+
+# CLUSTER_ROUNDS=2 CLUSTER_OUTAGE_S=10 make test-cluster: the same in a few minutes.
+test-cluster: dev ## several nodes on a real PostgreSQL, killed, frozen and cut off (an hour)
+	$(PY) -m pytest -q -s -m "thorough or not thorough" tests/cluster
 
 CONFORMANCE ?= $(HOME)/.cache/subagents-conformance
 

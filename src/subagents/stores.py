@@ -7,41 +7,39 @@ import contextlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from subagents.config.paths import Paths
-from subagents.config.settings import ClusterSettings, DaemonSettings
+from subagents.config.settings import DaemonSettings
 from subagents.config.user_config import UserConfig
 from subagents.errors import ConfigError
-from subagents.ports import Database, Member, Store, StoreFile
+from subagents.ports import Database, Member, SharedStore, Store, StoreFile
 from subagents.store.sqlite.sqlite_store import HELD_BYTES, SqliteStore
 
 POSTGRES_LOCK: Final = "postgres.lock"
 """In the state directory of a home whose store is in PostgreSQL."""
 
 
-def store_of(
-    paths: Paths, settings: DaemonSettings, cluster: ClusterSettings | None = None
-) -> Store:
+def store_of(paths: Paths, settings: DaemonSettings, member: Member | None = None) -> Store:
     """The configured store; nothing is opened yet.
 
     Args:
-        paths: Of the home.
+        paths: The home.
         settings: Of its daemon.
-        cluster: Where it has ``listen``, the store is a ``ports.SharedStore``; None = no member's.
+        member: What it says of itself to its cluster; None = it is in none, or only looks.
 
     Raises:
-        ConfigError: What it needs is not installed, it is no address, or it cannot be shared.
+        ConfigError: What it needs is not installed, it is no address, or a cluster has no database
+            that others reach.
     """
-    member = member_of(settings, cluster)
+    if settings.store is None and member is not None:
+        raise ConfigError(
+            "cluster.listen is set, but daemon.store is not: a cluster needs one PostgreSQL for all"
+            " of its nodes",
+            hint='set daemon.store = "postgresql://…", or remove cluster.listen',
+            details={"keys": ["cluster.listen", "daemon.store"]},
+        )
     if settings.store is None:
-        if member is not None:
-            raise ConfigError(
-                "cluster.listen is set, and daemon.store is not: the nodes of a cluster share a"
-                " PostgreSQL database",
-                hint="set daemon.store to its address, the same on each node",
-                details={"keys": ["cluster.listen", "daemon.store"]},
-            )
         return SqliteStore(paths.database, held_bytes=HELD_BYTES, belongings=paths.belongings)
     try:
         from subagents.store.postgres.postgres_store import PostgresStore  # noqa: PLC0415 - an extra
@@ -56,17 +54,9 @@ def store_of(
     return PostgresStore(settings.store, lock, belongings=paths.belongings, member=member)
 
 
-def member_of(settings: DaemonSettings, cluster: ClusterSettings | None) -> Member | None:
-    """What the daemon says of itself in its cluster; None = it is in none."""
-    if cluster is None or cluster.listen is None:
-        return None
-    return Member(
-        name=settings.node or os.uname().nodename,
-        url=cluster.url or f"https://{cluster.listen}",
-        labels=cluster.labels,
-        slots=cluster.slots,
-        lease_s=cluster.lease_seconds,
-    )
+def shared_store(store: Store) -> SharedStore:
+    """The same store, as what the nodes of a cluster share: it was made for a member of one."""
+    return cast("SharedStore", store)
 
 
 def database_of(paths: Paths) -> Database:

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -23,7 +24,12 @@ from subagents.api.calls.services import DaemonInfo, Services, wall_ms
 from subagents.config.layers import CACHED_MAX, Config, ConfigCache, load
 from subagents.config.paths import Paths
 from subagents.config.programs.scope_probes import proof_of
-from subagents.config.settings import DaemonSettings, NotificationChannel, Settings
+from subagents.config.settings import (
+    EVERYWHERE,
+    DaemonSettings,
+    NotificationChannel,
+    Settings,
+)
 from subagents.config.user_config import UserConfig
 from subagents.couriers.command_courier import CommandCourier
 from subagents.couriers.steer_courier import SteerCourier
@@ -42,8 +48,8 @@ from subagents.engine.runs.repairs import Repair, apply_repairs
 from subagents.engine.schedules.schedules import SettingsOf
 from subagents.engine.verification.command_sandbox import CommandSandbox
 from subagents.engine.verification.verifier import Verifier
-from subagents.errors import ConfigError, UsageError
-from subagents.ports import Exporter, OffLoop, Runtime, Store
+from subagents.errors import ConfigError, Fenced, UsageError
+from subagents.ports import ClusterTrust, Exporter, Member, OffLoop, Runtime, Store
 from subagents.runtimes import runtime_plugins
 from subagents.runtimes.command import CommandRuntime
 from subagents.runtimes.conversation.conversation import ConversationRuntime
@@ -51,8 +57,10 @@ from subagents.runtimes.dialects import dialects
 from subagents.runtimes.git.git_worktrees import GitWorktrees
 from subagents.runtimes.process import cgroups
 from subagents.runtimes.process.environment import is_on_path
+from subagents.runtimes.process.node_deadline import margin_s
 from subagents.runtimes.process.secret_values import SecretValues, ask
 from subagents.runtimes.process.shim import ProcessAttempts
+from subagents.runtimes.process.watchdog import Watchdog
 from subagents.runtimes.provider_keys import provider_of
 from subagents.runtimes.runtime_plugins import RefusedPlugin, RuntimeHost
 from subagents.runtimes.scripted import ScriptedRuntime
@@ -64,8 +72,9 @@ from subagents.store.sqlite.salvage import salvage
 from subagents.store.sqlite.sqlite_store import SqliteStore
 from subagents.store.track_record_files import PerformanceFiles
 from subagents.store.transcripts.transcript_files import TranscriptFiles
-from subagents.stores import store_of
+from subagents.stores import shared_store, store_of
 from subagents.telemetry.chat_threads import ChatThreads, OwnApi
+from subagents.telemetry.journal_export import JournalExport
 from subagents.telemetry.matrix_room import MatrixRoom
 from subagents.telemetry.notification_channels import channel
 from subagents.telemetry.notifier import Channel, Notifier
@@ -174,14 +183,15 @@ def build_node(
     checks = DaemonThreads("verification")
     processes = DaemonThreads("processes")
     trees = DaemonThreads("worktrees")
-    store = store_of(paths, config.settings.daemon)
+    member = member_of(config.settings)
+    store = store_of(paths, config.settings.daemon, member)
     kept = config.settings.retention.result_bytes_max
     command = CommandRuntime(paths.attempts_dir, clock, processes, result_bytes_max=kept)
     attempts = ProcessAttempts(paths.attempts_dir, clock, processes)
     host = RuntimeHost(attempts, clock, processes, BRIDGE)
     runtimes, _ = runtimes_of(host, command)
     settings = config.settings
-    node = settings.daemon.node or os.uname().nodename
+    node = node_name(settings)
     commands_allowed = settings.verification.dangerously_allow_validation_commands
 
     async def orphans(expected: set[AttemptId]) -> list[tuple[str, int]]:
@@ -231,6 +241,8 @@ def build_node(
         results=ResultFiles(paths.results_dir),
         owner=f"{node}:{os.getpid()}",
         node=node,
+        extend_work=(lambda _until_ms: None) if member is None else watched(paths, member),
+        cluster=None if member is None else shared_store(store),
         contract_env=lambda run: secrets.filled(run, shell_and_given(run, environments)),
         environments=environments,
         worker_secrets=secrets,
@@ -253,8 +265,75 @@ def build_node(
         on_commit=(exporter.on_commit, *(each.on_commit for each in notifiers)),
     )
     engine = Engine(adapters)
+    for each in (exporter, *notifiers):
+        if isinstance(each, JournalExport):
+            each.is_ours = engine.partitions.has_run
     threads = (off_loop, renewing, checks, processes, trees, asking)
     return Node(engine, store, command, paths, threads, exporter, notifiers, pushes)
+
+
+def node_name(settings: Settings) -> str:
+    """What this daemon is called in attempts, and in its cluster."""
+    return settings.daemon.node or os.uname().nodename
+
+
+def member_of(settings: Settings) -> Member | None:
+    """What this daemon says of itself to its cluster; None = it is in none."""
+    cluster = settings.cluster
+    if cluster.listen is None:
+        return None
+    return Member(
+        name=node_name(settings),
+        url=cluster.url_at(os.uname().nodename),
+        labels=cluster.labels,
+        slots=cluster.slots,
+        lease_s=cluster.lease_seconds,
+    )
+
+
+def watched(paths: Paths, member: Member) -> Callable[[int], None]:
+    """Lets the workers of a home live until a time at which its node may be over."""
+    watchdog = Watchdog(paths.state_dir, paths.attempts_dir)
+    margin_ms = int(margin_s(member.lease_s) * 1000)
+    return lambda until_ms: watchdog.extend(until_ms - margin_ms)
+
+
+def trust_of(paths: Paths, settings: Settings) -> ClusterTrust | None:
+    """What makes this daemon and the other nodes sure of each other, once it is started.
+
+    None = the daemon is alone.
+
+    Raises:
+        ConfigError: It is to be a node, but what is needed for it is not installed.
+    """
+    name = os.uname().nodename
+    url, address, store = (
+        settings.cluster.url_at(name),
+        settings.cluster.address,
+        settings.daemon.store,
+    )
+    if url is None or address is None or store is None:
+        return None
+    try:
+        from subagents.cluster.node_trust import NodeTrust  # noqa: PLC0415 - an extra
+        from subagents.cluster.trust_files import TrustFiles  # noqa: PLC0415
+        from subagents.cluster.trust_tables import TrustTables  # noqa: PLC0415
+    except ImportError as error:
+        raise ConfigError(
+            f"cluster.listen is set, but {error.name} is not installed",
+            hint="install subagents[cluster], or remove cluster.listen",
+            details={"keys": ["cluster.listen"]},
+        ) from error
+    return NodeTrust(
+        TrustFiles(paths.cluster_dir),
+        TrustTables(store),
+        node=node_name(settings),
+        hosts=[
+            host
+            for host in (urlsplit(url).hostname, address[0], name)
+            if host is not None and host not in EVERYWHERE
+        ],
+    )
 
 
 def settings_by(load_config: LoadConfig, off_loop: OffLoop) -> SettingsOf:
@@ -647,9 +726,16 @@ def serve(overrides: Mapping[str, object] | None = None) -> None:
     node = build_node(paths, config, user.now, loader)
     daemon = config.settings.daemon
     services = services_of(node, environ, user=user)
-    asyncio.run(run_daemon(services, paths=paths, log_path=paths.log_file, settings=daemon))
-    for threads in node.threads:
-        threads.close()
+    try:
+        asyncio.run(run_daemon(services, paths=paths, log_path=paths.log_file, settings=daemon))
+    except Fenced:
+        if member_of(config.settings) is None:
+            raise
+        # Others have what it had. A node that starts anew takes part again, under a new identity.
+        os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - this program, as it was started
+    finally:
+        for threads in node.threads:
+            threads.close()
 
 
 def calm_collector() -> None:

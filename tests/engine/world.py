@@ -31,6 +31,7 @@ from subagents.ports import (
     Batch,
     Courier,
     Launch,
+    SharedStore,
     StartedInfo,
 )
 from subagents.runtimes.scripted import ScriptedRuntime
@@ -146,29 +147,35 @@ class HeldCommit(Exception):
     """The commit must wait; nothing was written."""
 
 
-class TroubledStore(SqliteStore):
-    """A SQLite store whose commits can be made to fail or to wait."""
+class Troubled(SqliteStore):
+    """A store whose commits can be made to fail or to wait."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, synchronous="OFF")
-        self.failures_left = 0
-        self.is_held = False
-        self.commits = 0
+    failures_left = 0
+    is_held = False
+    commits = 0
 
-    def commit(self, batch: Batch) -> None:
+    def commit(self, batch: Batch) -> int:
         if self.is_held:
             raise HeldCommit
         if self.failures_left:
             self.failures_left -= 1
             raise StoreUnavailable("the disk said no")
-        super().commit(batch)
+        number = super().commit(batch)
         self.commits += 1
+        return number
 
     def probe(self) -> None:
         if self.failures_left:
             self.failures_left -= 1
             raise StoreUnavailable("the disk still says no")
         super().probe()
+
+
+class TroubledStore(Troubled):
+    """Of one daemon alone."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, synchronous="OFF")
 
 
 class Ids:
@@ -238,7 +245,7 @@ class World:
         self.checks_are_stuck = False
         self.checks = 0
         self.boots = 0
-        self.store: TroubledStore
+        self.store: Troubled
         self.engine: Engine
 
     @property
@@ -256,7 +263,11 @@ class World:
         return older
 
     async def boot(
-        self, runtime: WatchedRuntime | None = None, *, store: TroubledStore | None = None
+        self,
+        runtime: WatchedRuntime | None = None,
+        *,
+        store: Troubled | None = None,
+        cluster: SharedStore | None = None,
     ) -> None:
         """Start an engine; with another runtime all attempts are gone, as after a reboot."""
         self.boots += 1
@@ -279,6 +290,8 @@ class World:
                 transcripts=TranscriptFiles(self.directory / "transcripts"),
                 performance=PerformanceFiles(self.directory),
                 owner=f"boot{self.boots}",
+                node=None if cluster is None else self.directory.name,
+                cluster=cluster,
             )
         )
         await self.engine.start()

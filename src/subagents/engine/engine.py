@@ -6,18 +6,22 @@ until the store can be written again and starts over from the disk: see ``ledger
 process took the store over it ends all that acts and says so: its workers are that one's now.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Final
 
 from subagents.domain.run.run import Phase, Report, Run
 from subagents.domain.run.values import RunId, Value
 from subagents.engine.attempts.shared_spending import SharedSpending
 from subagents.engine.kernel.live_runs import Failure
+from subagents.engine.kernel.membership import LOOKS, Membership
 from subagents.engine.kernel.tasks import Tasks
 from subagents.engine.kernel.worker_tokens import Identity, identify
+from subagents.engine.moves import Moves
 from subagents.engine.parts import Adapters, Parts
-from subagents.errors import Fenced, StoreUnavailable
+from subagents.errors import Fenced, StoreUnavailable, UsageError
 from subagents.ports import Lease, OutboxEntry, Runtime
 
 log = logging.getLogger(__name__)
@@ -43,6 +47,21 @@ class Engine:
         self._parts = parts = Parts(given)
         self._tasks = Tasks()
         self._life = Tasks()
+        self._memory = asyncio.Lock()
+        """Whoever loads runs, or gives some back, does it alone."""
+        self.promise = parts.ownership.promise
+        self.partitions = parts.partitions
+        """Which sessions and runs this node decides about."""
+        self._membership: Membership | None = None
+        if given.cluster is not None:
+            self._membership = Membership(
+                given.cluster,
+                parts.partitions,
+                parts.ownership,
+                given.off_loop,
+                given.clock,
+                moves=Moves(given.cluster, parts, given.off_loop, self._memory),
+            )
         self._epoch = 0
         self._on_fenced: list[Callable[[], None]] = []
         self.may_be_over = False
@@ -117,19 +136,31 @@ class Engine:
         ownership, asked_ms = self._parts.ownership, self._clock.elapsed_ms()
         self._epoch, held_s = await self._off_loop(self._take_over)
         ownership.given(held_s, asked_ms=asked_ms)
+        await ownership.prolong_work(asked_ms)
         self.may_be_over = ownership.is_limited
         await self._load_and_resume()
         if ownership.is_limited:
             self._life.keep(ownership.run, "ownership", self._clock)
+        if self._membership is not None:
+            # The first before anybody calls: a cluster that begins has nodes without anything.
+            await self._membership.look()
+            look = partial(self._membership.run, (held_s or RECOVER_S) / LOOKS)
+            self._life.keep(look, "membership", self._clock)
 
     def _take_over(self) -> tuple[int, float | None]:
         return self._store.open(self._owner), self._store.renew()
 
     async def _load_and_resume(self) -> None:
+        async with self._memory:
+            await self._load_all()
+
+    async def _load_all(self) -> None:
         parts, ledger = self._parts, self._parts.ledger
+        await parts.partitions.load()
         await parts.spawner.keys.load()
         await parts.shared_spending.load()
-        parts.schedules.load(await self._off_loop(self._store.load_schedules))
+        stored = await self._off_loop(self._store.load_schedules)
+        parts.schedules.load([e for e in stored if await parts.partitions.has(e.requester)])
         await parts.recorder.pause()
         # Last, and nothing is awaited after it: from here on calls are served again.
         outbox = await ledger.load(self._owner, self._epoch)
@@ -164,6 +195,8 @@ class Engine:
     async def stop(self) -> None:
         """End all tasks and close the store; workers that can outlive us go on."""
         await self._life.stop()
+        if self._membership is not None:
+            await self._membership.leave()
         await self._parts.outbox.stop()
         await self._parts.supervisor.stop()
         try:
@@ -179,6 +212,21 @@ class Engine:
         if self.fence is None:
             await self._off_loop(self._store.checkpoint)
         await self._off_loop(self._store.close)
+
+    async def drain(self, *, is_on: bool) -> None:
+        """Take no more partitions and give back those that we have, or take part again.
+
+        Returns at once; one with a worker of ours is given back when that has ended.
+
+        Raises:
+            UsageError: There is no cluster.
+            StoreUnavailable, Fenced: Nothing was changed.
+        """
+        if self._membership is None:
+            raise UsageError(
+                "this daemon is in no cluster", hint="set cluster.listen, see: docs/cluster.md"
+            )
+        await self._membership.drain(is_on=is_on)
 
     def on_fenced(self, *listeners: Callable[[], None]) -> None:
         """Call these once when another process took the store over: ``fence`` says why.

@@ -163,6 +163,10 @@ class Outbox:
         self._has_spare = True
         self._tasks.start(self._work(), "outbox")
 
+    def is_busy(self, run_id: RunId) -> bool:
+        """Whether an effect of the run is not performed yet."""
+        return run_id in self._queues
+
     @property
     def pending(self) -> int:
         """Effects not performed yet."""

@@ -13,13 +13,13 @@ import logging
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from subagents.domain.run.values import replace
+from subagents.domain.run.values import RunId, replace
 from subagents.errors import StoreUnavailable
 from subagents.ports import Batch, ExportState, FeedEntry, Store
 
@@ -183,6 +183,8 @@ class JournalExport(Export):
         retry_first_s: float = RETRY_FIRST_S,
     ) -> None:
         super().__init__(what=what, endpoint=endpoint, store=store, retry_first_s=retry_first_s)
+        self.is_ours: Callable[[RunId], bool] = lambda _run_id: True
+        """Whether we tell of a run: in a cluster its owner does."""
         self._file = file
         self._number = 0
         self._saved = -1
@@ -221,7 +223,8 @@ class JournalExport(Export):
             StoreUnavailable: So it does.
         """
         while page := self._store.feed(after=self._number, limit=FEED_PAGE):
-            self._send_page(page)
+            if own := [each for each in page if self.is_ours(each.entry.run_id)]:
+                self._send_page(own)
             self._number = page[-1].number
             if len(page) < FEED_PAGE:
                 break

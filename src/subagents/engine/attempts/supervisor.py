@@ -8,7 +8,7 @@ attempt is lost instead of running for ever unseen.
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -137,9 +137,16 @@ class Supervisor:
         watchers, if only for one slow commit, would take every attempt for unseen.
         """
         self._is_stopped = False
-        leases = self._ledger.leases
-        self._cursors = {attempt_id(run_id, h.attempt): h.cursor for run_id, h in leases.items()}
-        for run in tuple(self._ledger.published.values()):
+        self._cursors.clear()
+        self.take_on(tuple(self._ledger.published.values()))
+        self.renew()
+        self._tasks.keep(self._keep_leases, "leases", self._clock)
+
+    def take_on(self, runs: Iterable[Run]) -> None:
+        """The same for some runs, which somebody else watched before."""
+        for run in runs:
+            if (held := self._ledger.leases.get(run.id)) is not None:
+                self._cursors[attempt_id(run.id, held.attempt)] = held.cursor
             # Never started again: its worker may live on, and two on one task harm each other.
             # Its output is read on from where the lease stands; keys make repetitions harmless.
             cursor = self._look_at(run, is_new=False)
@@ -153,8 +160,6 @@ class Supervisor:
                         cursor=cursor,
                     ),
                 )
-        self.renew()
-        self._tasks.keep(self._keep_leases, "leases", self._clock)
 
     def on_commit(self, batch: Batch) -> None:
         for run in batch.runs.values():

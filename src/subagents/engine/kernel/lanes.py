@@ -13,8 +13,7 @@ from typing import Final
 from subagents.domain.rules.admission import Children, holds_slot, lane_key, queue_order
 from subagents.domain.run.run import HOLDS_SLOT, SETTLED, Phase, Run
 from subagents.domain.run.values import RunId, SessionKey
-
-LaneKey = tuple[str, int]
+from subagents.ports import LaneKey
 
 _IN_LANES: Final = HOLDS_SLOT | {Phase.ENDING, Phase.QUEUED}
 """Where a run may have a slot, or wait for one."""
@@ -79,6 +78,16 @@ class Lanes:
         for key in run.session_keys:
             if key in self._session:
                 del self._session[key]
+
+    def remove(self, run: Run) -> None:
+        """The run left memory though it is open: another node has it."""
+        self.drop(run)
+        lane = lane_key(run)
+        self._held[lane].discard(run.id)
+        self.touched.add(lane)
+        if self._waiting.pop(run.id, None) is not None:
+            del self._slots[run.id]
+        self._parked = [entry for entry in self._parked if entry[1][1] != run.id]
 
     def _place_requester(self, run: Run) -> None:
         if run.phase in SETTLED:

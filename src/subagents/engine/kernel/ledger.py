@@ -15,7 +15,7 @@ Reduce in memory, commit in groups, act after the commit (docs/decisions/0002):
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Final
@@ -26,9 +26,20 @@ from subagents.domain.run.outcome import DeliveryPath
 from subagents.domain.run.run import OVER, Run
 from subagents.domain.run.values import RunId
 from subagents.engine.kernel.live_runs import Failure, LiveRuns
+from subagents.engine.kernel.partitions import Partitions
 from subagents.engine.kernel.waiters import Waiters
 from subagents.errors import Fenced, NotFound, StoreUnavailable, SubagentsError
-from subagents.ports import Batch, EngineClock, Ids, Lease, OffLoop, OutboxEntry, Store
+from subagents.ports import (
+    Batch,
+    EngineClock,
+    Ids,
+    Lease,
+    Loaded,
+    OffLoop,
+    OutboxEntry,
+    SetAside,
+    Store,
+)
 
 log = logging.getLogger(__name__)
 
@@ -51,8 +62,11 @@ class Ledger:
         *,
         lease_ms: int,
         node: str | None = None,
+        partitions: Partitions | None = None,
         secrets_of: Callable[[Run], tuple[str, ...]] = secrets_of,
     ) -> None:
+        self.partitions = partitions or Partitions(None, off_loop)
+        """Which runs are ours."""
         self.secrets_of = secrets_of
         """What a run's worker must not repeat besides what looks like a secret."""
         self._store = store
@@ -155,13 +169,42 @@ class Ledger:
         self.leases.update((held.run_id, held) for held in leases)
         return [entry for entry in outbox if entry.run_id not in self.aside]
 
+    def adopt(self, loaded: Loaded, aside: Sequence[SetAside]) -> Sequence[OutboxEntry]:
+        """The runs of partitions that became ours join those in memory.
+
+        Returns:
+            Their effects that are not known to be done.
+        """
+        self.aside = {each.name: each.reason for each in aside}
+        for run in loaded.runs:
+            self._runs.bring(run, loaded.keys.get(run.id, ()))
+        self.leases.update((held.run_id, held) for held in loaded.leases)
+        return [entry for entry in loaded.outbox if entry.run_id not in self.aside]
+
+    def give_back(self, runs: Collection[Run]) -> bool:
+        """Runs of partitions that are ours no more leave memory.
+
+        Returns:
+            Whether they did: not while something of them is being written or is to be.
+        """
+        if self.failure is not None:
+            return False
+        ahead = self._runs.ahead(is_writing=self._write is not None)
+        if any(run.id in ahead for run in runs):
+            return False
+        self._runs.give_back(runs)
+        return True
+
     async def load_run(self, run_id: RunId) -> Run:
         """Return the run, loading it back into memory when it was over and gone from there.
 
         Raises:
             NotFound: No such run, or none any more: it is being deleted.
+            Elsewhere: Another node has it.
         """
         while run_id not in self.live:
+            if not self.partitions.is_alone:
+                await self.partitions.require_run(run_id)
             if run_id in self._leaving:
                 raise NotFound(f"run {run_id} does not exist")
             runs, evictions = self._runs, self._runs.evictions

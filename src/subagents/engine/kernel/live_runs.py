@@ -342,6 +342,22 @@ class LiveRuns:
                 if grandchild is not None:
                     self.evict(grandchild)
 
+    def ahead(self, *, is_writing: bool) -> set[RunId]:
+        """Runs that are not on the disk as they are here.
+
+        Args:
+            is_writing: What was taken last is not durable yet.
+        """
+        return {*self.batch.runs, *(self._writing.runs if is_writing else ())}
+
+    def give_back(self, runs: Collection[Run]) -> None:
+        """Runs leave memory though they are open, for another node; all of them is written."""
+        for run in runs:
+            self.lanes.remove(run)
+            self._kept_by.pop(run.id, None)
+            self.leases.pop(run.id, None)
+        self._leave(runs)
+
     def _leave(self, family: Iterable[Run]) -> None:
         self.evictions += 1
         for member in family:

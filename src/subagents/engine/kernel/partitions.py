@@ -7,9 +7,11 @@ memory, asks here first; ``Elsewhere`` says whose it is.
 """
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import Final
 
 from subagents.domain.cluster.partitions import partition_of
+from subagents.domain.run.run import OVER, Run
 from subagents.domain.run.values import RunId, SessionKey, agent_of
 from subagents.errors import Elsewhere
 from subagents.ports import OffLoop, SeenNode, SharedStore, Survey
@@ -30,15 +32,62 @@ class Partitions:
         self._store = store
         self._off_loop = off_loop
         self._known: OrderedDict[RunId, int] = OrderedDict()
+        self.is_alone = store is None
+        """Whether everything is ours, because the store is."""
         self.owned: frozenset[int] = frozenset()
         """Loaded: about these we decide. Meaningless where ``is_alone``."""
         self.survey = Survey({}, {})
         """Who had what when it was asked last."""
 
     @property
-    def is_alone(self) -> bool:
-        """Whether everything is ours, because the store is."""
-        return self._store is None
+    def shared(self) -> SharedStore | None:
+        """The store, where others write it, too."""
+        return self._store
+
+    async def look(self) -> None:
+        """Ask the store who has what.
+
+        Raises:
+            StoreUnavailable: It cannot be asked.
+        """
+        if self._store is not None:
+            self.survey = await self._off_loop(self._store.survey)
+
+    async def load(self) -> None:
+        """What is ours in the store is what the engine loads now.
+
+        Raises:
+            StoreUnavailable: It cannot be asked.
+        """
+        await self.look()
+        self.owned = self.claimed
+
+    @property
+    def claimed(self) -> frozenset[int]:
+        """What was ours in the store when it was asked last, loaded or not."""
+        own = None if self._store is None else self._store.identity
+        return frozenset(each for each, owner in self.survey.owners.items() if owner == own)
+
+    async def has(self, session: SessionKey) -> bool:
+        """Whether a session is ours."""
+        return self._store is None or await self.partition_of_session(session) in self.owned
+
+    def of_live(self, live: Mapping[RunId, Run], run: Run) -> int | None:
+        """The partition of a run in memory; None = the tree above it is not there."""
+        while (above := run.lineage.requester_run) is not None:
+            found = live.get(above)
+            if found is None:
+                return self._known.get(run.id)
+            run = found
+        return partition_of(run.requester)
+
+    @property
+    def peers(self) -> tuple[SeenNode, ...]:
+        """The other nodes that were alive when the store was asked last."""
+        own = None if self._store is None else self._store.identity
+        return tuple(
+            each for each in self.survey.nodes.values() if each.left_s > 0 and each.identity != own
+        )
 
     def owner_of(self, partition: int) -> SeenNode | None:
         """Who has a partition, as far as known; None = nobody, or nobody who is alive."""
@@ -63,15 +112,19 @@ class Partitions:
             node=None if owner is None else owner.name,
         )
 
-    async def require_session(self, session: SessionKey) -> None:
+    async def require_session(self, session: SessionKey) -> int:
         """The same for whoever decides about a session: what it spawns, and its inbox.
+
+        Returns:
+            Its partition.
 
         Raises:
             Elsewhere: See ``require``.
             StoreUnavailable: Nobody can say whose it is.
         """
-        if self._store is not None:
-            self.require(await self.partition_of_session(session))
+        partition = await self.partition_of_session(session)
+        self.require(partition)
+        return partition
 
     async def require_run(self, run_id: RunId) -> None:
         """The same for a run; one that is nowhere is nobody's, and passes.
@@ -85,6 +138,16 @@ class Partitions:
             if partition is not None:
                 self.require(partition)
 
+    async def require_read(self, run: Run | None) -> None:
+        """The same for whoever read a run that is not in memory: an open one is as its owner says.
+
+        Raises:
+            Elsewhere: See ``require``.
+            StoreUnavailable: Nobody can say whose it is.
+        """
+        if self._store is not None and run is not None and run.phase not in OVER:
+            await self.require_run(run.id)
+
     async def partition_of_session(self, session: SessionKey) -> int:
         """The partition of a session: of the run whose agent speaks under it, else its own."""
         if self._store is not None and is_workers(session):
@@ -93,6 +156,15 @@ class Partitions:
             if found is not None:
                 return found
         return partition_of(session)
+
+    def has_run(self, run_id: RunId) -> bool:
+        """Whether a run is ours; one that is nowhere is. Blocking."""
+        if self._store is None:
+            return True
+        found = self._known.get(run_id)
+        if found is None:
+            found = self._store.partition(run_id)
+        return found is None or found in self.owned
 
     async def partition_of_run(self, run_id: RunId) -> int | None:
         """The partition of a run; None = there is no such run, or no cluster."""

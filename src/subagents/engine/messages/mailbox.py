@@ -115,6 +115,10 @@ class Mailbox:
         for message_id in self._consuming:
             self.leases.reopen(message_id)
         self._consuming.clear()
+        self.wake_all()
+
+    def wake_all(self) -> None:
+        """Every waiter looks again, and finds out what is not ours any more."""
         for waiters in self._waiters.values():
             for waiter in waiters:
                 waiter.set()
@@ -151,6 +155,7 @@ class Mailbox:
             raise UsageError(f'until must be "any" or "all", not "{until}"')
         if len(run_ids) > WAIT_RUNS_MAX:
             raise UsageError(f"runIds has {len(run_ids)} entries, at most {WAIT_RUNS_MAX}")
+        await self._require(run_ids, session)
         session = self._ledger.inbox_of(session)
         deadline_ms = self._clock.steady_ms() + int(min(max(timeout_s, 0), WAIT_S_MAX) * 1000)
         names: list[str] = [*run_ids] if run_ids else [session]
@@ -174,11 +179,27 @@ class Mailbox:
                     # Nothing happens when a lease runs out: whoever waits has to check again.
                     left_ms = min(left_ms, found.leased_until_ms - self._clock.steady_ms())
                 await wait_at_most(self._clock, max(left_ms, 0) / 1000, woken)
+                await self._require(run_ids, session)
         finally:
             for name in names:
                 self._waiters[name].pop(woken, None)
                 if not self._waiters[name]:
                     del self._waiters[name]
+
+    async def _require(self, run_ids: Sequence[RunId], session: SessionKey) -> None:
+        """Refuse what another node decides: it alone knows what becomes of these runs.
+
+        Raises:
+            Elsewhere: Says whose it is.
+        """
+        partitions = self._ledger.partitions
+        if partitions.is_alone:
+            return
+        if not run_ids:
+            await partitions.require_session(session)
+        for run_id in run_ids:
+            if run_id not in self._ledger.published:
+                await partitions.require_run(run_id)
 
     async def _look(self, run_ids: Sequence[RunId], session: SessionKey, reader: str) -> WaitResult:
         if not run_ids:
@@ -308,6 +329,7 @@ class Mailbox:
             limit: Of the messages looked at.
             only: Ids of those that are wanted; None = all.
         """
+        await self._require((), session)
         inbox = self._ledger.inbox_of(session)
         unread = await self._unread(inbox, reader, limit=limit)
         wanted = (row for row in unread.free if only is None or row.message.id in only)
@@ -335,6 +357,7 @@ class Mailbox:
 
     async def unread_count(self, session: SessionKey, *, most: int) -> int:
         """How many unread messages nobody holds, at most ``most``; none is offered by it."""
+        await self._require((), session)
         inbox = self._ledger.inbox_of(session)
         found = await self._off_loop(lambda: self._store.unread(inbox, most + UNREAD_HELD_MAX))
         return min(sum(self._is_free(each, None) for each in found), most)
@@ -457,6 +480,8 @@ class Mailbox:
             raise NotFound(f"message {message_id} does not exist")
         if row.consumed_at_ms is not None or row.message.kind is MessageKind.QUESTION:
             return 0
+        if not self._ledger.partitions.is_alone:
+            await self._ledger.partitions.require_run(row.message.run_id)
         if self.leases.is_closed(message_id):
             return 0  # by another call, whose commit this row did not show yet
         self._ledger.consume_message(message_id, reader)

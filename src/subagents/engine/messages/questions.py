@@ -48,7 +48,7 @@ class Questions:
                 waiter.set()
 
     def wake_all(self) -> None:
-        """The ledger failed: let every waiter find out."""
+        """Every waiter looks again, and finds out what failed, or is not ours any more."""
         for waiters in self._waiters.values():
             for waiter in waiters:
                 waiter.set()
@@ -154,6 +154,7 @@ class Questions:
         run = self._ledger.published.get(run_id)
         if run is None:
             run = await self._off_loop(lambda: self._store.run(run_id))
+            await self._ledger.partitions.require_read(run)
         for request in run.questions.requests if run is not None else ():
             if request.id == request_id:
                 return request

@@ -143,6 +143,12 @@ class Recorder:
         for run in self._ledger.published.values():
             self._expect(run)
 
+    def adopt(self, runs: Iterable[Run]) -> None:
+        """Runs that somebody else recorded so far join those in memory."""
+        for run in runs:
+            self._of_before.add(run.id)
+            self._expect(run)
+
     # -- writing ---------------------------------------------------------------------------
 
     async def positions(self, run: Run, *, is_new: bool) -> Mapping[str, int]:

@@ -28,6 +28,8 @@ PAGE: Final = 200
 """Entries read at once: the largest, a spawn with its task, has a quarter of a megabyte."""
 PACE_S: Final = 0.02
 """Between a commit and the look at it: in a burst one look finds many."""
+LOOK_MS: Final = 250
+"""Where other nodes commit, too, nothing wakes who follows: then so often somebody looks."""
 SHOWN_EVERY_MS: Final = 1_000
 """A run that changes all the time is shown so often."""
 DEPTH_MAX: Final = 64
@@ -81,10 +83,12 @@ class Feed:
 
     def __init__(self, kernel: Kernel) -> None:
         self._ledger, self._store, self._off_loop, self.clock = kernel
+        self.is_alone = self._ledger.partitions.is_alone
+        """Nobody but this engine commits."""
         self._waiting: set[asyncio.Event] = set()
         self._reading = asyncio.Lock()
         self._news: tuple[int, int, Page] | None = None
-        """The last: behind which number, and as of which."""
+        """The last: behind which number, and as of which, or as of when."""
 
     def on_commit(self, batch: Batch) -> None:
         """Wake everybody when there are new events."""
@@ -130,7 +134,7 @@ class Feed:
         Raises:
             StoreUnavailable: It cannot be read now.
         """
-        if after >= self._ledger.number:
+        if self.is_alone and after >= self._ledger.number:
             return Page(number=after)
         found = await self._off_loop(lambda: self._store.feed(after=after, limit=PAGE))
         known: Known = {}
@@ -150,7 +154,8 @@ class Feed:
             StoreUnavailable: It cannot be read now.
         """
         async with self._reading:
-            asked = after, self._ledger.number
+            as_of = self._ledger.number if self.is_alone else self.clock.steady_ms() // LOOK_MS
+            asked = after, as_of
             if self._news is None or self._news[:2] != asked:
                 self._news = *asked, await self.page(after)
             return self._news[2]
@@ -310,6 +315,9 @@ class Follower:
                     return [*found, *rows]
                 if page.is_last:
                     wait_ms = min(left_ms, self._changed.wait_ms() or left_ms)
+                    if not self._feed.is_alone:
+                        wait_ms = min(wait_ms, LOOK_MS)
+                        read = self._feed.news
                     await wait_at_most(clock, wait_ms / 1000, woken)
                     if woken.is_set():
                         await clock.sleep(PACE_S)

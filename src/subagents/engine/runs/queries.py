@@ -24,7 +24,6 @@ from subagents.domain.run.values import (
 from subagents.domain.text.announcement import ESCALATION_SUFFIX
 from subagents.engine.kernel.addresses import answering_inbox
 from subagents.engine.kernel.kernel import Kernel
-from subagents.engine.kernel.lanes import LaneKey
 from subagents.engine.kernel.quarantine import Quarantine
 from subagents.engine.messages.leases import UNREAD_LAPSES
 from subagents.engine.messages.mailbox import Mailbox
@@ -33,6 +32,7 @@ from subagents.errors import CorruptState, NotFound, UsageError
 from subagents.ports import (
     InboxRow,
     JournalEntry,
+    LaneKey,
     RunFilter,
     SetAside,
 )
@@ -151,8 +151,12 @@ class Queries:
 
     @property
     def seq(self) -> int:
-        """Number of the newest event that whatever is read from here on shows."""
-        return self._ledger.number
+        """Number of the newest event that whatever is read from here on shows.
+
+        Where others write, too, it may be some older one: who follows from it hears of some twice.
+        """
+        shared = self._ledger.partitions.shared
+        return self._ledger.number if shared is None else shared.seen_number
 
     def open_run(self, run_id: RunId) -> Run | None:
         """That run as committed, while it is open."""
@@ -189,10 +193,12 @@ class Queries:
 
         Raises:
             NotFound: No such run.
+            Elsewhere: It is open, and another node has it.
         """
         run = self._ledger.published.get(run_id)
         if run is None:
             run = await self._off_loop(lambda: self._store.run(run_id))
+            await self._ledger.partitions.require_read(run)
         if run is None:
             raise NotFound(f"run {run_id} does not exist", hint="see: subagents list")
         return run

@@ -296,9 +296,10 @@ class Spawner:
             IdempotencyConflict: A key stands for another request; nothing was stored.
             NotFound: An agent or dependency; nothing was stored.
             StoreUnavailable: The database cannot take new runs now; nothing was stored.
+            Elsewhere: Another node has this session; nothing was stored.
         """
-        await self._require_room(len(specs))
-        parent = self._parent(requester)
+        partition = await self._require_room(len(specs), requester)
+        parent = self._parent(requester, partition)
         inbox = parent.session.first_key if parent is not None else requester
 
         spawn_others = partial(
@@ -372,7 +373,7 @@ class Spawner:
         try:
             if goes_on:
                 await session_chain.load_runs(self._ledger, before)
-            parent = self._parent(requester)
+            parent = self._parent(requester, partition)
             waits = [self._dependencies.waits(draft, found) for draft in drafts]
             self._count(parent, inbox, settings, is_operator=is_operator, waits=waits)
             drafts = _under_shared_caps(
@@ -402,7 +403,8 @@ class Spawner:
             for run in _as_asked(runs, drafts)
         )
 
-    async def _require_room(self, number: int) -> None:
+    async def _require_room(self, number: int, requester: SessionKey) -> int | None:
+        """The partition of the requester, which is ours; None = everything is."""
         if not number:
             raise UsageError("nothing to spawn")
         if number > BATCH_RUNS_MAX:
@@ -413,6 +415,8 @@ class Spawner:
                 "the disk of the database is almost full: no new runs are accepted",
                 hint="free disk space; runs that were accepted continue",
             )
+        partitions = self._ledger.partitions
+        return None if partitions.is_alone else await partitions.require_session(requester)
 
     async def _repeated(
         self,
@@ -444,8 +448,10 @@ class Spawner:
 
     # -- guardrails, in order --------------------------------------------------------------
 
-    def _parent(self, requester: SessionKey) -> Run | None:
+    def _parent(self, requester: SessionKey, partition: int | None) -> Run | None:
         """The run whose agent spawns; None = a top-level session."""
+        if partition is not None:
+            self._ledger.partitions.require(partition)  # it may have been given back meanwhile
         run_id = self._ledger.lanes.run_of(requester)
         parent = self._ledger.live.get(run_id) if run_id is not None else None
         if parent is None:

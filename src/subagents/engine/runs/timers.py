@@ -79,6 +79,10 @@ class Timers:
         elif self._due.put(run.id, due):
             self._changed.set()
 
+    def disarm(self, run_id: RunId) -> None:
+        """Somebody else knows when the run is due."""
+        self._due.drop(run_id)
+
     async def run(self) -> None:
         """Fire due timers until cancelled."""
         while True:

@@ -37,6 +37,7 @@ from subagents.engine.runs.spawn import Beside, PlanAsked, Receipt, Spawner, Tri
 from subagents.engine.schedules.due_times import check_when, next_due, passed
 from subagents.errors import (
     Conflict,
+    Elsewhere,
     Fenced,
     NotFound,
     StoreUnavailable,
@@ -106,6 +107,21 @@ class Schedules:
         self._not_before = {}
         self._must_look_back = True
         self._has_begun = False
+
+    def join(self, found: Iterable[Schedule]) -> None:
+        """These became ours."""
+        for each in found:
+            self._live[each.id] = self._published[each.id] = each
+            self._due[each.id] = next_due(each)
+            self._must_look_back = True
+        self._changed.set()
+        self.begin_if_needed()
+
+    def leave(self, schedule_ids: Iterable[ScheduleId]) -> None:
+        """These are another node's."""
+        for schedule_id in schedule_ids:
+            for known in (self._live, self._published, self._due, self._not_before):
+                known.pop(schedule_id, None)
 
     def begin_if_needed(self) -> None:
         """Let somebody run ``run``, where there is a schedule and nobody does."""
@@ -384,7 +400,7 @@ class Schedules:
             due = replace(due, text=f"makes up for {counted(missed, 'missed time')}")
         try:
             found = await self._started(schedule, due)
-        except (StoreUnavailable, Fenced) as error:
+        except (StoreUnavailable, Fenced, Elsewhere) as error:
             # Nothing was stored, this time's decision neither: it is still due.
             log.warning("schedule %s cannot start its work yet: %s", schedule.name, error)
             self._not_before[schedule.id] = now + AGAIN_MS

@@ -1,0 +1,151 @@
+"""A node's part in its cluster: what nobody has it takes, what is above its share it gives back.
+
+One look at the store in each quarter of a lease. What has no owner is taken at once; what belongs
+to a node that did not renew its right, only by one that renewed its own without a break for a whole
+lease: after an outage of the database nobody did, so nobody takes anything (docs/decisions/0078).
+
+Partitions that are idle here are given back first, and those with a worker of ours are kept until
+it has ended. A node that drains gives everything back.
+"""
+
+import contextlib
+import logging
+from collections import Counter
+from collections.abc import Collection, Mapping
+from typing import Final, Protocol
+
+from subagents.domain.cluster.partitions import PARTITIONS, excess, wanted
+from subagents.engine.kernel.ownership import Ownership
+from subagents.engine.kernel.partitions import Partitions
+from subagents.errors import Fenced, StoreUnavailable
+from subagents.ports import EngineClock, OffLoop, SharedStore
+
+log = logging.getLogger(__name__)
+
+LOOKS: Final = 4
+"""In a lease."""
+
+
+class Moving(Protocol):
+    """What takes partitions into an engine at work, and lets them go."""
+
+    async def adopt(self, partitions: Collection[int]) -> None:
+        """Claim partitions and go on with their runs; those that are ours already are loaded."""
+        ...
+
+    def idle(self) -> Mapping[int, int]:
+        """Ours without a worker or an effect under way, and how many open runs each has."""
+        ...
+
+    async def give_back(self, partitions: Collection[int]) -> None:
+        """Let other nodes have partitions; one in which something began meanwhile stays."""
+        ...
+
+
+class Membership:
+    """The task that looks.
+
+    Args:
+        store: Of the cluster.
+        partitions: What is ours.
+        ownership: Of our node's right.
+        off_loop: For the store.
+        clock: Of the engine.
+        moves: Takes partitions into the engine, and lets them go.
+    """
+
+    def __init__(
+        self,
+        store: SharedStore,
+        partitions: Partitions,
+        ownership: Ownership,
+        off_loop: OffLoop,
+        clock: EngineClock,
+        *,
+        moves: Moving,
+    ) -> None:
+        self._store = store
+        self._partitions = partitions
+        self._ownership = ownership
+        self._off_loop = off_loop
+        self._clock = clock
+        self._moves = moves
+        self._seen_free: frozenset[int] = frozenset()
+        """At the look before."""
+        self._was_above = False
+
+    async def run(self, every_s: float) -> None:
+        """Look until cancelled, so often."""
+        while True:
+            try:
+                await self.look()
+            except StoreUnavailable as error:
+                log.warning("the cluster cannot be looked at: %s", error)
+                self._seen_free, self._was_above = frozenset(), False
+            except Fenced:
+                return  # the renewal, or the next commit, says the same
+            await self._clock.sleep(every_s)
+
+    async def drain(self, *, is_on: bool) -> None:
+        """See ``Engine.drain``."""
+        await self._off_loop(lambda: self._store.drain(is_on=is_on))
+        await self.look()
+
+    async def leave(self) -> None:
+        """The node stops: others have at once what nothing of is under way here.
+
+        The rest stays ours until our right ends. Its workers go on, and are adopted by the next
+        daemon of this home, or end before anybody else may begin anew.
+        """
+        with contextlib.suppress(StoreUnavailable, Fenced):
+            await self._moves.give_back(self._moves.idle())
+
+    async def look(self) -> None:
+        """One look, and what follows from it.
+
+        Raises:
+            StoreUnavailable: It cannot be asked now.
+            Fenced: We are over.
+        """
+        await self._partitions.look()
+        survey, identity = self._partitions.survey, self._store.identity
+        own = self._partitions.claimed
+        if missing := own - self._partitions.owned:
+            await self._moves.adopt(missing)  # claimed, and not loaded: that failed
+        takers = Counter(
+            {
+                each.identity: 0
+                for each in survey.nodes.values()
+                if each.left_s > 0 and not each.is_draining
+            }
+        )
+        if identity not in takers:
+            await self._give_back_some(len(own))
+            return
+        takers.update(owner for owner in survey.owners.values() if owner in takers)
+        free = {
+            part
+            for part in range(PARTITIONS)
+            if (owner := survey.owners.get(part)) is None
+            or (owner not in takers and self._is_over(owner) and self._ownership.is_proven)
+        }
+        # What lay there at the look before has to be taken by somebody, whatever is fair.
+        overdue = free & self._seen_free
+        self._seen_free = frozenset(free)
+        taken = overdue or set(wanted(free, takers, identity))
+        if taken:
+            await self._moves.adopt(taken)
+        above = 0 if free else excess(takers, identity)
+        if above and self._was_above:
+            await self._give_back_some(-(-above // LOOKS))
+        self._was_above = above > 0
+
+    def _is_over(self, identity: str) -> bool:
+        node = self._partitions.survey.nodes.get(identity)
+        return node is None or node.left_s <= 0
+
+    async def _give_back_some(self, number: int) -> None:
+        idle = self._moves.idle()
+        some = sorted(idle, key=lambda part: (idle[part], part))[:number]
+        if some:
+            await self._moves.give_back(some)

@@ -1,0 +1,140 @@
+"""Partitions come into the memory of an engine at work, and leave it.
+
+Each is done alone, and no commit is between what is decided and what is done about it: so runs are
+in the memory of the node that the store says has them, or in nobody's.
+"""
+
+import asyncio
+import logging
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from subagents.domain.run.run import HOLDS_SLOT, Phase, Run
+from subagents.domain.schedules.schedule import Schedule
+from subagents.engine.parts import Parts
+from subagents.errors import Fenced, StoreUnavailable
+from subagents.ports import OffLoop, SharedStore
+from subagents.text import counted
+
+log = logging.getLogger(__name__)
+
+AT_WORK: Final = HOLDS_SLOT | {Phase.ENDING, Phase.VERIFYING, Phase.ANNOUNCING}
+"""Where something of a run is under way on this machine."""
+
+
+class Moves:
+    """See ``membership.Moving``.
+
+    Args:
+        store: Of the cluster.
+        parts: Of the engine.
+        off_loop: For the store.
+        memory: Held by whoever loads runs, or gives some back.
+    """
+
+    def __init__(
+        self, store: SharedStore, parts: Parts, off_loop: OffLoop, memory: asyncio.Lock
+    ) -> None:
+        self._store = store
+        self._parts = parts
+        self._partitions, self._ledger = parts.partitions, parts.ledger
+        self._off_loop = off_loop
+        self._memory = memory
+
+    async def adopt(self, partitions: Collection[int]) -> None:
+        """See ``membership.Moving``.
+
+        Raises:
+            StoreUnavailable: What was claimed may not be loaded; the next look finds it.
+            Fenced: All of our partitions are others'.
+        """
+        parts, store = self._parts, self._store
+        async with self._memory:
+            if self._ledger.failure is not None:
+                return  # what is ours is loaded with the rest
+            loads = self._ledger.loads
+            taken = self._partitions.claimed & frozenset(partitions)
+            if others := frozenset(partitions) - taken:
+                taken |= await self._off_loop(lambda: store.claim(others))
+            taken -= self._partitions.owned
+            if not taken:
+                return
+            loaded = await self._off_loop(lambda: store.load_partitions(taken))
+            aside = await self._off_loop(store.set_aside)
+            await parts.spawner.keys.load()
+            stored = await self._off_loop(store.load_schedules)
+            schedules = [each for each in stored if await self._partition_of(each) in taken]
+            if self._ledger.failure is not None or self._ledger.loads != loads:
+                return
+            # Nothing is awaited from here on, as in a start.
+            self._partitions.owned |= taken
+            outbox = self._ledger.adopt(loaded, aside)
+            for run in loaded.runs:
+                parts.timers.arm(run)
+            parts.counters.reset()
+            parts.recorder.adopt(loaded.runs)
+            parts.supervisor.take_on(loaded.runs)
+            for entry in outbox:
+                parts.outbox.add(entry)
+            self._ledger.fill_lanes()
+            parts.schedules.join(schedules)
+        words = counted(len(taken), "partition"), counted(len(loaded.runs), "run")
+        log.info("took over %s with %s", *words)
+
+    def idle(self) -> Mapping[int, int]:
+        """See ``membership.Moving``."""
+        return self._idle_among(self._partitions.owned)
+
+    def _idle_among(self, partitions: Collection[int]) -> dict[int, int]:
+        found = dict.fromkeys(partitions, 0)
+        for run in self._ledger.live.values():
+            partition = self._partitions.of_live(self._ledger.live, run)
+            if partition is None or partition not in found:
+                continue
+            if run.phase in AT_WORK or self._parts.outbox.is_busy(run.id):
+                del found[partition]
+            else:
+                found[partition] += 1
+        return found
+
+    async def give_back(self, partitions: Collection[int]) -> None:
+        """See ``membership.Moving``.
+
+        Raises:
+            StoreUnavailable: They are out of memory, and may be ours still; the next look finds it.
+            Fenced: All of our partitions are others'.
+        """
+        async with self._memory:
+            leaving = self._partitions.owned & frozenset(partitions)
+            self._partitions.owned -= leaving  # who calls from here on is sent to who has them
+            self._parts.mailbox.wake_all()
+            self._parts.questions.wake_all()
+            schedules = {e.id: await self._partition_of(e) for e in self._parts.schedules.all}
+            runs: list[Run] = []
+            is_out = False
+            while not is_out:
+                try:
+                    await self._ledger.committed()
+                except (StoreUnavailable, Fenced):
+                    return  # what is ours is loaded again with the rest
+                idle = frozenset(self._idle_among(leaving))
+                self._partitions.owned |= leaving - idle
+                leaving, runs = idle, self._runs_of(idle)
+                is_out = self._ledger.give_back(runs)
+            for run in runs:
+                self._parts.timers.disarm(run.id)
+            self._parts.counters.reset()
+            self._parts.schedules.leave(e for e, part in schedules.items() if part in leaving)
+            if leaving:
+                # What was decided about them besides their runs is durable before they are free.
+                await self._ledger.committed()
+                await self._off_loop(lambda: self._store.release(leaving))
+        words = counted(len(leaving), "partition"), counted(len(runs), "run")
+        log.info("gave back %s with %s", *words)
+
+    async def _partition_of(self, schedule: Schedule) -> int:
+        return await self._partitions.partition_of_session(schedule.requester)
+
+    def _runs_of(self, partitions: Collection[int]) -> list[Run]:
+        live = self._ledger.live
+        return [run for run in live.values() if self._partitions.of_live(live, run) in partitions]

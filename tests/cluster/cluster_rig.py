@@ -1,0 +1,298 @@
+"""Several nodes on one machine: daemons with homes of their own on one real PostgreSQL.
+
+Each node reaches the database, and the others reach it, over lines that can be cut. A node can be
+killed alone or with everything that its machine ran, frozen, drained and started again.
+"""
+
+import contextlib
+import os
+import random
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import psycopg
+from tests.cluster.cuttable_line import CuttableLine, free_port, is_of
+from tests.e2e.live_home import LiveHome, until
+from tests.live_processes import is_running
+from tests.store.postgres_server import PostgresPlace, PostgresServer
+
+from subagents.client.client import Client
+from subagents.domain.cluster.partitions import PARTITIONS, partition_of
+from subagents.domain.run.values import SessionKey
+from subagents.errors import SubagentsError
+
+SOCKET: Final = ".s.PGSQL.5432"
+LEASE_S: Final = 2.0
+SETTLED_S: Final = 30.0
+"""For a cluster whose nodes all live to divide the partitions."""
+T = TypeVar("T")
+
+CONFIG: Final = """
+[agents.defaults.subagents]
+max_children_per_agent = 5000
+max_concurrent = {slots}
+max_spawn_depth = 3
+
+[daemon]
+node = "{name}"
+lease_seconds = 30
+
+[cluster]
+listen = "127.0.0.1:{listen}"
+url = "https://127.0.0.1:{port}"
+lease_seconds = {lease}
+labels = {labels}
+"""
+
+
+@dataclass(slots=True)
+class ClusterNode:
+    """One of them: its home, and the lines that lead from and to it."""
+
+    name: str
+    home: LiveHome
+    to_database: CuttableLine
+    to_node: CuttableLine
+    is_frozen: bool = False
+    is_up: bool = False
+    cut_from_peers: bool = False
+
+    @property
+    def can_answer(self) -> bool:
+        return self.is_up and not self.is_frozen
+
+    def start(self) -> None:
+        self.home.start()
+        self.is_up = True
+
+    def kill(self) -> None:
+        """SIGKILL of the daemon alone: its workers go on, and what watches them."""
+        self.is_up = False
+        self.home.kill()
+
+    def kill_with_workers(self) -> None:
+        """All that the machine ran is gone, as when its power is."""
+        self.is_up = False
+        self.thaw()
+        # What would start something anew goes first.
+        self.home.kill()
+
+        def is_gone() -> bool:
+            left = self.home.marked()
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            return not left
+
+        until(is_gone, what=f"the end of all that {self.name} ran", pause_s=0.05)
+
+    def drain(self) -> None:
+        """SIGTERM, and the end of it: workers go on, partitions are given back."""
+        self.is_up = False
+        self.home.stop()
+
+    def freeze(self) -> None:
+        """SIGSTOP of the daemon: it believes what it believed, and its workers go on."""
+        self.is_frozen = True
+        os.kill(self.home.pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        if self.is_frozen:
+            os.kill(self.home.pid, signal.SIGCONT)
+        self.is_frozen = False
+
+    def has_ended(self) -> bool:
+        """Whether its daemon ended by itself."""
+        return not is_running(self.home.pid)
+
+
+class ClusterRig:
+    """The nodes; made by ``cluster``.
+
+    Args:
+        server: Of the database.
+        root: An empty directory.
+        nodes: How many.
+        lease_s: Of a node.
+        slots: Runs at work at the same time at most.
+        beat_s: A worker says so often that it is alive.
+        env: More variables of each daemon.
+    """
+
+    def __init__(
+        self,
+        server: PostgresServer,
+        root: Path,
+        *,
+        nodes: int,
+        lease_s: float = LEASE_S,
+        slots: int = 64,
+        beat_s: float = 0.1,
+        env: dict[str, str] | None = None,
+    ) -> None:
+        self.server, self.lease_s, self.beat_s = server, lease_s, beat_s
+        self.root = root
+        self.spans = root / "spans"
+        self.spans.mkdir()
+        self._schema = server.new_schema()
+        self._lines = Path(tempfile.mkdtemp(prefix="subagents-lines-"))
+        self._lines.chmod(0o755)
+        self.nodes = [
+            self._node(f"n{number}", slots=slots, env=env or {}) for number in range(1, nodes + 1)
+        ]
+
+    def _node(self, name: str, *, slots: int, env: dict[str, str]) -> ClusterNode:
+        directory = self._lines / name
+        directory.mkdir()
+        to_database = CuttableLine(directory / SOCKET, self.server.directory / SOCKET)
+        listen = free_port()
+        to_node = CuttableLine(("127.0.0.1", 0), ("127.0.0.1", listen))
+        place = PostgresPlace(self.server, self.root / name, host=directory)
+        place.schema, place.url = self._schema, self.server.url(self._schema, host=directory)
+        config = CONFIG.format(
+            name=name,
+            listen=listen,
+            port=to_node.port,
+            lease=self.lease_s,
+            slots=slots,
+            labels=f'["{name}"]',
+        )
+        home = LiveHome(
+            self.root / name,
+            config=config,
+            grace_s=0.5,
+            env=env,
+            descriptors=None,
+            place=place,
+        )
+        node = ClusterNode(name, home, to_database, to_node)
+        to_node.is_cut_for = lambda port: self._is_cut(node, port)
+        return node
+
+    def _is_cut(self, node: ClusterNode, port: int | None) -> bool:
+        if node.cut_from_peers:
+            return True
+        return port is not None and any(
+            is_of(each.home.pid, port) for each in self.nodes if each.cut_from_peers and each.is_up
+        )
+
+    # -- life --------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start all of them, one after the other, and wait until each has its share."""
+        for node in self.nodes:
+            node.start()
+        self.until_divided()
+
+    def until_divided(self, within_s: float = SETTLED_S) -> None:
+        """All partitions are somebody's who lives, and nobody has too many."""
+        alive = [node.name for node in self.nodes if node.is_up]
+        most = -(-PARTITIONS // len(alive))
+
+        def is_divided() -> bool:
+            owned = self.owned()
+            return sum(owned.values()) == PARTITIONS and all(
+                owned.get(name, 0) <= most for name in alive
+            )
+
+        until(is_divided, what="each node has its share", within_s=within_s, pause_s=0.1)
+
+    def clean_up(self) -> None:
+        for node in self.nodes:
+            node.thaw()
+        for node in self.nodes:
+            node.home.clean_up()
+            node.to_database.close()
+            node.to_node.close()
+        for node in self.nodes:
+            (self._lines / node.name / SOCKET).unlink(missing_ok=True)
+            (self._lines / node.name).rmdir()
+        self._lines.rmdir()
+
+    # -- what the database knows -------------------------------------------------------------
+
+    def asked(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
+        """Past every line."""
+        with psycopg.connect(self.server.conninfo(), autocommit=True) as connection:
+            connection.execute(f"SET search_path = {self._schema}".encode())
+            return connection.execute(sql.encode(), parameters or None).fetchall()
+
+    def owners(self) -> dict[int, str]:
+        """Of each partition, the name of the node that has it, alive or not."""
+        found = self.asked(
+            "SELECT part.part, node.name FROM part JOIN node ON node.identity = part.owner"
+        )
+        return {int(part): str(name) for part, name in found}
+
+    def owned(self) -> dict[str, int]:
+        """How many partitions each node has whose right holds."""
+        found = self.asked(
+            "SELECT node.name, count(*) FROM part JOIN node ON node.identity = part.owner"
+            " WHERE NOT node.is_over AND node.until > clock_timestamp() GROUP BY node.name"
+        )
+        return {str(name): int(number) for name, number in found}
+
+    def epochs(self) -> dict[int, int]:
+        """How often each partition changed hands."""
+        return {int(part): int(epoch) for part, epoch in self.asked("SELECT part, epoch FROM part")}
+
+    def owner_of(self, session: str) -> ClusterNode:
+        """Who decides about a session now."""
+        name = until(lambda: self.owners().get(partition_of(SessionKey(session))), what="an owner")
+        return next(node for node in self.nodes if node.name == name)
+
+    def open_runs_of(self, name: str) -> list[str]:
+        """The open runs that a node decides about."""
+        found = self.asked(
+            "SELECT run.run_id FROM run JOIN part USING (part)"
+            " JOIN node ON node.identity = part.owner WHERE run.is_over = 0 AND node.name = %s",
+            name,
+        )
+        return [str(run_id) for (run_id,) in found]
+
+    # -- calls -------------------------------------------------------------------------------
+
+    def client(self, chance: random.Random, *, session: str, reader: str) -> Client:
+        """Of a node that can answer, drawn anew for each call that is to go anywhere."""
+        able = [node for node in self.nodes if node.can_answer] or self.nodes
+        node = chance.choice(able)
+        return Client(node.home.paths.socket, session=session, reader=reader, timeout_s=15)
+
+
+def patiently(call: Callable[[], T], *, within_s: float, pause_s: float = 0.05) -> T:
+    """Repeat a call until somebody answers it; what is refused for good is raised."""
+    due = time.monotonic() + within_s
+    while True:
+        try:
+            return call()
+        except SubagentsError as error:
+            if not error.retryable or time.monotonic() > due:
+                raise
+        time.sleep(pause_s)
+
+
+@contextlib.contextmanager
+def cluster(
+    server: PostgresServer,
+    root: Path,
+    *,
+    nodes: int = 3,
+    lease_s: float = LEASE_S,
+    slots: int = 64,
+    beat_s: float = 0.1,
+    env: dict[str, str] | None = None,
+) -> Iterator[ClusterRig]:
+    """Nodes that have divided the partitions; nothing of them is alive afterwards."""
+    rig = ClusterRig(
+        server, root, nodes=nodes, lease_s=lease_s, slots=slots, beat_s=beat_s, env=env
+    )
+    try:
+        rig.start()
+        yield rig
+    finally:
+        rig.clean_up()

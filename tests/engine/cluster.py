@@ -1,0 +1,111 @@
+"""Several engines on one shared database, in time that a test moves."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final, TypeVar
+
+from tests.engine.fake_clock import FakeClock
+from tests.engine.world import Ids, Troubled, World
+from tests.simulation.shared_database import SharedDatabase, SharedSqlite
+
+from subagents.domain.cluster.partitions import partition_of
+from subagents.domain.run.values import SessionKey
+from subagents.errors import StoreUnavailable
+from subagents.ports import Member
+
+T = TypeVar("T")
+LEASE_S: Final = 6.0
+
+
+class TroubledShared(SharedSqlite, Troubled):
+    """What one start of a node has of the database, with the troubles that a test wants."""
+
+    is_frozen = False
+    """Nothing of ours reaches the database."""
+
+    def _require_reached(self) -> None:
+        super()._require_reached()
+        if self.is_frozen:
+            raise StoreUnavailable("nothing of this node arrives")
+
+
+class Node(World):
+    """One node: it boots, is killed and starts again as a world of its own does."""
+
+    def __init__(
+        self, directory: Path, database: SharedDatabase, clock: FakeClock, ids: Ids
+    ) -> None:
+        super().__init__(directory)
+        self.path = database.path
+        self.clock, self.ids = clock, ids
+        self.runtime._clock = clock
+        self._database = database
+
+    store: TroubledShared
+
+    async def start(self) -> None:
+        """As a new process of its home."""
+        name = self.directory.name
+        store = TroubledShared(
+            self._database,
+            home=name,
+            member=Member(name, f"https://{name}", (), None, LEASE_S),
+            identity=f"{name}-{self.boots}",
+        )
+        await self.boot(store=store, cluster=store)
+
+    @property
+    def owned(self) -> frozenset[int]:
+        return self.engine.partitions.owned
+
+
+class Cluster:
+    """Its nodes, and the clock of all."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self.clock, self.ids = FakeClock(), Ids()
+        self.database = SharedDatabase(
+            directory / "subagents.db", lambda: self.clock.steady_ms() / 1000
+        )
+        self.nodes: list[Node] = []
+
+    async def join(self) -> Node:
+        """One more node; its first look is done."""
+        directory = self._directory / f"node{len(self.nodes)}"
+        directory.mkdir()
+        node = Node(directory, self.database, self.clock, self.ids)
+        await node.start()
+        self.nodes.append(node)
+        return node
+
+    def session_of(self, node: Node) -> SessionKey:
+        """A session that this node decides about."""
+        return self.sessions_of(node)[0]
+
+    def sessions_of(self, node: Node) -> tuple[SessionKey, SessionKey]:
+        """Two of different partitions."""
+        found: dict[int, SessionKey] = {}
+        for number in range(10_000):
+            session = SessionKey(f"agent:main:session{number}")
+            if partition_of(session) in node.owned:
+                found[partition_of(session)] = session
+            if len(found) == 2:
+                first, second = found.values()
+                return first, second
+        raise AssertionError("it has no partitions")
+
+
+def in_cluster(directory: Path, scenario: Callable[[Cluster], Awaitable[T]]) -> T:
+    """Play the scenario and take all nodes down again."""
+
+    async def play() -> T:
+        cluster = Cluster(directory)
+        try:
+            return await scenario(cluster)
+        finally:
+            for node in cluster.nodes:
+                await node.crash()
+
+    return asyncio.run(play())
