@@ -84,8 +84,7 @@ class TrustFiles:
         if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & OTHERS:
             raise ConfigError(
                 f"{file} is open to others: what is in it is no secret any more",
-                hint=f"chmod 600 {file}; if somebody read it, make a new cluster"
-                " (docs/howto/cluster-setup.md)",
+                hint=f"chmod 600 {file}; if somebody may have read it, make the cluster anew",
             )
         return content
 

@@ -630,4 +630,4 @@ SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
 WHERE relnamespace = to_regnamespace('{schema}') AND relkind = 'r';
 
 -- name: settle
-SELECT {schema}.settle($1::text, $2::jsonb)::text;
+SELECT {schema}.settle($1::text, $2::bigint, $3::jsonb)::text;
