@@ -44,10 +44,10 @@ def excess(owned: Mapping[str, int], node: str) -> int:
 
 
 def wanted(free: Collection[int], owned: Mapping[str, int], node: str) -> list[int]:
-    """Which of the partitions that nobody has a node takes now.
+    """Which of the partitions that nobody has a node takes now: as many as its fair share lacks.
 
-    All of them if it has to: what nobody has waits. Nodes that ask at the same time begin at
-    different places, so that each gets some.
+    Together nodes lack at least as many as are free. Nodes that ask at the same time begin at
+    different places, so that they rarely want the same.
 
     Args:
         free: Partitions without an owner, or whose owner is over.
@@ -57,4 +57,4 @@ def wanted(free: Collection[int], owned: Mapping[str, int], node: str) -> list[i
     names = sorted(owned)
     begin = PARTITIONS * names.index(node) // len(names)
     in_turn = sorted(free, key=lambda part: (part - begin) % PARTITIONS)
-    return in_turn[: ceil(len(in_turn) / len(names))]
+    return in_turn[: max(ceil(PARTITIONS / len(names)) - owned[node], 0)]
