@@ -8,6 +8,8 @@ import contextlib
 import os
 import random
 import signal
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -28,6 +30,7 @@ from subagents.errors import SubagentsError
 
 SOCKET: Final = ".s.PGSQL.5432"
 LEASE_S: Final = 2.0
+COMMAND_S: Final = 60
 SETTLED_S: Final = 30.0
 """For a cluster whose nodes all live to divide the partitions."""
 T = TypeVar("T")
@@ -65,6 +68,19 @@ class ClusterNode:
     @property
     def can_answer(self) -> bool:
         return self.is_up and not self.is_frozen
+
+    def command(self, *words: str) -> str:
+        """What a command prints that is run on its machine."""
+        done = subprocess.run(
+            [sys.executable, "-m", "subagents", *words],
+            env=self.home._env,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=COMMAND_S,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
 
     def start(self) -> None:
         self.home.start()
@@ -184,8 +200,12 @@ class ClusterRig:
     # -- life --------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start all of them, one after the other, and wait until each has its share."""
-        for node in self.nodes:
+        """Make a cluster, let all of them join and start, and wait until each has its share."""
+        first, *others = self.nodes
+        first.command("cluster", "init")
+        first.start()
+        for node in others:
+            node.command("cluster", "join", first.command("cluster", "token"))
             node.start()
         self.until_divided()
 
@@ -233,7 +253,7 @@ class ClusterRig:
         """How many partitions each node has whose right holds."""
         found = self.asked(
             "SELECT node.name, count(*) FROM part JOIN node ON node.identity = part.owner"
-            " WHERE NOT node.is_over AND node.until > clock_timestamp() GROUP BY node.name"
+            " WHERE node.is_over = 0 AND node.until > clock_timestamp() GROUP BY node.name"
         )
         return {str(name): int(number) for name, number in found}
 
