@@ -11,6 +11,7 @@ import logging
 import os
 import signal
 import socket
+import ssl
 import stat
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -166,7 +167,7 @@ async def _serve_all(
             async with _Servers(services.stopping) as servers:
 
                 async def serve_tcp(listener: socket.socket, guarded: ASGIApp) -> None:
-                    config = _config(guarded, BoundedProtocol, services.info)
+                    config = _config(guarded, BoundedProtocol, services.info, tcp.context)
                     await servers.add(listener, config).opened()
 
                 # Before the other: who reaches that one may ask where this is.
@@ -228,7 +229,12 @@ async def exporting(services: Services) -> AsyncIterator[None]:
         await asyncio.gather(*(services.off_loop(each.stop) for each in started))
 
 
-def _config(app: ASGIApp, protocol: type[HttpToolsProtocol], info: DaemonInfo) -> uvicorn.Config:
+def _config(
+    app: ASGIApp,
+    protocol: type[HttpToolsProtocol],
+    info: DaemonInfo,
+    tls: ssl.SSLContext | None = None,
+) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         # Every answer says it, so that no client has to ask first.
@@ -248,6 +254,7 @@ def _config(app: ASGIApp, protocol: type[HttpToolsProtocol], info: DaemonInfo) -
         date_header=False,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=STOP_S,
+        ssl_context_factory=None if tls is None else lambda _config, _default: tls,
     )
 
 

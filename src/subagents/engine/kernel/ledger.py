@@ -25,6 +25,7 @@ from subagents.domain.run.events import AnnouncementConsumed, Event
 from subagents.domain.run.outcome import DeliveryPath
 from subagents.domain.run.run import OVER, Run
 from subagents.domain.run.values import RunId
+from subagents.engine.kernel.lanes import LanePermits
 from subagents.engine.kernel.live_runs import Failure, LiveRuns
 from subagents.engine.kernel.partitions import Partitions
 from subagents.engine.kernel.waiters import Waiters
@@ -81,6 +82,8 @@ class Ledger:
         """Runs that are about to be deleted; the disk forgets them, so no reset of memory may."""
         self.may_start: Callable[[Run], bool] = lambda _run: True
         """Whether a run may have a slot; as ``recorded``, it holds from the next ``load`` on."""
+        self.permits: LanePermits | None = None
+        """What the cluster gives this node of its lanes; it holds from the next ``load`` on."""
         self.recorded: Callable[[Run | None, Run, int], None] = lambda *_: None
         """Called with a run before and after each change of its attempts in memory, and when."""
         self.commit_s = 0.0
@@ -103,6 +106,7 @@ class Ledger:
             recorded=self.recorded,
             on_work=self._wake,
             on_torn=self.fail,
+            permits=self.permits,
         )
         # Under the ledger's name, since whoever applies an event also waits for its commit; and
         # not by way of a method, which would be one call more for each event of each run.
