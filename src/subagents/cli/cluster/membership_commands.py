@@ -150,7 +150,11 @@ def _url_of_daemon() -> str | None:
 
 def join(
     token: Annotated[
-        str, Parameter(help="As `subagents cluster token` prints it; - reads it from stdin.")
+        str,
+        Parameter(
+            help="As `subagents cluster token` prints it; - reads it from stdin.",
+            allow_leading_hyphen=True,
+        ),
     ],
     /,
     *,
