@@ -44,6 +44,11 @@ class Partitions:
         """Ours in the cluster; None = there is none."""
         return None if self._store is None else self._store.identity
 
+    @property
+    def shared(self) -> SharedStore | None:
+        """The store, where others write it, too."""
+        return self._store
+
     async def look(self) -> None:
         """Ask the store who has what.
 
