@@ -18,6 +18,7 @@
     │   ├── Fenced                another process took the state over; this one stops
     │   ├── StoreUnavailable
     │   └── RuntimeUnavailable
+    ├── OutcomeUnknown         7  a node was lost while it did this; it may be done
     ├── AlreadyRunning         1  a second process on the same state
     └── CorruptState           1  the database cannot be trusted
 
@@ -252,6 +253,21 @@ class Elsewhere(Unavailable):
         self.partition = partition
 
 
+class NodeUnreachable(Unavailable):
+    """Another node of the cluster does not answer now; what was asked may have been done.
+
+    Its workers go on meanwhile, as long as its right holds.
+    """
+
+    code = "node_unreachable"
+
+
+class NodeOver(Unavailable):
+    """A node of the cluster is over, with all its workers; they are started again elsewhere."""
+
+    code = "node_over"
+
+
 class StoreUnavailable(Unavailable):
     """The database cannot be written now (disk full, read-only); reads continue."""
 
@@ -264,6 +280,13 @@ class RuntimeUnavailable(Unavailable):
 
     code = "runtime_unavailable"
     exit_code = EXIT_FAILED
+
+
+class OutcomeUnknown(SubagentsError):
+    """The node that was doing this was lost; it may be done. Look before you repeat it."""
+
+    code = "outcome_unknown"
+    exit_code = EXIT_UNREACHABLE
 
 
 class AlreadyRunning(SubagentsError):

@@ -49,6 +49,7 @@ class Engine:
         self._life = Tasks()
         self._memory = asyncio.Lock()
         """Whoever loads runs, or gives some back, does it alone."""
+        self.promise = parts.ownership.promise
         self.partitions = parts.partitions
         """Which sessions and runs this node decides about."""
         self._membership: Membership | None = None
@@ -135,6 +136,7 @@ class Engine:
         ownership, asked_ms = self._parts.ownership, self._clock.elapsed_ms()
         self._epoch, held_s = await self._off_loop(self._take_over)
         ownership.given(held_s, asked_ms=asked_ms)
+        await ownership.prolong_work(asked_ms)
         self.may_be_over = ownership.is_limited
         await self._load_and_resume()
         if ownership.is_limited:

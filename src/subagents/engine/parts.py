@@ -56,6 +56,7 @@ from subagents.ports import (
     ProgressLog,
     ResultLog,
     Runtime,
+    SeenNode,
     SharedStore,
     Store,
     TranscriptLog,
@@ -69,6 +70,10 @@ def _always(settings: Settings) -> SettingsOf:
         return settings
 
     return settings_of
+
+
+async def _no_peers(peers: Sequence[SeenNode]) -> bool:
+    return not peers
 
 
 async def _no_orphans(_expected: set[AttemptId]) -> list[tuple[str, int]]:
@@ -119,6 +124,10 @@ class Adapters:
     proof_of: ProofOf = no_proof_needed
     settings_of: SettingsOf | None = None
     """For what schedules start; None = ``settings``, wherever that is."""
+    extend_work: Callable[[int], None] = lambda _until_ms: None
+    """See ``Ownership``: lets this node's workers live until then."""
+    peers_promise: Callable[[Sequence[SeenNode]], Awaitable[bool]] = _no_peers
+    """Whether each of these nodes, asked now, promises what ``Ownership.promise`` says."""
     cluster: SharedStore | None = None
     """``store``, where other nodes write it, too; None = all of it is ours."""
     permits: Permits | None = None
@@ -133,7 +142,7 @@ class Parts:
     def __init__(self, given: Adapters) -> None:
         settings, runtimes = given.settings, given.runtimes
         lease_ms = int(settings.daemon.lease_seconds * 1000)
-        self.partitions = Partitions(given.cluster, given.renewing or given.off_loop)
+        self.partitions = Partitions(given.cluster, given.off_loop)
         self.ledger = ledger = Ledger(
             given.store,
             given.off_loop,
@@ -145,7 +154,12 @@ class Parts:
             secrets_of=given.secrets_of,
         )
         self.ownership = Ownership(
-            given.store, given.renewing or given.off_loop, given.clock, ledger.fail
+            given.store,
+            given.renewing or given.off_loop,
+            given.clock,
+            ledger.fail,
+            extend=given.extend_work,
+            all_promise=lambda: given.peers_promise(self.partitions.peers),
         )
         kernel = Kernel(ledger, given.store, given.off_loop, given.clock)
         quarantine = Quarantine()

@@ -182,3 +182,101 @@ def test_the_right_counts_from_before_the_store_was_asked() -> None:
         running.cancel()
 
     asyncio.run(scenario())
+
+
+class Workers:
+    """What a node's workers are told, and what its peers say."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        self.clock = clock
+        self.lender = Lender(clock)
+        self.until_ms = 0
+        self.all_promise = False
+
+    def extend(self, until_ms: int) -> None:
+        self.until_ms = until_ms
+
+    async def promised(self) -> bool:
+        return self.all_promise
+
+    @property
+    def left_s(self) -> float:
+        return (self.until_ms - self.clock.elapsed_ms()) / 1000
+
+    def ownership(self) -> Ownership:
+        async def off_loop(work: Callable[[], T]) -> T:
+            return work()
+
+        found = Ownership(
+            self.lender,  # type: ignore[arg-type]  # it renews alone
+            off_loop,
+            self.clock,
+            lambda _: None,
+            extend=self.extend,
+            all_promise=self.promised,
+        )
+        found.given(HELD_S, asked_ms=self.clock.elapsed_ms())
+        return found
+
+
+@pytest.mark.requirement("cluster:workers-end")
+def test_workers_of_a_node_that_is_cut_off_end_with_its_right_unless_all_others_are_too() -> None:
+    async def scenario() -> None:
+        workers = Workers(FakeClock())
+        running = asyncio.ensure_future(workers.ownership().run())
+        await workers.clock.advance(HELD_S)
+        assert workers.left_s > HELD_S / 2
+        workers.lender.error = StoreUnavailable("cut off")
+        workers.all_promise = True
+        await workers.clock.advance(10 * HELD_S)
+        assert workers.left_s > HELD_S / 2  # the store is away for everybody
+        workers.all_promise = False
+        await workers.clock.advance(HELD_S)
+        assert workers.left_s <= 0
+        running.cancel()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.requirement("cluster:workers-end", "cluster:outage")
+def test_who_promised_takes_nothing_over_before_it_held_its_right_for_a_whole_length() -> None:
+    async def scenario() -> None:
+        workers = Workers(FakeClock())
+        ownership = workers.ownership()
+        running = asyncio.ensure_future(ownership.run())
+        await workers.clock.advance(2 * HELD_S)
+        assert ownership.is_proven
+        assert not ownership.promise()  # it can ask the store
+        assert ownership.is_proven
+        workers.lender.error = StoreUnavailable("away")
+        await workers.clock.advance(HELD_S / 2)
+        assert ownership.promise()
+        workers.lender.error = None
+        await workers.clock.advance(HELD_S * 0.9)
+        assert ownership.lapse is None
+        assert not ownership.is_proven
+        await workers.clock.advance(HELD_S * 0.2)
+        assert ownership.is_proven
+        running.cancel()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.requirement("cluster:outage")
+def test_a_right_that_lapsed_is_proven_only_a_whole_length_after_it_came_back() -> None:
+    async def scenario() -> None:
+        workers = Workers(FakeClock())
+        ownership = workers.ownership()
+        running = asyncio.ensure_future(ownership.run())
+        await workers.clock.advance(2 * HELD_S)
+        workers.lender.error = StoreUnavailable("away")
+        await workers.clock.advance(2 * HELD_S)
+        workers.lender.error = None
+        await workers.clock.advance(HELD_S / TRIES)
+        assert ownership.lapse is None
+        assert not ownership.is_proven
+        await workers.clock.advance(HELD_S)
+        assert ownership.is_proven
+        running.cancel()
+
+    asyncio.run(scenario())

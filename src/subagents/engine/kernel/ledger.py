@@ -121,7 +121,7 @@ class Ledger:
         """Who waits for the commit of what is not being written yet."""
         self._in_flight: Waiters | None = None
         """Who waits for the commit that is being made; None = none is."""
-        self._write: asyncio.Future[None] | None = None
+        self._write: asyncio.Future[int] | None = None
         """The commit that is being made; ``run`` waits for it."""
         self._begun_s = 0.0
         self._resting: asyncio.Future[None] | None = None
@@ -317,9 +317,9 @@ class Ledger:
                     return  # what is in memory is half of what belongs together
             write = self._write or self._begin()
             try:
-                await write
+                number = await write
                 self.commit_s = time.perf_counter() - self._begun_s
-                self._publish()
+                self._publish(number)
             except (StoreUnavailable, Fenced) as error:
                 self.fail(error)
                 return
@@ -341,7 +341,7 @@ class Ledger:
         if self._write is None and len(self._runs.batch.journal) >= GROUP_EVENTS:
             self._begin()
 
-    def _begin(self) -> "asyncio.Future[None]":
+    def _begin(self) -> "asyncio.Future[int]":
         batch, self._in_flight = self._swap()
         self._begun_s = time.perf_counter()
         self._write = asyncio.ensure_future(self._off_loop(partial(self._store.commit, batch)))
@@ -357,10 +357,10 @@ class Ledger:
         if self._resting is not None and not self._resting.done():
             self._resting.set_result(None)
 
-    def _publish(self) -> None:
+    def _publish(self, number: int) -> None:
         # Readers before listeners, callers last: whoever is woken finds what woke it.
         batch = self._runs.publish()
-        self.number += len(batch.journal)
+        self.number = number
         for listener in self._on_commit:
             listener(batch)
         for run in batch.runs.values():

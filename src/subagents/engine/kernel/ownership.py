@@ -6,10 +6,14 @@ off must know, by a clock of its own, that others may act by now. What such an o
 store refuses; what it would answer from memory, it has to refuse itself.
 
 The loop that answers is the one that renews, so one that hangs loses the right, too.
+
+In a cluster the workers of a node end with its right, by a process of their own. Where the store
+cannot be asked, each node asks the others: when none of them can ask it either, and each promises
+to take nothing over before it held its own right for a whole length again, the workers may go on.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from subagents.errors import Fenced, StoreUnavailable
@@ -21,6 +25,14 @@ TRIES: Final = 4
 """So often it is renewed in the time for which it was given."""
 
 
+def _without_end(_until_ms: int) -> None:
+    """The workers of a daemon alone end when they are told to."""
+
+
+async def _nobody_asked() -> bool:
+    return False
+
+
 class Ownership:
     """The right that ``Store.open`` gave, and what is left of it.
 
@@ -29,6 +41,9 @@ class Ownership:
         off_loop: For the renewals: they must not wait for commits.
         clock: Its ``elapsed_ms`` says what is left.
         on_fenced: Called when a renewal learns that the store is another's.
+        extend: Lets workers live until then, by ``elapsed_ms``. Blocking.
+        all_promise: Whether every other node says, now, that it cannot ask the store either
+            (``promise``).
     """
 
     def __init__(
@@ -37,11 +52,18 @@ class Ownership:
         off_loop: OffLoop,
         clock: EngineClock,
         on_fenced: Callable[[Fenced], None],
+        *,
+        extend: Callable[[int], None] = _without_end,
+        all_promise: Callable[[], Awaitable[bool]] = _nobody_asked,
     ) -> None:
         self._store = store
         self._off_loop = off_loop
         self._clock = clock
         self._on_fenced = on_fenced
+        self._extend = extend
+        self._all_promise = all_promise
+        self._is_asked_in_vain = False
+        """The store could not be asked when it was last tried."""
         self._held_s: float | None = None
         """For how long it was given last; None = as long as this process lives."""
         self._until_ms = 0
@@ -84,7 +106,8 @@ class Ownership:
             asked_ms: ``elapsed_ms`` before that: nobody knows when within the call it was given.
         """
         if self._held_s is None or self.lapse is not None:
-            self._since_ms = asked_ms
+            # From the answer: a question that lay on the line proves nothing about that time.
+            self._since_ms = self._clock.elapsed_ms()
         self._held_s = held_s
         if held_s is not None:
             self._until_ms = asked_ms + int(held_s * 1000)
@@ -95,9 +118,35 @@ class Ownership:
             await self._clock.sleep(self._held_s / TRIES)
             asked_ms = self._clock.elapsed_ms()
             try:
-                self.given(await self._off_loop(self._store.renew), asked_ms=asked_ms)
+                held_s = await self._off_loop(self._store.renew)
+                self._is_asked_in_vain = False
+                self.given(held_s, asked_ms=asked_ms)
+                await self.prolong_work(asked_ms)
             except StoreUnavailable as error:
+                self._is_asked_in_vain = True
                 log.warning("the store cannot be asked whether its runs are ours: %s", error)
+                asked_ms = self._clock.elapsed_ms()
+                if await self._all_promise():
+                    await self.prolong_work(asked_ms)
             except Fenced as error:
                 self._on_fenced(error)
                 return
+
+    async def prolong_work(self, asked_ms: int) -> None:
+        """Our workers may live on: nobody may begin anew what they do, for a length from then."""
+        if self._held_s is None:
+            return
+        until_ms = asked_ms + int(self._held_s * 1000)
+        try:
+            await self._off_loop(lambda: self._extend(until_ms))
+        except OSError as error:
+            log.warning("the workers' deadline cannot be moved on: %s", error)
+
+    def promise(self) -> bool:
+        """Whether we cannot ask the store either; then we take nothing over for a whole length.
+
+        Asked by another node, whose workers live on for as long if all others say so.
+        """
+        if self._is_asked_in_vain:
+            self._since_ms = self._clock.elapsed_ms()
+        return self._is_asked_in_vain

@@ -76,6 +76,14 @@ class Partitions:
             run = found
         return partition_of(run.requester)
 
+    @property
+    def peers(self) -> tuple[SeenNode, ...]:
+        """The other nodes that were alive when the store was asked last."""
+        own = None if self._store is None else self._store.identity
+        return tuple(
+            each for each in self.survey.nodes.values() if each.left_s > 0 and each.identity != own
+        )
+
     def owner_of(self, partition: int) -> SeenNode | None:
         """Who has a partition, as far as known; None = nobody, or nobody who is alive."""
         identity = self.survey.owners.get(partition)

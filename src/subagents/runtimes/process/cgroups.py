@@ -224,6 +224,13 @@ def left_behind(root: str, known: Iterable[AttemptId]) -> list[tuple[AttemptId, 
     return found
 
 
+def groups_of(root: str, base: str) -> list[str]:
+    """The cgroups of attempts below ``root``, in the directory in which a daemon makes them."""
+    with contextlib.suppress(FileNotFoundError):
+        return [f"{base}/{name}" for name in os.listdir(base) if name.startswith(_prefix(root))]  # noqa: PTH208
+    return []
+
+
 def _own() -> Path | None:
     """The directory of the cgroup that this process is in."""
     own = PurePosixPath(_cgroup_of(os.getpid()))

@@ -69,6 +69,23 @@
         done
     }
 
+    # Whether the node that this is on may still run workers: by the deadline beside the attempts
+    # (node_deadline.py), where there is one. What ends them after it looks at processes that are
+    # there; this is for a daemon that was frozen before it started us.
+    subagents_shim_may_start() {
+        subagents_shim_line=$subagents_shim_dir/../../../node.deadline
+        [ -e "$subagents_shim_line" ] || return 0
+        subagents_shim_until=0 subagents_shim_again=1
+        until [ "$subagents_shim_until" = "$subagents_shim_again" ]; do
+            read -r subagents_shim_until subagents_shim_again subagents_shim_of subagents_shim_pid \
+                <"$subagents_shim_line" || return 0
+        done
+        [ "$subagents_shim_of" = "$subagents_shim_boot" ] || return 1
+        read -r subagents_shim_now subagents_shim_line </proc/uptime || return 1
+        # Seconds with two decimals; a number that begins with zeros is decimal for [, too.
+        [ "${subagents_shim_now%.*}${subagents_shim_now#*.}0" -lt "$subagents_shim_until" ]
+    }
+
     subagents_shim_boot=-
     if [ -r /proc/sys/kernel/random/boot_id ]; then
         read -r subagents_shim_boot </proc/sys/kernel/random/boot_id
@@ -102,6 +119,7 @@ cgroup $subagents_shim_cgroup"
         fi
         exec >>"$subagents_shim_dir/out"
         exec 2>>"$subagents_shim_dir/err"
+        subagents_shim_may_start || exit 1
         # $$ is still the shim here; /proc/self is whoever opens it.
         subagents_shim_stat /proc/self/stat
         [ "$subagents_shim_pid" != - ] || subagents_shim_pid=$(exec sh -c 'echo "$PPID"')

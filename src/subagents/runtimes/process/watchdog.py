@@ -1,0 +1,198 @@
+"""Ends the workers of a node whose right is over, whatever became of its daemon.
+
+A process of its own, in a session of its own: it sleeps until the end that ``node_deadline`` says,
+and wakes only then. If the end was moved on meanwhile, it sleeps again. Else all workers of the
+home are killed with their shims, and whatever appears after them, until there is a later end.
+
+    python -m subagents.runtimes.process.watchdog STATE_DIR ATTEMPTS_DIR [CGROUPS_DIR]
+"""
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import signal
+import struct
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from subagents.runtimes.process import cgroups, node_deadline
+from subagents.runtimes.process.launcher import LAUNCHER
+from subagents.runtimes.process.processes import (
+    ATTEMPT_VARIABLE,
+    ROOT_VARIABLE,
+    TURN_VARIABLE,
+    carriers_of,
+    identity_of,
+    scan,
+    send,
+)
+
+LOCK: Final = "watchdog.lock"
+"""In the state directory; held by the one watchdog of a home while it lives."""
+LOOK_S: Final = 0.25
+"""How often new workers are looked for after the end."""
+AGAIN_S: Final = 0.005
+"""The same while there are some."""
+LINGER_S: Final = 60.0
+"""So long after the end, with nothing left to kill, it goes: no daemon renews it any more."""
+START_BOUND_S: Final = 10.0
+"""So long a watchdog may take to be there; a few tenths on a machine that is not busy."""
+SHIMS_LAST_S: Final = 1.0
+"""So long at most a shim is left to adopt what its worker leaves behind, so that it is found."""
+
+_TIMER_ABSOLUTE: Final = 1
+_BOOTTIME: Final = 7
+_TIMER: Final = struct.Struct("4q")
+"""``struct itimerspec``: the interval, of which there is none, and the time."""
+
+
+class Watchdog:
+    """The daemon's side: moves the end on, and sees to it that somebody watches it.
+
+    Args:
+        state_dir: Of the home.
+        attempts_dir: ``Paths.attempts_dir``; right below the state directory.
+    """
+
+    def __init__(self, state_dir: Path, attempts_dir: Path) -> None:
+        self._state_dir = state_dir
+        self._attempts_dir = attempts_dir
+
+    def extend(self, until_ms: int) -> None:
+        """Let workers live until then. Blocking: a write, and a process where none watches.
+
+        Never extended by guess: whoever calls it has renewed the right, and knows by its own clock
+        when it asked for it.
+
+        Args:
+            until_ms: By ``node_deadline.elapsed_ms``: when the renewal was asked for, plus the
+                lease, minus ``node_deadline.margin_s``.
+
+        Raises:
+            OSError: It could not be written, or nothing could be started that watches it; workers
+                end when the earlier end comes.
+        """
+        node_deadline.write(self._state_dir, until_ms)
+        if not _is_watched(self._state_dir):
+            self._start()
+
+    def leave(self) -> None:
+        """The node has left its cluster, and nothing that it ran is anybody else's: no more end."""
+        node_deadline.remove(self._state_dir)
+
+    def _start(self) -> None:
+        base = cgroups.place().path
+        words = [str(self._state_dir), str(self._attempts_dir), *([base] if base else [])]
+        argv = [sys.executable, "-P", "-m", __spec__.name, *words]
+        # A worker's command may have started us, and this must not pass for one of its processes.
+        marks = {ATTEMPT_VARIABLE, ROOT_VARIABLE, TURN_VARIABLE}
+        env = {os.fsencode(k): os.fsencode(v) for k, v in os.environ.items() if k not in marks}
+        LAUNCHER.start([os.fsencode(each) for each in argv], env, b"/")
+        until_s = time.monotonic() + START_BOUND_S
+        while not _is_watched(self._state_dir):
+            if time.monotonic() > until_s:
+                raise OSError("the process that watches over the workers' deadline did not start")
+            time.sleep(0.01)
+
+
+def _is_watched(state_dir: Path) -> bool:
+    with _lock(state_dir) as is_ours:
+        return not is_ours
+
+
+@contextlib.contextmanager
+def _lock(state_dir: Path) -> Iterator[bool]:
+    """Take the lock until the block ends; False = somebody has it."""
+    file = os.open(state_dir / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        yield False
+    else:
+        yield True
+    finally:
+        os.close(file)
+
+
+def watch(state_dir: Path, attempts_dir: Path, cgroups_dir: str | None) -> None:
+    """Wait and kill until there is no end any more, or nobody has moved it on for ``LINGER_S``."""
+    timer = _timer()
+    idle_since_ms: int | None = None
+    while (deadline := node_deadline.read(state_dir)) is not None:
+        if deadline.left_ms:
+            idle_since_ms = None
+            _sleep_until(timer, deadline.until_ms)
+            continue
+        now_ms = node_deadline.elapsed_ms()
+        if end_workers(attempts_dir, cgroups_dir, daemon=deadline.pid):
+            idle_since_ms = None
+            continue
+        idle_since_ms = now_ms if idle_since_ms is None else idle_since_ms
+        if now_ms - idle_since_ms >= LINGER_S * 1000:
+            return
+        time.sleep(LOOK_S)
+
+
+def end_workers(attempts_dir: Path, cgroups_dir: str | None, *, daemon: int) -> bool:
+    """SIGKILL to every process of every attempt of the home, until none is left.
+
+    Args:
+        attempts_dir: By which its attempts are known.
+        cgroups_dir: Where its attempts have cgroups; None = they have none.
+        daemon: A process that is spared with what leads to it.
+
+    Returns:
+        Whether there was any.
+    """
+    root = str(attempts_dir)
+    begun_s = time.monotonic()
+    was_any = False
+    while True:
+        for group in () if cgroups_dir is None else cgroups.groups_of(root, cgroups_dir):
+            cgroups.kill(group, sparing=None)
+        left = carriers_of(root, scan(), spared=(os.getpid(), daemon))
+        if not left:
+            return was_any
+        was_any = True
+        workers = [each for each in left if not each.is_shim]
+        is_late = time.monotonic() - begun_s > SHIMS_LAST_S
+        for each in left if is_late or not workers else workers:
+            send(identity_of(each.process), signal.SIGKILL)
+        time.sleep(AGAIN_S)
+
+
+def _timer() -> int | None:
+    """A timer of the kernel's by the clock that goes on while the machine sleeps; None = none."""
+    if sys.platform != "linux":
+        return None
+    try:
+        timer = int(ctypes.CDLL(None).timerfd_create(_BOOTTIME, os.O_CLOEXEC))
+    except (AttributeError, OSError):
+        return None
+    return timer if timer >= 0 else None
+
+
+def _sleep_until(timer: int | None, until_ms: int) -> None:
+    if timer is not None:
+        at = _TIMER.pack(0, 0, until_ms // 1000, until_ms % 1000 * 1_000_000 + 1)
+        if ctypes.CDLL(None).timerfd_settime(timer, _TIMER_ABSOLUTE, at, None) == 0:
+            os.read(timer, 8)
+            return
+    # The clock of this one stands still while the machine sleeps.
+    time.sleep(min(max(until_ms - node_deadline.elapsed_ms(), 1) / 1000, 1.0))
+
+
+def main() -> None:
+    """Be the watchdog of a home, unless it has one."""
+    state_dir, attempts_dir = map(Path, sys.argv[1:3])
+    with _lock(state_dir) as is_ours:
+        if is_ours:
+            watch(state_dir, attempts_dir, sys.argv[3] if len(sys.argv) > 3 else None)
+
+
+if __name__ == "__main__":
+    main()

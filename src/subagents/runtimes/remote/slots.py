@@ -1,0 +1,116 @@
+"""How many workers this node may have besides those that it has, whoever decides about them.
+
+What counts is live shims: they are in the attempts directory, and a daemon that was started anew
+finds them there. A slot is kept for an attempt that has taken it and not started yet.
+"""
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from subagents.domain.run.values import AttemptId, RunId, attempt_id
+from subagents.errors import RuntimeUnavailable
+from subagents.ports.workers import OfAttempt
+from subagents.runtimes.process.processes import alive
+from subagents.runtimes.process.shim import AttemptDirectory
+
+KEPT_MS: Final = 30_000
+"""So long a slot is kept for an attempt whose owner does not start it."""
+
+
+class Slots:
+    """The slots of one node; see ``ports.FreeSlots``. For any thread.
+
+    Args:
+        attempts_dir: Of its home.
+        most: ``[cluster] slots``; None = no limit.
+        elapsed_ms: A clock that goes on while the machine sleeps.
+    """
+
+    def __init__(self, attempts_dir: Path, most: int | None, elapsed_ms: Callable[[], int]) -> None:
+        self._attempts_dir = attempts_dir
+        self._most = most
+        self._elapsed_ms = elapsed_ms
+        self._live: dict[AttemptId, AttemptDirectory] = {}
+        self._kept: dict[AttemptId, int] = {}
+        """Until when."""
+        self._lock = threading.Lock()
+
+    def load(self) -> None:
+        """Find the workers that are there already. Blocking: it looks at every attempt once."""
+        for run in os.scandir(self._attempts_dir):
+            for attempt in os.scandir(run) if run.is_dir() else ():
+                number, _, turn = attempt.name.partition(".")
+                if number.isdecimal() and (not turn or turn.isdecimal()):
+                    self._load(run.name, int(number), int(turn or 1))
+
+    def _load(self, run_id: str, number: int, turn: int) -> None:
+        directory = AttemptDirectory(self._attempts_dir, RunId(run_id), number, turn)
+        if _is_live(directory):
+            with self._lock:
+                self._live[attempt_id(RunId(run_id), number)] = directory
+
+    @property
+    def used(self) -> int:
+        """Workers that are there, and slots that are kept; some microseconds for each."""
+        with self._lock:
+            return self._used()
+
+    def _used(self) -> int:
+        for attempt in [each for each, where in self._live.items() if not _is_live(where)]:
+            del self._live[attempt]
+        now = self._elapsed_ms()
+        for attempt in [each for each, until_ms in self._kept.items() if until_ms <= now]:
+            del self._kept[attempt]
+        return len(self._live.keys() | self._kept.keys())
+
+    @property
+    def free(self) -> int | None:
+        """See ``ports.FreeSlots.free``."""
+        return None if self._most is None else max(self._most - self.used, 0)
+
+    def keep(self, attempt: AttemptId) -> bool:
+        """See ``ports.FreeSlots.keep``: for ``KEPT_MS``."""
+        with self._lock:
+            is_full = self._most is not None and self._used() >= self._most
+            if is_full and attempt not in self._kept and attempt not in self._live:
+                return False
+            self._kept[attempt] = self._elapsed_ms() + KEPT_MS
+            return True
+
+    def give_up(self, attempt: AttemptId) -> None:
+        """See ``ports.FreeSlots.give_up``."""
+        with self._lock:
+            self._kept.pop(attempt, None)
+
+    @contextlib.contextmanager
+    def starting(self, of: OfAttempt) -> Iterator[None]:
+        """Use a slot for an attempt that is started in the block, its own where one is kept.
+
+        Raises:
+            RuntimeUnavailable: All are in use.
+        """
+        if not self.keep(of.attempt_id):
+            raise RuntimeUnavailable(f"all {self._most} slots of this node are in use")
+        with self.resuming(of):
+            yield
+
+    @contextlib.contextmanager
+    def resuming(self, of: OfAttempt, turn: int = 1) -> Iterator[None]:
+        """The same for a further turn: it goes on where its session is, slot or no slot."""
+        try:
+            yield
+        finally:
+            directory = AttemptDirectory(self._attempts_dir, of.run_id, of.number, turn)
+            with self._lock:
+                self._kept.pop(of.attempt_id, None)
+                if _is_live(directory):
+                    self._live[of.attempt_id] = directory
+
+
+def _is_live(directory: AttemptDirectory) -> bool:
+    shim = directory.shim()
+    return shim is not None and alive(shim)

@@ -1,0 +1,242 @@
+"""The workers of a node end when its right does, whatever became of its daemon."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.runtimes.attempt_harness import Harness, until
+
+from subagents.runtimes.process import node_deadline, watchdog
+from subagents.runtimes.process.processes import alive, look, scan
+from subagents.runtimes.process.watchdog import LOCK, Watchdog
+
+FAR_MS = 600_000
+
+
+class Node:
+    """A home with workers, a daemon that renews its right, and the watchdog that this starts."""
+
+    def __init__(self, harness: Harness) -> None:
+        self.harness = harness
+        self.state = harness.root.parent
+        self.watchdog = Watchdog(self.state, harness.root)
+
+    def extend(self, left_ms: int) -> None:
+        self.watchdog.extend(node_deadline.elapsed_ms() + left_ms)
+
+    def worker(self, script: str, number: int = 1) -> int:
+        async def go() -> int | None:
+            launch = self.harness.launch("sh", "-c", script, number=number)
+            return (await self.harness.runtime().start(launch)).pid
+
+        pid = asyncio.run(go())
+        assert pid is not None
+        return pid
+
+    def watchers(self) -> list[int]:
+        """Processes that watch over this home."""
+        wanted = f"{watchdog.__name__}\0{self.state}\0".encode()
+        found = []
+        for each in scan():
+            with contextlib.suppress(OSError):
+                if wanted in Path(f"/proc/{each.pid}/cmdline").read_bytes():
+                    found.append(each.pid)
+        return found
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[Node]:
+    with Harness(tmp_path) as harness:
+        node = Node(harness)
+        try:
+            yield node
+        finally:
+            for pid in node.watchers():
+                os.kill(pid, signal.SIGKILL)
+
+
+def stand_in(node: Node, left_ms: int) -> "subprocess.Popen[str]":
+    """A daemon of its own process that renews once, starts a worker, and does nothing more."""
+    program = (
+        "import asyncio, sys\nfrom pathlib import Path\n"
+        "from tests.runtimes.attempt_harness import Harness\n"
+        "from subagents.runtimes.process import node_deadline\n"
+        "from subagents.runtimes.process.watchdog import Watchdog\n"
+        f"harness = Harness(Path({str(node.state)!r}))\n"
+        "launch = harness.launch('sh', '-c', 'while :; do sleep 0.01; done')\n"
+        "started = asyncio.run(harness.runtime().start(launch))\n"
+        "watchdog = Watchdog(harness.root.parent, harness.root)\n"
+        f"watchdog.extend(node_deadline.elapsed_ms() + {left_ms})\n"
+        "print(started.pid, flush=True)\nsys.stdin.read()\n"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+    )
+
+
+@pytest.mark.requirement("cluster:cut-off-node-ends-its-workers")
+@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL])
+def test_workers_end_at_the_deadline_of_a_daemon_that_is_frozen_or_dead(
+    node: Node, number: signal.Signals
+) -> None:
+    with stand_in(node, left_ms=1_500) as daemon:
+        try:
+            assert daemon.stdout is not None
+            pid = int(daemon.stdout.readline())
+            daemon.send_signal(number)
+            assert look(pid) is not None
+            deadline = node_deadline.read(node.state)
+            assert deadline is not None
+            until("all ended", lambda: not node.harness.carriers())
+            late_ms = node_deadline.elapsed_ms() - deadline.until_ms
+            assert 0 <= late_ms < 1_500
+            assert node.watchers()
+        finally:
+            daemon.kill()
+
+
+@pytest.mark.requirement("cluster:cut-off-node-ends-its-workers")
+def test_nothing_of_a_worker_is_left_neither_its_shim_nor_what_hid_from_it(node: Node) -> None:
+    hidden = node.harness.cwd / "hidden"
+    node.extend(3_000)
+    node.worker(f"(env -i setsid sh -c 'echo $$ > {hidden}; exec sleep 600' &); exec sleep 600")
+    pid = int(until("hidden", lambda: hidden.exists() and hidden.read_text()))
+    assert look(pid) is not None
+
+    until("all ended", lambda: not node.harness.carriers() and look(pid) is None)
+    assert node.harness.directory().exit() is None
+
+
+@pytest.mark.requirement("cluster:cut-off-node-ends-its-workers")
+def test_a_deadline_that_was_moved_on_ends_nothing(node: Node) -> None:
+    pid = node.worker("exec sleep 600")
+    node.extend(1_500)
+    first = node_deadline.read(node.state)
+    node.extend(FAR_MS)
+    assert first is not None
+    # Its process slept until the first end, and has read the second one when it sleeps again.
+    [watcher] = node.watchers()
+    until("the first end", lambda: node_deadline.elapsed_ms() > first.until_ms + 200)
+    assert Path(f"/proc/{watcher}/stat").read_text().split()[2] == "S"
+    assert look(pid) is not None
+
+
+@pytest.mark.requirement("cluster:cut-off-node-ends-its-workers")
+def test_a_worker_that_appears_after_the_deadline_is_ended_until_there_is_a_later_one(
+    node: Node,
+) -> None:
+    node.extend(0)
+    mark = node.harness.runtime().marker(node.harness.ref())
+    with subprocess.Popen(["sleep", "600"], env={**os.environ, **mark}) as late:
+        assert late.wait(20) == -signal.SIGKILL
+
+    node.extend(FAR_MS)
+
+    pid = node.worker("exec sleep 600", number=2)
+    worker = node.harness.directory(2).worker()
+    assert worker is not None
+    assert (worker.pid, alive(worker)) == (pid, True)
+
+
+@pytest.mark.requirement("cluster:cut-off-node-ends-its-workers")
+@pytest.mark.parametrize("left_ms", [0, -FAR_MS])
+def test_a_shim_starts_no_worker_after_the_deadline(node: Node, left_ms: int) -> None:
+    node_deadline.write(node.state, node_deadline.elapsed_ms() + left_ms)
+
+    ended = node.harness.ended("sh", "-c", "touch ran")
+
+    assert "never ran" in ended.vanished.error
+    assert not (node.harness.cwd / "ran").exists()
+
+
+@pytest.mark.requirement("cluster:cut-off-node-ends-its-workers")
+@pytest.mark.parametrize("left_ms", [None, FAR_MS])
+def test_a_shim_starts_workers_before_the_deadline_and_where_there_is_none(
+    node: Node, left_ms: int | None
+) -> None:
+    if left_ms is not None:
+        node_deadline.write(node.state, node_deadline.elapsed_ms() + left_ms)
+
+    ended = node.harness.ended("sh", "-c", "touch ran")
+
+    assert ended.exited.exit.code == 0
+    assert (node.harness.cwd / "ran").exists()
+
+
+@pytest.mark.requirement("cluster:cut-off-node-ends-its-workers")
+def test_a_deadline_of_another_boot_is_over(node: Node) -> None:
+    node_deadline.write(node.state, node_deadline.elapsed_ms() + FAR_MS)
+    file = node.state / node_deadline.FILE
+    words = file.read_text().split()
+    file.write_text(f"{words[0]} {words[1]} {'0' * 36} {words[3]}\n")
+
+    found = node_deadline.read(node.state)
+
+    assert found is not None
+    assert found.left_ms == 0
+    assert "never ran" in node.harness.ended("true").vanished.error
+
+
+@pytest.mark.requirement("cluster:cut-off-node-ends-its-workers")
+def test_one_watchdog_watches_a_home_and_another_one_when_it_was_killed(node: Node) -> None:
+    node.extend(FAR_MS)
+    [first] = node.watchers()
+    Watchdog(node.state, node.harness.root).extend(node_deadline.elapsed_ms() + FAR_MS)
+    assert node.watchers() == [first]
+
+    os.kill(first, signal.SIGKILL)
+    until("it is gone", lambda: not node.watchers())
+    node.extend(FAR_MS)
+
+    [second] = node.watchers()
+    assert second != first
+    assert os.getsid(second) == second
+
+
+@pytest.mark.requirement("cluster:cut-off-node-ends-its-workers")
+def test_a_node_that_left_its_cluster_ends_nothing_and_its_watchdog_goes(node: Node) -> None:
+    pid = node.worker("exec sleep 600")
+    node.extend(1_500)
+
+    node.watchdog.leave()
+
+    until("it is gone", lambda: not node.watchers())
+    assert look(pid) is not None
+
+
+@pytest.mark.requirement("cluster:cut-off-node-ends-its-workers")
+def test_a_watchdog_that_has_nothing_to_do_for_long_goes(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watchdog, "LINGER_S", 0.0)
+    node_deadline.write(node.state, 0)
+
+    watchdog.watch(node.state, node.harness.root, None)
+
+    assert not (node.state / LOCK).exists()
+
+
+@pytest.mark.requirement("cluster:cut-off-node-ends-its-workers")
+def test_it_spares_the_daemon_that_a_worker_started_and_what_leads_to_it(node: Node) -> None:
+    mark = node.harness.runtime().marker(node.harness.ref())
+    with subprocess.Popen(["sleep", "600"], env={**os.environ, **mark}) as daemon:
+        try:
+            assert not watchdog.end_workers(node.harness.root, None, daemon=daemon.pid)
+            assert daemon.poll() is None
+            assert watchdog.end_workers(node.harness.root, None, daemon=0)
+        finally:
+            daemon.kill()
+
+
+def test_the_margin_is_a_quarter_of_a_short_lease_and_never_more_than_a_second_and_a_half() -> None:
+    assert [node_deadline.margin_s(each) for each in (2, 6, 60)] == [0.5, 1.5, 1.5]
