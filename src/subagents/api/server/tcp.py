@@ -30,8 +30,10 @@ from subagents.api.server.login_call import LoginCall
 from subagents.api.server.tcp_peer import PEER, TcpPeer
 from subagents.api.server.web_page import WebPage
 from subagents.config.settings import DaemonSettings
+from subagents.domain.run.values import RunId
 from subagents.errors import (
     ConfigError,
+    Elsewhere,
     Forbidden,
     SubagentsError,
     Unauthorized,
@@ -153,7 +155,21 @@ class TcpGuard:
         if hmac.compare_digest(token.encode(), self._operator_token):
             connection.is_operator = True
             return
-        self._services.engine.identify(token)
+        try:
+            self._services.engine.identify(token)
+        except Unauthorized as error:
+            if not await self._is_elsewhere(run_concerned(error)):
+                raise
+            # Its owner says whether the token is good: nothing is answered here.
+
+    async def _is_elsewhere(self, run_id: RunId | None) -> bool:
+        """Whether another node decides about a run."""
+        try:
+            if run_id is not None:
+                await self._services.engine.partitions.require_run(run_id)
+        except Elsewhere:
+            return True
+        return False
 
     async def _require_own_user(self, scope: Scope) -> None:
         """Raises ``Forbidden`` unless the other end is a process of our user's, or of root's."""

@@ -137,7 +137,7 @@ def _url(home: ClusterHome, given: str | None) -> str | None:
 
 
 def _url_of_daemon() -> str | None:
-    from subagents.api.wire.daemon_answers import Cluster  # noqa: PLC0415
+    from subagents.api.wire.cluster_answers import Cluster  # noqa: PLC0415
     from subagents.api.wire.wire_struct import read  # noqa: PLC0415
 
     try:
