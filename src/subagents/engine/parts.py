@@ -179,13 +179,21 @@ class Parts:
         )
 
         self.provider_gates = ProviderGates(kernel, given.provider_of)
+        self.shared_spending = SharedSpending(kernel, settings.budgets.caps)
         self.permit_desk = (
             None
             if given.permits is None
-            else PermitDesk(given.permits, kernel, self.partitions, self.provider_gates)
+            else PermitDesk(
+                given.permits,
+                kernel,
+                self.partitions,
+                self.provider_gates,
+                self.shared_spending,
+            )
         )
-        self.shared_spending = SharedSpending(kernel, settings.budgets.caps)
-        self.request_desk = RequestDesk(kernel, self.shared_spending.caps_for)
+        self.request_desk = RequestDesk(kernel, self.shared_spending.caps_for, self.permit_desk)
+        if self.permit_desk is not None:
+            self.permit_desk.on_answer = self.request_desk.look_again
         # The gate last: who passes it first is the one that tries the provider.
         ledger.may_start = lambda run: (
             self.shared_spending.admit(run) and self.provider_gates.admit(run)
