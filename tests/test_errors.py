@@ -20,9 +20,11 @@ CODES = {
     "IllegalTransition": ("illegal_transition", 1, False),
     "Unavailable": ("unavailable", 7, True),
     "DaemonUnreachable": ("daemon_unreachable", 7, True),
+    "Elsewhere": ("elsewhere", 7, True),
     "Fenced": ("fenced", 7, True),
     "StoreUnavailable": ("store_unavailable", 1, True),
     "RuntimeUnavailable": ("runtime_unavailable", 1, True),
+    "OutcomeUnknown": ("outcome_unknown", 7, False),
     "AlreadyRunning": ("already_running", 1, False),
     "CorruptState": ("corrupt_state", 1, False),
 }

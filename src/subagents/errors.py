@@ -18,6 +18,7 @@
     │   ├── Fenced                another process took the state over; this one stops
     │   ├── StoreUnavailable
     │   └── RuntimeUnavailable
+    ├── OutcomeUnknown         7  a node was lost while it did this; it may be done
     ├── AlreadyRunning         1  a second process on the same state
     └── CorruptState           1  the database cannot be trusted
 
@@ -279,6 +280,13 @@ class RuntimeUnavailable(Unavailable):
 
     code = "runtime_unavailable"
     exit_code = EXIT_FAILED
+
+
+class OutcomeUnknown(SubagentsError):
+    """The node that was doing this was lost; it may be done. Look before you repeat it."""
+
+    code = "outcome_unknown"
+    exit_code = EXIT_UNREACHABLE
 
 
 class AlreadyRunning(SubagentsError):

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -23,7 +24,12 @@ from subagents.api.calls.services import DaemonInfo, Services, wall_ms
 from subagents.config.layers import CACHED_MAX, Config, ConfigCache, load
 from subagents.config.paths import Paths
 from subagents.config.programs.scope_probes import proof_of
-from subagents.config.settings import DaemonSettings, NotificationChannel, Settings
+from subagents.config.settings import (
+    EVERYWHERE,
+    DaemonSettings,
+    NotificationChannel,
+    Settings,
+)
 from subagents.config.user_config import UserConfig
 from subagents.couriers.command_courier import CommandCourier
 from subagents.couriers.steer_courier import SteerCourier
@@ -43,7 +49,7 @@ from subagents.engine.schedules.schedules import SettingsOf
 from subagents.engine.verification.command_sandbox import CommandSandbox
 from subagents.engine.verification.verifier import Verifier
 from subagents.errors import ConfigError, Fenced, UsageError
-from subagents.ports import Exporter, Member, OffLoop, Runtime, Store
+from subagents.ports import ClusterTrust, Exporter, Member, OffLoop, Runtime, Store
 from subagents.runtimes import runtime_plugins
 from subagents.runtimes.command import CommandRuntime
 from subagents.runtimes.conversation.conversation import ConversationRuntime
@@ -278,7 +284,7 @@ def member_of(settings: Settings) -> Member | None:
         return None
     return Member(
         name=node_name(settings),
-        url=cluster.url or f"https://{cluster.listen}",
+        url=cluster.url_at(os.uname().nodename),
         labels=cluster.labels,
         slots=cluster.slots,
         lease_s=cluster.lease_seconds,
@@ -290,6 +296,44 @@ def watched(paths: Paths, member: Member) -> Callable[[int], None]:
     watchdog = Watchdog(paths.state_dir, paths.attempts_dir)
     margin_ms = int(margin_s(member.lease_s) * 1000)
     return lambda until_ms: watchdog.extend(until_ms - margin_ms)
+
+
+def trust_of(paths: Paths, settings: Settings) -> ClusterTrust | None:
+    """What makes this daemon and the other nodes sure of each other, once it is started.
+
+    None = the daemon is alone.
+
+    Raises:
+        ConfigError: It is to be a node, but what is needed for it is not installed.
+    """
+    name = os.uname().nodename
+    url, address, store = (
+        settings.cluster.url_at(name),
+        settings.cluster.address,
+        settings.daemon.store,
+    )
+    if url is None or address is None or store is None:
+        return None
+    try:
+        from subagents.cluster.node_trust import NodeTrust  # noqa: PLC0415 - an extra
+        from subagents.cluster.trust_files import TrustFiles  # noqa: PLC0415
+        from subagents.cluster.trust_tables import TrustTables  # noqa: PLC0415
+    except ImportError as error:
+        raise ConfigError(
+            f"cluster.listen is set, but {error.name} is not installed",
+            hint="install subagents[cluster], or remove cluster.listen",
+            details={"keys": ["cluster.listen"]},
+        ) from error
+    return NodeTrust(
+        TrustFiles(paths.cluster_dir),
+        TrustTables(store),
+        node=node_name(settings),
+        hosts=[
+            host
+            for host in (urlsplit(url).hostname, address[0], name)
+            if host is not None and host not in EVERYWHERE
+        ],
+    )
 
 
 def settings_by(load_config: LoadConfig, off_loop: OffLoop) -> SettingsOf:

@@ -78,6 +78,7 @@ PLAIN = [
     ["serve"],
     ["serve", "--background-child"],
     ["serve", "--port", "8765", "--host=127.0.0.2"],
+    ["serve", "--node", "a", "--labels", "gpu,linux", "--slots", "8", "--listen", "[::]:7443"],
     ["run", "-l", "x", "--agent=auto", "sleep 1"],
     ["run", "echo", "a b", "c"],
     ["run", "--", "echo", "--json", "-x"],

@@ -26,9 +26,9 @@ from subagents.api.mcp.codex_sandbox import CAPABILITY, TURN, ceiling_of
 from subagents.api.server.app import PARTS, create_app
 from subagents.api.server.tcp_protocol import BoundedProtocol
 from subagents.api.supervisor import bounded_lines, supervisor_messages
+from subagents.api.tools.repeatable import may_repeat
 from subagents.cli.bridge import caller_limits
 from subagents.cli.bridge.bridge import Bridge
-from subagents.cli.bridge.bridge_rpc import may_repeat
 from subagents.cli.bridge.daemon_link import Daemon
 from subagents.cli.bridge.handshake import Handshake, parsed, recorded
 from subagents.cli.bridge.mcp_front import Front

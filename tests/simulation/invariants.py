@@ -398,7 +398,7 @@ class Judge:
             self.fail("nothing is verified without its judge", run.id)
 
     def _look_at_caps(self) -> None:
-        lanes: Counter[tuple[str, int]] = Counter()
+        self._look_at_lanes()
         children: Counter[SessionKey] = Counter()
         for run in self.view.values():
             if run.phase in SETTLED:
@@ -407,15 +407,19 @@ class Judge:
             is_counted = run.lineage.judges is None and not run.waiting.dependencies
             if is_counted and run.requester not in self.operators:
                 children[run.requester] += 1
-            if run.phase in HOLDS_SLOT:
-                lanes[lane_key(run)] += 1
-                if lanes[lane_key(run)] > run.resolved.lane_slots:
-                    self.fail("caps are never exceeded", f"lane {lane_key(run)}")
         for shared in shared_sessions(self.view):
             self.fail("a session has one run at work", shared)
         for session, count in children.items():
             if count > self.children_max:
                 self.fail("caps are never exceeded", f"{session} has {count} active children")
+
+    def _look_at_lanes(self) -> None:
+        lanes: Counter[tuple[str, int]] = Counter()
+        for run in self.view.values():
+            if run.phase in HOLDS_SLOT:
+                lanes[lane_key(run)] += 1
+                if lanes[lane_key(run)] > run.resolved.lane_slots:
+                    self.fail("caps are never exceeded", f"lane {lane_key(run)}")
 
     children_max = ALL
     operators: Collection[SessionKey] = ()
@@ -609,7 +613,7 @@ class Judge:
 
     # -- at rest -------------------------------------------------------------------------------
 
-    def at_rest(self, engine: Engine, store: Store) -> None:
+    def at_rest(self, store: Store, *engines: Engine) -> None:
         """Everything ended, everybody read: nothing may be left anywhere."""
         self.reload(store)
         for run in self.view.values():
@@ -626,7 +630,8 @@ class Judge:
             self.fail("no effect is lost", f"left in the outbox: {left[0].key}")
         if leases := store.load_leases():
             self.fail("no slot leaks", f"a lease of {leases[0].run_id} is left")
-        self._check_memory(engine)
+        for engine in engines:
+            self._check_memory(engine)
 
     def _check_inbox(self, store: Store) -> None:
         rows = store.inbox(None, unconsumed=False, limit=ALL)

@@ -849,7 +849,7 @@ class Scenario:
         life = self._host.life
         if life is None:
             return
-        self._judge.at_rest(life.engine, self._host.reader())
+        self._judge.at_rest(self._host.reader(), life.engine)
         self._check_feed()
         self._check_progress()
         check_records(self._judge, self._host.records())

@@ -7,6 +7,7 @@ method is a transaction by itself.
 """
 
 import os
+import sqlite3
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -166,8 +167,10 @@ class SharedSqlite(SqliteStore):
             )
         return row
 
-    def _require_epoch(self, _connection: object) -> None:
+    def _require_epoch(self, connection: sqlite3.Connection) -> None:
         self._row().commits += 1
+        # Of the file, whose row of it has a checksum; what fences here is the node's row.
+        (self._epoch,) = connection.execute(self._sql["read_epoch"]).fetchone()
 
     def renew(self) -> float | None:
         """See ``ports.Store.renew``."""
@@ -269,6 +272,10 @@ class SharedSqlite(SqliteStore):
             self._shared.part_of[run_id] = part
             self._shared.workers[run.session_key] = part
         self._shared.on_write(self._row(), batch)
+
+    def load_open(self) -> Sequence[Run]:
+        """See ``ports.Store.load_open``."""
+        return [now.run for now in self._load()[0]]
 
     def _read(self, name: str, kind: rows.Kind[T], parameters: Parameters = ()) -> list[T]:
         found = super()._read(name, kind, parameters)

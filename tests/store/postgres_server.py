@@ -100,6 +100,11 @@ class PostgresServer:
     def conninfo(self) -> str:
         return f"host={self.directory} user=tests dbname=postgres"
 
+    def execute_script(self, script: str) -> None:
+        """Several statements in one transaction."""
+        with psycopg.connect(self.conninfo()) as connection:
+            psycopg.ClientCursor(connection).execute(script.encode())
+
     def new_schema(self) -> str:
         """The name of one that nobody had; of this process, too."""
         self._schemas += 1

@@ -164,6 +164,10 @@ FLAGS: Final[dict[str, dict[str, tuple[str, str, Any]]]] = {
     "serve": {
         "--port": ("port", "int", ()),
         "--host": ("host", "text", ()),
+        "--node": ("node", "text", ()),
+        "--labels": ("labels", "text", ()),
+        "--slots": ("slots", "int", ()),
+        "--listen": ("listen", "text", ()),
         "--background-child": ("background_child", "set", True),
     },
     "report": {
@@ -237,7 +241,15 @@ DEFAULTS: Final[dict[str, dict[str, Any]]] = {
     },
     "wait": {"runs": (), "any_": False, "timeout": None, "json": False},
     "inbox": {"all_": False, "full": False, "limit": 50, "json": False},
-    "serve": {"port": None, "host": None, "background_child": False},
+    "serve": {
+        "port": None,
+        "host": None,
+        "node": None,
+        "labels": None,
+        "slots": None,
+        "listen": None,
+        "background_child": False,
+    },
     "report": {
         "status": "complete",
         "confidence": None,

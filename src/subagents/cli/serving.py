@@ -7,7 +7,16 @@ from subagents.errors import EXIT_OK
 from subagents.version import __version__
 
 
-def serve(*, port: int | None, host: str | None, background_child: bool) -> int:
+def serve(
+    *,
+    port: int | None,
+    host: str | None,
+    node: str | None,
+    labels: str | None,
+    slots: int | None,
+    listen: str | None,
+    background_child: bool,
+) -> int:
     """Be the daemon until a signal ends it; see ``daemon_commands.serve``."""
     if background_child:
         take_environment()
@@ -16,12 +25,22 @@ def serve(*, port: int | None, host: str | None, background_child: bool) -> int:
     from subagents.wiring import serve as serve_here  # noqa: PLC0415
 
     redact_tracebacks()
-    given = {"daemon.http_port": port, "daemon.http_host": host}
+    given = {
+        "daemon.http_port": port,
+        "daemon.http_host": host,
+        "daemon.node": node,
+        "cluster.labels": None if labels is None else [*filter(None, labels.split(","))],
+        "cluster.slots": slots,
+        "cluster.listen": listen,
+    }
     overrides = {key: value for key, value in given.items() if value is not None}
     if not background_child:
         home = paths()
         url = daemon_settings(overrides).http_url
         tcp = f" and {url} (token: {home.state_dir / 'operator.token'})" if url else ""
-        output.note(f"subagents {__version__} listens on {home.socket}{tcp} (Ctrl-C to stop)")
+        nodes = f" and, for other nodes, {listen}" if listen else ""
+        output.note(
+            f"subagents {__version__} listens on {home.socket}{tcp}{nodes} (Ctrl-C to stop)"
+        )
     serve_here(overrides)
     return EXIT_OK

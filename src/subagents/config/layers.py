@@ -349,6 +349,7 @@ def _agent(values: object) -> Agent:
 
 def _check_together(settings: Settings, origins: Mapping[str, str]) -> None:
     """What only the merged result can show; the message names the layer that set it last."""
+    _check_daemon(settings, origins)
     chosen = settings.defaults.agent
     if chosen is not None and chosen not in settings.agents:
         key = "agents.defaults.subagents.agent"
@@ -388,6 +389,36 @@ def _check_together(settings: Settings, origins: Mapping[str, str]) -> None:
                 f"add [lanes.{agent.lane}] with slots = N",
                 origins,
             )
+
+
+def _check_daemon(settings: Settings, origins: Mapping[str, str]) -> None:
+    daemon = settings.daemon
+    if (daemon.tls_cert is None) != (daemon.tls_key is None):
+        given, missing = (
+            ("tls_key", "tls_cert") if daemon.tls_cert is None else ("tls_cert", "tls_key")
+        )
+        raise _inconsistent(
+            f"daemon.{given}",
+            f"daemon.{missing} is missing; {given} has no effect without it",
+            f"set daemon.{missing} to the file that belongs to it, or remove daemon.{given}",
+            origins,
+        )
+    if not daemon.is_loopback and daemon.tls_cert is None:
+        raise _inconsistent(
+            "daemon.http_host",
+            f"daemon.http_host must be a loopback address (127.0.0.1, ::1 or localhost), not"
+            f' "{daemon.http_host}", unless daemon.tls_cert and daemon.tls_key are set: a token'
+            " would travel in the clear",
+            "set both to the files of a certificate, or forward the port: ssh -L",
+            origins,
+        )
+    if settings.cluster.listen is not None and daemon.store is None:
+        raise _inconsistent(
+            "cluster.listen",
+            "cluster.listen needs daemon.store: the nodes of a cluster share a database",
+            "set daemon.store to the address of a PostgreSQL database, or remove cluster.listen",
+            origins,
+        )
 
 
 def _check_options(key: str, agent: Agent, origins: Mapping[str, str]) -> None:

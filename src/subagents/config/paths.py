@@ -84,6 +84,11 @@ class Paths:
         return self.state_dir / "worktrees"
 
     @property
+    def cluster_dir(self) -> Path:
+        """What a home of a cluster has from it: a certificate, whom it believes, the secret."""
+        return self.state_dir / "cluster"
+
+    @property
     def log_file(self) -> Path:
         return self.state_dir / "daemon.log"
 

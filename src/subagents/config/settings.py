@@ -5,6 +5,7 @@ the loader's messages, the JSON Schema and docs/configuration.md are all derived
 (`keys.py`, `schema.py`). Adding a field adds the key everywhere.
 """
 
+import re
 from collections.abc import Iterable
 from enum import StrEnum
 from functools import cached_property
@@ -19,6 +20,8 @@ from subagents.domain.run.alert import AlertKind, AlertRules, OnStuck
 from subagents.domain.run.spec import COST_USD_MAX, TOKENS_MAX, Budget, Network
 from subagents.errors import ConfigError, NotFound
 
+EVERYWHERE: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not bound
+"""Addresses that mean all of a machine's; nobody can be told one."""
 DEFAULT_LANE: Final = "default"
 """Its slots are `agents.defaults.subagents.max_concurrent`."""
 ANY_AGENT: Final = "*"
@@ -37,6 +40,11 @@ NODE_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 TAG_PATTERN: Final = r"^[^\x00-\x1f\x7f]{1,200}$"
 VARIABLE_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_]*$"
 LOOPBACK_PATTERN: Final = r"^(localhost|::1|127(\.(25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])){3})$"
+HOST_PATTERN: Final = r"^([A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9a-fA-F:.]{2,45})$"
+LISTEN_PATTERN: Final = (
+    r"^([A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|\[[0-9a-fA-F:.]{2,45}\]):[0-9]{1,5}$"
+)
+NODE_URL_PATTERN: Final = r"^https://[^\s/?#@]+$"
 URL_PATTERN: Final = r"^https?://[^\s/?#@]+(/[^\s?#@]*)?$"
 CHANNEL_PATTERN: Final = (
     r"^(desktop|[a-z][a-z0-9+.-]*://\S+|secret:[A-Za-z0-9][A-Za-z0-9_.-]{0,63})$"
@@ -508,32 +516,51 @@ class DaemonSettings(Section, frozen=True):
     http_host: Annotated[
         str,
         Meta(
-            pattern=LOOPBACK_PATTERN,
-            description="Address of `http_port`. Only this machine can reach it: nothing is "
-            "encrypted here.",
+            pattern=HOST_PATTERN,
+            description="Address of `http_port`. One that other machines can reach needs "
+            "`tls_cert` and `tls_key`.",
         ),
     ] = "127.0.0.1"
+    tls_cert: Annotated[
+        Text | None,
+        Meta(
+            description="File with the certificate for `http_port` and those that it was issued "
+            "by, in PEM; then only https is spoken there. Read again when it changes."
+        ),
+    ] = None
+    tls_key: Annotated[
+        Text | None, Meta(description="File with the key of `tls_cert`, in PEM, not encrypted.")
+    ] = None
 
     @property
     def http_url(self) -> str | None:
         """Where it answers over TCP; None when it does not."""
         host = f"[{self.http_host}]" if ":" in self.http_host else self.http_host
-        return f"http://{host}:{self.http_port}" if self.http_port else None
+        scheme = "http" if self.tls_cert is None else "https"
+        return f"{scheme}://{host}:{self.http_port}" if self.http_port else None
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach `http_host`."""
+        return re.fullmatch(LOOPBACK_PATTERN, self.http_host) is not None
 
 
 class ClusterSettings(Section, frozen=True):
     """`[cluster]`: read once, when the daemon starts; the user's own file and environment only."""
 
     listen: Annotated[
-        Annotated[str, Meta(pattern=r"^[^\s:]+:\d{1,5}$|^\[[0-9a-fA-F:]+\]:\d{1,5}$")] | None,
+        Annotated[str, Meta(pattern=LISTEN_PATTERN)] | None,
         Meta(
             description="Address and port on which other nodes reach this one, always over TLS; "
-            "unset = the daemon is alone."
+            "unset = the daemon is alone. Needs `daemon.store`, and a home that joined."
         ),
     ] = None
     url: Annotated[
-        Annotated[str, Meta(pattern=r"^https://[^\s/]+$")] | None,
-        Meta(description="What other nodes are told instead, where they reach it by another name."),
+        Annotated[str, Meta(pattern=NODE_URL_PATTERN)] | None,
+        Meta(
+            description="What other nodes are told instead, where they reach it by another name; "
+            "unset = `listen`, with the host's name for an address such as 0.0.0.0."
+        ),
     ] = None
     labels: Annotated[
         tuple[NodeName, ...],
@@ -551,6 +578,26 @@ class ClusterSettings(Section, frozen=True):
             description="So long after its last sign of life a node is over, and others go on.",
         ),
     ] = 6
+
+    @property
+    def address(self) -> tuple[str, int] | None:
+        """Host, without brackets, and port of `listen`; None = it is unset."""
+        if self.listen is None:
+            return None
+        host, _, port = self.listen.rpartition(":")
+        return host.strip("[]"), int(port)
+
+    def url_at(self, host_name: str) -> str | None:
+        """Where other nodes reach this one; None = nowhere.
+
+        Args:
+            host_name: This machine's, for an address that means all of its addresses.
+        """
+        if self.url is not None or self.address is None:
+            return self.url
+        host, port = self.address
+        named = host_name if host in EVERYWHERE else host
+        return f"https://[{named}]:{port}" if ":" in named else f"https://{named}:{port}"
 
 
 class Telemetry(Section, frozen=True):

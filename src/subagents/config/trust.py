@@ -87,6 +87,8 @@ def narrowed(whole: Settings, own: Settings) -> tuple[Settings, tuple[str, ...]]
         ignored.append("threads")
     if whole.a2a != own.a2a:
         ignored.append("a2a")
+    if whole.cluster != own.cluster:
+        ignored.append("cluster")
     settings = msgspec.structs.replace(
         whole,
         defaults=defaults,
@@ -99,6 +101,7 @@ def narrowed(whole: Settings, own: Settings) -> tuple[Settings, tuple[str, ...]]
         ),
         retention=own.retention,
         daemon=own.daemon,
+        cluster=own.cluster,
         telemetry=_telemetry(whole, own, ignored),
         budgets=own.budgets,
         secrets=own.secrets,

@@ -20,6 +20,16 @@ from subagents.ports.nodes import Offer as Offer
 from subagents.ports.nodes import Offers as Offers
 from subagents.ports.nodes import Places as Places
 from subagents.ports.nodes import Taking as Taking
+from subagents.ports.permits import Amount as Amount
+from subagents.ports.permits import CapKey as CapKey
+from subagents.ports.permits import CapShare as CapShare
+from subagents.ports.permits import CapWanted as CapWanted
+from subagents.ports.permits import Demand as Demand
+from subagents.ports.permits import LaneKey as LaneKey
+from subagents.ports.permits import LaneWanted as LaneWanted
+from subagents.ports.permits import Permits as Permits
+from subagents.ports.permits import Settlement as Settlement
+from subagents.ports.permits import SharedGate as SharedGate
 from subagents.ports.pushes import Pushes as Pushes
 from subagents.ports.pushes import PushTarget as PushTarget
 from subagents.ports.store import Batch as Batch
@@ -42,6 +52,8 @@ from subagents.ports.store import Store as Store
 from subagents.ports.store import StoreFile as StoreFile
 from subagents.ports.store import Survey as Survey
 from subagents.ports.store import readable as readable
+from subagents.ports.trust import ClusterTrust as ClusterTrust
+from subagents.ports.trust import peer_node as peer_node
 from subagents.ports.workers import TOKEN_VARIABLE as TOKEN_VARIABLE
 from subagents.ports.workers import AttemptRef as AttemptRef
 from subagents.ports.workers import Bound as Bound

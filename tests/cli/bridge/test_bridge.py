@@ -14,9 +14,10 @@ import msgspec
 import pytest
 from tests.cli.bridge.dying_daemon import BOUND_S, FakeDaemon, answers, dies, result
 
+from subagents.api.tools.repeatable import may_repeat
 from subagents.cli.bridge import bridge as bridge_module
 from subagents.cli.bridge.bridge import Bridge
-from subagents.cli.bridge.bridge_rpc import header_value, may_repeat
+from subagents.cli.bridge.bridge_rpc import header_value
 from subagents.cli.bridge.daemon_link import Daemon
 from subagents.cli.bridge.mcp_command import daemon_of
 from subagents.cli.connection import session_of

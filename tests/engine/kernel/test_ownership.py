@@ -239,9 +239,7 @@ def test_workers_of_a_node_that_is_cut_off_end_with_its_right_unless_all_others_
 
 
 @pytest.mark.requirement("cluster:workers-end", "cluster:outage")
-def test_who_promised_takes_nothing_over_before_it_held_its_right_for_a_whole_length_again() -> (
-    None
-):
+def test_who_promised_takes_nothing_over_before_it_held_its_right_for_a_whole_length() -> None:
     async def scenario() -> None:
         workers = Workers(FakeClock())
         ownership = workers.ownership()

@@ -16,7 +16,7 @@ from subagents.domain.run.values import RunId, replace
 from subagents.domain.run.worker_output import LineType
 from subagents.domain.transcript.digest import digest, shortened
 from subagents.domain.transcript.transcript_query import Line, LogQuery
-from subagents.errors import IdempotencyConflict, SubagentsError
+from subagents.errors import Elsewhere, IdempotencyConflict, SubagentsError
 from subagents.text import fence, one_line
 
 PAGE_LINES: Final = 2_000
@@ -167,6 +167,8 @@ async def _written(
     except IdempotencyConflict as known:
         # The log has not grown. Only times in the task differ, or the agent.
         written_id = RunId(str(known.details["runId"]))
+    except Elsewhere:
+        raise
     except SubagentsError as error:
         return structs.replace(found, note=f"{agent_id} could not be asked: {error.message}")
     waited = await engine.wait(

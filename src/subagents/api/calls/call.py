@@ -21,6 +21,7 @@ from subagents.errors import (
     Conflict,
     Forbidden,
     NotFound,
+    OutcomeUnknown,
     RateLimited,
     SubagentsError,
     Unauthorized,
@@ -65,6 +66,7 @@ _STATUS: Final[Mapping[type[SubagentsError], int]] = {
     Forbidden: 403,
     Conflict: 409,
     AlreadyRunning: 409,
+    OutcomeUnknown: 502,
     Unavailable: 503,
 }
 

@@ -6,7 +6,8 @@ read all of it resets the connection.
 """
 
 import asyncio
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
 
 from starlette.types import Receive, Scope
 
@@ -49,6 +50,28 @@ class Wire:
         """Whether the client's end is open; what lay unread in a closed one counts no more."""
         return self._socket is None or self._socket.fileno() < 0 or is_heard(self._socket.fileno())
 
+    def abort(self) -> None:
+        """Break it: its client sees that what it got is not all."""
+        self._transport.abort()
+
+
+class DistantWire:
+    """The connection of a client that called another node, which forwarded the call to us.
+
+    Args:
+        ask: That node: whether its client has read so many bytes of the answer's body; at most
+            ``UNREAD_S`` long.
+    """
+
+    def __init__(self, ask: Callable[[int], Awaitable[bool]]) -> None:
+        self._ask = ask
+        self.sent = 0
+        """Bytes of the body so far."""
+
+    async def is_read(self) -> bool:
+        """Whether the client read what was sent, or reads it in time."""
+        return await self._ask(self.sent)
+
 
 async def is_taken(scope: Scope, receive: Receive, stopping: asyncio.Event) -> bool:
     """Wait until the client has read what was sent; False = it went before, or did not in time.
@@ -59,24 +82,41 @@ async def is_taken(scope: Scope, receive: Receive, stopping: asyncio.Event) -> b
         stopping: The daemon's.
     """
     wire = scope.get("state", {}).get(WIRE)
-    leaving = asyncio.ensure_future(disconnected(receive))
     ending = asyncio.ensure_future(stopping.wait())
-    due, pause_s = asyncio.get_running_loop().time() + UNREAD_S, _PAUSE_S
+    # That the other node has hung up says nothing of its client: it is asked.
+    leaving = asyncio.ensure_future(
+        wire.is_read() if isinstance(wire, DistantWire) else disconnected(receive)
+    )
     try:
-        await asyncio.sleep(0)  # whoever listens learns that the client went, if it did
-        if not isinstance(wire, Wire):
-            return not leaving.done()
-        while not leaving.done():
-            if wire.is_sent and not wire.unread and wire.is_there:
-                break
-            if ending.done() or asyncio.get_running_loop().time() >= due:
-                return False
-            await asyncio.wait(
-                {leaving, ending}, timeout=pause_s, return_when=asyncio.FIRST_COMPLETED
-            )
-            pause_s = min(2 * pause_s, _PAUSE_S_MAX)
-        return wire.is_sent and not wire.was_reset
+        if not isinstance(wire, DistantWire):
+            return await is_read(wire, leaving, ending)
+        await asyncio.wait({leaving, ending}, return_when=asyncio.FIRST_COMPLETED)
+        return leaving.done() and bool(leaving.result())
     finally:
         for task in (leaving, ending):
             task.cancel()
         await asyncio.gather(leaving, ending, return_exceptions=True)
+
+
+async def is_read(
+    wire: object, leaving: "asyncio.Future[Any]", ending: "asyncio.Future[Any]"
+) -> bool:
+    """Wait until what was sent on a connection is read; False = it never will, or not in time.
+
+    Args:
+        wire: Its ``Wire``; anything else = nobody counts, and who is there has read it.
+        leaving: Done when the client is gone.
+        ending: Done when nobody waits any more.
+    """
+    due, pause_s = asyncio.get_running_loop().time() + UNREAD_S, _PAUSE_S
+    await asyncio.sleep(0)  # whoever listens learns that the client went, if it did
+    if not isinstance(wire, Wire):
+        return not leaving.done()
+    while not leaving.done():
+        if wire.is_sent and not wire.unread and wire.is_there:
+            break
+        if ending.done() or asyncio.get_running_loop().time() >= due:
+            return False
+        await asyncio.wait({leaving, ending}, timeout=pause_s, return_when=asyncio.FIRST_COMPLETED)
+        pause_s = min(2 * pause_s, _PAUSE_S_MAX)
+    return wire.is_sent and not wire.was_reset

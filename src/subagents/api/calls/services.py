@@ -10,6 +10,7 @@ from typing import Final, TypedDict
 
 from starlette.requests import Request
 
+from subagents.api.calls.cluster_member import ClusterMember
 from subagents.api.calls.logins import Logins
 from subagents.api.calls.refusals import Refusals
 from subagents.config.layers import Config
@@ -88,6 +89,8 @@ class Services:
     refusals: Refusals
     logins: Logins
     tcp: TcpPort = field(default_factory=TcpPort)
+    cluster: ClusterMember | None = None
+    """This node, where there are others; None = the daemon is alone."""
     origin_of: Callable[[int], Origin | None] = _no_origin
     """The attempt of this home that the process of that id belongs to; microseconds."""
     containment: Callable[[], str] = str

@@ -14,7 +14,7 @@ from subagents.api.mcp.mcp_message import INTERNAL_ERROR, INVALID_PARAMS, Docume
 from subagents.api.mcp.mcp_server import McpRequest
 from subagents.api.tools.tool import Answer, Call
 from subagents.api.tools.tool_registry import call_tool
-from subagents.errors import NotFound, SubagentsError, Unavailable
+from subagents.errors import Elsewhere, NotFound, SubagentsError, Unavailable
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +43,7 @@ async def answer_of(
     Raises:
         RpcError: No tool of that name; the store cannot answer now, and the call can be repeated;
             or it failed, and our log says why.
+        Elsewhere: The whole request is for another node.
     """
     exchange = request.exchange
     caller = exchange.caller
@@ -60,6 +61,8 @@ async def answer_of(
         return await call_tool(name, call)
     except NotFound as error:
         raise rpc_error(INVALID_PARAMS, error) from error
+    except Elsewhere:
+        raise
     except Unavailable as error:
         raise rpc_error(INTERNAL_ERROR, error) from error
     except Exception as error:

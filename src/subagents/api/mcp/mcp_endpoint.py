@@ -30,7 +30,7 @@ from subagents.api.mcp.mcp_message import INTERNAL_ERROR, Message, Refused
 from subagents.api.mcp.mcp_methods import create_server
 from subagents.api.mcp.mcp_reply import PING_S, Reply, answer
 from subagents.api.mcp.mcp_server import McpRequest, error_message
-from subagents.errors import SubagentsError, Unavailable
+from subagents.errors import Elsewhere, SubagentsError, Unavailable
 
 BODY_BYTES_MAX: Final = SPAWN_BODY_BYTES_MAX
 SERVER_ERROR: Final = -32000
@@ -91,7 +91,11 @@ class McpEndpoint:
     async def _serve(
         self, message: Message, exchange: Exchange, line: "_Line", scope: Scope
     ) -> None:
-        """One request, and after it the fate of what its answer carried."""
+        """One request, and after it the fate of what its answer carried.
+
+        Raises:
+            Elsewhere: It is for another node; nothing was answered.
+        """
         reply = Reply(message, line.send)
         request = McpRequest(message=message, exchange=exchange, tell=reply.tell)
         leaving = None
@@ -107,6 +111,11 @@ class McpEndpoint:
             exchange.is_over = True
             if line.is_answered and exchange.offered:
                 await self._settle(exchange, line, leaving, scope)
+        except Elsewhere as error:
+            if not reply.is_begun:
+                raise
+            # It was ours when the call began.
+            await reply.finish(*failed(message.id, error))
         finally:
             exchange.is_over = True
             exchange.release()
@@ -133,8 +142,7 @@ class McpEndpoint:
             if not working.cancelled():
                 return working.result()
             hint = "call again: the next one continues"
-            stopping = rpc_error(INTERNAL_ERROR, Unavailable("the daemon is stopping", hint=hint))
-            return 200, error_message(request.message.id, stopping)
+            return failed(request.message.id, Unavailable("the daemon is stopping", hint=hint))
         finally:
             # Not awaited: what it offers once it has ended goes back (``Exchange.hand_over``).
             working.cancel()
@@ -224,6 +232,29 @@ class _Line:
         if self._is_held:
             self._is_held = False
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def failed(id_: str | int | None, error: SubagentsError) -> tuple[int, bytes]:
+    """The HTTP status and the message that answers a request which could not be served."""
+    return 200, error_message(id_, rpc_error(INTERNAL_ERROR, error))
+
+
+def refusal(request: Request, error: SubagentsError, body: bytes) -> Response:
+    """The answer to a request that no node could serve.
+
+    Args:
+        request: To this endpoint.
+        error: Why not.
+        body: Of the request.
+    """
+    try:
+        message = mcp_message.read(request.scope["headers"], body)
+    except Refused:
+        message = None
+    if message is None or status_of(error) < 500:
+        return _refused(error)
+    status, content = failed(message.id, error)
+    return Response(content, status_code=status, media_type="application/json")
 
 
 def _refused(error: SubagentsError) -> Response:

@@ -33,6 +33,11 @@ class Reply:
         self._turn = asyncio.Lock()
         """The call tells how it is doing while we show that it lives."""
 
+    @property
+    def is_begun(self) -> bool:
+        """Something was sent already."""
+        return self._is_stream
+
     async def tell(self, text: str) -> None:
         """Say how the call is doing; nothing is said to a client that did not ask for it."""
         if self._token is None:

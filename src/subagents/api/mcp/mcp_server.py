@@ -17,6 +17,7 @@ from subagents.api.mcp.mcp_message import (
     Message,
     RpcError,
 )
+from subagents.errors import Elsewhere
 
 log = logging.getLogger(__name__)
 
@@ -73,12 +74,18 @@ class McpServer:
         return method is not None and method.lasts
 
     async def answer(self, request: McpRequest) -> tuple[int, bytes]:
-        """The HTTP status and the message that answers a request."""
+        """The HTTP status and the message that answers a request.
+
+        Raises:
+            Elsewhere: It is for another node; see ``api.cluster``.
+        """
         message = request.message
         try:
             result = await self._result(request)
         except RpcError as error:
             return message.status_of(error), error_message(message.id, error)
+        except Elsewhere:
+            raise
         except Exception:
             # A mistake of ours: its text is for our log, not for a model.
             log.exception("%s failed", message.method)

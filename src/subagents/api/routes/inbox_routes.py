@@ -43,7 +43,7 @@ from subagents.domain.run import run as domain
 from subagents.domain.run.run import Priority, Report, Run, Usage
 from subagents.domain.run.values import MessageId, RunId
 from subagents.domain.text.announcement import ANSWER_SUFFIX
-from subagents.errors import Forbidden, SubagentsError
+from subagents.errors import Elsewhere, Forbidden, SubagentsError
 from subagents.ports import InboxRow
 
 UNTIL: Final = ("any", "all")
@@ -74,6 +74,8 @@ async def wait(request: Request) -> Response:
     for selector in dict.fromkeys(body.run_ids):
         try:
             run_ids.append((await find_run(services, selector, caller)).id)
+        except Elsewhere:
+            raise
         except SubagentsError as error:
             note_if_refused(request, error)
             errors.append(WaitError(run_id=selector, error=error.message))

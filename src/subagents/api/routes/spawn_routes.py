@@ -91,9 +91,10 @@ async def _one_asked(request: Request) -> _Asked:
 async def _plan_asked(request: Request) -> _Asked:
     services, caller = services_of(request), Caller.of(request)
     body = wire.parse_plan(await body_of(request, bytes_max=PLAN_BODY_BYTES_MAX))
+    key = body.idempotency_key or request.headers.get("idempotency-key")
     config = _config_of(services, caller, body.cwd, body.config_env, body.overrides)
     return _Asked(
-        _keyed(_with_default(body.specs, body.default_agent, config), body.idempotency_key),
+        _keyed(_with_default(body.specs, body.default_agent, config), key),
         config,
         cwd_of(body.cwd, body.specs),
         environments_of(caller, body.environment, body.step_environments, len(body.specs)),

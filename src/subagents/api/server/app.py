@@ -4,7 +4,7 @@ On the Unix socket there is no Host or Origin to check: no browser can reach it.
 """
 
 import logging
-from typing import Final
+from typing import Final, NamedTuple
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -16,10 +16,13 @@ from starlette.types import ASGIApp, ExceptionHandler, Message, Receive, Scope, 
 
 from subagents.api.a2a import a2a_endpoint
 from subagents.api.ag_ui import ag_ui_endpoint
-from subagents.api.calls.auth import note_if_refused
+from subagents.api.calls.auth import MCP_PATH, note_if_refused
 from subagents.api.calls.call import problem, status_of
 from subagents.api.calls.services import Services
-from subagents.api.mcp.mcp_endpoint import McpEndpoint
+from subagents.api.cluster.forwarding import Forwarding
+from subagents.api.cluster.peers import Peers
+from subagents.api.cluster.relayed_calls import RelayedCalls
+from subagents.api.mcp.mcp_endpoint import McpEndpoint, refusal
 from subagents.api.routes import (
     agent_routes,
     artifact_routes,
@@ -37,6 +40,7 @@ from subagents.api.routes import (
 )
 from subagents.api.server import metrics, openapi
 from subagents.errors import (
+    Elsewhere,
     Forbidden,
     SubagentsError,
     Unavailable,
@@ -72,6 +76,13 @@ _OF_THIS_PROCESS: Final = frozenset({"/healthz", "/readyz", "/metrics", "/versio
 _SPAWNS: Final = frozenset({"/v1/runs", "/v1/plans"})
 
 
+class Doors(NamedTuple):
+    """What the doors of a node of a cluster share."""
+
+    peers: Peers
+    calls: RelayedCalls
+
+
 def create_app(services: Services) -> Starlette:
     """The application that answers for ``services``; nothing is started by it."""
     handlers: dict[object, ExceptionHandler] = {
@@ -81,12 +92,28 @@ def create_app(services: Services) -> Starlette:
         Exception: broken,
     }
     mcp = McpEndpoint(services)
+    around = [Middleware(RawPaths), Middleware(CurrentAnswers, services=services)]
+    doors = None
+    if services.cluster is not None:
+        doors = Doors(Peers(services.cluster.trust), RelayedCalls(services.stopping))
+        forwarding = Middleware(
+            Forwarding,
+            owners=services.engine.partitions,
+            member=services.cluster,
+            peers=doors.peers,
+            calls=doors.calls,
+            identify=services.engine.identify,
+            refuse=unserved,
+        )
+        # What another node answered, that node has looked at.
+        around.insert(1, forwarding)
     app = Starlette(
         # They are tried in turn, and agents call more often than anybody else.
-        routes=[Route("/mcp", mcp), *(route for part in PARTS for route in part.ROUTES)],
+        routes=[Route(MCP_PATH, mcp), *(route for part in PARTS for route in part.ROUTES)],
         exception_handlers=handlers,
-        middleware=[Middleware(RawPaths), Middleware(CurrentAnswers, services=services)],
+        middleware=around,
     )
+    app.state.doors = doors
     app.router.redirect_slashes = False
     app.state.services = services
     app.state.mcp = mcp
@@ -140,6 +167,18 @@ async def refused(request: Request, error: Exception) -> Response:
     """One document for every ``SubagentsError``; refused spawns also say so in ``status``."""
     if not isinstance(error, SubagentsError):
         raise error
+    if isinstance(error, Elsewhere) and request.app.state.services.cluster is not None:
+        raise error  # to ``Forwarding``
+    return _refusal(request, error)
+
+
+def unserved(request: Request, error: SubagentsError, body: bytes) -> Response:
+    """The same for a call that no node of the cluster could answer."""
+    path = request.scope["path"]
+    return refusal(request, error, body) if path == MCP_PATH else _refusal(request, error)
+
+
+def _refusal(request: Request, error: SubagentsError) -> Response:
     status = status_of(error)
     if status == 500:
         log.error("%s %s failed", request.method, request.scope["path"], exc_info=error)

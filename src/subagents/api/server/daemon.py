@@ -24,11 +24,13 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from subagents.api.calls.auth import CONNECTION, Connection, peer_uid
 from subagents.api.calls.services import DaemonInfo, Services
+from subagents.api.cluster.node_door import NodeDoor
 from subagents.api.mcp.mcp_endpoint import McpEndpoint
-from subagents.api.server import service_notices
-from subagents.api.server.app import create_app
+from subagents.api.server import node_listener, service_notices
+from subagents.api.server.app import Doors, create_app
 from subagents.api.server.daemon_log import writing_log
 from subagents.api.server.loop_lag import LoopLag
+from subagents.api.server.node_listener import node_config
 from subagents.api.server.tcp_listener import TcpListener
 from subagents.api.server.tcp_protocol import BoundedProtocol
 from subagents.api.server.watched_protocol import WatchedProtocol
@@ -116,11 +118,14 @@ async def _start_and_serve(
     with contextlib.ExitStack() as ports:
         tcp = TcpListener(services, paths, settings, ports)
         tcp.bind()
+        nodes = None
+        if services.cluster is not None:
+            nodes = ports.enter_context(node_listener.bound(services.cluster))
         services.engine.on_fenced(services.stopping.set)
         await services.engine.start()
         try:
             async with exporting(services):
-                await _serve_all(services, paths, tcp, when_ready)
+                await _serve_all(services, paths, tcp, nodes, when_ready)
         finally:
             await services.engine.stop()
             await services.logins.flush()
@@ -130,7 +135,11 @@ async def _start_and_serve(
 
 
 async def _serve_all(
-    services: Services, paths: Paths, tcp: TcpListener, when_ready: Callable[[], None]
+    services: Services,
+    paths: Paths,
+    tcp: TcpListener,
+    nodes: socket.socket | None,
+    when_ready: Callable[[], None],
 ) -> None:
     # A listener that is made later is closed, as these, only after its server.
     with (
@@ -140,6 +149,7 @@ async def _serve_all(
     ):
         app = create_app(services)
         mcp: McpEndpoint = app.state.mcp
+        doors: Doors | None = app.state.doors
         lag = LoopLag(app, services.loop_lag_s)
         later.callback(lag.stop)
         services.engine.on_commit(lag.on_commit)
@@ -154,6 +164,11 @@ async def _serve_all(
 
                 # Before the other: who reaches that one may ask where this is.
                 await tcp.serve_by(serve_tcp, lag)
+                if nodes is not None and doors is not None and services.cluster is not None:
+                    door = NodeDoor(lag, peers=doors.peers, calls=doors.calls)
+                    config = node_config(door, services.cluster.trust)
+                    await servers.add(nodes, config).opened()
+                    log.info("other nodes reach us at %s", services.cluster.url)
                 first = servers.add(unix, _config(lag, SameUserProtocol, services.info))
                 log.info("listening on %s", paths.socket)
                 await supervisors.open(watched)
@@ -167,6 +182,8 @@ async def _serve_all(
         finally:
             await supervisors.close()
             await mcp.stop()
+            if doors is not None:
+                await doors.peers.close()
     await services.refusals.flush()
 
 

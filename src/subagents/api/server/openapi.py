@@ -101,9 +101,14 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ("POST", "/v1/runs/dry-run"): Operation(
         body=wire.SpawnBody, headers=("Idempotency-Key",), answers=(run_answers.DryRun,)
     ),
-    ("POST", "/v1/plans/dry-run"): Operation(body=wire.PlanBody, answers=(run_answers.DryRun,)),
+    ("POST", "/v1/plans/dry-run"): Operation(
+        body=wire.PlanBody, headers=("Idempotency-Key",), answers=(run_answers.DryRun,)
+    ),
     ("POST", "/v1/plans"): Operation(
-        body=wire.PlanBody, status=201, answers=(run_answers.PlanReceipt,)
+        body=wire.PlanBody,
+        status=201,
+        headers=("Idempotency-Key",),
+        answers=(run_answers.PlanReceipt,),
     ),
     ("GET", "/v1/plans"): Operation(query=plan_routes.PLANS, answers=(run_answers.PlanPage,)),
     ("GET", "/v1/plans/{sel}"): Operation(answers=(run_answers.PlanDetail,)),

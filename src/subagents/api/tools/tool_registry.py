@@ -16,7 +16,7 @@ from subagents.api.wire.wire_struct import Document
 from subagents.config.settings import nearest
 from subagents.domain.rules import admission, tool_kinds
 from subagents.domain.run.run import Run
-from subagents.errors import Forbidden, NotFound, SubagentsError
+from subagents.errors import Elsewhere, Forbidden, NotFound, SubagentsError
 
 TOOLS: Final[Mapping[str, Tool]] = {tool.name: tool for tool in (*REQUESTER_TOOLS, *WORKER_TOOLS)}
 
@@ -48,6 +48,7 @@ async def call_tool(name: str, call: Call) -> Answer:
 
     Raises:
         NotFound: No tool of that name.
+        Elsewhere: Another node decides about it; the whole call is for that node.
     """
     tool = TOOLS.get(name)
     if tool is None:
@@ -61,6 +62,8 @@ async def call_tool(name: str, call: Call) -> Answer:
         _require_visible(tool, call)
         await _note_tool(call, name)
         answer = await tool.handler(call)
+    except Elsewhere:
+        raise
     except SubagentsError as error:
         if is_refusal(error):
             note_refusal(call.services, call.caller, name, error.message)

@@ -24,7 +24,7 @@ from subagents.api.wire.wire_struct import Document, document_of
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId, announcement_id
 from subagents.engine.messages.mailbox import WaitResult
-from subagents.errors import SubagentsError
+from subagents.errors import Elsewhere, SubagentsError
 from subagents.text import one_line
 
 RETURN_S: Final = 270.0
@@ -60,6 +60,8 @@ async def _named(call: Call, selectors: Iterable[str]) -> tuple[list[RunId], lis
     for selector in dict.fromkeys(selectors):
         try:
             run_ids[(await find_run(call.services, selector, call.caller)).id] = None
+        except Elsewhere:
+            raise
         except SubagentsError as error:
             if is_refusal(error):
                 note_refusal(call.services, call.caller, "sessions_wait", error.message)

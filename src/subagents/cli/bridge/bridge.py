@@ -18,6 +18,7 @@ from typing import Final, Protocol
 
 import msgspec
 
+from subagents.api.tools.repeatable import may_repeat
 from subagents.cli.bridge.bridge_rpc import (
     INVALID_REQUEST,
     METHOD,
@@ -28,7 +29,6 @@ from subagents.cli.bridge.bridge_rpc import (
     Document,
     decoded,
     error_message,
-    may_repeat,
     messages,
     offered_in,
     outcome_unknown,

@@ -32,24 +32,8 @@ VERSION: Final = re.compile(r"[!-~]{1,64}")
 _PLAIN: Final = re.compile(r"[\x20-\x7e]*")
 _WRAPPED: Final = re.compile(r"=\?base64\?.*\?=")
 
-REPEATABLE_TOOLS: Final = frozenset(
-    {
-        "sessions_spawn",  # under the id of the call: the second time returns the first run
-        "sessions_wait",
-        "sessions_list",
-        "sessions_tree",
-        "sessions_history",
-        "agents_list",
-        "request_orchestrator",  # under the id of the call, too
-        "report_completion",  # the last one counts
-    }
-)
 WAITING_TOOLS: Final = frozenset({"sessions_wait", "request_orchestrator"})
 """They hold the line until something happens; the others answer at once."""
-REPEATABLE_ACTIONS: Final = frozenset(
-    {"list", "status", "log", "why", "inbox", "result", "attention", "kill", "pause", "resume"}
-)
-"""Of the tool ``subagents``: what looks, and what is harmless twice."""
 
 Document = dict[str, Any]
 
@@ -94,16 +78,6 @@ class Call:
         self.is_cancelled = True
         if self.connection is not None:
             self.connection.close()
-
-
-def may_repeat(method: str, params: Mapping[str, Any]) -> bool:
-    """Whether a request of which nobody knows whether it was served may be sent again."""
-    if method != "tools/call":
-        return True
-    if params.get("name") == "subagents":
-        arguments = params.get("arguments")
-        return isinstance(arguments, dict) and _text(arguments, "action") in REPEATABLE_ACTIONS
-    return _text(params, "name") in REPEATABLE_TOOLS
 
 
 def _text(form: Mapping[str, Any], name: str) -> str:

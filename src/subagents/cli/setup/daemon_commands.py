@@ -31,7 +31,28 @@ def serve(
     ] = None,
     host: Annotated[
         str | None,
-        Parameter(help="Loopback address to listen on. Default: daemon.http_host.", metavar="HOST"),
+        Parameter(help="Address to listen on. Default: daemon.http_host.", metavar="HOST"),
+    ] = None,
+    node: Annotated[
+        str | None,
+        Parameter(help="This node's name in its cluster. Default: daemon.node.", metavar="NAME"),
+    ] = None,
+    labels: Annotated[
+        str | None,
+        Parameter(
+            help="What runs can ask for as their place, separated by commas. Default:"
+            " cluster.labels.",
+            metavar="LABEL,...",
+        ),
+    ] = None,
+    slots: Annotated[
+        int | None, Parameter(help="Workers here at most. Default: cluster.slots.")
+    ] = None,
+    listen: Annotated[
+        str | None,
+        Parameter(
+            help="Where other nodes reach this one. Default: cluster.listen.", metavar="HOST:PORT"
+        ),
     ] = None,
     background_child: Annotated[bool, Parameter(name="--background-child", show=False)] = False,
 ) -> int:
@@ -44,8 +65,18 @@ def serve(
         SUBAGENTS_HOME=/srv/subagents subagents serve
 
         subagents serve --port 8765
+
+        subagents serve --node a --labels gpu,linux --slots 8 --listen 0.0.0.0:7443
     """
-    return serving.serve(port=port, host=host, background_child=background_child)
+    return serving.serve(
+        port=port,
+        host=host,
+        node=node,
+        labels=labels,
+        slots=slots,
+        listen=listen,
+        background_child=background_child,
+    )
 
 
 def up(*, json: Json = False) -> int:

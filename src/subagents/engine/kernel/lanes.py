@@ -13,8 +13,7 @@ from typing import Final
 from subagents.domain.rules.admission import Children, holds_slot, lane_key, queue_order
 from subagents.domain.run.run import HOLDS_SLOT, SETTLED, Phase, Run
 from subagents.domain.run.values import RunId, SessionKey
-
-LaneKey = tuple[str, int]
+from subagents.ports import LaneKey
 
 _IN_LANES: Final = HOLDS_SLOT | {Phase.ENDING, Phase.QUEUED}
 """Where a run may have a slot, or wait for one."""

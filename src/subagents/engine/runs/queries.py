@@ -24,7 +24,6 @@ from subagents.domain.run.values import (
 from subagents.domain.text.announcement import ESCALATION_SUFFIX
 from subagents.engine.kernel.addresses import answering_inbox
 from subagents.engine.kernel.kernel import Kernel
-from subagents.engine.kernel.lanes import LaneKey
 from subagents.engine.kernel.quarantine import Quarantine
 from subagents.engine.messages.leases import UNREAD_LAPSES
 from subagents.engine.messages.mailbox import Mailbox
@@ -33,6 +32,7 @@ from subagents.errors import CorruptState, NotFound, UsageError
 from subagents.ports import (
     InboxRow,
     JournalEntry,
+    LaneKey,
     RunFilter,
     SetAside,
 )

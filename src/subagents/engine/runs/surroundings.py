@@ -16,8 +16,8 @@ from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.values import RunId
 from subagents.engine.attempts.provider_gate import ProviderGates
 from subagents.engine.kernel.kernel import Kernel
-from subagents.engine.kernel.lanes import LaneKey
 from subagents.engine.records.recorder import Recorder
+from subagents.ports import LaneKey
 
 HOPS_MAX: Final = 64
 """Of a chain of runs that wait for each other; a longer one is followed no further."""

@@ -495,3 +495,6 @@ WHERE created_at_ms > $1 AND run_id NOT IN (SELECT name FROM {schema}.set_aside)
 -- name: database_bytes
 SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
 WHERE relnamespace = to_regnamespace('{schema}') AND relkind = 'r';
+
+-- name: settle
+SELECT {schema}.settle($1::text, $2::jsonb)::text;

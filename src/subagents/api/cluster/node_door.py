@@ -1,0 +1,148 @@
+"""The door for the other nodes of the cluster: the same calls, on behalf of their clients.
+
+Only nodes get in: the listener takes no client without a certificate of the cluster. So what a node
+says of its client holds, and what only nodes ask is below ``/node/v1/``.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from subagents.api.calls.auth import CONNECTION, Connection
+from subagents.api.calls.call import number_in, problem, query_of, status_of
+from subagents.api.calls.hand_over import UNREAD_S, WIRE, DistantWire
+from subagents.api.cluster.node_headers import (
+    BEHALF,
+    CALL,
+    FORWARDED,
+    LENGTH,
+    OF_CLUSTER,
+    PEER,
+    STATE,
+    URL,
+    Behalf,
+    ForwardedBy,
+)
+from subagents.api.cluster.peers import LostError, NotSentError, Peers
+from subagents.api.cluster.relayed_calls import RelayedCalls
+from subagents.errors import Forbidden, SubagentsError, UsageError
+
+PREFIX: Final = "/node/v1/"
+READ_PATH: Final = "/node/v1/relayed/{id}/read"
+READS: Final = frozenset({"GET", "HEAD"})
+BYTES_MAX: Final = 10**15
+MARGIN_S: Final = 5.0
+
+
+class NodeDoor:
+    """The ASGI application that other nodes call.
+
+    Args:
+        app: The daemon's application, for what they forward.
+        peers: The way to the node that forwarded a call.
+        calls: Those that we forward.
+        routes: What else nodes ask each other; all below ``/node/v1/``.
+    """
+
+    def __init__(
+        self, app: ASGIApp, *, peers: Peers, calls: RelayedCalls, routes: Sequence[BaseRoute] = ()
+    ) -> None:
+        self._app = app
+        self._peers = peers
+        self._calls = calls
+        self._own = Starlette(
+            routes=[Route(READ_PATH, self._is_read, methods=["GET"]), *routes],
+            exception_handlers={SubagentsError: _refused},
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"].startswith(PREFIX):
+            await self._own(scope, receive, send)
+            return
+        try:
+            forwarded, wire = self._admit(scope)
+        except SubagentsError as error:
+            await _answer(error)(scope, receive, send)
+            return
+        given = dict(scope["headers"])
+        peer = given.get(PEER, b"").decode("latin-1")
+        connection = Connection(f"node {forwarded.node}: {peer}")
+        # What it proves by is not for us, but for a worker's token.
+        connection.is_operator = forwarded.behalf is not Behalf.WORKER
+        state = {
+            **scope.get("state", {}),
+            STATE: forwarded,
+            CONNECTION: connection,
+            **({} if wire is None else {WIRE: wire}),
+        }
+        headers = [each for each in scope["headers"] if each[0] not in OF_CLUSTER]
+        await self._app(
+            {**scope, "state": state, "headers": headers}, receive, _counted(send, wire)
+        )
+
+    def _admit(self, scope: Scope) -> tuple[ForwardedBy, DistantWire | None]:
+        """Who calls.
+
+        Raises:
+            Forbidden: A viewer's call that changes something.
+            UsageError: It is no forwarded call.
+        """
+        given = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        if FORWARDED not in given or given.get(BEHALF) not in {*Behalf}:
+            raise UsageError("this door is for nodes of the cluster, which say for whom they call")
+        forwarded = ForwardedBy(given[FORWARDED], Behalf(given[BEHALF]))
+        if forwarded.behalf is Behalf.VIEWER and scope["method"] not in READS:
+            raise Forbidden("a viewer may look, and change nothing", guardrail="role")
+        call, url = given.get(CALL), given.get(URL)
+        wire = None if call is None or url is None else self._wire(url, call)
+        return forwarded, wire
+
+    def _wire(self, url: str, call_id: str) -> DistantWire:
+        async def is_read(count: int) -> bool:
+            target = f"{READ_PATH.format(id=call_id)}?bytes={count}".encode()
+            asking = self._peers.call(url, "GET", target, (), read_s=UNREAD_S + MARGIN_S)
+            try:
+                async with asking as found:
+                    return found.status == 200 and await found.body() == b"true"
+            except (NotSentError, LostError):
+                return False  # and its client with it
+
+        return DistantWire(is_read)
+
+    async def _is_read(self, request: Request) -> Response:
+        """GET /node/v1/relayed/{id}/read: whether our client has read so much of the answer."""
+        count = number_in(query_of(request, ("bytes",)), "bytes", default=0, high=BYTES_MAX)
+        return JSONResponse(await self._calls.is_read(request.path_params["id"], count))
+
+
+def _counted(send: Send, wire: DistantWire | None) -> Send:
+    """Sends chunks instead of a body of a known length, and counts what is in them."""
+
+    async def counted(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = [
+                (LENGTH if name.lower() == b"content-length" else name, value)
+                for name, value in message.get("headers", [])
+            ]
+            message = {**message, "headers": headers}
+        elif wire is not None:
+            wire.sent += len(message.get("body", b""))
+        await send(message)
+
+    return counted
+
+
+async def _refused(_request: Request, error: Exception) -> Response:
+    if not isinstance(error, SubagentsError):
+        raise error
+    return _answer(error)
+
+
+def _answer(error: SubagentsError) -> Response:
+    status = status_of(error)
+    return problem({**error.to_wire(), "status": status}, status)

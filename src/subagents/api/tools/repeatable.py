@@ -1,0 +1,34 @@
+"""Which calls of tools may be made again by whoever does not know whether they were served."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+REPEATABLE_TOOLS: Final = frozenset(
+    {
+        "sessions_spawn",  # under the id of the call: the second time returns the first run
+        "sessions_wait",
+        "sessions_list",
+        "sessions_tree",
+        "sessions_history",
+        "agents_list",
+        "request_orchestrator",  # under the id of the call, too
+        "report_completion",  # the last one counts
+    }
+)
+REPEATABLE_ACTIONS: Final = frozenset(
+    {"list", "status", "log", "why", "inbox", "result", "attention", "kill", "pause", "resume"}
+)
+"""Of the tool ``subagents``: what looks, and what is harmless twice."""
+
+
+def may_repeat(method: str, params: Mapping[str, Any]) -> bool:
+    """Whether a request of JSON-RPC may be sent again when nobody knows if it was served."""
+    return method != "tools/call" or may_repeat_tool(params.get("name"), params.get("arguments"))
+
+
+def may_repeat_tool(name: object, arguments: object) -> bool:
+    """The same for one call of a tool; a client may put anything there."""
+    if name == "subagents":
+        action = arguments.get("action") if isinstance(arguments, dict) else None
+        return isinstance(action, str) and action in REPEATABLE_ACTIONS
+    return isinstance(name, str) and name in REPEATABLE_TOOLS

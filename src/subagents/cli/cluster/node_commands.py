@@ -1,0 +1,136 @@
+"""``cluster status drain undrain``: the nodes, and taking one out of service."""
+
+import time
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from subagents.api.wire.cluster_answers import Cluster, ClusterNode
+from subagents.api.wire.wire_struct import read
+from subagents.cli import output
+from subagents.cli.connection import connect
+from subagents.cli.flags import Json
+from subagents.client.client import Client, Document
+from subagents.errors import EXIT_OK, EXIT_PENDING
+from subagents.text import counted, duration, parse_duration
+
+PLACE: Final = "/v1/cluster"
+LOOK_S: Final = 0.5
+"""Between two looks at whether a node is drained."""
+
+
+def status(*, json: Json = False) -> int:
+    """List the nodes of the cluster, as the one of this home sees them.
+
+    PARTS counts the partitions, of 256, that a node decides about.
+
+    For example:
+
+        subagents cluster status
+
+        subagents cluster status --json=name,alive,partitions
+    """
+    with connect() as client:
+        answer = client.get(PLACE)
+    if json:
+        output.document(answer)
+        return EXIT_OK
+    found = read(answer, Cluster)
+    output.table(
+        ["node", "state", "parts", "slots", "labels", "version", "url"],
+        [
+            [
+                f"{each.name} (here)" if each.is_self else each.name,
+                state_of(each),
+                str(each.partitions),
+                "-" if each.slots is None else str(each.slots),
+                ",".join(each.labels) or "-",
+                each.version,
+                each.url or "-",
+            ]
+            for each in found.nodes
+        ],
+        styles={1: 1},
+        cut=(6, 4),
+    )
+    if found.unowned:
+        output.note(f"{counted(found.unowned, 'partition')} without a node")
+    return EXIT_OK
+
+
+def state_of(node: ClusterNode) -> str:
+    """In a word or two."""
+    if not node.alive:
+        over_ms = max(round(-node.left_seconds * 1000), 0)
+        return f"over {duration(over_ms).split()[0]}"
+    return "draining" if node.draining else "alive"
+
+
+def drain(
+    *,
+    wait: Annotated[
+        bool, Parameter(negative=(), help="Return when it decides about nothing any more.")
+    ] = False,
+    timeout: Annotated[
+        str | None,
+        Parameter(help="With --wait: at most so long, then exit 8.", metavar="DURATION"),
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Let this home's node give its partitions to others and take no new ones.
+
+    Its workers go on. `subagents cluster undrain` takes it back, and so does a restart.
+
+    For example:
+
+        subagents cluster drain --wait && subagents down --yes
+
+        subagents cluster drain --wait --timeout 5m
+    """
+    limit_s = None if timeout is None else parse_duration(timeout, field="--timeout") / 1000
+    due = None if limit_s is None else time.monotonic() + limit_s
+    with connect() as client:
+        answer = _post(client, is_on=True)
+        found = read(answer, Cluster)
+        if not any(each.alive and not each.draining and not each.is_self for each in found.nodes):
+            output.note("warning: no other node is alive to take its partitions over")
+        while wait and _left(found):
+            if due is not None and time.monotonic() >= due:
+                break
+            time.sleep(LOOK_S)
+            answer = client.get(PLACE)
+            found = read(answer, Cluster)
+    left = _left(found)
+    if json:
+        output.document(answer)
+    elif left:
+        output.note(f"This node is draining: {counted(left, 'partition')} left.")
+    else:
+        output.note("This node is drained: it decides about nothing.")
+    return EXIT_PENDING if wait and left else EXIT_OK
+
+
+def undrain(*, json: Json = False) -> int:
+    """Let this home's node take partitions again.
+
+    For example:
+
+        subagents cluster undrain
+
+        subagents cluster undrain --json
+    """
+    with connect() as client:
+        answer = _post(client, is_on=False)
+    if json:
+        output.document(answer)
+    else:
+        output.note("This node takes its share of partitions again.")
+    return EXIT_OK
+
+
+def _post(client: Client, *, is_on: bool) -> Document:
+    return client.post(f"{PLACE}/drain", {"on": is_on})
+
+
+def _left(found: Cluster) -> int:
+    return sum(each.partitions for each in found.nodes if each.is_self)

@@ -1,0 +1,291 @@
+-- 0004 permits: what is counted over all nodes of a cluster. See ports/permits.py.
+--
+-- Each node has one row of each lane and cap, written by itself alone. Who settles holds the lane's
+-- or cap's lock from the sum over all rows to the commit; all of it is one statement of the node,
+-- so nobody waits for a process that stands still.
+
+-- In whose rows the runs of a partition are counted, and since which of its owners. The node may
+-- be over, or have given the partition back: then its rows stay as they are until the new owner,
+-- who has loaded the runs, counts them in its own.
+CREATE TABLE {schema}.counted (
+  part     integer PRIMARY KEY,
+  identity text    COLLATE "C" NOT NULL,
+  epoch    bigint  NOT NULL
+);
+
+CREATE TABLE {schema}.permit (
+  lane     text    COLLATE "C" NOT NULL,
+  depth    integer NOT NULL,
+  identity text    COLLATE "C" NOT NULL,
+  held     integer NOT NULL CHECK (held >= 0),        -- slots its runs hold, or may take
+  most     integer NOT NULL CHECK (most >= 0),        -- as many as it has use for
+  turn     bigint  NOT NULL,                          -- grows; when that changed last
+  PRIMARY KEY (lane, depth, identity)
+);
+
+CREATE TABLE {schema}.cap_share (
+  cap          text             COLLATE "C" NOT NULL,
+  day          text             COLLATE "C" NOT NULL, -- empty where the cap is of no day
+  identity     text             COLLATE "C" NOT NULL,
+  used_tokens  bigint           NOT NULL,
+  used_usd     double precision NOT NULL,
+  held_tokens  bigint           NOT NULL,
+  held_usd     double precision NOT NULL,
+  kept_tokens  bigint           NOT NULL,             -- used, held, and what may be held besides
+  kept_usd     double precision NOT NULL,
+  cost_unknown integer          NOT NULL,
+  PRIMARY KEY (cap, day, identity)
+);
+
+CREATE TABLE {schema}.gate (
+  key      text        COLLATE "C" PRIMARY KEY,
+  provider text        NOT NULL,
+  until    timestamptz NOT NULL,                      -- by the clock of this server alone
+  status   integer,
+  waits    integer     NOT NULL,
+  number   bigint      NOT NULL
+);
+
+CREATE SEQUENCE {schema}.turn;
+
+CREATE FUNCTION {schema}.is_alive(who text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN EXISTS (SELECT FROM {schema}.node WHERE identity = who AND NOT is_over);
+END
+$$;
+
+-- How many slots the node should have: equal parts of what nobody is stuck with, and what one has
+-- no use for goes to the others. Where there are fewer slots than nodes, one each for those that
+-- have none, the one that waited longest first; else whoever has more keeps what cannot be divided.
+CREATE FUNCTION {schema}.fair_slots(its_lane text, its_depth integer, me text, slots integer)
+RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+  each     record;
+  rest     integer := slots;
+  sharers  integer := 0;
+  is_short boolean;
+  given    integer;
+BEGIN
+  SELECT slots - coalesce(sum(held) FILTER (WHERE NOT {schema}.is_alive(identity)), 0),
+         count(*) FILTER (WHERE most > 0 AND {schema}.is_alive(identity))
+  INTO rest, sharers FROM {schema}.permit WHERE lane = its_lane AND depth = its_depth;
+  rest := greatest(rest, 0);
+  is_short := rest < sharers;
+  FOR each IN
+    SELECT identity, least(most, slots) AS most FROM {schema}.permit
+    WHERE lane = its_lane AND depth = its_depth AND permit.most > 0 AND {schema}.is_alive(identity)
+    ORDER BY CASE WHEN is_short THEN -held ELSE least(permit.most, slots) END,
+             held, CASE WHEN is_short AND held = 0 THEN -turn ELSE turn END, identity
+  LOOP
+    given := least(each.most, rest / sharers);
+    IF each.identity = me THEN
+      RETURN given;
+    END IF;
+    rest := rest - given;
+    sharers := sharers - 1;
+  END LOOP;
+  RETURN 0;
+END
+$$;
+
+CREATE FUNCTION {schema}.settle_lane(
+  me text, its_lane text, its_depth integer, slots integer, used integer, its_most integer,
+  is_owing boolean)
+RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+  mine   {schema}.permit;
+  others integer;
+  may    integer;
+  keeps  integer;
+BEGIN
+  PERFORM pg_advisory_xact_lock(
+    hashtextextended(format('subagents.permit.{schema}.%s.%s', its_depth, its_lane), 0));
+  SELECT * INTO mine FROM {schema}.permit
+  WHERE lane = its_lane AND depth = its_depth AND identity = me;
+  IF mine.identity IS NULL THEN
+    IF its_most = 0 THEN
+      RETURN 0;
+    END IF;
+    INSERT INTO {schema}.permit
+    VALUES (its_lane, its_depth, me, 0, its_most, nextval('{schema}.turn')) RETURNING * INTO mine;
+  ELSIF mine.most <> its_most THEN
+    UPDATE {schema}.permit SET most = its_most
+    WHERE lane = its_lane AND depth = its_depth AND identity = me;
+  END IF;
+  IF is_owing THEN
+    may := used;
+    keeps := greatest(mine.held, used);
+  ELSE
+    SELECT coalesce(sum(held), 0) INTO others FROM {schema}.permit
+    WHERE lane = its_lane AND depth = its_depth AND identity <> me;
+    may := greatest(
+      least({schema}.fair_slots(its_lane, its_depth, me, slots), slots - others), 0);
+    keeps := greatest(may, used);
+  END IF;
+  IF keeps = 0 AND its_most = 0 THEN
+    DELETE FROM {schema}.permit WHERE lane = its_lane AND depth = its_depth AND identity = me;
+  ELSIF keeps <> mine.held THEN
+    UPDATE {schema}.permit
+    SET held = keeps, turn = nextval('{schema}.turn')
+    WHERE lane = its_lane AND depth = its_depth AND identity = me;
+  END IF;
+  RETURN may;
+END
+$$;
+
+CREATE FUNCTION {schema}.settle_cap(me text, wanted jsonb, is_owing boolean)
+RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+  its_cap text   := wanted ->> 'key';
+  its_day text   := wanted ->> 'day';
+  tokens  bigint := (wanted ->> 'used_tokens')::bigint + (wanted ->> 'held_tokens')::bigint;
+  usd     double precision := (wanted ->> 'used_usd')::double precision
+                            + (wanted ->> 'held_usd')::double precision;
+  more_tokens bigint := (wanted ->> 'more_tokens')::bigint;
+  more_usd    double precision := (wanted ->> 'more_usd')::double precision;
+  mine    {schema}.cap_share;
+  others  record;
+  next    {schema}.cap_share;
+BEGIN
+  PERFORM pg_advisory_xact_lock(
+    hashtextextended(format('subagents.cap.{schema}.%s.%s', its_day, its_cap), 0));
+  SELECT * INTO mine FROM {schema}.cap_share
+  WHERE cap = its_cap AND day = its_day AND identity = me;
+  SELECT coalesce(sum(used_tokens), 0)::bigint AS used_tokens, coalesce(sum(used_usd), 0) AS used_usd,
+         coalesce(sum(kept_tokens), 0)::bigint AS kept_tokens, coalesce(sum(kept_usd), 0) AS kept_usd,
+         coalesce(sum(cost_unknown), 0) AS cost_unknown
+  INTO others FROM {schema}.cap_share WHERE cap = its_cap AND day = its_day AND identity <> me;
+  IF is_owing THEN
+    more_tokens := 0;
+    more_usd := 0;
+  END IF;
+  -- A limit that is null limits nothing: least() leaves it out.
+  more_tokens := greatest(
+    least(more_tokens, (wanted ->> 'limit_tokens')::bigint - others.kept_tokens - tokens), 0);
+  more_usd := greatest(
+    least(more_usd, (wanted ->> 'limit_usd')::double precision - others.kept_usd - usd), 0);
+  next := (its_cap, its_day, me, (wanted ->> 'used_tokens')::bigint,
+           (wanted ->> 'used_usd')::double precision, (wanted ->> 'held_tokens')::bigint,
+           (wanted ->> 'held_usd')::double precision, tokens + more_tokens, usd + more_usd,
+           (wanted ->> 'cost_unknown')::integer);
+  IF is_owing AND mine.identity IS NOT NULL THEN
+    next := (its_cap, its_day, me, greatest(next.used_tokens, mine.used_tokens),
+             greatest(next.used_usd, mine.used_usd), greatest(next.held_tokens, mine.held_tokens),
+             greatest(next.held_usd, mine.held_usd), greatest(next.kept_tokens, mine.kept_tokens),
+             greatest(next.kept_usd, mine.kept_usd),
+             greatest(next.cost_unknown, mine.cost_unknown));
+  END IF;
+  IF mine IS DISTINCT FROM next THEN
+    INSERT INTO {schema}.cap_share SELECT next.*
+    ON CONFLICT (cap, day, identity) DO UPDATE SET
+      used_tokens = excluded.used_tokens, used_usd = excluded.used_usd,
+      held_tokens = excluded.held_tokens, held_usd = excluded.held_usd,
+      kept_tokens = excluded.kept_tokens, kept_usd = excluded.kept_usd,
+      cost_unknown = excluded.cost_unknown;
+  END IF;
+  RETURN jsonb_build_array(
+    its_cap, its_day, tokens + more_tokens, usd + more_usd, others.used_tokens, others.used_usd,
+    others.kept_tokens - others.used_tokens, others.kept_usd - others.used_usd,
+    others.cost_unknown);
+END
+$$;
+
+CREATE FUNCTION {schema}.settle_gates(demand jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+  each jsonb;
+BEGIN
+  FOR each IN SELECT * FROM jsonb_array_elements(demand -> 'closed') AS value
+              ORDER BY value ->> 'key' LOOP
+    INSERT INTO {schema}.gate AS known (key, provider, until, status, waits, number)
+    VALUES (each ->> 'key', each ->> 'provider',
+            clock_timestamp() + (each ->> 'left_ms')::bigint * interval '1 millisecond',
+            (each ->> 'status')::integer, (each ->> 'waits')::integer, nextval('{schema}.turn'))
+    ON CONFLICT (key) DO UPDATE SET
+      until = greatest(known.until, excluded.until), waits = greatest(known.waits, excluded.waits),
+      status = coalesce(excluded.status, known.status), number = excluded.number;
+  END LOOP;
+  -- One that closed again since is another one. One that nobody ever went through is forgotten.
+  FOR each IN SELECT * FROM jsonb_array_elements(demand -> 'opened') AS value
+              ORDER BY value ->> 'key' LOOP
+    DELETE FROM {schema}.gate
+    WHERE key = each ->> 'key' AND number <= (each ->> 'number')::bigint;
+  END LOOP;
+  DELETE FROM {schema}.gate WHERE key IN (
+    SELECT key FROM {schema}.gate WHERE until < clock_timestamp() - interval '10 minutes'
+    ORDER BY key FOR UPDATE SKIP LOCKED);
+  RETURN coalesce((
+    SELECT jsonb_agg(jsonb_build_array(
+      key, provider, (extract(epoch FROM until - clock_timestamp()) * 1000)::bigint, status, waits,
+      number)) FROM {schema}.gate), '[]');
+END
+$$;
+
+CREATE FUNCTION {schema}.settle(me text, demand jsonb) RETURNS jsonb LANGUAGE plpgsql
+SET lock_timeout = '1s' AS $$
+DECLARE
+  is_owing boolean;
+  each     record;
+  lanes    jsonb := '[]';
+  caps     jsonb := '[]';
+BEGIN
+  IF NOT {schema}.is_alive(me) THEN
+    RAISE EXCEPTION 'the node % is over', me USING ERRCODE = 'SUB01';
+  END IF;
+  IF current_setting('synchronous_commit') = 'off' THEN
+    -- A permit that a crash of this server forgets is in use all the same.
+    PERFORM set_config('synchronous_commit', 'on', true);
+  END IF;
+  -- Before the sums: what comes after sees these partitions' runs in our rows, or none of both.
+  INSERT INTO {schema}.counted AS known (part, identity, epoch)
+  SELECT part.part, me, part.epoch FROM {schema}.part
+  WHERE part.owner = me
+    AND part.part IN (SELECT jsonb_array_elements_text(demand -> 'partitions')::integer)
+  ORDER BY part.part
+  ON CONFLICT (part) DO UPDATE SET identity = me, epoch = excluded.epoch
+  WHERE (known.identity, known.epoch) IS DISTINCT FROM (me, excluded.epoch);
+  is_owing := EXISTS (
+    SELECT FROM {schema}.counted LEFT JOIN {schema}.part ON part.part = counted.part
+    WHERE counted.identity = me
+      AND (part.owner IS DISTINCT FROM me OR part.epoch <> counted.epoch));
+  FOR each IN
+    SELECT value ->> 'lane' AS lane, (value ->> 'depth')::integer AS depth,
+           (value ->> 'limit')::integer AS slots, (value ->> 'used')::integer AS used,
+           (value ->> 'most')::integer AS most, true AS is_named
+    FROM jsonb_array_elements(demand -> 'lanes') AS value
+    UNION ALL
+    SELECT permit.lane, permit.depth, 0, 0, 0, false FROM {schema}.permit
+    WHERE identity = me AND NOT EXISTS (
+      SELECT FROM jsonb_array_elements(demand -> 'lanes') AS value
+      WHERE value ->> 'lane' = permit.lane AND (value ->> 'depth')::integer = permit.depth)
+    ORDER BY lane, depth
+  LOOP
+    lanes := lanes || jsonb_build_array(jsonb_build_array(each.lane, each.depth,
+      {schema}.settle_lane(me, each.lane, each.depth, each.slots, each.used, each.most, is_owing),
+      each.is_named));
+  END LOOP;
+  FOR each IN
+    SELECT value FROM jsonb_array_elements(demand -> 'caps') AS value
+    ORDER BY value ->> 'key', value ->> 'day'
+  LOOP
+    caps := caps || jsonb_build_array({schema}.settle_cap(me, each.value, is_owing));
+  END LOOP;
+  IF NOT is_owing THEN
+    DELETE FROM {schema}.cap_share WHERE identity = me AND NOT EXISTS (
+      SELECT FROM jsonb_array_elements(demand -> 'caps') AS value
+      WHERE value ->> 'key' = cap AND value ->> 'day' = day);
+  END IF;
+  -- Of nodes that are over, and whose runs are all counted by others.
+  DELETE FROM {schema}.permit WHERE (lane, depth, identity) IN (
+    SELECT lane, depth, identity FROM {schema}.permit
+    WHERE NOT {schema}.is_alive(identity)
+      AND NOT EXISTS (SELECT FROM {schema}.counted WHERE counted.identity = permit.identity)
+    FOR UPDATE SKIP LOCKED);
+  DELETE FROM {schema}.cap_share WHERE (cap, day, identity) IN (
+    SELECT cap, day, identity FROM {schema}.cap_share
+    WHERE NOT {schema}.is_alive(identity)
+      AND NOT EXISTS (SELECT FROM {schema}.counted WHERE counted.identity = cap_share.identity)
+    FOR UPDATE SKIP LOCKED);
+  RETURN jsonb_build_object(
+    'lanes', lanes, 'caps', caps, 'gates', {schema}.settle_gates(demand));
+END
+$$;
