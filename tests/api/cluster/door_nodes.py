@@ -100,9 +100,7 @@ class Node:
         self.name = name
         self.identity = f"start-of-{name}"
         url = f"https://127.0.0.1:{port}"
-        self.member = ClusterMember(
-            name=name, listen=f"127.0.0.1:{port}", url=url, trust=trust
-        )
+        self.member = ClusterMember(name=name, listen=f"127.0.0.1:{port}", url=url, trust=trust)
         table.nodes[self.identity] = SeenNode(self.identity, name, url, (), None, "1", 6.0, False)
         self.table = table
         self.owners = Owners(table, self.identity)
@@ -162,9 +160,7 @@ class Node:
 
     def identify(self, token: str) -> object:
         if token == TOKEN and self.table.owners.get(self.table.runs["r-of-b"]) == self.identity:
-            return SimpleNamespace(
-                session_key="agent:x:subagent:b", run_id="r-of-b", attempt=1
-            )
+            return SimpleNamespace(session_key="agent:x:subagent:b", run_id="r-of-b", attempt=1)
         details = {"runId": "r-of-b"} if token == TOKEN else {}
         raise Unauthorized("the token is unknown", details=details)
 
@@ -368,5 +364,3 @@ def _free_ports(count: int) -> list[int]:
     for each in held:
         each.close()
     return ports
-
-

@@ -147,9 +147,7 @@ def test_a_foreign_certificate_is_let_in_nowhere(tmp_path: Path) -> None:
             await httpx2.AsyncClient(verify=False).get(nodes["b"].member.url + "/who/2")
         assert not nodes["b"].served
         # Nor do we talk to one that shows a foreign one.
-        async with nodes["a"].peers.call(
-            nodes["b"].member.url, "GET", b"/who/2", headers
-        ) as found:
+        async with nodes["a"].peers.call(nodes["b"].member.url, "GET", b"/who/2", headers) as found:
             assert found.status == 200
         nodes["a"].peers._trust = Authority(tmp_path, "other").trust("a")  # type: ignore[assignment]
         await nodes["a"].peers.close()
@@ -348,7 +346,11 @@ def test_a_spawn_at_a_lost_owner_is_repeated_under_the_key_that_it_had(tmp_path:
             found = await calling
             assert (found.status_code, found.json()["node"]) == (201, "c")
         assert nodes["b"].keys == nodes["c"].keys
-        assert len(nodes["c"].keys) == 2 and "mine" in nodes["c"].keys and "none" not in nodes["c"].keys
+        assert (
+            len(nodes["c"].keys) == 2
+            and "mine" in nodes["c"].keys
+            and "none" not in nodes["c"].keys
+        )
 
     play(tmp_path, scenario)
 
