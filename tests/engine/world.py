@@ -31,6 +31,7 @@ from subagents.ports import (
     Batch,
     Courier,
     Launch,
+    Permits,
     SharedStore,
     StartedInfo,
 )
@@ -154,14 +155,15 @@ class Troubled(SqliteStore):
     is_held = False
     commits = 0
 
-    def commit(self, batch: Batch) -> None:
+    def commit(self, batch: Batch) -> int:
         if self.is_held:
             raise HeldCommit
         if self.failures_left:
             self.failures_left -= 1
             raise StoreUnavailable("the disk said no")
-        super().commit(batch)
+        number = super().commit(batch)
         self.commits += 1
+        return number
 
     def probe(self) -> None:
         if self.failures_left:
@@ -267,6 +269,7 @@ class World:
         *,
         store: Troubled | None = None,
         cluster: SharedStore | None = None,
+        permits: Permits | None = None,
     ) -> None:
         """Start an engine; with another runtime all attempts are gone, as after a reboot."""
         self.boots += 1
@@ -291,6 +294,7 @@ class World:
                 owner=f"boot{self.boots}",
                 node=None if cluster is None else self.directory.name,
                 cluster=cluster,
+                permits=permits,
             )
         )
         await self.engine.start()

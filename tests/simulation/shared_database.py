@@ -36,6 +36,7 @@ T = TypeVar("T")
 
 ONLY_OURS: Final = frozenset({"load_open", "load_pending", "load_leases", "load_open_keys"})
 """The statements that a start asks, and a claim: about our partitions alone."""
+EVERY: Final = 1_000_000
 
 
 @dataclass(slots=True, kw_only=True)
@@ -182,6 +183,11 @@ class SharedSqlite(SqliteStore):
 
     # -- partitions ------------------------------------------------------------------------
 
+    @property
+    def seen_number(self) -> int:
+        """See ``ports.SharedStore.seen_number``: nothing is under way while this is asked."""
+        return self.newest_number()
+
     def survey(self) -> Survey:
         """See ``ports.SharedStore.survey``."""
         self._require_reached()
@@ -263,8 +269,8 @@ class SharedSqlite(SqliteStore):
 
     # -- rows ------------------------------------------------------------------------------
 
-    def _write(self, connection: object, batch: Batch) -> None:
-        super()._write(connection, batch)  # type: ignore[arg-type]  # as the class above has it
+    def _write(self, connection: object, batch: Batch) -> int:
+        number = super()._write(connection, batch)  # type: ignore[arg-type]  # as the class above has it
         for run_id in batch.created:
             run = batch.runs[run_id]
             part = partition_of_new(run, self._shared.part_of.__getitem__)
@@ -272,6 +278,19 @@ class SharedSqlite(SqliteStore):
             self._shared.part_of[run_id] = part
             self._shared.workers[run.session_key] = part
         self._shared.on_write(self._row(), batch)
+        return number
+
+    def archivable(self, ended_before_ms: int, limit: int) -> Sequence[RunId]:
+        """See ``ports.Store.archivable``; of ours."""
+        return self._ours(super().archivable(ended_before_ms, EVERY))[:limit]
+
+    def prunable(self, ended_before_ms: int, limit: int) -> Sequence[RunId]:
+        """See ``ports.Store.prunable``; of ours."""
+        return self._ours(super().prunable(ended_before_ms, EVERY))[:limit]
+
+    def _ours(self, run_ids: Sequence[RunId]) -> Sequence[RunId]:
+        owned = self._shared.owned(self.identity)
+        return [run_id for run_id in run_ids if self._shared.part_of[run_id] in owned]
 
     def load_open(self) -> Sequence[Run]:
         """See ``ports.Store.load_open``."""
@@ -292,7 +311,7 @@ class SharedSqlite(SqliteStore):
         """Of all nodes: what a list looks through."""
         self._sees_all = True
         try:
-            return [now.run for now, _ in self._fold_open()[0]]
+            return [now.run for now, _ in self._fold_open(self._ours)[0]]
         finally:
             self._sees_all = False
 

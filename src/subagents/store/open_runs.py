@@ -102,15 +102,24 @@ class OpenRuns:
     def load(self, found: Iterable[tuple[Checkpoint, int]]) -> None:
         """Begin anew with these, which are all there are, and the ``seq`` of their rows."""
         self._known = {}
+        self.add(found)
+        self.is_complete = True
+
+    def add(self, found: Iterable[tuple[Checkpoint, int]]) -> None:
+        """These belong to them from now on."""
         for now, kept_seq in found:
             self._keep(now, kept_seq)
-        self.is_complete = True
 
     def _keep(self, now: Checkpoint, kept_seq: int) -> None:
         if now.run.phase in OVER and not now.pending:
             self._known.pop(now.run.id, None)
         else:
             self._known[now.run.id] = _Known(now, kept_seq)
+
+    def drop(self, run_ids: Iterable[RunId]) -> None:
+        """These are another's from now on."""
+        for run_id in run_ids:
+            self._known.pop(run_id, None)
 
     def forget(self) -> None:
         """Only the file can tell what is in it."""

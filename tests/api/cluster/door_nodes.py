@@ -24,14 +24,14 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 from tests.api.cluster.cluster_ca import Authority, NodeTrust
 
-from subagents.api.calls.auth import CONNECTION, Caller, Connection, connection_of
+from subagents.api.calls.auth import CONNECTION, Caller, Connection
 from subagents.api.calls.call import body_of, path_part, problem, status_of, while_connected
 from subagents.api.calls.cluster_member import ClusterMember
 from subagents.api.calls.hand_over import is_taken
+from subagents.api.calls.peers import Peers
 from subagents.api.cluster.forwarding import Forwarding
 from subagents.api.cluster.node_door import NodeDoor
 from subagents.api.cluster.node_headers import STATE
-from subagents.api.cluster.peers import Peers
 from subagents.api.cluster.relayed_calls import RelayedCalls
 from subagents.api.server.app import RawPaths, abandoned
 from subagents.api.server.daemon import _Server
@@ -65,11 +65,19 @@ class Owners:
         self._identity = identity
         self.survey = Survey({}, {})
         self.looks = 0
+        self._looked = asyncio.Condition()
         self.is_loaded = True
 
     async def look(self) -> None:
-        self.looks += 1
         self.survey = self._table.survey()
+        async with self._looked:
+            self.looks += 1
+            self._looked.notify_all()
+
+    async def looked(self, count: int) -> None:
+        """Return when it has looked so often."""
+        async with self._looked, asyncio.timeout(DEADLINE_S):
+            await self._looked.wait_for(lambda: self.looks >= count)
 
     def owner_of(self, partition: int) -> SeenNode | None:
         identity = self.survey.owners.get(partition)
@@ -100,11 +108,17 @@ class Node:
         self.name = name
         self.identity = f"start-of-{name}"
         url = f"https://127.0.0.1:{port}"
+<<<<<<< HEAD
         self.member = ClusterMember(name=name, listen=f"127.0.0.1:{port}", url=url, trust=trust)
+=======
+        self.member = ClusterMember(
+            name=name, address=("127.0.0.1", port), url=url, trust=trust, peers=Peers(trust)
+        )
+>>>>>>> main
         table.nodes[self.identity] = SeenNode(self.identity, name, url, (), None, "1", 6.0, False)
         self.table = table
         self.owners = Owners(table, self.identity)
-        self.peers = Peers(trust)
+        self.peers = self.member.peers
         self.stopping = asyncio.Event()
         self.calls = RelayedCalls(self.stopping)
         self.served: Counter[str] = Counter()
@@ -122,7 +136,7 @@ class Node:
         """Of plain clients, where a test says it."""
         self.plain_url = ""
         self.app = self._application()
-        self.door = NodeDoor(self.app, peers=self.peers, calls=self.calls)
+        self.door = NodeDoor(self.app, member=self.member, calls=self.calls)
 
     def _application(self) -> Starlette:
         app = Starlette(
@@ -141,7 +155,6 @@ class Node:
                     Forwarding,
                     owners=self.owners,
                     member=self.member,
-                    peers=self.peers,
                     calls=self.calls,
                     identify=self.identify,
                     refuse=_refusal,
@@ -326,6 +339,13 @@ class Nodes:
             self[name].stopping.set()
             self[name].may_answer.set()
             await self.kill(name)
+
+
+async def until(is_so: Callable[[], object]) -> None:
+    """Return when it is so; the loop has nothing to wait on for it."""
+    async with asyncio.timeout(DEADLINE_S):
+        while not is_so():  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
 
 
 Scenario = Callable[[Nodes, httpx2.AsyncClient], Awaitable[None]]
