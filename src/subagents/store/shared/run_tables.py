@@ -7,7 +7,7 @@ whoever lost the connection before the answer writes again.
 
 import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Final, TypeVar
@@ -90,12 +90,10 @@ class RunTables:
         """
         # One that is dead is found out here, where everything can be repeated.
         link = self._repeated(self._begun(is_snapshot=is_snapshot), is_kept=True)
+        transaction = Transaction(link, self._sql, self._told)
         try:
-            yield Transaction(link, self._sql)
-            link.ask("COMMIT")
-        except psycopg.Error as error:
-            link.close()
-            raise self._told(error) from error
+            yield transaction
+            transaction.ask("commit")
         except BaseException:
             link.close()
             raise
@@ -186,13 +184,24 @@ class RunTables:
 class Transaction:
     """One that is under way, see ``RunTables.transaction``."""
 
-    def __init__(self, link: Link, sql: dict[str, str]) -> None:
+    def __init__(
+        self, link: Link, sql: Mapping[str, str], told: Callable[[psycopg.Error], Exception]
+    ) -> None:
         self._link = link
         self._sql = sql
+        self._told = told
 
     def ask(self, name: str, parameters: Sequence[object] = ()) -> list[Row]:
-        """Execute one statement in it, and return its rows."""
-        return self._link.ask(self._sql[name], parameters)
+        """Execute one statement in it, and return its rows.
+
+        Raises:
+            StoreUnavailable, Fenced: See ``RunTables.ask``; the transaction is over.
+        """
+        try:
+            return self._link.ask(self._sql[name], parameters)
+        except psycopg.Error as error:
+            self._link.close()
+            raise self._told(error) from error
 
 
 def data_of(value: object) -> bytes:

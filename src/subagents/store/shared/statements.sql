@@ -1,6 +1,9 @@
 -- Every statement about what the nodes of a cluster keep beside the runs, by name. {schema} is the
 -- schema of the store, whose migration 0005 has the tables.
 
+-- name: commit
+COMMIT;
+
 -- name: require_node
 SELECT {schema}.require_node($1::text);
 
