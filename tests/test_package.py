@@ -33,7 +33,7 @@ UNDOCUMENTED: Final = {
 """Modules that their packages do not promise to keep, and who has them."""
 PROMISED: Final = (
     "a2a.*", "ag_ui.*",
-    "apprise", "cronsim", "cyclopts", "cyclopts.help", "google.protobuf.*",
+    "apprise", "cronsim", "cryptography.*", "cyclopts", "cyclopts.help", "google.protobuf.*",
     "httptools", "httpx2", "jq", "json5",
     "jsonschema_rs", "msgspec", "msgspec.structs", "opentelemetry.*", "platformdirs", "psutil",
     "psycopg.*",
@@ -105,7 +105,17 @@ def test_every_package_that_is_imported_is_declared_by_name() -> None:
     """What comes along with another today need not tomorrow."""
     declared = [*PROJECT["dependencies"]]
     providers = ("anthropic", "google", "openai")
-    for extra in ("a2a", "ag-ui", "jq", "notify", "openclaw", "otel", "postgres", *providers):
+    for extra in (
+        "a2a",
+        "ag-ui",
+        "cluster",
+        "jq",
+        "notify",
+        "openclaw",
+        "otel",
+        "postgres",
+        *providers,
+    ):
         declared += PROJECT["optional-dependencies"][extra]
     names = {re.split(r"[<>=;\[]", each)[0].lower() for each in declared}
     owners = importlib.metadata.packages_distributions()

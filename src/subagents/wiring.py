@@ -18,7 +18,9 @@ import msgspec
 
 from subagents.api.a2a.a2a_endpoint import PACKAGE, TASKS
 from subagents.api.calls import extras
+from subagents.api.calls.cluster_member import ClusterMember
 from subagents.api.calls.logins import Logins
+from subagents.api.calls.peers import Peers
 from subagents.api.calls.refusals import FILE_NAME, Refusals
 from subagents.api.calls.services import DaemonInfo, Services, wall_ms
 from subagents.config.layers import CACHED_MAX, Config, ConfigCache, load
@@ -117,6 +119,7 @@ class Node:
     exporter: Exporter
     notifiers: tuple[Exporter, ...]
     pushes: RunPushes | None
+    cluster: ClusterMember | None
 
     async def stop(self) -> None:
         """Stop the engine; workers continue."""
@@ -268,7 +271,8 @@ def build_node(
         if isinstance(each, JournalExport):
             each.is_ours = engine.partitions.has_run
     threads = (off_loop, renewing, checks, processes, trees, asking)
-    return Node(engine, store, command, paths, threads, exporter, notifiers, pushes)
+    cluster = cluster_of(paths, config.settings)
+    return Node(engine, store, command, paths, threads, exporter, notifiers, pushes, cluster)
 
 
 def node_name(settings: Settings) -> str:
@@ -332,6 +336,21 @@ def trust_of(paths: Paths, settings: Settings) -> ClusterTrust | None:
             for host in (urlsplit(url).hostname, address[0], name)
             if host is not None and host not in EVERYWHERE
         ],
+    )
+
+
+def cluster_of(paths: Paths, settings: Settings) -> ClusterMember | None:
+    """What the doors of this node have to know; None = the daemon is alone.
+
+    Raises:
+        ConfigError: See ``trust_of``.
+    """
+    trust, address = trust_of(paths, settings), settings.cluster.address
+    url = settings.cluster.url_at(os.uname().nodename)
+    if trust is None or address is None or url is None:
+        return None
+    return ClusterMember(
+        name=node_name(settings), address=address, url=url, trust=trust, peers=Peers(trust)
     )
 
 
@@ -646,6 +665,7 @@ def services_of(
         exporter=node.exporter,
         notifiers=node.notifiers,
         pushes=node.pushes,
+        cluster=node.cluster,
     )
 
 

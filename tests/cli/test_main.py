@@ -66,6 +66,8 @@ NAMED_IN_THE_SPEC += [
     "config validate",
 ]
 NAMED_IN_THE_SPEC += ["config schema", "db check", "db backup", "db repair"]
+NAMED_IN_THE_SPEC += [f"cluster {each}" for each in ("init", "token", "join", "leave")]
+NAMED_IN_THE_SPEC += [f"cluster {each}" for each in ("status", "drain", "undrain")]
 NAMED_IN_THE_SPEC += ["service install", "service uninstall"]
 NAMED_IN_THE_SPEC += ["mcp", "mcp install", "mcp uninstall", "mcp config", "mcp plugin"]
 NAMED_IN_THE_SPEC += ["hook stop", "hook session-start"]

@@ -17,9 +17,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
-from subagents.api.server.node_admission import NODE, NodeAdmission, NodeProtocol
+from subagents.api.cluster.node_headers import NODE
+from subagents.api.server.node_admission import NodeAdmission, NodeProtocol
 from subagents.cluster.join_token import JoinToken, parse_token
-from subagents.cluster.membership import join, make_cluster, make_token
+from subagents.cluster.joining import join, make_cluster, make_token
 from subagents.cluster.node_trust import NodeTrust
 from subagents.cluster.trust_files import TrustFiles
 from subagents.cluster.trust_tables import TrustTables

@@ -174,7 +174,7 @@ def test_all_problems_of_a_file_are_told_at_once(home: ConfigHome) -> None:
     ]
     assert refusal.details["keys"] == ["zzz", "daemon.lease_seconds"]
     known = (
-        "agents, lanes, verification, retention, daemon, telemetry, budgets, secrets, "
+        "agents, lanes, verification, retention, daemon, cluster, telemetry, budgets, secrets, "
         "notifications, threads, a2a"
     )
     assert refusal.hint == f"known here: {known}"

@@ -95,6 +95,8 @@ def test_the_documented_example_loads(tmp_path: Path) -> None:
 
 VALUES = {
     "a2a.push_urls": "['https://hooks.example/a2a']",
+    "cluster.listen": "0.0.0.0:7443",
+    "cluster.url": "https://a.example:7443",
     "daemon.http_host": "::1",
     "daemon.store": "postgresql://db.example/subagents",
     "notifications.<name>.url": "desktop",
@@ -138,6 +140,9 @@ def test_every_key_can_be_set_by_its_variable(key: str, tmp_path: Path) -> None:
         "SUBAGENTS_HOME": str(tmp_path),
         "SUBAGENTS_AGENTS__SOME__COURIER__WEBHOOK": "https://bot.example/hook",
         "SUBAGENTS_NOTIFICATIONS__SOME__URL": "desktop",
+        "SUBAGENTS_DAEMON__STORE": "postgresql://db.example/other",
+        "SUBAGENTS_DAEMON__TLS_CERT": "cert.pem",
+        "SUBAGENTS_DAEMON__TLS_KEY": "key.pem",
         variable(name): value,
         "SUBAGENTS_AGENTS__SOME__RUNTIME": "scripted",
         "SUBAGENTS_LANES__100__SLOTS": "1",

@@ -445,3 +445,11 @@ def test_a_project_file_cannot_write_into_another_room(home: ConfigHome) -> None
 
     assert home.ignored(threads) == "threads"
     assert home.for_agents(threads).settings.threads.homeserver is None
+
+
+@pytest.mark.requirement("cluster:user-file-only")
+def test_a_project_file_makes_no_node_of_this_daemon_and_lends_no_places(home: ConfigHome) -> None:
+    cluster = '[cluster]\nlabels = ["gpu"]\nslots = 9\n'
+
+    assert home.ignored(cluster) == "cluster"
+    assert home.for_agents(cluster).settings.cluster.labels == ()

@@ -1,21 +1,49 @@
 """Several engines on one shared database, in time that a test moves."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from tests.engine.fake_clock import FakeClock
 from tests.engine.world import Ids, Troubled, World
-from tests.simulation.shared_database import SharedDatabase, SharedSqlite
+from tests.simulation.shared_database import NodeRow, SharedDatabase, SharedSqlite
+from tests.store.permit_places import MemoryPlace
 
 from subagents.domain.cluster.partitions import partition_of
 from subagents.domain.run.values import SessionKey
 from subagents.errors import StoreUnavailable
-from subagents.ports import Member
+from subagents.ports import Demand, Member, Settlement
 
 T = TypeVar("T")
 LEASE_S: Final = 6.0
+
+
+class SharedPermits(MemoryPlace):
+    """What the nodes of a ``SharedDatabase`` count together."""
+
+    def __init__(self, database: SharedDatabase) -> None:
+        super().__init__(lambda: int(database.now_s() * 1000))
+        self._database = database
+        self._claims: Counter[int] = Counter()
+        database.on_claim = self._claimed
+
+    def _claimed(self, _by: NodeRow, partition: int, _before: NodeRow | None) -> None:
+        self._claims[partition] += 1
+
+    def is_alive(self, identity: str) -> bool:
+        row = self._database.nodes.get(identity)
+        return row is not None and not row.is_over
+
+    def owner(self, partition: int) -> tuple[str, int] | None:
+        owner = self._database.owners.get(partition)
+        return None if owner is None else (owner, self._claims[partition])
+
+    def settle(self, me: str, demand: Demand) -> Settlement:
+        if self._database.is_away:
+            raise StoreUnavailable("the database cannot be reached (simulated)")
+        return super().settle(me, demand)
 
 
 class TroubledShared(SharedSqlite, Troubled):
@@ -34,13 +62,20 @@ class Node(World):
     """One node: it boots, is killed and starts again as a world of its own does."""
 
     def __init__(
-        self, directory: Path, database: SharedDatabase, clock: FakeClock, ids: Ids
+        self,
+        directory: Path,
+        database: SharedDatabase,
+        permits: SharedPermits,
+        clock: FakeClock,
+        ids: Ids,
+        **defaults: Any,
     ) -> None:
-        super().__init__(directory)
+        super().__init__(directory, **defaults)
         self.path = database.path
         self.clock, self.ids = clock, ids
         self.runtime._clock = clock
         self._database = database
+        self._permits = permits
 
     store: TroubledShared
 
@@ -53,7 +88,7 @@ class Node(World):
             member=Member(name, f"https://{name}", (), None, LEASE_S),
             identity=f"{name}-{self.boots}",
         )
-        await self.boot(store=store, cluster=store)
+        await self.boot(store=store, cluster=store, permits=self._permits.join(store.identity))
 
     @property
     def owned(self) -> frozenset[int]:
@@ -69,13 +104,14 @@ class Cluster:
         self.database = SharedDatabase(
             directory / "subagents.db", lambda: self.clock.steady_ms() / 1000
         )
+        self.permits = SharedPermits(self.database)
         self.nodes: list[Node] = []
 
-    async def join(self) -> Node:
+    async def join(self, **defaults: Any) -> Node:
         """One more node; its first look is done."""
         directory = self._directory / f"node{len(self.nodes)}"
         directory.mkdir()
-        node = Node(directory, self.database, self.clock, self.ids)
+        node = Node(directory, self.database, self.permits, self.clock, self.ids, **defaults)
         await node.start()
         self.nodes.append(node)
         return node

@@ -31,6 +31,7 @@ from subagents.ports import (
     Batch,
     Courier,
     Launch,
+    Permits,
     SharedStore,
     StartedInfo,
 )
@@ -267,6 +268,7 @@ class World:
         *,
         store: Troubled | None = None,
         cluster: SharedStore | None = None,
+        permits: Permits | None = None,
     ) -> None:
         """Start an engine; with another runtime all attempts are gone, as after a reboot."""
         self.boots += 1
@@ -291,6 +293,7 @@ class World:
                 owner=f"boot{self.boots}",
                 node=None if cluster is None else self.directory.name,
                 cluster=cluster,
+                permits=permits,
             )
         )
         await self.engine.start()

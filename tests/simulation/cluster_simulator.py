@@ -43,7 +43,6 @@ from subagents.domain.run.spec import Backoff, Cleanup, OnDependencyFailure, Run
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.domain.run.values import replace as set_
 from subagents.engine.engine import Engine
-from subagents.engine.messages.mailbox import WaitResult
 from subagents.errors import SubagentsError, Unavailable
 
 T = TypeVar("T")
@@ -217,21 +216,19 @@ class ClusterScenario:
     async def _read_once(
         self, session: SessionKey, reader: str, *, wait_s: float, surely: bool = False
     ) -> None:
-        async def wait(engine: Engine) -> WaitResult:
+        async def wait(engine: Engine) -> list[str]:
             found = await engine.wait(
                 [], session=session, until="any", timeout_s=wait_s, reader=reader
             )
-            self._world.channels.offered(
-                [str(name) for name in found.offered], reader, self._life_of(engine)
-            )
-            return found
+            for run in (*found.completed, *found.pending):
+                self._judge.promised(run)
+            return self._offered(found.offered, reader, engine)
 
-        found = await self._try(wait)
-        if found is None:
-            return
-        for run in (*found.completed, *found.pending):
-            self._judge.promised(run)
-        names = [str(name) for name in found.offered]
+        async def read(engine: Engine) -> list[str]:
+            rows = await engine.offer_inbox(session, reader=reader)
+            return self._offered([row.message.id for row in rows], reader, engine)
+
+        names = await self._try(wait if wait_s else read)
         if not names or (not surely and self._rng.random() < 0.2):
             return
         await self._pause(1.0)
@@ -243,6 +240,12 @@ class ClusterScenario:
         for name in names:
             if name.endswith(ANNOUNCE_SUFFIX):
                 self._judge.consumed(name)
+
+    def _offered(self, found: Sequence[str], reader: str, engine: Engine) -> list[str]:
+        """Inside the daemon, at the step at which it hands them over."""
+        names = [str(name) for name in found]
+        self._world.channels.offered(names, reader, self._life_of(engine))
+        return names
 
     def _life_of(self, engine: Engine) -> int:
         lives = [each.life for each in self._world.machines]

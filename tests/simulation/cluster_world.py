@@ -8,7 +8,15 @@ an answer as the seed says; all nodes see one clock of its.
 import asyncio
 import random
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Coroutine,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -24,6 +32,7 @@ from tests.simulation.outside_world import (
 )
 from tests.simulation.shared_database import NodeRow, SharedDatabase, SharedSqlite
 from tests.simulation.virtual_loop import (
+    EPOCH_MS,
     PROCESS,
     Process,
     VirtualClock,
@@ -45,7 +54,8 @@ from subagents.errors import (
     StoreUnavailable,
     SubagentsError,
 )
-from subagents.ports import AttemptRef, Batch, Launch, Member, StartedInfo
+from subagents.ports import AttemptRef, Batch, Launch, Member, SeenNode, StartedInfo
+from subagents.runtimes.process.node_deadline import margin_s
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.result_files import ResultFiles
 from subagents.store.track_record_files import PerformanceFiles
@@ -54,6 +64,9 @@ from subagents.store.transcripts.transcript_files import TranscriptFiles
 T = TypeVar("T")
 
 LEASE_S: Final = 3.0
+CALL_S: Final = 30.0
+PEER_S: Final = 0.5
+"""For an answer of one node to another."""
 ABLE: Final = Abilities(
     survives_daemon=True, steer=True, resume=True, scope_tools=True, interrupt=True
 )
@@ -122,20 +135,6 @@ class NodeStore(SharedSqlite):
         super()._require_reached()
         if self._machine.is_cut_off:
             raise StoreUnavailable("the line to the database is cut (simulated)")
-
-    def open(self, owner: str) -> int:
-        """See ``ports.Store.open``."""
-        asked_s = self._machine.asked_s
-        epoch = super().open(owner)
-        self._machine.right_until(asked_s + LEASE_S)
-        return epoch
-
-    def renew(self) -> float | None:
-        """See ``ports.Store.renew``; the watchdog has the deadline before anybody else acts."""
-        asked_s = self._machine.asked_s
-        held_s = super().renew()
-        self._machine.right_until(asked_s + LEASE_S)
-        return held_s
 
     def claim(self, partitions: Collection[int]) -> frozenset[int]:
         """See ``ports.SharedStore.claim``."""
@@ -233,6 +232,7 @@ class MachineRuntime(SimulatedRuntime):
             raise RuntimeUnavailable("no room to start anything")
         self._workers.judge.handed_over(launch.run_id, launch.number, launch.env)
         is_new = self._workers.start_on(self._machine.name, launch)
+        self._machine.look_at_deadline()
         await self._around.hazard()
         name = launch.native_session or f"session of {launch.attempt_id}"
         return StartedInfo(pid=1, adopted=not is_new, native_session=name)
@@ -279,8 +279,6 @@ class Machine:
         self.is_cut_off = False
         self.stays_down_s = 0.0
         """How long nobody starts a daemon here again."""
-        self.asked_s = 0.0
-        """When the newest question to the database was asked."""
         self._deadline_s = 0.0
         self._state = world.directory / name
         self._state.mkdir()
@@ -320,14 +318,34 @@ class Machine:
 
     # -- the watchdog --------------------------------------------------------------------------
 
-    def right_until(self, deadline_s: float) -> None:
-        """Workers may live so long; a process apart looks at it, which nobody kills or freezes."""
-        self._deadline_s = deadline_s
-        self.world.loop.call_at(deadline_s, self._look_at_deadline, context=self.world.outside)
+    def extend_work(self, until_ms: int) -> None:
+        """See ``Adapters.extend_work``; a process apart looks at it, which nobody kills."""
+        self._deadline_s = (until_ms - EPOCH_MS) / 1000 - margin_s(LEASE_S)
+        self.world.loop.call_at(
+            max(self._deadline_s, self.world.loop.time()),
+            self.look_at_deadline,
+            context=self.world.outside,
+        )
 
-    def _look_at_deadline(self) -> None:
+    def look_at_deadline(self) -> None:
+        """Nothing works here behind it."""
         if self.world.loop.time() >= self._deadline_s:
             self.world.workers.end_all(self.name, "its node's right is over")
+
+    async def _peers_promise(self, peers: Sequence[SeenNode]) -> bool:
+        """See ``Adapters.peers_promise``."""
+        answers = [await self._promise_of(each.name) for each in peers]
+        return all(answers)
+
+    async def _promise_of(self, name: str) -> bool:
+        async def asked(engine: Engine) -> bool:
+            return engine.promise()
+
+        peer = next(each for each in self.world.machines if each.name == name)
+        try:
+            return await peer.call(asked, patience_s=PEER_S, is_of_memory=False)
+        except SubagentsError:
+            return False
 
     # -- lives ---------------------------------------------------------------------------------
 
@@ -367,6 +385,8 @@ class Machine:
                 performance=PerformanceFiles(self._state / "performance"),
                 owner=store.identity,
                 node=self.name,
+                extend_work=self.extend_work,
+                peers_promise=self._peers_promise,
             )
         )
         life = NodeLife(world.lives, engine, store)
@@ -428,8 +448,7 @@ class Machine:
     def off_loop(self, work: Callable[[], T]) -> Awaitable[T]:
         """See ``ports.OffLoop``: the question takes a while, and so does the answer."""
         future: asyncio.Future[T] = self.world.loop.create_future()
-        asked_s = self.world.loop.time()
-        self.world.loop.call_later(self._line_s(), self._work, work, future, asked_s)
+        self.world.loop.call_later(self._line_s(), self._work, work, future)
         return future
 
     def _line_s(self) -> float:
@@ -438,10 +457,9 @@ class Machine:
             return 0.0
         return 0.001 if choice < 0.95 else self._rng.random() * self.world.cluster_faults.slow_s
 
-    def _work(self, work: Callable[[], T], future: "asyncio.Future[T]", asked_s: float) -> None:
+    def _work(self, work: Callable[[], T], future: "asyncio.Future[T]") -> None:
         if future.cancelled():
             return
-        self.asked_s = asked_s
         try:
             result = work()
         except Exception as error:  # noqa: BLE001 - belongs to the caller, whatever it is
@@ -449,8 +467,19 @@ class Machine:
         else:
             self.world.loop.call_later(self._line_s(), _finish, future, result)
 
-    async def call(self, request: Callable[[Engine], Coroutine[Any, Any, T]]) -> T:
+    async def call(
+        self,
+        request: Callable[[Engine], Coroutine[Any, Any, T]],
+        *,
+        patience_s: float = CALL_S,
+        is_of_memory: bool = True,
+    ) -> T:
         """Ask the daemon that lives here.
+
+        Args:
+            request: What to ask; runs inside the daemon.
+            patience_s: So long an answer is waited for.
+            is_of_memory: The answer is right only while the node has its right.
 
         Raises:
             DaemonUnreachable: Nobody answers, or nobody any more: it may have been done.
@@ -462,10 +491,10 @@ class Machine:
             raise DaemonUnreachable(f"no daemon answers on {self.name}")
         answer: asyncio.Future[T] = self.world.loop.create_future()
         life.calls[answer] = None
-        work = self._serve(life, request, answer)
+        work = self._serve(life, request, answer, is_of_memory=is_of_memory)
         self.world.loop.create_task(work, context=context_of(life))
         try:
-            async with asyncio.timeout(None if self.is_calm else 30.0):
+            async with asyncio.timeout(patience_s):
                 return await answer
         except TimeoutError:
             raise DaemonUnreachable(f"{self.name} does not answer") from None
@@ -477,11 +506,13 @@ class Machine:
         life: NodeLife,
         request: Callable[[Engine], Coroutine[Any, Any, T]],
         answer: "asyncio.Future[T]",
+        *,
+        is_of_memory: bool,
     ) -> None:
         """As the server does: what was made from memory is told only while memory is right."""
         try:
             result = await request(life.engine)
-            if life.engine.may_be_over:
+            if is_of_memory and life.engine.may_be_over:
                 life.engine.require_ownership()
         except SubagentsError as error:
             if error.code in INSIDE:
@@ -650,6 +681,8 @@ class ClusterWorld:
         alive = {each.life for each in self.machines}
         self.database.is_away = True
         await asyncio.sleep(self._rng.choice((1.0, LEASE_S * 2, LEASE_S * 6)))
+        if self.is_calm:
+            return  # it was mended meanwhile
         self.database.is_away = False
         self.judge.note(f"{self.loop.time():.3f} the database is back")
         if alive == {each.life for each in self.machines} and before != self.database.owners:

@@ -36,6 +36,7 @@ T = TypeVar("T")
 
 ONLY_OURS: Final = frozenset({"load_open", "load_pending", "load_leases", "load_open_keys"})
 """The statements that a start asks, and a claim: about our partitions alone."""
+EVERY: Final = 1_000_000
 
 
 @dataclass(slots=True, kw_only=True)
@@ -272,6 +273,18 @@ class SharedSqlite(SqliteStore):
             self._shared.part_of[run_id] = part
             self._shared.workers[run.session_key] = part
         self._shared.on_write(self._row(), batch)
+
+    def archivable(self, ended_before_ms: int, limit: int) -> Sequence[RunId]:
+        """See ``ports.Store.archivable``; of ours."""
+        return self._ours(super().archivable(ended_before_ms, EVERY))[:limit]
+
+    def prunable(self, ended_before_ms: int, limit: int) -> Sequence[RunId]:
+        """See ``ports.Store.prunable``; of ours."""
+        return self._ours(super().prunable(ended_before_ms, EVERY))[:limit]
+
+    def _ours(self, run_ids: Sequence[RunId]) -> Sequence[RunId]:
+        owned = self._shared.owned(self.identity)
+        return [run_id for run_id in run_ids if self._shared.part_of[run_id] in owned]
 
     def load_open(self) -> Sequence[Run]:
         """See ``ports.Store.load_open``."""

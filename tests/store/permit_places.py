@@ -1,6 +1,6 @@
 """Where several nodes settle: in memory, and in PostgreSQL. One suite works in both."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from typing import Protocol
 
 from tests.store.postgres_server import PostgresPlace
@@ -95,6 +95,13 @@ class MemoryPlace:
     def end(self, identity: str) -> None:
         self._alive.discard(identity)
 
+    def is_alive(self, identity: str) -> bool:
+        return identity in self._alive
+
+    def owner(self, partition: int) -> tuple[str, int] | None:
+        """Who has the partition, and a number that grows with each claim."""
+        return self._owners.get(partition)
+
     def held(self, lane: LaneKey) -> dict[str, int]:
         rows = self._lanes.get(lane, {})
         return {identity: row.held for identity, row in rows.items() if row.held}
@@ -110,14 +117,14 @@ class MemoryPlace:
         return self._turn
 
     def settle(self, me: str, demand: Demand) -> Settlement:
-        if me not in self._alive:
+        if not self.is_alive(me):
             raise Fenced(f"the node {me} is over")
         self.settled += 1
         for partition in demand.partitions:
-            if (owned := self._owners.get(partition)) is not None and owned[0] == me:
+            if (owned := self.owner(partition)) is not None and owned[0] == me:
                 self._counted[partition] = owned
         is_owing = any(
-            counted[0] == me and self._owners.get(partition) != counted
+            counted[0] == me and self.owner(partition) != counted
             for partition, counted in self._counted.items()
         )
         unnamed = {
@@ -134,17 +141,12 @@ class MemoryPlace:
             for key, wanted in demand.caps.items()
         }
         counted = {identity for identity, _ in self._counted.values()}
-        gone = {
-            identity
-            for of_nodes in (*self._lanes.values(), *self._caps.values())
-            for identity in of_nodes
-            if identity not in self._alive and identity not in counted
-        }
-        for identity in gone:
-            for rows in self._lanes.values():
-                rows.pop(identity, None)
-            for shares in self._caps.values():
-                shares.pop(identity, None)
+        for rows in self._lanes.values():
+            for identity in self._owing_nothing(rows, counted):
+                del rows[identity]
+        for shares in self._caps.values():
+            for identity in self._owing_nothing(shares, counted):
+                del shares[identity]
         for key, of_nodes in self._caps.items():
             if key not in demand.caps and not is_owing:
                 of_nodes.pop(me, None)
@@ -153,6 +155,10 @@ class MemoryPlace:
             caps,
             self._settle_gates(demand),
         )
+
+    def _owing_nothing(self, among: Iterable[str], counted: Collection[str]) -> list[str]:
+        """Nodes that are over, and whose runs are all counted by others."""
+        return [each for each in among if not self.is_alive(each) and each not in counted]
 
     def _settle_lane(self, me: str, lane: LaneKey, wanted: LaneWanted, *, is_owing: bool) -> int:
         rows = self._lanes.setdefault(lane, {})
@@ -177,9 +183,9 @@ class MemoryPlace:
         return may
 
     def _fair(self, rows: dict[str, _Row], me: str, limit: int) -> int:
-        stuck = sum(row.held for identity, row in rows.items() if identity not in self._alive)
+        stuck = sum(row.held for identity, row in rows.items() if not self.is_alive(identity))
         rest = max(limit - stuck, 0)
-        asking = [(i, row) for i, row in rows.items() if row.most and i in self._alive]
+        asking = [(i, row) for i, row in rows.items() if row.most and self.is_alive(i)]
         is_short = rest < len(asking)
 
         def order(each: tuple[str, _Row]) -> tuple[int, int, int]:
@@ -263,13 +269,13 @@ class PostgresPermitPlace:
         schema = place.schema
         place.server.execute_script(
             f"CREATE SCHEMA {schema};"
-            f"CREATE TABLE {schema}.node (identity text PRIMARY KEY, is_over boolean NOT NULL);"
-            f"CREATE TABLE {schema}.part (part integer PRIMARY KEY, owner text, epoch bigint);"
+            f"CREATE TABLE {schema}.node (identity text PRIMARY KEY, is_over smallint NOT NULL);"
+            f"CREATE TABLE {schema}.part (part smallint PRIMARY KEY, owner text, epoch bigint);"
             + script.replace("{schema}", schema)
         )
 
     def join(self, identity: str) -> Permits:
-        self._place.execute("INSERT INTO node VALUES (?, false)", identity)
+        self._place.execute("INSERT INTO node VALUES (?, 0)", identity)
         made = PostgresPermits(self._place.url, lambda: identity)
         self._made.append(made)
         return made
@@ -282,7 +288,7 @@ class PostgresPermitPlace:
         )
 
     def end(self, identity: str) -> None:
-        self._place.execute("UPDATE node SET is_over = true WHERE identity = ?", identity)
+        self._place.execute("UPDATE node SET is_over = 1 WHERE identity = ?", identity)
 
     def held(self, lane: LaneKey) -> dict[str, int]:
         found = self._place.asked(

@@ -62,6 +62,15 @@ class TrustFiles:
         except UsageError as error:
             raise self._broken(self.secret_file, error) from error
 
+    def node_certificate(self) -> x509.Certificate | None:
+        """The node's; None = it made none yet. Raises ``ConfigError`` as ``ca``."""
+        if not self.node_file.exists():
+            return None
+        try:
+            return x509.load_pem_x509_certificate(self._read(self.node_file))
+        except ValueError as error:
+            raise self._broken(self.node_file, error) from error
+
     def remove(self) -> None:
         """Belong to none. Idempotent."""
         for file in (self.secret_file, self.node_file, self.ca_file):
@@ -84,8 +93,7 @@ class TrustFiles:
         if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & OTHERS:
             raise ConfigError(
                 f"{file} is open to others: what is in it is no secret any more",
-                hint=f"chmod 600 {file}; if somebody read it, make a new cluster"
-                " (docs/howto/cluster-setup.md)",
+                hint=f"chmod 600 {file}; if somebody may have read it, make the cluster anew",
             )
         return content
 

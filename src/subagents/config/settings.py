@@ -533,11 +533,15 @@ class DaemonSettings(Section, frozen=True):
     ] = None
 
     @property
+    def http_scheme(self) -> str:
+        """What is spoken over TCP."""
+        return "http" if self.tls_cert is None else "https"
+
+    @property
     def http_url(self) -> str | None:
         """Where it answers over TCP; None when it does not."""
         host = f"[{self.http_host}]" if ":" in self.http_host else self.http_host
-        scheme = "http" if self.tls_cert is None else "https"
-        return f"{scheme}://{host}:{self.http_port}" if self.http_port else None
+        return f"{self.http_scheme}://{host}:{self.http_port}" if self.http_port else None
 
     @property
     def is_loopback(self) -> bool:

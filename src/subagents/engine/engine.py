@@ -187,6 +187,8 @@ class Engine:
             ("track records", parts.track_records.run),
         ):
             self._tasks.keep(work, name, self._clock)
+        if parts.permit_desk is not None:
+            self._tasks.keep(parts.permit_desk.run, "permits", self._clock)
         parts.schedules.begin_if_needed()
 
     def _begin_schedules(self) -> None:

@@ -9,6 +9,7 @@ from subagents.domain.redaction.redact_events import secrets_of
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import AttemptId
 from subagents.engine.attempts.judges import Judges
+from subagents.engine.attempts.permit_desk import PermitDesk
 from subagents.engine.attempts.provider_gate import ProviderGates, ProviderOf, own_provider
 from subagents.engine.attempts.request_desk import RequestDesk
 from subagents.engine.attempts.shared_spending import SharedSpending
@@ -51,6 +52,7 @@ from subagents.ports import (
     Ids,
     OffLoop,
     PerformanceLog,
+    Permits,
     ProgressLog,
     ResultLog,
     Runtime,
@@ -128,6 +130,8 @@ class Adapters:
     """Whether each of these nodes, asked now, promises what ``Ownership.promise`` says."""
     cluster: SharedStore | None = None
     """``store``, where other nodes write it, too; None = all of it is ours."""
+    permits: Permits | None = None
+    """What its nodes count together; given with ``cluster``."""
     on_commit: tuple[CommitListener, ...] = ()
     """Called with every durable batch, after all parts."""
 
@@ -175,6 +179,11 @@ class Parts:
         )
 
         self.provider_gates = ProviderGates(kernel, given.provider_of)
+        self.permit_desk = (
+            None
+            if given.permits is None
+            else PermitDesk(given.permits, kernel, self.partitions, self.provider_gates)
+        )
         self.shared_spending = SharedSpending(kernel, settings.budgets.caps)
         self.request_desk = RequestDesk(kernel, self.shared_spending.caps_for)
         # The gate last: who passes it first is the one that tries the provider.

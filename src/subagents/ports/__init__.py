@@ -12,11 +12,14 @@ from subagents.ports.logs import ProgressLog as ProgressLog
 from subagents.ports.logs import ResultLog as ResultLog
 from subagents.ports.logs import TranscriptLog as TranscriptLog
 from subagents.ports.nodes import AttemptHost as AttemptHost
+from subagents.ports.nodes import FreeSlots as FreeSlots
 from subagents.ports.nodes import NodeAnswer as NodeAnswer
 from subagents.ports.nodes import NodeClient as NodeClient
 from subagents.ports.nodes import NodeStream as NodeStream
 from subagents.ports.nodes import Offer as Offer
+from subagents.ports.nodes import Offers as Offers
 from subagents.ports.nodes import Places as Places
+from subagents.ports.nodes import Taking as Taking
 from subagents.ports.permits import Amount as Amount
 from subagents.ports.permits import CapKey as CapKey
 from subagents.ports.permits import CapShare as CapShare

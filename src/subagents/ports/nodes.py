@@ -3,7 +3,7 @@
 Who decides about a run (the owner of its partition) is not where its worker runs (its place).
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
@@ -97,24 +97,77 @@ class Offer(NamedTuple):
     cwd: str
 
 
-class Places(Protocol):
-    """Finds a node for an attempt. Whether a node is alive, the store says, and not the finder."""
+class Offers(Protocol):
+    """Where offers are kept, and who took them: the truth, whatever found the taker.
 
-    async def offer(self, offer: Offer) -> str | None:
-        """Offer the attempt, or look what became of it; never waits for a taker.
+    Blocking. All of it can be repeated, and raises StoreUnavailable when nobody can say.
+    """
 
-        Idempotent: an attempt has one taker, whoever asks and however often, until ``settle``.
+    def put(self, offer: Offer) -> str | None:
+        """Offer an attempt, if it is not offered already; returns who has taken it, if anybody."""
+        ...
 
-        Returns:
-            The name of the node that has taken it and keeps a slot for it; None = nobody yet.
+    def takers(self, attempts: Collection[AttemptId]) -> Mapping[AttemptId, str]:
+        """Who has taken which of these; those that nobody has taken are missing."""
+        ...
+
+    def open(self, labels: Collection[str], most: int) -> Sequence[Offer]:
+        """What nobody has taken and a node with these labels may take, the next ones first."""
+        ...
+
+    def take(self, attempts: Collection[AttemptId], node: str, most: int) -> Sequence[AttemptId]:
+        """Take at most so many of these for a node; which of them it has now, and nobody else.
 
         Raises:
-            Unavailable: Nobody can say; repeat it.
+            StoreUnavailable: Some may be taken; ``takers`` says it.
         """
         ...
 
-    async def until_news(self, timeout_s: float) -> None:
-        """Return when an offer of ours may have been taken, at the latest after ``timeout_s``."""
+    def find(self, attempt: AttemptId) -> tuple[Offer, str | None] | None:
+        """The offer of an attempt and its taker; None = there is none (any more)."""
+        ...
+
+    def drop(self, attempt: AttemptId) -> None:
+        """Delete the offer."""
+        ...
+
+    def sweep(self) -> None:
+        """Delete what was left behind: taken long ago, and settled by nobody."""
+        ...
+
+
+class FreeSlots(Protocol):
+    """What is free at a node. For any thread."""
+
+    @property
+    def free(self) -> int | None:
+        """How many more workers; None = as many as anybody likes."""
+        ...
+
+    def keep(self, attempt: AttemptId) -> bool:
+        """Keep a slot for an attempt that will be started; False = there is none. Idempotent."""
+        ...
+
+    def give_up(self, attempt: AttemptId) -> None:
+        """It is not started here. Idempotent."""
+        ...
+
+
+class Places(Protocol):
+    """Finds a node for an attempt. Whether a node is alive, the store says, and not the finder."""
+
+    async def place(self, offer: Offer) -> str:
+        """Offer the attempt, and wait, however long, until a node has taken it.
+
+        An attempt has one taker until ``settle``, whoever asks and however often. Cancelled, the
+        offer stays.
+
+        Returns:
+            The name of the node, which keeps a slot for it for a while.
+
+        Raises:
+            StoreUnavailable: Nobody can say; repeat it.
+        """
         ...
 
     async def settle(self, attempt_id: AttemptId) -> None:
@@ -123,6 +176,14 @@ class Places(Protocol):
         Idempotent.
 
         Raises:
-            Unavailable: Nobody can say; repeat it, or leave it: it is deleted some time.
+            StoreUnavailable: Nobody can say; repeat it, or leave it: it is deleted some time.
         """
+        ...
+
+
+class Taking(Protocol):
+    """A node's side of ``Places``: takes offers while slots are free."""
+
+    async def run(self) -> None:
+        """Take until cancelled."""
         ...

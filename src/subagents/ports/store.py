@@ -59,7 +59,7 @@ class FeedEntry(Value, frozen=True):
     """One event of any run, in the order in which they became durable."""
 
     number: int
-    """Grows over all runs; the cursor of whoever follows."""
+    """Grows over all runs, with gaps; the cursor of whoever follows."""
     entry: JournalEntry
 
 
@@ -361,8 +361,11 @@ class Store(Database, Protocol):
         """
         ...
 
-    def commit(self, batch: Batch) -> None:
+    def commit(self, batch: Batch) -> int:
         """Write everything in one transaction, durable on return.
+
+        Returns:
+            The number, as followers see it, of the newest event that was committed here.
 
         Raises:
             StoreUnavailable: Nothing was written (disk full, I/O error); the next one may be.
@@ -474,7 +477,11 @@ class Store(Database, Protocol):
         ...
 
     def newest_number(self) -> int:
-        """Of the newest event; 0 when there is none."""
+        """From which a follower misses nothing that is committed later.
+
+        That of the newest event, or above it and below the next one; in a store that others write,
+        too, below what is still being committed.
+        """
         ...
 
     def inbox(
@@ -544,6 +551,11 @@ class SharedStore(Store, Protocol):
     @property
     def identity(self) -> str:
         """Ours, once it is open."""
+        ...
+
+    @property
+    def seen_number(self) -> int:
+        """``newest_number`` as it was found last, by a renewal at least; asks nobody."""
         ...
 
     def survey(self) -> Survey:

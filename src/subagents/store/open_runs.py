@@ -102,9 +102,13 @@ class OpenRuns:
     def load(self, found: Iterable[tuple[Checkpoint, int]]) -> None:
         """Begin anew with these, which are all there are, and the ``seq`` of their rows."""
         self._known = {}
+        self.add(found)
+        self.is_complete = True
+
+    def add(self, found: Iterable[tuple[Checkpoint, int]]) -> None:
+        """These belong to them from now on."""
         for now, kept_seq in found:
             self._keep(now, kept_seq)
-        self.is_complete = True
 
     def _keep(self, now: Checkpoint, kept_seq: int) -> None:
         if now.run.phase in OVER and not now.pending:

@@ -8,13 +8,13 @@ parameters and columns in each of them. Rows are those of ``rows``, open runs th
 import logging
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 
 from subagents.domain.run.outcome import Status
-from subagents.domain.run.run import OVER, Run
+from subagents.domain.run.run import Run
 from subagents.domain.run.values import MessageId, RunId, SessionKey
 from subagents.domain.schedules.schedule import Schedule
 from subagents.errors import CorruptState
@@ -58,6 +58,11 @@ STRAYS: Final = "its events are filed under another run"
 class RowStore(ABC):
     """The reading half of a ``ports.Store``."""
 
+    _feed_kind: rows.Kind[FeedEntry] = rows.EVENT
+    """How the rows of the feed are read."""
+    _upto: Sequence[object] = ()
+    """Parameters of what reads the feed, besides: how far it can be read."""
+
     def __init__(self, sql: Mapping[str, str]) -> None:
         self._sql = sql
         self._open = OpenRuns()
@@ -84,6 +89,11 @@ class RowStore(ABC):
     def _narrowed(self, name: str, where: RunFilter, far: int) -> tuple[str, Mapping[str, object]]:
         """The statement about the runs that are asked for, ``far`` of the newest at most."""
 
+    @property
+    def _ours(self) -> Sequence[object]:
+        """Parameters of what is asked about our own runs alone, besides."""
+        return ()
+
     @abstractmethod
     def _put_aside(self, found: Iterable[SetAside]) -> bool:
         """Leave these out from now on; False = that was so before, or cannot be written."""
@@ -105,14 +115,29 @@ class RowStore(ABC):
     def _read(self, name: str, kind: rows.Kind[T], parameters: Parameters = ()) -> list[T]:
         return self._rows(self._sql[name], kind, parameters)
 
-    def _rows(self, statement: str, kind: rows.Kind[T], parameters: Parameters) -> list[T]:
-        """What the rows say; the damaged ones are set aside and left out."""
+    def _rows(
+        self,
+        statement: str,
+        kind: rows.Kind[T],
+        parameters: Parameters,
+        reading: Callable[[Sequence[rows.Row]], Callable[[rows.Row], T]] | None = None,
+    ) -> list[T]:
+        """What the rows say; the damaged ones are set aside and left out.
+
+        Args:
+            statement: Gives the rows.
+            kind: Of what they are.
+            parameters: Of the statement.
+            reading: Looks at all of them before the first is read; None = that is not needed.
+        """
         while True:
             found: list[T] = []
             bad: list[SetAside] = []
-            for row in self._fetched(statement, parameters):
+            fetched = self._fetched(statement, parameters)
+            read = kind.read if reading is None else reading(fetched)
+            for row in fetched:
                 try:
-                    found.append(kind.read(row))
+                    found.append(read(row))
                 except rows.DAMAGE as error:
                     bad += aside(kind, row, error)
             # Once set aside they are left out by the statement, whose limit counts only others.
@@ -121,23 +146,36 @@ class RowStore(ABC):
 
     def _runs(self, statement: str, parameters: Parameters = ()) -> list[Run]:
         """The runs of these rows as they are now: the row of an open one is a checkpoint."""
-        return self._rows(statement, rows.RUN._replace(read=self._present), parameters)
+        return self._rows(statement, rows.RUN, parameters, self._as_now)
 
-    def _present(self, row: rows.Row) -> Run:
-        known = self._open.get(RunId(str(row[1]))) if rows.is_open(row) else None
-        return self._folded(rows.CHECKPOINT.read(row)).run if known is None else known
+    def _as_now(self, fetched: Sequence[rows.Row]) -> Callable[[rows.Row], Run]:
+        opened = [row for row in fetched if rows.is_open(row)]
+        # Once: what is in memory may be forgotten while the rows are read.
+        known = {row[1]: self._open.get(RunId(str(row[1]))) for row in opened}
+        tails = self._tails({str(row[1]): row[2] for row in opened if known[row[1]] is None})
 
-    def _folded(self, checkpoint: rows.Checkpoint) -> rows.Checkpoint:
-        run = checkpoint.run
-        if run.phase in OVER:
-            return checkpoint
-        tail = self._all("select_journal", (run.id, run.seq, -1))
+        def read(row: rows.Row) -> Run:
+            run = known.get(row[1])
+            if run is not None:
+                return run
+            checkpoint = rows.CHECKPOINT.read(row)
+            return self._folded(checkpoint, tails.get(str(row[1]), ())).run
+
+        return read
+
+    def _tails(self, heads: Mapping[str, object]) -> Mapping[str, Sequence[rows.Row]]:
+        """The journals of runs behind the ``seq`` that is given of each."""
+        return {
+            run_id: self._all("select_journal", (run_id, seq, -1)) for run_id, seq in heads.items()
+        }
+
+    def _folded(self, checkpoint: rows.Checkpoint, tail: Sequence[rows.Row]) -> rows.Checkpoint:
         return folded(checkpoint, (rows.EVENT.read(row).entry for row in tail))
 
     def load_open(self) -> Sequence[Run]:
         """See ``ports.Store.load_open``."""
         if self._open.is_complete:
-            return self._runs(self._sql["load_open"])
+            return self._runs(self._sql["load_open"], self._ours)
         return [now.run for now in self._load()[0]]
 
     def _load(self) -> tuple[Sequence[rows.Checkpoint], Sequence[rows.Checkpoint]]:
@@ -147,8 +185,9 @@ class RowStore(ABC):
         """
         while True:
             commits = self._commits
-            found, bad = self._fold_open()
-            others = self._read("load_pending", rows.CHECKPOINT)
+            ours = self._ours
+            found, bad = self._fold_open(ours)
+            others = self._read("load_pending", rows.CHECKPOINT, ours)
             self._put_aside(bad)
             with self._writing:
                 if commits != self._commits:
@@ -160,15 +199,19 @@ class RowStore(ABC):
                 self.checkpoint()
             return [now for now, _ in found], others
 
-    def _fold_open(self) -> tuple[list[tuple[rows.Checkpoint, int]], list[SetAside]]:
+    def _fold_open(
+        self, ours: Sequence[object]
+    ) -> tuple[list[tuple[rows.Checkpoint, int]], list[SetAside]]:
         """As they are now, with the ``seq`` of their rows; and whose journal continues no row."""
-        checkpoints = self._read("load_open", rows.CHECKPOINT)
-        behind = {run_id for (run_id,) in self._all("select_behind")}
+        checkpoints = self._read("load_open", rows.CHECKPOINT, ours)
+        behind = {run_id for (run_id,) in self._all("select_behind", ours)}
+        tails = self._tails({e.run.id: e.run.seq for e in checkpoints if e.run.id in behind})
         found, bad = [], []
         for kept in checkpoints:
             run = kept.run
             try:
-                found.append((self._folded(kept) if run.id in behind else kept, run.seq))
+                tail = tails.get(run.id)
+                found.append((kept if tail is None else self._folded(kept, tail), run.seq))
             except rows.DAMAGE as error:
                 bad.append(SetAside(name=run.id, run_id=run.id, reason=str(error)))
         return found, bad
@@ -181,26 +224,23 @@ class RowStore(ABC):
             opened, others = self._load()
             loaded = {now.run.id: now for now in (*opened, *others)}
             found = [each for now in loaded.values() for each in now.pending]
-        return sorted(found, key=lambda each: (each.run_id, each.seq, each.index))
+        return in_order(found)
 
     def load_leases(self) -> Sequence[Lease]:
         """See ``ports.Store.load_leases``."""
-        return self._read("load_leases", rows.LEASE)
+        return self._read("load_leases", rows.LEASE, self._ours)
 
     def load_keys(self, run_ids: Iterable[RunId] | None = None) -> Mapping[RunId, set[str]]:
         """See ``ports.Store.load_keys``; None = of every open run, in one pass."""
         if run_ids is None:
-            found = self._read("load_open_keys", rows.APPLIED)
+            found = self._read("load_open_keys", rows.APPLIED, self._ours)
         else:
             found = [
                 each
                 for run_id in run_ids
                 for each in self._read("load_keys", rows.APPLIED, (run_id,))
             ]
-        keys: dict[RunId, set[str]] = {}
-        for run_id, key in found:
-            keys.setdefault(run_id, set()).add(key)
-        return keys
+        return by_run(found)
 
     def load_idempotency(self, since_ms: int) -> Sequence[RememberedKey]:
         """See ``ports.Store.load_idempotency``."""
@@ -288,16 +328,16 @@ class RowStore(ABC):
 
     def feed(self, *, after: int, limit: int = 500) -> Sequence[FeedEntry]:
         """See ``ports.Store.feed``."""
-        return self._read("select_feed", rows.EVENT, (after, limit))
+        return self._read("select_feed", self._feed_kind, (after, limit, *self._upto))
 
     def alerted(self, *, before: int, limit: int, of: RunId | None = None) -> Sequence[FeedEntry]:
         """See ``ports.Store.alerted``."""
         name, given = ("select_alerted", ()) if of is None else ("select_alerted_of_run", (of,))
-        return self._read(name, rows.EVENT, (before, limit, *given))
+        return self._read(name, self._feed_kind, (before, limit, *given))
 
     def touched(self, *, after: int, ended_since_ms: int, limit: int) -> tuple[int, Sequence[Run]]:
         """See ``ports.Store.touched``."""
-        events = self._all("select_touched", (after, limit))
+        events = self._all("select_touched", (after, limit, *self._upto))
         if not events:
             return after, ()
         run_ids = dict.fromkeys(shown(run_id) for _, run_id in events)
@@ -341,13 +381,24 @@ class RowStore(ABC):
 
     def archivable(self, ended_before_ms: int, limit: int) -> Sequence[RunId]:
         """See ``ports.Store.archivable``."""
-        found = self._all("select_archivable", (ended_before_ms, limit))
+        found = self._all("select_archivable", (ended_before_ms, limit, *self._ours))
         return [RunId(str(run_id)) for (run_id,) in found]
 
     def prunable(self, ended_before_ms: int, limit: int) -> Sequence[RunId]:
         """See ``ports.Store.prunable``."""
-        found = self._all("select_prunable", (ended_before_ms, limit))
+        found = self._all("select_prunable", (ended_before_ms, limit, *self._ours))
         return [RunId(str(run_id)) for (run_id,) in found]
+
+
+def by_run(applied: Iterable[tuple[RunId, str]]) -> dict[RunId, set[str]]:
+    keys: dict[RunId, set[str]] = {}
+    for run_id, key in applied:
+        keys.setdefault(run_id, set()).add(key)
+    return keys
+
+
+def in_order(pending: Iterable[OutboxEntry]) -> list[OutboxEntry]:
+    return sorted(pending, key=lambda each: (each.run_id, each.seq, each.index))
 
 
 def json_list(run_ids: Iterable[str]) -> str:

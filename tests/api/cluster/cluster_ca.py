@@ -1,6 +1,7 @@
 """Certificates of a cluster for tests: an authority of its own, and nodes that it vouches for."""
 
-import datetime
+import datetime as dt
+import ipaddress
 import ssl
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-DAY = datetime.timedelta(days=1)
+DAY = dt.timedelta(days=1)
 
 
 class Authority:
@@ -40,14 +41,12 @@ class Authority:
             )
             + own.public_bytes(serialization.Encoding.PEM)
         )
-        return NodeTrust(file, self.file)
+        return NodeTrust(node, file, self.file)
 
     def _signed(
         self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, basic: x509.BasicConstraints
     ) -> x509.Certificate:
-        import ipaddress  # noqa: PLC0415
-
-        now = datetime.datetime.now(datetime.UTC)
+        now = dt.datetime.now(dt.UTC)
         own = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
         builder = (
             x509.CertificateBuilder()
@@ -64,11 +63,23 @@ class Authority:
 
 
 class NodeTrust:
-    """A ``ClusterTrust`` made of two files."""
+    """A ``ClusterTrust`` made of two files, which nothing renews."""
 
-    def __init__(self, own: Path, authority: Path) -> None:
+    ends_at_ms = 0
+
+    def __init__(self, node: str, own: Path, authority: Path) -> None:
+        self.node = node
         self._own = own
         self._authority = authority
+
+    def start(self) -> None:
+        """Both files are there."""
+
+    def close(self) -> None:
+        """Nothing runs."""
+
+    def admit(self, secret: str) -> str:
+        raise NotImplementedError(secret)
 
     def server_context(self) -> ssl.SSLContext:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(self._authority))

@@ -24,14 +24,14 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 from tests.api.cluster.cluster_ca import Authority, NodeTrust
 
-from subagents.api.calls.auth import CONNECTION, Caller, Connection, connection_of
+from subagents.api.calls.auth import CONNECTION, Caller, Connection
 from subagents.api.calls.call import body_of, path_part, problem, status_of, while_connected
 from subagents.api.calls.cluster_member import ClusterMember
 from subagents.api.calls.hand_over import is_taken
+from subagents.api.calls.peers import Peers
 from subagents.api.cluster.forwarding import Forwarding
 from subagents.api.cluster.node_door import NodeDoor
 from subagents.api.cluster.node_headers import STATE
-from subagents.api.cluster.peers import Peers
 from subagents.api.cluster.relayed_calls import RelayedCalls
 from subagents.api.server.app import RawPaths, abandoned
 from subagents.api.server.daemon import _Server
@@ -65,11 +65,19 @@ class Owners:
         self._identity = identity
         self.survey = Survey({}, {})
         self.looks = 0
+        self._looked = asyncio.Condition()
         self.is_loaded = True
 
     async def look(self) -> None:
-        self.looks += 1
         self.survey = self._table.survey()
+        async with self._looked:
+            self.looks += 1
+            self._looked.notify_all()
+
+    async def looked(self, count: int) -> None:
+        """Return when it has looked so often."""
+        async with self._looked, asyncio.timeout(DEADLINE_S):
+            await self._looked.wait_for(lambda: self.looks >= count)
 
     def owner_of(self, partition: int) -> SeenNode | None:
         identity = self.survey.owners.get(partition)
@@ -101,12 +109,12 @@ class Node:
         self.identity = f"start-of-{name}"
         url = f"https://127.0.0.1:{port}"
         self.member = ClusterMember(
-            name=name, listen=f"127.0.0.1:{port}", url=url, trust=trust
+            name=name, address=("127.0.0.1", port), url=url, trust=trust, peers=Peers(trust)
         )
         table.nodes[self.identity] = SeenNode(self.identity, name, url, (), None, "1", 6.0, False)
         self.table = table
         self.owners = Owners(table, self.identity)
-        self.peers = Peers(trust)
+        self.peers = self.member.peers
         self.stopping = asyncio.Event()
         self.calls = RelayedCalls(self.stopping)
         self.served: Counter[str] = Counter()
@@ -124,7 +132,7 @@ class Node:
         """Of plain clients, where a test says it."""
         self.plain_url = ""
         self.app = self._application()
-        self.door = NodeDoor(self.app, peers=self.peers, calls=self.calls)
+        self.door = NodeDoor(self.app, member=self.member, calls=self.calls)
 
     def _application(self) -> Starlette:
         app = Starlette(
@@ -143,7 +151,6 @@ class Node:
                     Forwarding,
                     owners=self.owners,
                     member=self.member,
-                    peers=self.peers,
                     calls=self.calls,
                     identify=self.identify,
                     refuse=_refusal,
@@ -162,9 +169,7 @@ class Node:
 
     def identify(self, token: str) -> object:
         if token == TOKEN and self.table.owners.get(self.table.runs["r-of-b"]) == self.identity:
-            return SimpleNamespace(
-                session_key="agent:x:subagent:b", run_id="r-of-b", attempt=1
-            )
+            return SimpleNamespace(session_key="agent:x:subagent:b", run_id="r-of-b", attempt=1)
         details = {"runId": "r-of-b"} if token == TOKEN else {}
         raise Unauthorized("the token is unknown", details=details)
 
@@ -332,6 +337,13 @@ class Nodes:
             await self.kill(name)
 
 
+async def until(is_so: Callable[[], object]) -> None:
+    """Return when it is so; the loop has nothing to wait on for it."""
+    async with asyncio.timeout(DEADLINE_S):
+        while not is_so():  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+
+
 Scenario = Callable[[Nodes, httpx2.AsyncClient], Awaitable[None]]
 
 
@@ -368,5 +380,3 @@ def _free_ports(count: int) -> list[int]:
     for each in held:
         each.close()
     return ports
-
-

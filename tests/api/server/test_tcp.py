@@ -1,19 +1,26 @@
 """The TCP endpoint: closed unless asked for, then open to who has a token and names us rightly."""
 
 import asyncio
+import contextlib
 import http.client
 import json
 import socket
+import ssl
 import stat
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
 from tests.api.home_daemon import Document, Home, build, serving
 
 from subagents.api.server.daemon import run_daemon
 from subagents.api.server.tcp import operator_token, own_names
+from subagents.api.server.tcp_certificate import TcpCertificate
 from subagents.api.server.tcp_listener import bound
+from subagents.cluster.authority import Authority
 from subagents.config.layers import load
 from subagents.config.paths import Paths
 from subagents.config.settings import DaemonSettings
@@ -33,8 +40,11 @@ class Port:
         self.token_file = state_dir / "operator.token"
         self.operator = {"Authorization": f"Bearer {operator_token(state_dir)}"}
 
+    def connection(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection(self.host, self.number, timeout=20)
+
     def _call(self, method: str, path: str, headers: Headers, body: object) -> Answer:
-        calling = http.client.HTTPConnection(self.host, self.number, timeout=20)
+        calling = self.connection()
         try:
             calling.putrequest(method, path, skip_host="Host" in headers)
             content = json.dumps(body).encode()
@@ -239,11 +249,11 @@ def test_it_can_listen_on_ipv6(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("tcp:loopback")
-@pytest.mark.parametrize("host", ["0.0.0.1", "::", "192.168.1.5", "example.org", "127.0.0.256", ""])
+@pytest.mark.parametrize("host", ["0.0.0.1", "::", "192.168.1.5", "example.org", "127.0.0.256"])
 def test_an_address_that_others_can_reach_is_refused(tmp_path: Path, host: str) -> None:
     environ = {"SUBAGENTS_HOME": str(tmp_path)}
     overrides = {"daemon.http_host": host, "daemon.http_port": 8765}
-    with pytest.raises(ConfigError, match=r"daemon\.http_host must be a loopback address"):
+    with pytest.raises(ConfigError, match=r"unless daemon\.tls_cert and daemon\.tls_key are set"):
         load(None, environ, paths=Paths.resolve(environ), overrides=overrides)
 
 
@@ -315,3 +325,126 @@ def test_a_token_that_others_could_read_or_that_is_none_is_not_used(tmp_path: Pa
         file.write_text(content)
         with pytest.raises(ConfigError, match="43 url-safe characters"):
             operator_token(tmp_path)
+
+
+# -- over TLS --------------------------------------------------------------------------------------
+
+
+class Certified(NamedTuple):
+    """A certificate of a CA, in files."""
+
+    ca: Path
+    certificate: Path
+    key: Path
+
+
+def certified(directory: Path, *hosts: str, authority: Authority | None = None) -> Certified:
+    """A new certificate, put into the files of the one before."""
+    now = datetime.now(UTC)
+    authority = authority or Authority.new("an organisation", now)
+    pem = authority.issue_node("port", hosts, now).pem.decode()
+    found = Certified(directory / "ca.pem", directory / "cert.pem", directory / "key.pem")
+    at = pem.index("-----BEGIN PRIVATE KEY-----")
+    found.ca.write_bytes(authority.certificate.public_bytes(Encoding.PEM))
+    found.certificate.write_text(pem[:at])
+    found.key.write_text(pem[at:])
+    return found
+
+
+def trusting(found: Certified) -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=found.ca)
+
+
+def with_tls(found: Certified, host: str) -> DaemonSettings:
+    return DaemonSettings(
+        http_port=free_port(host),
+        http_host=host,
+        tls_cert=str(found.certificate),
+        tls_key=str(found.key),
+    )
+
+
+class EncryptedPort(Port):
+    """Calls the daemon of one test over TLS, by a name in its certificate."""
+
+    def __init__(self, home: Home, settings: DaemonSettings, found: Certified) -> None:
+        super().__init__(home, settings)
+        self.host, self.found = "127.0.0.1", found
+
+    def connection(self) -> http.client.HTTPConnection:
+        context = trusting(self.found)
+        return http.client.HTTPSConnection(self.host, self.number, timeout=20, context=context)
+
+
+@pytest.mark.requirement("tcp:tls")
+def test_beyond_loopback_https_alone_is_spoken_and_a_token_is_needed_as_ever(
+    tmp_path: Path,
+) -> None:
+    found = certified(tmp_path, "127.0.0.1", "agents.example")
+    settings = with_tls(found, "0.0.0.0")  # noqa: S104
+
+    async def whole() -> None:
+        async with serving(tmp_path / "h", settings=settings) as home:
+            port = EncryptedPort(home, settings, found)
+            assert (await port.call("/healthz", {}))[0] == 200
+            assert await port.status("/v1/runs", {}) == 401
+            assert await port.status("/v1/runs", port.operator) == 200
+            named = {"Host": f"agents.example:{port.number}", **port.operator}
+            assert await port.status("/v1/runs", named) == 200
+            foreign = {"Host": f"elsewhere.example:{port.number}", **port.operator}
+            assert await port.status("/v1/runs", foreign) == 421
+            origin = {"Origin": f"http://agents.example:{port.number}", **named}
+            assert await port.status("/v1/runs", origin) == 403
+            plain = Port(home, settings)
+            plain.host = "127.0.0.1"
+            with pytest.raises((OSError, http.client.HTTPException)):
+                await plain.call("/healthz", {})
+            assert home.services.tcp.url == f"https://127.0.0.1:{port.number}"
+
+    asyncio.run(whole())
+
+
+@pytest.mark.requirement("tcp:tls")
+def test_a_certificate_that_was_renewed_is_shown_without_a_restart(tmp_path: Path) -> None:
+    authority = Authority.new("an organisation", datetime.now(UTC))
+    found = certified(tmp_path, "127.0.0.1", authority=authority)
+    used = TcpCertificate(found.certificate, found.key)
+    before = shown_by(used, found)
+    key = found.key.read_text()
+    found.key.write_text("half of")
+    assert shown_by(used, found) == before
+    found.key.write_text(key)
+    certified(tmp_path, "127.0.0.1", authority=authority)
+    assert shown_by(used, found) != before
+    assert used.names == {"127.0.0.1"}
+
+
+def shown_by(used: TcpCertificate, found: Certified) -> bytes:
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    calling = trusting(found).wrap_bio(to_client, to_server, server_hostname="127.0.0.1")
+    answering = used.context.wrap_bio(to_server, to_client, server_side=True)
+    for each in (calling, answering, calling, answering):
+        with contextlib.suppress(ssl.SSLWantReadError):
+            each.do_handshake()
+    shown = calling.getpeercert(binary_form=True)
+    assert shown is not None
+    return shown
+
+
+@pytest.mark.requirement("tcp:tls")
+def test_files_that_do_not_belong_together_are_refused_by_their_keys(tmp_path: Path) -> None:
+    found = certified(tmp_path, "127.0.0.1")
+    (tmp_path / "other").mkdir()
+    other = certified(tmp_path / "other", "127.0.0.1")
+    for key in (other.key, tmp_path / "none.pem", found.certificate):
+        with pytest.raises(ConfigError, match=r"daemon\.tls_cert .* and daemon\.tls_key"):
+            TcpCertificate(found.certificate, key)
+
+
+@pytest.mark.requirement("tcp:tls")
+@pytest.mark.parametrize("key", ["tls_cert", "tls_key"])
+def test_one_file_of_the_two_is_refused(tmp_path: Path, key: str) -> None:
+    environ = {"SUBAGENTS_HOME": str(tmp_path)}
+    overrides = {f"daemon.{key}": "x.pem", "daemon.http_host": "0.0.0.0"}  # noqa: S104
+    with pytest.raises(ConfigError, match=r"daemon\.tls_(key|cert) is missing"):
+        load(None, environ, paths=Paths.resolve(environ), overrides=overrides)

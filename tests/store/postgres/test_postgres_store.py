@@ -322,7 +322,7 @@ def test_a_schema_of_a_newer_version_is_refused_and_not_changed(
 
     with closing(postgres_place.store()) as store:
         for use in (partial(store.open, "two"), store.open_readonly):
-            with pytest.raises(CorruptState, match="migration 999, this version knows 1"):
+            with pytest.raises(CorruptState, match="migration 999, this version knows"):
                 use()
     assert postgres_place.asked("SELECT epoch FROM node") == [(1,)]
 

@@ -37,7 +37,9 @@ async def call(request: Request) -> Response:
     """POST /a2a/{agent}: one call of JSON-RPC, answered at once or as a stream."""
     services = services_of(request)
     _offered(services, path_part(request, "agent"))
-    Caller.of(request)
+    caller = Caller.of(request)
+    # All of it is under the caller's session; later the package would answer for us.
+    await services.engine.partitions.require_session(caller.session)
     body = await body_of(request, bytes_max=SPAWN_BODY_BYTES_MAX)
     state = request.app.state
     if not hasattr(state, "a2a"):

@@ -34,6 +34,8 @@ async def stream(request: Request) -> Response:
     """GET /v1/runs/{sel}/ag-ui: the run as AG-UI events, until it has ended."""
     services = services_of(request)
     run = await run_of(request, Caller.of(request))
+    # Before the answer begins: then nobody else could give it.
+    await services.engine.partitions.require_read(run)
     events = extras.loaded(_EVENTS, extra=EXTRA)
     return StreamingResponse(
         _frames(request, services, run, events),

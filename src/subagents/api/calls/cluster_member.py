@@ -1,24 +1,12 @@
-"""What the doors of a node know of its cluster: who we are in it, and whom we trust."""
+"""What the doors of a node know of its cluster."""
 
-import ssl
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
+from starlette.routing import BaseRoute
 
-class ClusterTrust(Protocol):
-    """Makes both ends of a connection between two nodes sure of each other.
-
-    A context is asked for once, and is used for as long as the process lives: whoever renews
-    certificates loads the new one into it, and connections that are made later show that.
-    """
-
-    def server_context(self) -> ssl.SSLContext:
-        """For a listener: shows our certificate, and takes only clients with one of the cluster."""
-        ...
-
-    def client_context(self) -> ssl.SSLContext:
-        """For calls: shows our certificate, and talks only to a server with one of the cluster."""
-        ...
+from subagents.api.calls.peers import Peers
+from subagents.ports import ClusterTrust
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +14,12 @@ class ClusterMember:
     """This node, as it takes part in its cluster."""
 
     name: str
-    listen: str
-    """``HOST:PORT`` of the node door; an IPv6 address stands in brackets."""
+    address: tuple[str, int]
+    """Host, without brackets, and port of the node door; port 0 = any."""
     url: str
     """Where other nodes reach that door: ``https://HOST:PORT``."""
     trust: ClusterTrust
+    peers: Peers
+    """The way to the other nodes; closed by whoever starts ``trust``."""
+    routes: Sequence[BaseRoute] = ()
+    """What other nodes ask besides calls of their clients; all below ``/node/v1/``."""

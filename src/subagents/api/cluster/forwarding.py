@@ -19,6 +19,7 @@ from subagents.api.calls.auth import Caller, connection_of, run_concerned
 from subagents.api.calls.cluster_member import ClusterMember
 from subagents.api.calls.hand_over import WIRE, Wire
 from subagents.api.calls.logins import Role
+from subagents.api.calls.peers import LostError, NotSentError, PeerAnswer
 from subagents.api.cluster import repeating
 from subagents.api.cluster.kept_request import KeptRequest
 from subagents.api.cluster.node_headers import (
@@ -33,7 +34,6 @@ from subagents.api.cluster.node_headers import (
     Behalf,
     is_forwarded,
 )
-from subagents.api.cluster.peers import LostError, NotSentError, PeerAnswer, Peers
 from subagents.api.cluster.relayed_calls import RelayedCall, RelayedCalls
 from subagents.domain.run.values import RunId
 from subagents.errors import (
@@ -108,7 +108,6 @@ class Forwarding:
         app: Lets ``Elsewhere`` through, and has begun no answer then.
         owners: Whose everything is.
         member: Who we are.
-        peers: The way to the others.
         calls: What is forwarded is noted there.
         identify: See ``Engine.identify``.
         refuse: Answers for what cannot be forwarded.
@@ -120,7 +119,6 @@ class Forwarding:
         *,
         owners: Owners,
         member: ClusterMember,
-        peers: Peers,
         calls: RelayedCalls,
         identify: Callable[[str], object],
         refuse: Refuse,
@@ -128,7 +126,7 @@ class Forwarding:
         self._app = app
         self._owners = owners
         self._member = member
-        self._peers = peers
+        self._peers = member.peers
         self._calls = calls
         self._identify = identify
         self._refuse = refuse
@@ -156,15 +154,33 @@ class Forwarding:
         Raises:
             Elsewhere: Nothing was done or sent.
         """
-        token = _bearer(scope)
-        if token is not None and not connection_of(scope).is_operator:
-            await require_known(token, self._identify, self._owners)
+        await self._require_known(scope)
         # A router writes into it.
         tried = dict(scope)
         try:
             await self._app(tried, kept.reader(), send)
         finally:
             scope["caller"] = tried.get("caller")
+
+    async def _require_known(self, scope: Scope) -> None:
+        """Look whose worker it is that brings a token: its run's owner knows the token.
+
+        Raises:
+            Elsewhere: It is another node's.
+            Unauthorized: Nobody's, on a door that let it in because of this token alone.
+            StoreUnavailable: Nobody can say.
+        """
+        connection, token = connection_of(scope), _bearer(scope)
+        if token is None or connection.is_operator:
+            return
+        try:
+            self._identify(token)
+        except Unauthorized as error:
+            run_id = run_concerned(error)
+            if run_id is not None:
+                await self._owners.require_run(run_id)
+            if connection.port is not None or is_forwarded(scope):
+                raise
 
     async def _anywhere(
         self, scope: Scope, kept: KeptRequest, send: Send, error: Elsewhere
@@ -391,21 +407,6 @@ class _Forwarded:
     @property
     def text(self) -> str:
         return f"{self.method} {self.path}"
-
-
-async def require_known(token: str, identify: Callable[[str], object], owners: Owners) -> None:
-    """Refuse the token of a worker whose run another node decides about; that node knows it.
-
-    Raises:
-        Elsewhere: There is such a run.
-        StoreUnavailable: Nobody can say.
-    """
-    try:
-        identify(token)
-    except Unauthorized as error:
-        run_id = run_concerned(error)
-        if run_id is not None:
-            await owners.require_run(run_id)
 
 
 def _start(found: PeerAnswer) -> Message:

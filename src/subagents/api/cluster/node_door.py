@@ -1,26 +1,29 @@
 """The door for the other nodes of the cluster: the same calls, on behalf of their clients.
 
-Only nodes get in: the listener takes no client without a certificate of the cluster. So what a node
-says of its client holds, and what only nodes ask is below ``/node/v1/``.
+Only nodes get in, by certificates of the cluster (``server.node_admission``). So what a node says
+of its client holds, and what only nodes ask is below ``/node/v1/``.
 """
 
-from collections.abc import Sequence
 from typing import Final
 
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from subagents.api.calls.auth import CONNECTION, Connection
 from subagents.api.calls.call import number_in, problem, query_of, status_of
+from subagents.api.calls.cluster_member import ClusterMember
 from subagents.api.calls.hand_over import UNREAD_S, WIRE, DistantWire
+from subagents.api.calls.peers import LostError, NotSentError
 from subagents.api.cluster.node_headers import (
     BEHALF,
     CALL,
     FORWARDED,
     LENGTH,
+    NODE,
     OF_CLUSTER,
     PEER,
     STATE,
@@ -28,7 +31,6 @@ from subagents.api.cluster.node_headers import (
     Behalf,
     ForwardedBy,
 )
-from subagents.api.cluster.peers import LostError, NotSentError, Peers
 from subagents.api.cluster.relayed_calls import RelayedCalls
 from subagents.errors import Forbidden, SubagentsError, UsageError
 
@@ -44,19 +46,16 @@ class NodeDoor:
 
     Args:
         app: The daemon's application, for what they forward.
-        peers: The way to the node that forwarded a call.
+        member: Who we are.
         calls: Those that we forward.
-        routes: What else nodes ask each other; all below ``/node/v1/``.
     """
 
-    def __init__(
-        self, app: ASGIApp, *, peers: Peers, calls: RelayedCalls, routes: Sequence[BaseRoute] = ()
-    ) -> None:
+    def __init__(self, app: ASGIApp, *, member: ClusterMember, calls: RelayedCalls) -> None:
         self._app = app
-        self._peers = peers
+        self._peers = member.peers
         self._calls = calls
         self._own = Starlette(
-            routes=[Route(READ_PATH, self._is_read, methods=["GET"]), *routes],
+            routes=[Route(READ_PATH, self._is_read, methods=["GET"]), *member.routes],
             exception_handlers={SubagentsError: _refused},
         )
 
@@ -69,8 +68,7 @@ class NodeDoor:
         except SubagentsError as error:
             await _answer(error)(scope, receive, send)
             return
-        given = dict(scope["headers"])
-        peer = given.get(PEER, b"").decode("latin-1")
+        peer = Headers(scope=scope).get(PEER.decode(), "")
         connection = Connection(f"node {forwarded.node}: {peer}")
         # What it proves by is not for us, but for a worker's token.
         connection.is_operator = forwarded.behalf is not Behalf.WORKER
@@ -92,13 +90,18 @@ class NodeDoor:
             Forbidden: A viewer's call that changes something.
             UsageError: It is no forwarded call.
         """
-        given = {name: value.decode("latin-1") for name, value in scope["headers"]}
-        if FORWARDED not in given or given.get(BEHALF) not in {*Behalf}:
-            raise UsageError("this door is for nodes of the cluster, which say for whom they call")
-        forwarded = ForwardedBy(given[FORWARDED], Behalf(given[BEHALF]))
+        given = Headers(scope=scope)
+        node = scope.get("state", {}).get(NODE)
+        if node is None or given.get(FORWARDED.decode()) != node:
+            raise UsageError("a node forwards calls under the name in its certificate")
+        if given.get(BEHALF.decode()) not in {*Behalf}:
+            raise UsageError("a node says for whom it forwards a call")
+        if given.get(BEHALF.decode()) == Behalf.WORKER and "authorization" not in given:
+            raise UsageError("a worker's call is forwarded with its token")
+        forwarded = ForwardedBy(node, Behalf(given[BEHALF.decode()]))
         if forwarded.behalf is Behalf.VIEWER and scope["method"] not in READS:
             raise Forbidden("a viewer may look, and change nothing", guardrail="role")
-        call, url = given.get(CALL), given.get(URL)
+        call, url = given.get(CALL.decode()), given.get(URL.decode())
         wire = None if call is None or url is None else self._wire(url, call)
         return forwarded, wire
 

@@ -11,7 +11,7 @@ from typing import Final
 from starlette.types import Scope
 
 FORWARDED: Final = b"x-subagents-forwarded"
-"""The name of the node that the client called."""
+"""The name of the node that the client called; the same as in its certificate."""
 BEHALF: Final = b"x-subagents-behalf"
 """See ``Behalf``."""
 PEER: Final = b"x-subagents-peer"
@@ -25,6 +25,8 @@ LENGTH: Final = b"x-subagents-length"
 """Of the answer's body in bytes. Between nodes each answer is chunked, so that its end is seen when
 the owner completes it and not when the last byte came: until then the client is watched."""
 MISDIRECTED: Final = 421
+NODE: Final = "node"
+"""Under this name a request's state has the name in the certificate of the node that calls."""
 STATE: Final = "forwarded"
 """Under this name a request's state holds its ``ForwardedBy``."""
 

@@ -66,6 +66,7 @@ async def log_in(request: Request) -> Response:
         token,
         max_age=COOKIE_S,
         path="/",
+        secure=request.url.scheme == "https",
         httponly=True,
         samesite="strict",
     )

@@ -4,7 +4,7 @@ On the Unix socket there is no Host or Origin to check: no browser can reach it.
 """
 
 import logging
-from typing import Final, NamedTuple
+from typing import Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -20,12 +20,12 @@ from subagents.api.calls.auth import MCP_PATH, note_if_refused
 from subagents.api.calls.call import problem, status_of
 from subagents.api.calls.services import Services
 from subagents.api.cluster.forwarding import Forwarding
-from subagents.api.cluster.peers import Peers
 from subagents.api.cluster.relayed_calls import RelayedCalls
 from subagents.api.mcp.mcp_endpoint import McpEndpoint, refusal
 from subagents.api.routes import (
     agent_routes,
     artifact_routes,
+    cluster_routes,
     daemon_routes,
     event_routes,
     graph_routes,
@@ -62,6 +62,7 @@ PARTS: Final = (
         tool_routes,
         agent_routes,
         daemon_routes,
+        cluster_routes,
         login_routes,
     ),
     event_routes,
@@ -76,13 +77,6 @@ _OF_THIS_PROCESS: Final = frozenset({"/healthz", "/readyz", "/metrics", "/versio
 _SPAWNS: Final = frozenset({"/v1/runs", "/v1/plans"})
 
 
-class Doors(NamedTuple):
-    """What the doors of a node of a cluster share."""
-
-    peers: Peers
-    calls: RelayedCalls
-
-
 def create_app(services: Services) -> Starlette:
     """The application that answers for ``services``; nothing is started by it."""
     handlers: dict[object, ExceptionHandler] = {
@@ -93,15 +87,14 @@ def create_app(services: Services) -> Starlette:
     }
     mcp = McpEndpoint(services)
     around = [Middleware(RawPaths), Middleware(CurrentAnswers, services=services)]
-    doors = None
+    calls = None
     if services.cluster is not None:
-        doors = Doors(Peers(services.cluster.trust), RelayedCalls(services.stopping))
+        calls = RelayedCalls(services.stopping)
         forwarding = Middleware(
             Forwarding,
             owners=services.engine.partitions,
             member=services.cluster,
-            peers=doors.peers,
-            calls=doors.calls,
+            calls=calls,
             identify=services.engine.identify,
             refuse=unserved,
         )
@@ -113,7 +106,7 @@ def create_app(services: Services) -> Starlette:
         exception_handlers=handlers,
         middleware=around,
     )
-    app.state.doors = doors
+    app.state.relayed_calls = calls
     app.router.redirect_slashes = False
     app.state.services = services
     app.state.mcp = mcp

@@ -11,6 +11,7 @@ import logging
 import os
 import signal
 import socket
+import ssl
 import stat
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -27,9 +28,10 @@ from subagents.api.calls.services import DaemonInfo, Services
 from subagents.api.cluster.node_door import NodeDoor
 from subagents.api.mcp.mcp_endpoint import McpEndpoint
 from subagents.api.server import node_listener, service_notices
-from subagents.api.server.app import Doors, create_app
+from subagents.api.server.app import create_app
 from subagents.api.server.daemon_log import writing_log
 from subagents.api.server.loop_lag import LoopLag
+from subagents.api.server.node_admission import NodeAdmission
 from subagents.api.server.node_listener import node_config
 from subagents.api.server.tcp_listener import TcpListener
 from subagents.api.server.tcp_protocol import BoundedProtocol
@@ -114,6 +116,13 @@ async def _start_and_serve(
 ) -> None:
     log.info("daemon %s starts, pid %s", services.info.version, os.getpid())
     await services.logins.load()
+    async with certified(services):
+        await _listen_and_serve(services, paths, settings, when_ready)
+
+
+async def _listen_and_serve(
+    services: Services, paths: Paths, settings: DaemonSettings, when_ready: Callable[[], None]
+) -> None:
     # The port first: a daemon that cannot have the configured one has touched nothing.
     with contextlib.ExitStack() as ports:
         tcp = TcpListener(services, paths, settings, ports)
@@ -149,7 +158,6 @@ async def _serve_all(
     ):
         app = create_app(services)
         mcp: McpEndpoint = app.state.mcp
-        doors: Doors | None = app.state.doors
         lag = LoopLag(app, services.loop_lag_s)
         later.callback(lag.stop)
         services.engine.on_commit(lag.on_commit)
@@ -159,16 +167,17 @@ async def _serve_all(
             async with _Servers(services.stopping) as servers:
 
                 async def serve_tcp(listener: socket.socket, guarded: ASGIApp) -> None:
-                    config = _config(guarded, BoundedProtocol, services.info)
+                    config = _config(guarded, BoundedProtocol, services.info, tcp.context)
                     await servers.add(listener, config).opened()
 
                 # Before the other: who reaches that one may ask where this is.
                 await tcp.serve_by(serve_tcp, lag)
-                if nodes is not None and doors is not None and services.cluster is not None:
-                    door = NodeDoor(lag, peers=doors.peers, calls=doors.calls)
-                    config = node_config(door, services.cluster.trust)
-                    await servers.add(nodes, config).opened()
-                    log.info("other nodes reach us at %s", services.cluster.url)
+                if nodes is not None and services.cluster is not None:
+                    member = services.cluster
+                    door = NodeDoor(lag, member=member, calls=app.state.relayed_calls)
+                    admitting = NodeAdmission(door, member.trust, services.off_loop)
+                    await servers.add(nodes, node_config(admitting, member.trust)).opened()
+                    log.info("other nodes reach us at %s", member.url)
                 first = servers.add(unix, _config(lag, SameUserProtocol, services.info))
                 log.info("listening on %s", paths.socket)
                 await supervisors.open(watched)
@@ -182,9 +191,22 @@ async def _serve_all(
         finally:
             await supervisors.close()
             await mcp.stop()
-            if doors is not None:
-                await doors.peers.close()
     await services.refusals.flush()
+
+
+@contextlib.asynccontextmanager
+async def certified(services: Services) -> AsyncIterator[None]:
+    """Have a certificate, and renew it meanwhile, where there are other nodes."""
+    if services.cluster is None:
+        yield
+        return
+    trust = services.cluster.trust
+    await services.off_loop(trust.start)
+    try:
+        yield
+    finally:
+        await services.cluster.peers.close()
+        await services.off_loop(trust.close)
 
 
 @contextlib.asynccontextmanager
@@ -207,7 +229,12 @@ async def exporting(services: Services) -> AsyncIterator[None]:
         await asyncio.gather(*(services.off_loop(each.stop) for each in started))
 
 
-def _config(app: ASGIApp, protocol: type[HttpToolsProtocol], info: DaemonInfo) -> uvicorn.Config:
+def _config(
+    app: ASGIApp,
+    protocol: type[HttpToolsProtocol],
+    info: DaemonInfo,
+    tls: ssl.SSLContext | None = None,
+) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         # Every answer says it, so that no client has to ask first.
@@ -227,6 +254,7 @@ def _config(app: ASGIApp, protocol: type[HttpToolsProtocol], info: DaemonInfo) -
         date_header=False,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=STOP_S,
+        ssl_context_factory=None if tls is None else lambda _config, _default: tls,
     )
 
 

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from subagents.api.calls.call import answer, body_of, problem, status_of
+from subagents.api.cluster.node_headers import NODE
 from subagents.api.server.watched_protocol import WatchedProtocol
 from subagents.api.wire import requests as wire
 from subagents.api.wire.wire_struct import WireStruct
@@ -19,8 +20,6 @@ from subagents.errors import Forbidden, SubagentsError
 from subagents.ports import ClusterTrust, OffLoop, peer_node
 from subagents.ports.trust import JOIN_PATH
 
-NODE: Final = "node"
-"""Under this name a request's state has the name of the node that calls."""
 BODY_BYTES_MAX: Final = 1024
 
 

@@ -1,6 +1,5 @@
 """The listener of the node door: TLS, and a certificate of the cluster from whoever connects."""
 
-import asyncio
 import contextlib
 import socket
 import ssl
@@ -9,11 +8,12 @@ from typing import Final
 
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from subagents.api.calls.cluster_member import ClusterMember, ClusterTrust
-from subagents.api.cluster.peers import KEEP_ALIVE_S
+from subagents.api.calls.cluster_member import ClusterMember
+from subagents.api.calls.peers import KEEP_ALIVE_S
+from subagents.api.server.node_admission import NodeProtocol
 from subagents.errors import ConfigError
+from subagents.ports import ClusterTrust
 
 STOP_S: Final = 5
 """As for the daemon's other listeners."""
@@ -26,11 +26,10 @@ def bound(member: ClusterMember) -> Iterator[socket.socket]:
     Raises:
         ConfigError: The address cannot be had.
     """
-    host, _, port = member.listen.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
+    host, port = member.address
     try:
         family, kind, _, _, address = socket.getaddrinfo(
-            host, int(port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         listener = socket.socket(family, kind)
     except OSError as error:
@@ -48,10 +47,15 @@ def bound(member: ClusterMember) -> Iterator[socket.socket]:
 
 def _not_had(member: ClusterMember, error: OSError) -> ConfigError:
     return ConfigError(
-        f"cannot listen for other nodes on {member.listen}: {error.strerror or error}",
+        f"cannot listen for other nodes on {_shown(member)}: {error.strerror or error}",
         hint="choose another cluster.listen",
         details={"field": "cluster.listen"},
     )
+
+
+def _shown(member: ClusterMember) -> str:
+    host, port = member.address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def node_config(app: ASGIApp, trust: ClusterTrust) -> uvicorn.Config:
@@ -74,21 +78,3 @@ def node_config(app: ASGIApp, trust: ClusterTrust) -> uvicorn.Config:
         timeout_graceful_shutdown=STOP_S,
         ssl_context_factory=context,
     )
-
-
-class NodeProtocol(HttpToolsProtocol):
-    """Serves whoever showed a certificate; the context let in none that is not of the cluster."""
-
-    _is_refused = False
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in the base class
-        if not transport.get_extra_info("peercert"):
-            # A context that asks for none would open the door to everybody.
-            self._is_refused = True
-            transport.abort()
-            return
-        super().connection_made(transport)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if not self._is_refused:
-            super().connection_lost(exc)

@@ -22,6 +22,7 @@ from subagents.api.calls.call import query_of
 from subagents.api.routes import (
     agent_routes,
     artifact_routes,
+    cluster_routes,
     daemon_routes,
     event_routes,
     graph_routes,
@@ -34,6 +35,7 @@ from subagents.api.routes import (
 )
 from subagents.api.wire import (
     agent_answers,
+    cluster_answers,
     daemon_answers,
     event_answers,
     graph_answers,
@@ -90,6 +92,10 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
         also=((503, "Not ready, and why."),), answers=(daemon_answers.Readiness,)
     ),
     ("GET", "/version"): Operation(answers=(daemon_answers.DaemonVersion,)),
+    ("GET", "/v1/cluster"): Operation(answers=(cluster_answers.Cluster,)),
+    ("POST", "/v1/cluster/drain"): Operation(
+        body=cluster_routes.DrainBody, is_body_optional=True, answers=(cluster_answers.Cluster,)
+    ),
     ("GET", "/metrics"): Operation(media=("text/plain",)),
     ("GET", "/openapi.json"): Operation(),
     ("POST", "/v1/runs"): Operation(

@@ -14,6 +14,7 @@ import os
 import re
 import secrets
 import stat
+from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
@@ -29,8 +30,10 @@ from subagents.api.server.login_call import LoginCall
 from subagents.api.server.tcp_peer import PEER, TcpPeer
 from subagents.api.server.web_page import WebPage
 from subagents.config.settings import DaemonSettings
+from subagents.domain.run.values import RunId
 from subagents.errors import (
     ConfigError,
+    Elsewhere,
     Forbidden,
     SubagentsError,
     Unauthorized,
@@ -42,7 +45,7 @@ TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 OTHERS: Final = 0o077
 OPEN_PATHS: Final = frozenset({"/healthz"})
 """Answered without a token: whether somebody is there is no secret."""
-HTTP_PORT: Final = 80
+DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 """Left out of ``Host`` and ``Origin`` by clients."""
 MISDIRECTED: Final = 421
 LOG_IN: Final = ("POST", "/v1/login")
@@ -64,6 +67,7 @@ class TcpGuard:
         settings: Host and port it listens on.
         operator_token: See ``operator_token``.
         page: What browsers are shown before they call; the same for everybody.
+        certified: Names of hosts in the port's certificate.
     """
 
     def __init__(
@@ -73,14 +77,16 @@ class TcpGuard:
         settings: DaemonSettings,
         operator_token: str,
         page: WebPage,
+        *,
+        certified: Collection[str] = (),
     ) -> None:
         self._app = app
         self._page = page
         self._services = services
         self._port = settings.http_port
         self._operator_token = operator_token.encode()
-        self._hosts = own_names(settings)
-        self._origins = frozenset(f"http://{each}" for each in self._hosts)
+        self._hosts = own_names(settings, certified)
+        self._origins = frozenset(f"{settings.http_scheme}://{each}" for each in self._hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -149,7 +155,21 @@ class TcpGuard:
         if hmac.compare_digest(token.encode(), self._operator_token):
             connection.is_operator = True
             return
-        self._services.engine.identify(token)
+        try:
+            self._services.engine.identify(token)
+        except Unauthorized as error:
+            if not await self._is_elsewhere(run_concerned(error)):
+                raise
+            # Its owner says whether the token is good: nothing is answered here.
+
+    async def _is_elsewhere(self, run_id: RunId | None) -> bool:
+        """Whether another node decides about a run."""
+        try:
+            if run_id is not None:
+                await self._services.engine.partitions.require_run(run_id)
+        except Elsewhere:
+            return True
+        return False
 
     async def _require_own_user(self, scope: Scope) -> None:
         """Raises ``Forbidden`` unless the other end is a process of our user's, or of root's."""
@@ -185,12 +205,19 @@ class TcpGuard:
         return is_asking and not brings
 
 
-def own_names(settings: DaemonSettings) -> frozenset[str]:
-    """What a client may call us in ``Host``, in lower case."""
-    configured = f"[{settings.http_host}]" if ":" in settings.http_host else settings.http_host
-    hosts = {"127.0.0.1", "localhost", "[::1]", configured}
+def own_names(settings: DaemonSettings, certified: Collection[str] = ()) -> frozenset[str]:
+    """What a client may call us in ``Host``, in lower case.
+
+    Args:
+        settings: Where we listen.
+        certified: Names of hosts in our certificate, IPv6 addresses in brackets.
+    """
+    host = settings.http_host.lower()
+    configured = f"[{host}]" if ":" in host else host
+    hosts = {"127.0.0.1", "localhost", "[::1]", configured, *certified}
     names = {f"{host}:{settings.http_port}" for host in hosts}
-    return frozenset(names | hosts if settings.http_port == HTTP_PORT else names)
+    is_default = settings.http_port == DEFAULT_PORTS[settings.http_scheme]
+    return frozenset(names | hosts if is_default else names)
 
 
 def _require_own_page(scope: Scope) -> None:

@@ -8,7 +8,8 @@ import asyncio
 import contextlib
 import logging
 import socket
-from collections.abc import Awaitable, Callable, Iterator
+import ssl
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from typing import Final, TypeAlias
 
 from msgspec.structs import replace
@@ -17,10 +18,11 @@ from starlette.types import ASGIApp
 
 from subagents.api.calls.services import Services
 from subagents.api.server.tcp import TcpGuard, operator_token
+from subagents.api.server.tcp_certificate import TcpCertificate, certificate_of
 from subagents.api.server.unchanged import Unchanged
 from subagents.api.server.web_page import WebPage
 from subagents.config.paths import Paths
-from subagents.config.settings import DaemonSettings
+from subagents.config.settings import EVERYWHERE, DaemonSettings
 from subagents.errors import ConfigError, Unavailable
 
 log = logging.getLogger(__name__)
@@ -59,8 +61,14 @@ class TcpListener:
         self._settings = settings
         self._stack = stack
         self._listener: socket.socket | None = None
+        self._certificate: TcpCertificate | None = None
         self._opening = asyncio.Lock()
         self._serve: Callable[[], Awaitable[None]] | None = None
+
+    @property
+    def context(self) -> ssl.SSLContext | None:
+        """For TLS; None = nothing is encrypted. Known once the port is."""
+        return None if self._certificate is None else self._certificate.context
 
     def bind(self) -> None:
         """Take the port that is known before anybody asks, if there is one.
@@ -91,10 +99,13 @@ class TcpListener:
             packed = GZipMiddleware(
                 Unchanged(app), minimum_size=PACKED_FROM_BYTES, compresslevel=PACKING
             )
-            guarded = TcpGuard(packed, self._services, self._settings, token, page)
+            certified = () if self._certificate is None else self._certificate.names
+            guarded = TcpGuard(
+                packed, self._services, self._settings, token, page, certified=certified
+            )
             await serve(self._listener, guarded)
-            self._services.tcp.url = self._settings.http_url
-            log.info("listening on %s", self._settings.http_url)
+            self._services.tcp.url = _shown(self._settings, certified)
+            log.info("listening on %s", self._services.tcp.url)
 
         self._serve = serve_here
         self._services.tcp.open = self.open
@@ -129,8 +140,16 @@ class TcpListener:
     def _take(self, port: int) -> None:
         wanted = replace(self._settings, http_port=port)
         operator_token(self._paths.state_dir)
+        self._certificate = certificate_of(wanted)
         self._listener = self._stack.enter_context(bound(wanted))
         self._settings = replace(wanted, http_port=self._listener.getsockname()[1])
+
+
+def _shown(settings: DaemonSettings, certified: Collection[str]) -> str | None:
+    """An address that can be called, where it is not all of the machine's."""
+    if settings.http_host in EVERYWHERE and certified:
+        return f"{settings.http_scheme}://{min(certified)}:{settings.http_port}"
+    return settings.http_url
 
 
 @contextlib.contextmanager

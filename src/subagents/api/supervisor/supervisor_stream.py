@@ -89,7 +89,7 @@ class Stream:
                     continue
                 await self._push(page, served)
                 if page.is_last and min(each.after for each in served.values()) == page.number:
-                    await self._changed.wait()
+                    await self._feed.until_news(self._changed)
                     await self._feed.clock.sleep(PACE_S)
 
     async def _push(self, page: Page, served: dict[str, Subscription]) -> None:

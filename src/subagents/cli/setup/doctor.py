@@ -16,9 +16,10 @@ from subagents.api.wire.schedule_answers import SchedulePage
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, paths, session
+from subagents.cli.doctor_check import FAIL, OK, WARN, Check
 from subagents.cli.flags import Json
 from subagents.cli.setup.database_commands import problems_of
-from subagents.cli.setup.doctor_agents import FAIL, OK, WARN, Check, agent_checks, codex_checks
+from subagents.cli.setup.doctor_agents import agent_checks, codex_checks
 from subagents.client.client import Client, Document
 from subagents.client.daemon_start import log_message, log_tail
 from subagents.config.paths import Paths
@@ -149,6 +150,7 @@ def examined(home: Paths) -> Examined:
         _daemon(home, version, diagnostics, silence),
         *_of_daemon(diagnostics),
         _database(home),
+        *_cluster(home),
         _disk(home),
         _files(),
     ]
@@ -445,6 +447,12 @@ def _database(home: Paths) -> Check:
     if problems:
         return Check("database", FAIL, "\n".join(problems), database.ways_out)
     return Check("database", OK, f"{database.place} ({size(held)}, checked)")
+
+
+def _cluster(home: Paths) -> Iterator[Check]:
+    from subagents.cli.cluster.cluster_checks import cluster_checks  # noqa: PLC0415
+
+    return cluster_checks(home)
 
 
 def _is_not_made(database: "Database") -> bool:

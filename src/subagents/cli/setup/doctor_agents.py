@@ -16,6 +16,7 @@ from typing import Final
 
 import msgspec
 
+from subagents.cli.doctor_check import FAIL, OK, WARN, Check
 from subagents.config.programs import program_catalog as programs
 from subagents.config.programs.codex_servers import COMMAND, codex_servers
 from subagents.config.programs.program_catalog import (
@@ -34,9 +35,6 @@ from subagents.ports import Greeted, Runtime, abilities_of
 from subagents.process_group import run
 from subagents.text import one_line
 
-OK: Final = "ok"
-WARN: Final = "warn"
-FAIL: Final = "fail"
 VERSION_S: Final = 15.0
 """OpenClaw takes six seconds on two slow cores."""
 GREETING_S: Final = 30.0
@@ -46,15 +44,6 @@ _NUMBER: Final = re.compile(r"\d+(?:\.\d+)+")
 _LEAST: Final = re.compile(r">=?\s*v?(\d+(?:\.\d+)*)")
 _WITHOUT_VERSION: Final = frozenset({"command", "llm"})
 """A command may be any program: asking it for its version could do anything."""
-
-
-class Check(msgspec.Struct, frozen=True):
-    """One thing that was looked at; ``fix`` is what to do when it is not ok."""
-
-    name: str
-    status: str
-    detail: str
-    fix: str | None = None
 
 
 def agent_checks(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
-from subagents.cli.setup.doctor_agents import OK, Check
+from subagents.cli.doctor_check import OK, Check
 from subagents.client.daemon_start import answers, ensure_daemon
 from subagents.config.paths import PRIVATE, Paths
 from subagents.errors import SubagentsError

@@ -5,14 +5,15 @@ over (``admit``). When the time is over one goes first, and the others follow on
 run of that provider and key, got through. Attempts that are live go on: their programs wait by
 themselves (``backing_off``).
 
-In memory only: after a restart the first refusal closes the gate again.
+In memory only: after a restart the first refusal closes the gate again. In a cluster the nodes tell
+each other: what closes or opens here is news for them, and ``learn`` takes theirs over.
 
-See docs/decisions/0027.
+See docs/decisions/0027 and 0079.
 """
 
 import asyncio
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,7 +32,7 @@ from subagents.domain.run.values import RunId, replace
 from subagents.domain.run.worker_output import LineType, OutputBatch
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import wait_at_most
-from subagents.ports import Batch
+from subagents.ports import Batch, SharedGate
 
 FORGET_MS: Final = 600_000
 """A gate that opened and that nobody went through for so long is forgotten."""
@@ -71,6 +72,13 @@ class ProviderGates:
         self._gates: dict[str, Gate] = {}
         self._backing_off: dict[RunId, _BackOff] = {}
         self._changed = asyncio.Event()
+        self._tell: Callable[[], None] | None = None
+        """To be called with news; None = there is nobody to tell."""
+        self._closed: set[str] = set()
+        """Gates that refusals here closed, or for longer, since that was told."""
+        self._opened: dict[str, int] = {}
+        self._numbers: dict[str, int] = {}
+        """Gates that all nodes know, and of which change we know."""
 
     # -- what the lanes ask ----------------------------------------------------------------
 
@@ -156,7 +164,7 @@ class ProviderGates:
             status=None if known is None else known.status,
             retry_after_ms=retry_after_ms,
         )
-        self._changed.set()
+        self._close(provider.key)
 
     def _refused_live(self, run: Run, status: int | None, retry_after_ms: int | None) -> None:
         """The run's program was refused and tries again by itself."""
@@ -169,7 +177,7 @@ class ProviderGates:
             status=status,
             retry_after_ms=retry_after_ms,
         )
-        self._changed.set()
+        self._close(provider.key)
 
     def _got_through(self, run: Run) -> None:
         self._backing_off.pop(run.id, None)
@@ -178,9 +186,72 @@ class ProviderGates:
             if key in self._gates:
                 self._open(key)
 
+    def _close(self, key: str) -> None:
+        self._changed.set()
+        if self._tell is not None:
+            self._closed.add(key)
+            self._tell()
+
     def _open(self, key: str) -> None:
         del self._gates[key]
         self._changed.set()
+        self._closed.discard(key)
+        if self._tell is not None and key in self._numbers:
+            self._opened[key] = self._numbers.pop(key)
+            self._tell()
+
+    # -- what other nodes learn, and we from them ------------------------------------------
+
+    def share(self, tell: Callable[[], None]) -> None:
+        """Other nodes ask the same providers: ``tell`` is called when there is news for them."""
+        self._tell = tell
+
+    @property
+    def has_news(self) -> bool:
+        """Whether ``take_news`` has something."""
+        return bool(self._closed or self._opened)
+
+    def take_news(self) -> tuple[list[SharedGate], dict[str, int]]:
+        """Gates that closed here since it was asked last, and those that opened."""
+        now = self._clock.now_ms()
+        closed = [
+            SharedGate(key, gate.provider, gate.until_ms - now, gate.status, gate.waits)
+            for key in sorted(self._closed)
+            if (gate := self._gates.get(key)) is not None
+        ]
+        opened, self._opened = self._opened, {}
+        self._closed.clear()
+        return closed, opened
+
+    def take_back(self, closed: Iterable[SharedGate], opened: Mapping[str, int]) -> None:
+        """Nobody may have heard these news: they are to be told again."""
+        self._closed.update(gate.key for gate in closed if gate.key in self._gates)
+        self._opened = {**opened, **self._opened}
+
+    def learn(self, shared: Iterable[SharedGate]) -> None:
+        """Take over what is known of every gate that is not open to all nodes."""
+        now, numbers = self._clock.now_ms(), self._numbers
+        self._numbers = {}
+        for each in shared:
+            if each.key in self._opened:
+                continue  # we got through, and tell it next
+            self._numbers[each.key] = each.number
+            gate, until_ms = self._gates.get(each.key), now + each.left_ms
+            if gate is None:
+                self._gates[each.key] = Gate(
+                    provider=each.provider, until_ms=until_ms, status=each.status, waits=each.waits
+                )
+            elif numbers.get(each.key) != each.number and until_ms > gate.until_ms:
+                # Refused again somewhere: of who went first here there is nothing to expect.
+                gate = replace(gate, until_ms=until_ms, waits=max(gate.waits, each.waits))
+                self._gates[each.key] = replace(gate, status=each.status, probe=None)
+            else:
+                continue
+            self._changed.set()
+        for key in numbers.keys() - self._numbers.keys() - self._closed:
+            # Another node got through.
+            if self._gates.pop(key, None) is not None:
+                self._changed.set()
 
     def clock_stepped(self, by_ms: int) -> None:
         """Each wait takes as long as it would have."""

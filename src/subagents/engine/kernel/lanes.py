@@ -8,21 +8,76 @@ it here, so racing spawns cannot both see the last free place.
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from subagents.domain.rules.admission import Children, holds_slot, lane_key, queue_order
 from subagents.domain.run.run import HOLDS_SLOT, SETTLED, Phase, Run
 from subagents.domain.run.values import RunId, SessionKey
+from subagents.engine.kernel.partitions import Partitions
 from subagents.ports import LaneKey
 
 _IN_LANES: Final = HOLDS_SLOT | {Phase.ENDING, Phase.QUEUED}
 """Where a run may have a slot, or wait for one."""
 
 
-class Lanes:
-    """Secondary views of the ledger's ``live`` runs."""
+class LaneDemand(NamedTuple):
+    """What is used of one lane, and who waits."""
 
-    def __init__(self) -> None:
+    used: int
+    queued: int
+    """Runs that could begin with one more slot each."""
+    limit: int | None
+    """Slots of the lane, as the next of them says; None = none waits."""
+
+
+class LanePermits:
+    """What the cluster gave this node of each lane, for all of whose nodes there is one limit.
+
+    Args:
+        partitions: What is ours: nothing begins before the cluster was told of it.
+        on_short: Called when one begins to wait for more than was given.
+    """
+
+    def __init__(self, partitions: Partitions, on_short: Callable[[], None]) -> None:
+        self._partitions = partitions
+        self._on_short = on_short
+        self.told: frozenset[int] | None = None
+        """Our partitions, as the cluster knows them; the same object as ``Partitions.owned``."""
+        self.given: dict[LaneKey, tuple[int, int]] = {}
+        """Slots, and under which limit they were asked for."""
+        self.peaks: dict[LaneKey, int] = {}
+        """The most that were used at once since that was asked last."""
+        self.waits: dict[LaneKey, int] = {}
+        """Lanes of which it is known that one waits, and the slots that it counts."""
+
+    def may_begin(self, lane: LaneKey, used: int, limit: int) -> bool:
+        """Whether one more run may have a slot.
+
+        Args:
+            lane: Whose.
+            used: By runs of this node.
+            limit: Slots of the lane, as the run says.
+        """
+        slots, asked_for = self.given.get(lane, (0, 0))
+        is_told = self.told is self._partitions.owned
+        if is_told and used < slots and asked_for <= limit:
+            self.peaks[lane] = max(self.peaks.get(lane, 0), used + 1)
+            return True
+        if not is_told or self.waits.get(lane) != limit:
+            self.waits[lane] = limit
+            self._on_short()
+        return False
+
+
+class Lanes:
+    """Secondary views of the ledger's ``live`` runs.
+
+    Args:
+        permits: What may be given out of each lane; None = as many slots as it has.
+    """
+
+    def __init__(self, permits: LanePermits | None = None) -> None:
+        self._permits = permits
         self._active: defaultdict[SessionKey, set[RunId]] = defaultdict(set)
         self._waits_for_runs: defaultdict[SessionKey, set[RunId]] = defaultdict(set)
         """Of these, those that wait for other runs."""
@@ -166,6 +221,27 @@ class Lanes:
         """How many wait for a slot, per lane and depth; visits all that wait."""
         return Counter(lane for _, lane in self._waiting.values())
 
+    def demands(self) -> dict[LaneKey, LaneDemand]:
+        """Every lane that is used or waited for; visits all that wait."""
+        queued = self.queued_by_lane()
+        for lane, (order, run_id) in self._parked:
+            if self._waiting.get(run_id) == (order, lane):
+                queued[lane] -= 1
+        used = self.held_by_lane()
+        return {
+            lane: LaneDemand(used.get(lane, 0), queued[lane], self._next_limit(lane))
+            for lane in used.keys() | queued.keys()
+        }
+
+    def _next_limit(self, lane: LaneKey) -> int | None:
+        queue = self._queued[lane]
+        while queue:
+            order, run_id = queue[0]
+            if self._waiting.get(run_id) == (order, lane):
+                return self._slots[run_id]
+            heapq.heappop(queue)
+        return None
+
     def unpark(self) -> bool:
         """Ask again for those that were passed over; False = there are none."""
         parked, self._parked = self._parked, []
@@ -189,7 +265,11 @@ class Lanes:
                 if self._waiting.get(run_id) != (order, lane):
                     heapq.heappop(queue)  # granted, paused or settled meanwhile
                     continue
-                if len(self._held[lane]) >= self._slots[run_id]:
+                used = len(self._held[lane])
+                if used >= self._slots[run_id]:
+                    break
+                permits = self._permits
+                if permits is not None and not permits.may_begin(lane, used, self._slots[run_id]):
                     break
                 heapq.heappop(queue)
                 if may_start(run_id):

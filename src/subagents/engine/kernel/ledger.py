@@ -25,6 +25,7 @@ from subagents.domain.run.events import AnnouncementConsumed, Event
 from subagents.domain.run.outcome import DeliveryPath
 from subagents.domain.run.run import OVER, Run
 from subagents.domain.run.values import RunId
+from subagents.engine.kernel.lanes import LanePermits
 from subagents.engine.kernel.live_runs import Failure, LiveRuns
 from subagents.engine.kernel.partitions import Partitions
 from subagents.engine.kernel.waiters import Waiters
@@ -81,6 +82,8 @@ class Ledger:
         """Runs that are about to be deleted; the disk forgets them, so no reset of memory may."""
         self.may_start: Callable[[Run], bool] = lambda _run: True
         """Whether a run may have a slot; as ``recorded``, it holds from the next ``load`` on."""
+        self.permits: LanePermits | None = None
+        """What the cluster gives this node of its lanes; it holds from the next ``load`` on."""
         self.recorded: Callable[[Run | None, Run, int], None] = lambda *_: None
         """Called with a run before and after each change of its attempts in memory, and when."""
         self.commit_s = 0.0
@@ -103,6 +106,7 @@ class Ledger:
             recorded=self.recorded,
             on_work=self._wake,
             on_torn=self.fail,
+            permits=self.permits,
         )
         # Under the ledger's name, since whoever applies an event also waits for its commit; and
         # not by way of a method, which would be one call more for each event of each run.
@@ -117,7 +121,7 @@ class Ledger:
         """Who waits for the commit of what is not being written yet."""
         self._in_flight: Waiters | None = None
         """Who waits for the commit that is being made; None = none is."""
-        self._write: asyncio.Future[None] | None = None
+        self._write: asyncio.Future[int] | None = None
         """The commit that is being made; ``run`` waits for it."""
         self._begun_s = 0.0
         self._resting: asyncio.Future[None] | None = None
@@ -313,9 +317,9 @@ class Ledger:
                     return  # what is in memory is half of what belongs together
             write = self._write or self._begin()
             try:
-                await write
+                number = await write
                 self.commit_s = time.perf_counter() - self._begun_s
-                self._publish()
+                self._publish(number)
             except (StoreUnavailable, Fenced) as error:
                 self.fail(error)
                 return
@@ -337,7 +341,7 @@ class Ledger:
         if self._write is None and len(self._runs.batch.journal) >= GROUP_EVENTS:
             self._begin()
 
-    def _begin(self) -> "asyncio.Future[None]":
+    def _begin(self) -> "asyncio.Future[int]":
         batch, self._in_flight = self._swap()
         self._begun_s = time.perf_counter()
         self._write = asyncio.ensure_future(self._off_loop(partial(self._store.commit, batch)))
@@ -353,10 +357,10 @@ class Ledger:
         if self._resting is not None and not self._resting.done():
             self._resting.set_result(None)
 
-    def _publish(self) -> None:
+    def _publish(self, number: int) -> None:
         # Readers before listeners, callers last: whoever is woken finds what woke it.
         batch = self._runs.publish()
-        self.number += len(batch.journal)
+        self.number = number
         for listener in self._on_commit:
             listener(batch)
         for run in batch.runs.values():

@@ -20,7 +20,7 @@ from subagents.domain.run.run import HOLDS_SLOT, OVER, Run
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.domain.schedules.schedule import Schedule, ScheduleId
 from subagents.engine.kernel import addresses, cascade
-from subagents.engine.kernel.lanes import Lanes
+from subagents.engine.kernel.lanes import LanePermits, Lanes
 from subagents.engine.kernel.worker_tokens import Issued
 from subagents.errors import Fenced, NotFound, StoreUnavailable
 from subagents.ports import Batch, Ids, JournalEntry, Lease, OutboxEntry, RememberedKey
@@ -41,6 +41,7 @@ class LiveRuns:
         recorded: Called with a run before and after each change of its attempts, and when.
         on_work: Called when ``batch`` has something to be written, once until it is taken.
         on_torn: Called when half of what belongs together is in memory; it sets ``failure``.
+        permits: See ``Lanes``.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class LiveRuns:
         recorded: Callable[[Run | None, Run, int], None],
         on_work: Callable[[], None],
         on_torn: Callable[[Failure], None],
+        permits: LanePermits | None = None,
     ) -> None:
         self._ids = ids
         self._node = node
@@ -65,7 +67,7 @@ class LiveRuns:
         """Reduced; may be ahead of the disk. For decisions of the engine only."""
         self.published: dict[RunId, Run] = {}
         """Committed. For everything that somebody can see."""
-        self.lanes = Lanes()
+        self.lanes = Lanes(permits)
         self.leases: dict[RunId, Lease] = {}
         """Those that were renewed; ahead of the disk as ``live`` is."""
         self.tokens = Issued()

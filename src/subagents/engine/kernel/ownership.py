@@ -106,7 +106,8 @@ class Ownership:
             asked_ms: ``elapsed_ms`` before that: nobody knows when within the call it was given.
         """
         if self._held_s is None or self.lapse is not None:
-            self._since_ms = asked_ms
+            # From the answer: a question that lay on the line proves nothing about that time.
+            self._since_ms = self._clock.elapsed_ms()
         self._held_s = held_s
         if held_s is not None:
             self._until_ms = asked_ms + int(held_s * 1000)

@@ -39,6 +39,11 @@ class Partitions:
         self.survey = Survey({}, {})
         """Who had what when it was asked last."""
 
+    @property
+    def identity(self) -> str | None:
+        """Ours in the cluster; None = there is none."""
+        return None if self._store is None else self._store.identity
+
     async def look(self) -> None:
         """Ask the store who has what.
 
@@ -60,8 +65,9 @@ class Partitions:
     @property
     def claimed(self) -> frozenset[int]:
         """What was ours in the store when it was asked last, loaded or not."""
-        own = None if self._store is None else self._store.identity
-        return frozenset(each for each, owner in self.survey.owners.items() if owner == own)
+        return frozenset(
+            each for each, owner in self.survey.owners.items() if owner == self.identity
+        )
 
     async def has(self, session: SessionKey) -> bool:
         """Whether a session is ours."""

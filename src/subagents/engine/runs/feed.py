@@ -28,6 +28,8 @@ PAGE: Final = 200
 """Entries read at once: the largest, a spawn with its task, has a quarter of a megabyte."""
 PACE_S: Final = 0.02
 """Between a commit and the look at it: in a burst one look finds many."""
+LOOK_MS: Final = 500
+"""Between two looks of whoever follows while other nodes write, too: their commits wake nobody."""
 SHOWN_EVERY_MS: Final = 1_000
 """A run that changes all the time is shown so often."""
 DEPTH_MAX: Final = 64
@@ -83,8 +85,13 @@ class Feed:
         self._ledger, self._store, self._off_loop, self.clock = kernel
         self._waiting: set[asyncio.Event] = set()
         self._reading = asyncio.Lock()
-        self._news: tuple[int, int, Page] | None = None
-        """The last: behind which number, and as of which."""
+        self._news: tuple[tuple[int, int, int], Page] | None = None
+        """The last: behind which number, as of which, and of which look."""
+
+    @property
+    def look_ms(self) -> int | None:
+        """So long a follower may wait to be woken before it looks; None = as long as it likes."""
+        return None if self._ledger.partitions.is_alone else LOOK_MS
 
     def on_commit(self, batch: Batch) -> None:
         """Wake everybody when there are new events."""
@@ -100,6 +107,13 @@ class Feed:
             yield
         finally:
             self._waiting.discard(event)
+
+    async def until_news(self, woken: asyncio.Event) -> None:
+        """Return when ``woken`` is set, or when it is time to look without that."""
+        if self.look_ms is None:
+            await woken.wait()
+        else:
+            await wait_at_most(self.clock, self.look_ms / 1000, woken)
 
     async def newest(self) -> int:
         """The number of the newest event.
@@ -130,7 +144,7 @@ class Feed:
         Raises:
             StoreUnavailable: It cannot be read now.
         """
-        if after >= self._ledger.number:
+        if self.look_ms is None and after >= self._ledger.number:
             return Page(number=after)
         found = await self._off_loop(lambda: self._store.feed(after=after, limit=PAGE))
         known: Known = {}
@@ -144,16 +158,19 @@ class Feed:
         return Page(number=number, happened=tuple(happened), known=known, is_last=is_last)
 
     async def news(self, after: int) -> Page:
-        """The same for those whom a commit woke: most ask for the same, and it is read once.
+        """The same for those whom a commit woke, or who look again: most ask for the same.
+
+        It is read once.
 
         Raises:
             StoreUnavailable: It cannot be read now.
         """
         async with self._reading:
-            asked = after, self._ledger.number
-            if self._news is None or self._news[:2] != asked:
-                self._news = *asked, await self.page(after)
-            return self._news[2]
+            look = 0 if self.look_ms is None else self.clock.steady_ms() // self.look_ms
+            asked = after, self._ledger.number, look
+            if self._news is None or self._news[0] != asked:
+                self._news = asked, await self.page(after)
+            return self._news[1]
 
     async def run(self, run_id: RunId, known: Known, *, seq_min: int = 0) -> Run | None:
         """The run, not older than its event ``seq_min``; None = it was pruned, or is set aside."""
@@ -309,10 +326,12 @@ class Follower:
                 if found or rows or left_ms <= 0:
                     return [*found, *rows]
                 if page.is_last:
-                    wait_ms = min(left_ms, self._changed.wait_ms() or left_ms)
+                    look_ms = self._feed.look_ms or left_ms
+                    wait_ms = min(left_ms, look_ms, self._changed.wait_ms() or left_ms)
                     await wait_at_most(clock, wait_ms / 1000, woken)
                     if woken.is_set():
                         await clock.sleep(PACE_S)
+                    if woken.is_set() or self._feed.look_ms is not None:
                         read = self._feed.news
 
     async def _wanted(self, page: Page) -> list[FeedDocument]:

@@ -20,7 +20,7 @@ from subagents.engine.records.results import Results
 from subagents.engine.records.track_record_log import TrackRecords
 from subagents.engine.runs.queries import Queries
 from subagents.engine.runs.timers import Timers
-from subagents.errors import CorruptState, Fenced, NotFound, RuntimeUnavailable
+from subagents.errors import CorruptState, Elsewhere, Fenced, NotFound, RuntimeUnavailable
 from subagents.ports import EnvironmentLog, Runtime
 
 log = logging.getLogger(__name__)
@@ -87,6 +87,8 @@ class Sweep:
             await self._clock.sleep(self._settings.daemon.sweep_seconds)
             try:
                 await self.once()
+            except Fenced:
+                return  # the engine ends all that acts
             except Exception:
                 log.exception("a sweep failed; the next one tries again")
 
@@ -122,7 +124,10 @@ class Sweep:
         before = self._clock.now_ms() - minutes * 60_000
         ids = await self._off_loop(lambda: self._store.archivable(before, ROWS_MAX))
         for run_id in ids:
-            run = await self._ledger.load_run(run_id)
+            try:
+                run = await self._ledger.load_run(run_id)
+            except Elsewhere:
+                continue  # its partition was given back meanwhile
             if run.times.archived_at_ms is None:
                 self._ledger.apply_now(run_id, Archived(at_ms=self._clock.now_ms()))
             else:

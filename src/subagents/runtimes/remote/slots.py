@@ -6,6 +6,7 @@ finds them there. A slot is kept for an attempt that has taken it and not starte
 
 import contextlib
 import os
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -21,7 +22,7 @@ KEPT_MS: Final = 30_000
 
 
 class Slots:
-    """The slots of one node.
+    """The slots of one node; see ``ports.FreeSlots``. For any thread.
 
     Args:
         attempts_dir: Of its home.
@@ -36,6 +37,7 @@ class Slots:
         self._live: dict[AttemptId, AttemptDirectory] = {}
         self._kept: dict[AttemptId, int] = {}
         """Until when."""
+        self._lock = threading.Lock()
 
     def load(self) -> None:
         """Find the workers that are there already. Blocking: it looks at every attempt once."""
@@ -48,11 +50,16 @@ class Slots:
     def _load(self, run_id: str, number: int, turn: int) -> None:
         directory = AttemptDirectory(self._attempts_dir, RunId(run_id), number, turn)
         if _is_live(directory):
-            self._live[attempt_id(RunId(run_id), number)] = directory
+            with self._lock:
+                self._live[attempt_id(RunId(run_id), number)] = directory
 
     @property
     def used(self) -> int:
         """Workers that are there, and slots that are kept; some microseconds for each."""
+        with self._lock:
+            return self._used()
+
+    def _used(self) -> int:
         for attempt in [each for each, where in self._live.items() if not _is_live(where)]:
             del self._live[attempt]
         now = self._elapsed_ms()
@@ -62,20 +69,22 @@ class Slots:
 
     @property
     def free(self) -> int | None:
-        """How many more; None = as many as anybody likes."""
+        """See ``ports.FreeSlots.free``."""
         return None if self._most is None else max(self._most - self.used, 0)
 
     def keep(self, attempt: AttemptId) -> bool:
-        """Keep a slot for an attempt for ``KEPT_MS``; False = there is none. Idempotent."""
-        free = self.free
-        if free == 0 and attempt not in self._kept and attempt not in self._live:
-            return False
-        self._kept[attempt] = self._elapsed_ms() + KEPT_MS
-        return True
+        """See ``ports.FreeSlots.keep``: for ``KEPT_MS``."""
+        with self._lock:
+            is_full = self._most is not None and self._used() >= self._most
+            if is_full and attempt not in self._kept and attempt not in self._live:
+                return False
+            self._kept[attempt] = self._elapsed_ms() + KEPT_MS
+            return True
 
     def give_up(self, attempt: AttemptId) -> None:
-        """It is not started here. Idempotent."""
-        self._kept.pop(attempt, None)
+        """See ``ports.FreeSlots.give_up``."""
+        with self._lock:
+            self._kept.pop(attempt, None)
 
     @contextlib.contextmanager
     def starting(self, of: OfAttempt) -> Iterator[None]:
@@ -95,10 +104,11 @@ class Slots:
         try:
             yield
         finally:
-            self._kept.pop(of.attempt_id, None)
             directory = AttemptDirectory(self._attempts_dir, of.run_id, of.number, turn)
-            if _is_live(directory):
-                self._live[of.attempt_id] = directory
+            with self._lock:
+                self._kept.pop(of.attempt_id, None)
+                if _is_live(directory):
+                    self._live[of.attempt_id] = directory
 
 
 def _is_live(directory: AttemptDirectory) -> bool:

@@ -33,6 +33,7 @@ _OPTIONS: Final[Mapping[str, str | int]] = {
 }
 _TYPED: Final = re.compile(r"\$(\d+)::(\w+)(\[\])?")
 _BINARY: Final = pq.Format.BINARY
+_BIGINT: Final = struct.Struct(">q")
 
 
 class Lost(Exception):
@@ -84,7 +85,7 @@ def _bytes(value: object) -> bytes:
 
 
 _ENCODERS: Final[Mapping[str, tuple[int, int, Callable[[object], bytes]]]] = {
-    "bigint": (20, 1016, struct.Struct(">q").pack),
+    "bigint": (20, 1016, _BIGINT.pack),
     "text": (25, 1009, _text),
     "bytea": (17, 1001, _bytes),
 }
@@ -181,11 +182,14 @@ class Link:
     def close(self) -> None:
         self.connection.close()
 
-    def send(self, statements: Iterable[tuple[str, Sequence[Row]]]) -> None:
+    def send(self, statements: Iterable[tuple[str, Sequence[Row]]]) -> int | None:
         """Execute all of them in one transaction.
 
         Args:
             statements: Each with its rows, of which there is one at least.
+
+        Returns:
+            The number that the first one that returns a row gave; None = it is none.
 
         Raises:
             psycopg.Error: The server refused it; nothing was done.
@@ -200,7 +204,7 @@ class Link:
                 self._queue(pgconn, sql, values)
             pgconn.send_query_params(b"COMMIT", None)
             pgconn.pipeline_sync()
-            refused = _answered(pgconn)
+            refused, told = _answered(pgconn)
             pgconn.exit_pipeline_mode()
         except psycopg.OperationalError as error:
             self.close()
@@ -211,6 +215,7 @@ class Link:
         if refused is not None:
             self.close()  # what was to be prepared in it may not be
             raise refused
+        return _BIGINT.unpack(told)[0] if told is not None and len(told) == _BIGINT.size else None
 
     def _queue(self, pgconn: pq.abc.PGconn, sql: str, values: Sequence[bytes | None]) -> None:
         formats = [_BINARY] * len(values)
@@ -225,8 +230,11 @@ class Link:
         pgconn.send_query_prepared(name, values, formats, _BINARY)
 
 
-def _answered(pgconn: pq.abc.PGconn) -> psycopg.Error | None:
-    """Send what is queued and wait for all answers; the first error, None = there was none.
+def _answered(pgconn: pq.abc.PGconn) -> tuple[psycopg.Error | None, bytes | None]:
+    """Send what is queued and wait for all answers.
+
+    Returns:
+        The first error, None = there was none; and the first value of all.
 
     Raises:
         psycopg.OperationalError: The connection ended before.
@@ -239,6 +247,7 @@ def _answered(pgconn: pq.abc.PGconn) -> psycopg.Error | None:
             pgconn.consume_input()
     poll.register(pgconn.socket, select.POLLIN)
     refused: psycopg.Error | None = None
+    told: bytes | None = None
     while True:
         while pgconn.is_busy():
             poll.poll()
@@ -249,7 +258,9 @@ def _answered(pgconn: pq.abc.PGconn) -> psycopg.Error | None:
         if result is None:
             continue
         if result.status == pq.ExecStatus.PIPELINE_SYNC:
-            return refused
+            return refused, told
+        if result.status == pq.ExecStatus.TUPLES_OK and told is None and result.ntuples:
+            told = result.get_value(0, 0)
         if result.status == pq.ExecStatus.FATAL_ERROR and refused is None:
             refused = _refusal(result)
 

@@ -14,11 +14,24 @@ LOCK_WAIT: Final = "60s"
 IDLE_MAX: Final = "10s"
 
 
+RUN_ROW: Final = (
+    *("number", "run_id", "seq", "phase", "label", "agent_id", "requester", "requester_run"),
+    *("session_key", "is_over", "keeps_session", "created_at_ms", "ended_at_ms", "archived_at_ms"),
+    *("origin", "state", "origin_checksum", "state_checksum", "directory", "tags", "outcome"),
+    *("plan", "pending"),
+)
+"""The columns of a run's row that ``rows`` reads, in this order."""
+
+
 @cache
 def statements(schema: str) -> dict[str, str]:
     """Every named statement, about this schema."""
     found = named_statements(__package__)
-    return {name: sql.replace("{schema}", schema) for name, sql in found.items()}
+    run_row = ", ".join(f"run.{column}" for column in RUN_ROW)
+    return {
+        name: sql.replace("{schema}", schema).replace("{run_row}", run_row)
+        for name, sql in found.items()
+    }
 
 
 @cache

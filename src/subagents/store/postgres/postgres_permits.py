@@ -41,17 +41,21 @@ class PostgresPermits:
         self._identity = identity
         self._link: Link | None = None
         self._asking = threading.Lock()
+        self._generation = 1
+        """Of demands; a new one after one that may still be on its way."""
         self._answers = msgspec.json.Decoder(_Answer)
 
     def settle(self, demand: Demand) -> Settlement:
         """See ``ports.Permits.settle``."""
-        asked = (self._identity(), msgspec.json.encode(_written(demand)).decode())
+        written = msgspec.json.encode(_written(demand)).decode()
         with self._asking:
             try:
                 if self._link is None or self._link.is_lost:
                     self._link = Link(self._url.conninfo)
+                asked = (self._identity(), self._generation, written)
                 ((found,),) = self._link.ask(self._sql["settle"], asked)
             except psycopg.Error as error:
+                self._generation += 1
                 if error.sqlstate == NODE_OVER:
                     raise Fenced(
                         f"this node is over: others took its partitions in {self._url.shown}"

@@ -1,29 +1,51 @@
-"""The PostgreSQL store: each commit is one packet, whose first statement asks for the epoch.
+"""The PostgreSQL store: each commit is one packet, whose first statement asks for our node's row.
 
 What is written is that of the SQLite store, row by row (``rows``, ``batch_rows``), and so is what
-is read (``row_store``). Durable is what the server synced before it answered.
+is read (``row_store``). Durable is what the server synced before it answered. Alone a daemon has
+all partitions; as a ``Member`` it has those that it claimed (docs/decisions/0078).
 """
 
 import logging
 import queue
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import uuid
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
+import msgspec
 import psycopg
 
+from subagents.domain.cluster.partitions import PARTITIONS, partition_of, partition_of_new
 from subagents.domain.run.run import Run
-from subagents.domain.run.values import RunId
-from subagents.errors import CorruptState, Fenced, StoreUnavailable
-from subagents.ports import Batch, RunFilter, SetAside
+from subagents.domain.run.values import RunId, SessionKey
+from subagents.errors import CorruptState, Elsewhere, Fenced, StoreUnavailable
+from subagents.ports import (
+    Batch,
+    FeedEntry,
+    JournalEntry,
+    Loaded,
+    Member,
+    RunFilter,
+    SeenNode,
+    SetAside,
+    Survey,
+)
 from subagents.store import rows
 from subagents.store.batch_rows import ERASED_TYPES, Written, erased_rows, updated, written
 from subagents.store.postgres.database_url import parse_url
 from subagents.store.postgres.home_lock import HomeLock
+from subagents.store.postgres.joining import (
+    Cluster,
+    joined,
+    read_cluster,
+    require_alone,
+    require_shared,
+)
 from subagents.store.postgres.link import Link, Lost
+from subagents.store.postgres.open_elsewhere import OpenElsewhere
 from subagents.store.postgres.postgres_migrations import migrate, require_known, scripts, statements
 from subagents.store.postgres.postgres_query import SIEVED, narrowed
 from subagents.store.row_store import (
@@ -36,6 +58,9 @@ from subagents.store.row_store import (
     Parameters,
     RowStore,
     aside,
+    by_run,
+    in_order,
+    json_list,
     shown,
 )
 from subagents.store.run_filters import is_of_model, mentions
@@ -47,49 +72,104 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 READERS_MAX: Final = 4
-"""Connections that read; one more writes."""
+"""Connections that read; one more writes, and that of a member's renewals is the last."""
 READER_WAIT_S: Final = 5.0
 SIEVE_ROWS: Final = 200
 """Looked at in one step by what only Python can ask."""
 TAKE_OVER_TRIES: Final = 5
 HOLDER_WAIT: Final = "1s"
 """So long whoever takes over waits for a commit of the one before; then it is ended."""
+BLOCK_BITS: Final = 30
+"""Of the numbers of rows: so many are in a block."""
+ORDINAL_BITS: Final = 16
+"""Of the places of events: so many are in a commit."""
+PLACE_MAX: Final = 2**63 - 1
+ALL_PARTS: Final = [*range(PARTITIONS)]
+KNOWN_MAX: Final = 10_000
+"""Runs whose partition is remembered; it never changes."""
 IDLE_MAX: Final = "2s"
 SERVER_MIN: Final = 130_000
 """The first that ends an idle transaction, has stored procedures in pipelines and is maintained."""
 
 FENCE_BROKEN: Final = "SUB01"
-"""The SQLSTATE that the function ``fence`` raises."""
+"""The SQLSTATE that the functions ``fence`` and ``join_cluster`` raise."""
 
 _NAMED: Final = re.compile(r"(?<!:):(\w+)")
 
 
+def _placed(row: rows.Row) -> FeedEntry:
+    place, *stored = row
+    return FeedEntry(number=int(str(place)), entry=rows.EVENT.read((*stored,)).entry)
+
+
+PLACED: Final = rows.Kind(
+    _placed, lambda row: rows.EVENT.names(row[1:]), lambda row: rows.EVENT.run_id(row[1:])
+)
+"""An event with its place before it."""
+
+
 class PostgresStore(RowStore):
-    """One schema of a database, held by one process of one home under one epoch.
+    """One schema of a database: of one daemon, or of several, each with partitions of its own.
+
+    It is a ``ports.SharedStore`` where it is a member's.
 
     Args:
         url: See ``database_url``.
         lock: The file of the home's lock.
         belongings: Directories with an entry for each run.
+        member: What this node says of itself; None = it is alone.
     """
 
-    def __init__(self, url: str, lock: Path, *, belongings: Sequence[Path] = ()) -> None:
+    _feed_kind = PLACED
+
+    def __init__(
+        self,
+        url: str,
+        lock: Path,
+        *,
+        belongings: Sequence[Path] = (),
+        member: Member | None = None,
+    ) -> None:
         self._url = parse_url(url)
         super().__init__(statements(self._url.schema))
         self._lock = HomeLock(lock)
         self._belongings = belongings
+        self._member = member
+        # Alone we write one thing after the other: what is there has nothing missing before it.
+        self._upto = (PLACE_MAX if member is None else None,)
+        self._identity = ""
         self._epoch = 0
         self._writer: Link | None = None
+        self._renewer: Link | None = None
         self._is_open = False
         self._made = 0
         """The number of the newest commit."""
         self._unsure: int | None = None
         """The number of one that may have been made, or may still be."""
-        self._newest: dict[str, int] = {}
-        """Numbers of rows, as far as they are known."""
+        self._number: int | None = None
+        """Of the newest row; None = the next one begins a block."""
+        self._place = 0
+        """Of the newest event of our own."""
+        self._seen = 0
+        self._owned = frozenset(range(PARTITIONS))
+        self._parts: dict[RunId, int] = {}
+        """Of some runs."""
+        self._elsewhere = OpenElsewhere(
+            lambda: (
+                run_id
+                for run_id in (RunId(str(each)) for (each,) in self._all("select_open_ids"))
+                if self._open.get(run_id) is None
+            ),
+            lambda ids: self._all("select_these", (json_list(ids), 0)) if ids else (),
+            self._tails,
+        )
         self._readers: queue.SimpleQueue[Link] = queue.SimpleQueue()
         self._readers_made = 0
         self._lending = threading.Lock()
+
+    @property
+    def _ours(self) -> Sequence[object]:
+        return (sorted(self._owned),)
 
     @property
     def _may_write(self) -> bool:
@@ -123,25 +203,39 @@ class PostgresStore(RowStore):
         """See ``ports.Store.open``; also applies missing migrations."""
         self._lock.take()
         try:
-            self._writer = link = self._connected()
-            self._require_usable(link)
-            migrate(link, self._url.schema)
-            epoch, pruned = self._require_ours(link)
-            self._find_damaged(link)
-            self._take_over(link, owner, epoch + 1, rows.checksum(epoch + 1, pruned))
+            link = self._connected()
+            try:
+                self._require_usable(link)
+                migrate(link, self._url.schema)
+                cluster = self._require_free(link)
+                if self._member is None or not [*cluster.others(self._lock.home())]:
+                    self._find_damaged(link)
+            finally:
+                link.close()
+            self._join(owner, cluster)
         except psycopg.Error as error:
             self.close()
             raise StoreUnavailable(f"cannot open {self._url.shown}: {_words(error)}") from error
         except BaseException:
             self.close()
             raise
-        self._epoch = epoch + 1
-        self._is_open = True
         return self._epoch
 
     def renew(self) -> float | None:
-        """See ``ports.Store.renew``: of the home's lock, as of a file's."""
-        return None
+        """See ``ports.Store.renew``: alone, of the home's lock, as of a file's."""
+        if self._member is None:
+            return None
+        self._require_open()
+        if self._renewer is None or self._renewer.is_lost:
+            self._renewer = self._connected()
+        try:
+            found = self._renewer.ask(self._sql["renew_node"], (self._identity,))
+        except psycopg.Error as error:
+            raise StoreUnavailable(f"the lease is not renewed: {_words(error)}") from error
+        if not found:
+            raise self._fenced()
+        self._seen = int(str(found[0][0]))
+        return self._member.lease_s
 
     def open_readonly(self) -> None:
         """For looking at a database that a daemon owns, or checking one: no lock, no writes.
@@ -182,22 +276,12 @@ class PostgresStore(RowStore):
             log.warning("%s has fsync off: a crash of its machine loses runs", self._url.shown)
         return bool(is_there)
 
-    def _require_ours(self, link: Link) -> tuple[int, int]:
-        """Epoch and pruned number of a database that this home may use."""
-        ((epoch, pruned, checksum, _, version, home),) = link.ask(self._sql["read_node"])
-        try:
-            rows.verify(checksum, epoch, pruned)
-        except rows.DAMAGE as error:
-            raise CorruptState(f"{self._url.shown} is damaged: its epoch: {error}") from error
-        self._left_by = None if version is None else str(version)
-        ours = self._lock.home()
-        if home not in {"", ours}:
-            raise CorruptState(
-                f"{self._url.shown} belongs to another home; nothing was changed",
-                hint="name another schema (?schema=NAME), or, if that home is no more, let this"
-                f" one have it: echo {home} > {self._lock.path}",
-            )
-        if not home:
+    def _require_free(self, link: Link) -> Cluster:
+        """Who is there, if this home may be there, too."""
+        cluster, home = read_cluster(link, self._sql, self._url.shown), self._lock.home()
+        require = require_alone if self._member is None else require_shared
+        require(cluster, home, self._url.shown, self._lock.path)
+        if not cluster.epoch:
             for directory in self._belongings:
                 if number := _entries(directory):
                     raise CorruptState(
@@ -206,25 +290,48 @@ class PostgresStore(RowStore):
                         hint="name the database that they belong to, or start with another"
                         " SUBAGENTS_HOME",
                     )
-        return int(str(epoch)), int(str(pruned))
+        versions = {each.version for each in cluster.nodes} - {__version__}
+        self._left_by = next(iter(versions), None)
+        return cluster
 
-    def _take_over(self, link: Link, owner: str, epoch: int, checksum: int) -> None:
-        sql, taken = self._sql, (owner, epoch, checksum, __version__, self._lock.home())
+    def _join(self, owner: str, cluster: Cluster) -> None:
+        identity = uuid.uuid4().hex
+        written = joined(cluster, identity, self._lock.home(), owner, self._member)
+        waits: Written = ("set_waits", [(HOLDER_WAIT, IDLE_MAX)])
+        packet = [(self._sql[name], [*each]) for name, each in (waits, *written)]
+        before = [each.identity for each in cluster.nodes]
+        try:
+            self._with_holders_ended(before, lambda: self._joining().send(packet))
+        except Lost as error:
+            raise StoreUnavailable(f"{self._url.shown} went away: {error}") from error
+        except psycopg.Error as error:
+            if error.sqlstate != FENCE_BROKEN:
+                raise
+            raise StoreUnavailable(f"somebody else is taking {self._url.shown} over") from error
+        self._identity, self._epoch = identity, cluster.epoch + 1
+        self._made, self._unsure, self._number = 0, None, None
+        self._place = self._seen = self.newest_number()
+        self._owned = self._owned_now()
+        self._is_open = True
+
+    def _joining(self) -> Link:
+        if self._writer is None or self._writer.is_lost:
+            self._writer = self._connected()
+        return self._writer
+
+    def _with_holders_ended(self, identities: Iterable[str], write: Callable[[], T]) -> T:
+        """Do it; whoever stands still in the middle of writing to these nodes' rows is ended."""
         for _ in range(TAKE_OVER_TRIES):
             try:
-                with link.connection.pipeline(), link.connection.transaction():
-                    link.connection.execute(sql["set_waits"], (HOLDER_WAIT, IDLE_MAX))
-                    cursor = link.connection.execute(sql["take_over"], taken)
+                return write()
             except psycopg.errors.LockNotAvailable:
                 log.warning("a commit of the one before stands still, and is ended")
-                link.ask(sql["end_holders"])
-                continue
-            found = cursor.fetchone()
-            if found is None:
-                raise StoreUnavailable(f"somebody else is taking {self._url.shown} over")
-            self._made, self._unsure = int(str(found[0])), None
-            return
+                with self._reader() as link:
+                    link.ask(self._sql["end_holders"], (json_list(identities),))
         raise StoreUnavailable(f"{self._url.shown} is locked by somebody who cannot be ended")
+
+    def _owned_now(self) -> frozenset[int]:
+        return frozenset(int(str(part)) for (part,) in self._all("select_parts", (self._identity,)))
 
     def _find_damaged(self, link: Link) -> None:
         """Set aside what is damaged, as far as there is time for it at a start."""
@@ -262,7 +369,10 @@ class PostgresStore(RowStore):
             return is_new
         try:
             for each in found:
-                if self._all("put_aside", (each.name, each.run_id, each.reason)):
+                # What another node of another version cannot be read by us may be sound.
+                if self._member is not None and self.partition(each.run_id) not in self._owned:
+                    log.warning("%s of another node is left out: %s", each.name, each.reason)
+                elif self._all("put_aside", (each.name, each.run_id, each.reason)):
                     log.error("%s is set aside: %s", shown(each.name), each.reason)
                     is_new = True
         except StoreUnavailable as error:
@@ -281,21 +391,40 @@ class PostgresStore(RowStore):
             log.warning("%s runs are left to be folded at the next start: %s", len(behind), error)
 
     def close(self) -> None:
-        """Release everything; safe to repeat."""
+        """Release everything; safe to repeat. Others need not wait for what was ours."""
+        self._leave()
         self._open.forget()
-        self._newest.clear()
         self._is_open = False
         while not self._readers.empty():
             self._readers.get().close()
             self._readers_made -= 1
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
+        for link in (self._writer, self._renewer):
+            if link is not None:
+                link.close()
+        self._writer = self._renewer = None
         self._lock.release()
+
+    def _leave(self) -> None:
+        """End our row, if that can be done at once; else it ends as that of one who was killed."""
+        if not self._is_open or self._unsure is not None or not self._writing.acquire(timeout=0):
+            return
+        try:
+            if self._writer is not None and not self._writer.is_lost:
+                statements = (
+                    ("set_waits", (HOLDER_WAIT, IDLE_MAX)),
+                    ("fence", (self._identity, self._made + 1)),
+                    ("release_parts", (self._identity, None)),
+                    ("end_node", (self._identity,)),
+                )
+                self._writer.send([(self._sql[name], [row]) for name, row in statements])
+        except (psycopg.Error, Lost) as error:
+            log.info("our row is left to its end: %s", _words(error))
+        finally:
+            self._writing.release()
 
     # -- writing ---------------------------------------------------------------------------
 
-    def commit(self, batch: Batch) -> None:
+    def commit(self, batch: Batch) -> int:
         """See ``ports.Store.commit``."""
         try:
             self._require_open()
@@ -304,37 +433,86 @@ class PostgresStore(RowStore):
             if not self._open.is_complete:
                 self._load()  # what runs have to do is added to what they had to do
             with self._writing:
+                new = {run_id: self._partition_of(run_id, batch) for run_id in batch.created}
+                self._require_ours(batch, new)
                 self._commits += 1
-                self._write(self._written(batch))
+                number = self._write(self._written(batch, new))
                 self._open.committed(batch)
+                if len(self._parts) > KNOWN_MAX:
+                    self._parts.clear()
+                self._parts |= new
+                if batch.journal:
+                    self._place = self._place_of(number, batch.journal)
+                return self._place
         except BaseException as error:
             self._open.forget()
-            self._newest.clear()
             if not isinstance(error, psycopg.Error):
                 raise
             raise StoreUnavailable(f"the database refused a write: {_words(error)}") from error
 
-    def _written(self, batch: Batch) -> Iterator[Written]:
+    def _partition_of(self, run_id: RunId, batch: Batch) -> int:
+        """Of a run that the batch creates."""
+        run = batch.runs[run_id]
+
+        def of_run(above: RunId) -> int:
+            if above in batch.created:
+                return self._partition_of(above, batch)
+            found = self.partition(above)
+            return partition_of(run.requester) if found is None else found
+
+        return partition_of_new(run, of_run)
+
+    def _require_ours(self, batch: Batch, new: Mapping[RunId, int]) -> None:
+        """Refuse what another node decides: a partition may have been given back meanwhile."""
+        if self._member is None:
+            return
+        for run_id in batch.runs:
+            part = new.get(run_id)
+            if part is None:
+                part = self.partition(run_id)
+            if part is not None and part not in self._owned:
+                raise Elsewhere(part)
+
+    def _place_of(self, number: int | None, journal: Sequence[JournalEntry]) -> int:
+        """Of the last of these events, which a transaction with this number wrote."""
+        if number is not None:
+            return (number << ORDINAL_BITS) + len(journal)
+        last = journal[-1]
+        ((place,),) = self._all("event_place", (last.run_id, last.seq))
+        return int(str(place))
+
+    def _written(self, batch: Batch, new: Mapping[RunId, int]) -> Iterator[Written]:
         due = [now for now, is_due in self._open.after(batch) if is_due]
+        if len(batch.journal) >= 1 << ORDINAL_BITS:
+            raise StoreUnavailable(f"{len(batch.journal)} events are too many for one commit")
 
         def erased(run_id: RunId) -> Iterator[Written]:
             # Nobody else writes: what is read before the packet is what it overwrites.
             for (number,) in self._all("run_number", (run_id,)):
                 told = self._all("select_events", (run_id, ERASED_TYPES))
-                yield from erased_rows(int(str(number)), batch.runs[run_id], told)
+                for name, each in erased_rows(int(str(number)), batch.runs[run_id], told):
+                    # A number alone leads to no event: it has no index.
+                    is_event = name == "update_event"
+                    yield name, ((*row, number) for row in each) if is_event else each
 
-        return written(batch, due, self._numbers, erased)
+        for name, each in written(batch, due, lambda _newest: self._numbers(), erased):
+            is_new = name == "insert_run"
+            yield name, ((*row, new[RunId(str(row[1]))]) for row in each) if is_new else each
 
-    def _numbers(self, newest: str) -> Iterator[int]:
+    def _numbers(self) -> Iterator[int]:
         """Of the next rows, which nobody else gives."""
-        if newest not in self._newest:
-            self._newest[newest] = int(str(self._all(newest)[0][0]))
         while True:
-            self._newest[newest] += 1
-            yield self._newest[newest]
+            if self._number is None or not (self._number + 1) % (1 << BLOCK_BITS):
+                ((block,),) = self._all("next_block")
+                self._number = int(str(block)) << BLOCK_BITS
+            self._number += 1
+            yield self._number
 
-    def _write(self, found: Iterable[Written]) -> None:
-        """One durable transaction, in this epoch.
+    def _write(self, found: Iterable[Written]) -> int | None:
+        """One durable transaction of our node.
+
+        Returns:
+            The number of the transaction; None = it was made, and did not say.
 
         Raises:
             psycopg.Error, StoreUnavailable: Nothing was written, or nobody can say yet.
@@ -344,12 +522,13 @@ class PostgresStore(RowStore):
         for is_last in (False, True):
             self._settle()
             number = self._made + 1
+            fence = (self._sql["fence"], [(self._identity, number)])
             try:
-                self._writing_link().send([(self._sql["fence"], [(self._epoch, number)]), *packet])
+                transaction = self._writing_link().send([fence, *packet])
             except Lost as error:
                 self._unsure = number
                 if self._settle():
-                    return
+                    return None
                 if is_last:
                     raise StoreUnavailable(f"the database went away: {error}") from error
             except psycopg.Error as error:
@@ -359,7 +538,8 @@ class PostgresStore(RowStore):
                 raise StoreUnavailable("another commit than was known is the newest") from error
             else:
                 self._made = number
-                return
+                return transaction
+        raise AssertionError("unreachable")
 
     def _settle(self) -> bool:
         """Find out what became of a commit without an answer; whether it was made.
@@ -371,7 +551,7 @@ class PostgresStore(RowStore):
             return False
         number = self._unsure
         try:
-            burned = self._writing_link().ask(self._sql["burn_commit"], (self._epoch, number))
+            burned = self._writing_link().ask(self._sql["burn_commit"], (self._identity, number))
             self._made = number + 1 if burned else self._newest_commit()
         except psycopg.Error as error:
             raise StoreUnavailable(
@@ -381,19 +561,21 @@ class PostgresStore(RowStore):
         return not burned
 
     def _newest_commit(self) -> int:
-        ((epoch, _, _, commits, _, _),) = self._writing_link().ask(self._sql["read_node"])
-        if epoch != self._epoch:
-            raise Fenced(
-                f"epoch {self._epoch} is over: a newer process took {self._url.shown} over",
-                hint="ask again: the newer one answers",
-            )
-        return int(str(commits))
+        found = self._writing_link().ask(self._sql["read_commits"], (self._identity,))
+        if not found:
+            raise self._fenced()
+        return int(str(found[0][0]))
+
+    def _fenced(self) -> Fenced:
+        return Fenced(
+            f"epoch {self._epoch} is over: another process took over what it had of"
+            f" {self._url.shown}",
+            hint="ask again: the newer one answers",
+        )
 
     def _writing_link(self) -> Link:
         self._require_open()
-        if self._writer is None or self._writer.is_lost:
-            self._writer = self._connected()
-        return self._writer
+        return self._joining()
 
     def _require_open(self) -> None:
         if not self._is_open:
@@ -413,13 +595,14 @@ class PostgresStore(RowStore):
 
     def prune(self, run_ids: Iterable[RunId]) -> None:
         """See ``ports.Store.prune``."""
-        ids = [(run_id,) for run_id in run_ids]
         try:
             with self._writing:
-                newest = self.newest_number()
-                kept = (newest, rows.checksum(self._epoch, newest))
+                self._settle()
+                if self._member is not None:
+                    run_ids = [e for e in run_ids if self.partition(e) in self._owned]
+                ids = [(run_id,) for run_id in run_ids]
                 gone = ("delete_journal", "delete_messages", "delete_run")
-                self._write([("keep_number", [kept]), *((name, ids) for name in gone)])
+                self._write([(name, ids) for name in gone])
         except psycopg.Error as error:
             raise StoreUnavailable(f"the database refused a write: {_words(error)}") from error
 
@@ -514,9 +697,151 @@ class PostgresStore(RowStore):
         """See ``ports.Database.check``."""
         with self._reader() as link:
             damaged = [*self._damaged(link, *WORK, *RECORDS, EVENTS), *self._strays(link)]
-        found = [*damaged, *self._fold_open()[1], *self.set_aside()]
+        found = [*damaged, *self._fold_open([ALL_PARTS])[1], *self.set_aside()]
         reasons = {each.name: each.reason for each in reversed(found)}
         return [f"{name}: {reasons[name]}" for name in reversed(reasons)]
+
+    def newest_number(self) -> int:
+        """See ``ports.Store.newest_number``: followers miss nothing that comes behind it."""
+        ((number,),) = self._all("newest_number", (int(self._member is not None),))
+        self._seen = int(str(number))
+        return self._seen
+
+    def _tails(self, heads: Mapping[str, object]) -> Mapping[str, Sequence[rows.Row]]:
+        found: dict[str, list[rows.Row]] = {}
+        if heads:
+            asked = [{"id": run_id, "seq": seq} for run_id, seq in heads.items()]
+            for row in self._all("select_tails", (msgspec.json.encode(asked).decode(),)):
+                found.setdefault(str(row[1]), []).append(row)
+        return found
+
+    def _open_runs(self) -> Sequence[Run]:
+        ours = super()._open_runs()
+        if self._member is None:
+            return ours
+        elsewhere = self._elsewhere.runs()
+        return [*ours, *(run for run in elsewhere if self._open.get(run.id) is None)]
+
+    # -- what is shared --------------------------------------------------------------------
+
+    @property
+    def identity(self) -> str:
+        """See ``ports.SharedStore.identity``."""
+        return self._identity
+
+    @property
+    def seen_number(self) -> int:
+        """See ``ports.SharedStore.seen_number``."""
+        return self._seen
+
+    def survey(self) -> Survey:
+        """See ``ports.SharedStore.survey``."""
+        nodes: dict[str, SeenNode] = {}
+        owners: dict[int, str] = {}
+        for row in self._all("survey_nodes"):
+            identity, name, url, labels, slots, version, left_s, is_draining, parts = row
+            nodes[str(identity)] = SeenNode(
+                identity=str(identity),
+                name=str(name),
+                url=None if url is None else str(url),
+                labels=msgspec.json.decode(str(labels), type=tuple[str, ...]),
+                slots=None if slots is None else int(str(slots)),
+                version=str(version),
+                left_s=float(str(left_s)),
+                is_draining=bool(is_draining),
+            )
+            if parts is not None:
+                owners |= dict.fromkeys(
+                    msgspec.json.decode(str(parts), type=list[int]), str(identity)
+                )
+        return Survey(nodes, owners)
+
+    def claim(self, partitions: Collection[int]) -> frozenset[int]:
+        """See ``ports.SharedStore.claim``."""
+        asked = _json(partitions)
+        packet: list[Written] = [
+            ("set_waits", [(HOLDER_WAIT, IDLE_MAX)]),
+            ("end_lapsed", [(asked,)]),
+            ("claim_parts", [(self._identity, asked)]),
+        ]
+        with self._writing, self._refused_in_words():
+            owners = self.survey().owners
+            before = {owners[part] for part in partitions if part in owners}
+            self._with_holders_ended(before - {self._identity}, lambda: self._write(packet))
+            # What they wrote last has smaller numbers than what we write next, and whoever is
+            # loading what was ours before begins again.
+            self._number = None
+            self._commits += 1
+            self._owned = self._owned_now()
+        return self._owned & frozenset(partitions)
+
+    def release(self, partitions: Collection[int]) -> None:
+        """See ``ports.SharedStore.release``."""
+        with self._writing, self._refused_in_words():
+            # Before: where nobody can say whether they are still ours, we do not write to them.
+            owned, self._owned = self._owned, self._owned - frozenset(partitions)
+            self._commits += 1
+            self._open.forget()
+            try:
+                self._write([("release_parts", [(self._identity, _json(partitions))])])
+            except (psycopg.Error, StoreUnavailable):
+                if self._unsure is None:
+                    self._owned = owned
+                raise
+
+    def load_partitions(self, partitions: Collection[int]) -> Loaded:
+        """See ``ports.SharedStore.load_partitions``."""
+        theirs = (sorted(partitions),)
+        found, bad = self._fold_open(theirs)
+        others = self._read("load_pending", rows.CHECKPOINT, theirs)
+        self._put_aside(bad)
+        with self._writing:
+            if self._open.is_complete:
+                self._open.add((*found, *((each, each.run.seq) for each in others)))
+        if self._left_by is not None:
+            # What this version makes of another one's events is decided once.
+            self.checkpoint()
+        runs = [now for now, _ in found]
+        loaded = {now.run.id: now for now in (*runs, *others)}
+        return Loaded(
+            runs=[now.run for now in runs],
+            outbox=in_order(each for now in loaded.values() for each in now.pending),
+            leases=self._read("load_leases", rows.LEASE, theirs),
+            keys=by_run(self._read("load_open_keys", rows.APPLIED, theirs)),
+        )
+
+    def partition(self, run_id: RunId) -> int | None:
+        """See ``ports.SharedStore.partition``."""
+        found = self._parts.get(run_id)
+        if found is None:
+            for (part,) in self._all("run_part", (run_id,)):
+                found = self._parts[run_id] = int(str(part))
+        return found
+
+    def partition_of_worker(self, session: SessionKey) -> int | None:
+        """See ``ports.SharedStore.partition_of_worker``."""
+        for (part,) in self._all("session_part", (session,)):
+            return int(str(part))
+        for run in self._open_runs():  # a later attempt's, which its row does not say
+            if session in run.session_keys:
+                return self.partition(run.id)
+        return None
+
+    def drain(self, *, is_on: bool) -> None:
+        """See ``ports.SharedStore.drain``."""
+        with self._writing, self._refused_in_words():
+            self._write([("drain_node", [(self._identity, int(is_on))])])
+
+    @contextmanager
+    def _refused_in_words(self) -> Iterator[None]:
+        try:
+            yield
+        except psycopg.Error as error:
+            raise StoreUnavailable(f"the database refused a write: {_words(error)}") from error
+
+
+def _json(partitions: Collection[int]) -> str:
+    return msgspec.json.encode(sorted(partitions)).decode()
 
 
 def _is_sieved(where: RunFilter) -> bool:

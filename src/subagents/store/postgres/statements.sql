@@ -5,7 +5,7 @@
 -- of what is written has its type after it; that is how it is sent (link.py).
 
 -- name: read_schema
-SELECT to_regclass('{schema}.node') IS NOT NULL, current_setting('server_encoding'),
+SELECT to_regclass('{schema}.cluster') IS NOT NULL, current_setting('server_encoding'),
        current_setting('server_version_num')::integer, current_setting('fsync') = 'on';
 
 -- name: make_schema
@@ -33,42 +33,153 @@ INSERT INTO {schema}.migration (number, name) VALUES ($1, $2);
 SELECT set_config('lock_timeout', $1::text, true),
        set_config('idle_in_transaction_session_timeout', $2::text, true);
 
--- name: read_node
-SELECT epoch, pruned_number, checksum, commits, version, home FROM {schema}.node WHERE id = 1;
+-- name: read_cluster
+-- And the transaction of the newest event, and the next one.
+SELECT home, epoch, place_base, checksum,
+       (SELECT coalesce(max(place), 0) >> 16 FROM {schema}.journal),
+       pg_snapshot_xmax(pg_current_snapshot())::text::bigint
+FROM {schema}.cluster WHERE id = 1;
 
--- name: take_over
--- The new epoch fences every writer that opened the store before. Whoever was first has it.
-UPDATE {schema}.node
-SET owner = $1::text, epoch = $2::bigint, checksum = $3::bigint, version = $4::text,
-    home = $5::text
-WHERE id = 1 AND epoch = $2::bigint - 1
-RETURNING commits;
+-- name: read_nodes
+-- For how long each was not heard of, beyond its right: NULL = that does not end.
+SELECT identity, home, epoch, name, version, is_over, checksum,
+       CASE WHEN lease_ms IS NULL THEN NULL
+            ELSE extract(epoch FROM clock_timestamp() - until)::float8 - lease_ms / 1000.0 END
+FROM {schema}.node;
+
+-- name: join_cluster
+SELECT {schema}.join_cluster($1::bigint, $2::text, $3::bigint, $4::bigint);
+
+-- name: end_home
+-- Those that the lock of their home says are over; NULL = whoever there is.
+UPDATE {schema}.node SET is_over = 1, until = least(until, clock_timestamp())
+WHERE is_over = 0 AND ($1::text IS NULL OR home = $1::text);
+
+-- name: insert_node
+INSERT INTO {schema}.node
+  (identity, home, epoch, owner, name, url, labels, slots, version, lease_ms, until, is_draining,
+   is_over, commits, checksum)
+VALUES ($1::text, $2::text, $3::bigint, $4::text, $5::text, $6::text, $7::text, $8::bigint,
+        $9::text, $10::bigint,
+        coalesce(clock_timestamp() + $10::bigint * interval '1 millisecond', 'infinity'),
+        0, 0, 0, $11::bigint);
+
+-- name: inherit_parts
+-- What a home had; NULL = all there are.
+UPDATE {schema}.part SET owner = $1::text, epoch = epoch + 1
+WHERE $2::text IS NULL
+   OR owner IN (SELECT identity FROM {schema}.node WHERE home = $2::text AND is_over = 1);
+
+-- name: forget_nodes
+-- Nobody has to be told any more that they are over: whoever is not there is.
+DELETE FROM {schema}.node
+WHERE identity IN (
+  SELECT identity FROM {schema}.node
+  WHERE is_over = 1 AND until < clock_timestamp() - interval '1 day'
+    AND NOT EXISTS (SELECT FROM {schema}.part WHERE owner = identity)
+  FOR UPDATE SKIP LOCKED);
+
+-- name: renew_node
+UPDATE {schema}.node SET until = clock_timestamp() + lease_ms * interval '1 millisecond'
+WHERE identity = $1::text AND is_over = 0
+RETURNING {schema}.horizon() - 1;
+
+-- name: end_node
+UPDATE {schema}.node SET is_over = 1, until = clock_timestamp() WHERE identity = $1::text;
+
+-- name: drain_node
+UPDATE {schema}.node SET is_draining = $2::bigint WHERE identity = $1::text;
+
+-- name: end_lapsed
+-- The nodes of these partitions (a JSON list) that did not renew; none that does so now.
+UPDATE {schema}.node SET is_over = 1
+WHERE is_over = 0 AND until < clock_timestamp() AND identity IN (
+  SELECT identity FROM {schema}.node
+  WHERE is_over = 0 AND until < clock_timestamp() AND identity IN (
+    SELECT owner FROM {schema}.part
+    WHERE part IN (SELECT json_array_elements_text($1::text::json)::smallint))
+  ORDER BY identity FOR UPDATE);
+
+-- name: claim_parts
+-- Whoever waited for another claim finds another epoch, and leaves the partition alone.
+WITH free AS MATERIALIZED (
+  SELECT part, epoch FROM {schema}.part
+  WHERE part IN (SELECT json_array_elements_text($2::text::json)::smallint)
+    AND NOT EXISTS (SELECT FROM {schema}.node WHERE identity = part.owner AND is_over = 0)
+)
+UPDATE {schema}.part SET owner = $1::text, epoch = part.epoch + 1
+FROM (SELECT part.part FROM {schema}.part JOIN free USING (part, epoch)
+      ORDER BY part.part FOR UPDATE OF part) AS held
+WHERE part.part = held.part;
+
+-- name: release_parts
+-- NULL = all that are ours.
+UPDATE {schema}.part SET owner = NULL, epoch = epoch + 1
+WHERE owner = $1::text
+  AND ($2::text IS NULL
+       OR part IN (SELECT json_array_elements_text($2::text::json)::smallint));
+
+-- name: select_parts
+SELECT part FROM {schema}.part WHERE owner = $1;
+
+-- name: survey_nodes
+SELECT identity, name, url, labels, slots, version,
+       CASE WHEN is_over = 1 OR until < clock_timestamp() THEN 0
+            WHEN lease_ms IS NULL THEN 'infinity'::float8
+            ELSE extract(epoch FROM until - clock_timestamp())::float8 END,
+       is_draining, owned.parts
+FROM {schema}.node LEFT JOIN (
+  SELECT owner, json_agg(part)::text AS parts FROM {schema}.part GROUP BY owner
+) AS owned ON owned.owner = identity
+WHERE is_over = 0 OR owned.parts IS NOT NULL;
 
 -- name: end_holders
--- Whoever has written to the node and not ended its transaction: its process is frozen, or gone.
-SELECT pg_terminate_backend(pid) FROM pg_locks
-WHERE relation = '{schema}.node'::regclass AND mode = 'RowExclusiveLock' AND granted
+-- Whoever has written to the row of one of these nodes (a JSON list) or of their partitions, or of
+-- one that nobody has, and not ended its transaction: its process is frozen, or gone.
+SELECT pg_terminate_backend(pid) FROM pg_locks JOIN (
+  SELECT xmax FROM {schema}.node WHERE identity IN (SELECT json_array_elements_text($1::json))
+  UNION
+  SELECT xmax FROM {schema}.part
+  WHERE owner IS NULL OR owner IN (SELECT json_array_elements_text($1::json))
+) AS held (holder) ON holder = transactionid
+WHERE locktype = 'transactionid' AND mode = 'ExclusiveLock' AND granted
   AND pid <> pg_backend_pid();
 
 -- name: fence
-SELECT {schema}.fence($1::bigint, $2::bigint);
+SELECT {schema}.fence($1::text, $2::bigint);
 
 -- name: burn_commit
 -- A commit of this number is not made any more, if it was not: what is on its way fails.
 UPDATE {schema}.node SET commits = $2::bigint + 1
-WHERE id = 1 AND epoch = $1::bigint AND commits = $2::bigint - 1
+WHERE identity = $1::text AND commits = $2::bigint - 1 AND is_over = 0
 RETURNING commits;
+
+-- name: read_commits
+SELECT commits FROM {schema}.node WHERE identity = $1::text AND is_over = 0;
+
+-- name: next_block
+SELECT nextval('{schema}.number_block');
+
+-- name: run_part
+SELECT part FROM {schema}.run WHERE run_id = $1;
+
+-- name: session_part
+SELECT part FROM {schema}.run WHERE session_key = $1 ORDER BY created_at_ms DESC LIMIT 1;
+
+-- name: event_place
+SELECT place FROM {schema}.journal
+WHERE run = (SELECT number FROM {schema}.run WHERE run_id = $1) AND seq = $2;
 
 -- name: insert_run
 INSERT INTO {schema}.run
   (number, run_id, seq, phase, label, agent_id, requester, requester_run, session_key, is_over,
    keeps_session, created_at_ms, ended_at_ms, archived_at_ms, origin, state, origin_checksum,
-   state_checksum, directory, tags, outcome, plan, pending)
+   state_checksum, directory, tags, outcome, plan, pending, part)
 SELECT * FROM unnest(
   $1::bigint[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[],
   $8::text[], $9::text[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[],
   $14::bigint[], $15::bytea[], $16::bytea[], $17::bigint[], $18::bigint[], $19::text[],
-  $20::text[], $21::text[], $22::text[], $23::bytea[]);
+  $20::text[], $21::text[], $22::text[], $23::bytea[], $24::bigint[]);
 
 -- name: update_run
 UPDATE {schema}.run SET seq = new.seq, phase = new.phase, state = new.state,
@@ -99,12 +210,12 @@ WHERE run.run_id = new.run_id;
 
 -- name: insert_event
 -- An event of a run that is not there fails: journal.run cannot be NULL.
-INSERT INTO {schema}.journal (number, run, run_id, seq, at_ms, type, key, data, checksum)
-SELECT new.number, (SELECT run.number FROM {schema}.run WHERE run.run_id = new.run_id),
+INSERT INTO {schema}.journal (place, number, run, run_id, seq, at_ms, type, key, data, checksum)
+SELECT ((SELECT {schema}.transaction_number()) << 16) + new.ordinal, new.number, (SELECT run.number FROM {schema}.run WHERE run.run_id = new.run_id),
        new.run_id, new.seq, new.at_ms, new.type, new.key, new.data, new.checksum
 FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[],
             $7::bytea[], $8::bigint[])
-  AS new (number, run_id, seq, at_ms, type, key, data, checksum);
+  WITH ORDINALITY AS new (number, run_id, seq, at_ms, type, key, data, checksum, ordinal);
 
 -- name: update_origin
 UPDATE {schema}.run SET origin = $1::bytea, origin_checksum = $2::bigint WHERE run_id = $3::text;
@@ -116,24 +227,17 @@ WHERE run = (SELECT number FROM {schema}.run WHERE run_id = $1)
   AND type IN (SELECT json_array_elements_text($2::json));
 
 -- name: update_event
-UPDATE {schema}.journal SET data = $1::bytea, checksum = $2::bigint WHERE number = $3::bigint;
+UPDATE {schema}.journal SET data = $1::bytea, checksum = $2::bigint
+WHERE run = $4::bigint AND number = $3::bigint;
 
 -- name: newest_number
-SELECT greatest(pruned_number, (SELECT coalesce(max(number), 0) FROM {schema}.journal))
-FROM {schema}.node WHERE id = 1;
-
--- name: newest_run
-SELECT coalesce(max(number), 0) FROM {schema}.run;
-
--- name: newest_message
-SELECT coalesce(max(number), 0) FROM {schema}.inbox;
+-- Behind it is whatever is not committed yet. $1 = whether anybody else writes: then what is
+-- committed behind one that is not is behind it, too.
+SELECT greatest({schema}.horizon() - 1,
+                CASE WHEN $1::bigint = 0 THEN (SELECT max(place) FROM {schema}.journal) END);
 
 -- name: run_number
 SELECT number FROM {schema}.run WHERE run_id = $1;
-
--- name: keep_number
--- Before a prune: what was the newest event's number is not given to another one.
-UPDATE {schema}.node SET pruned_number = $1::bigint, checksum = $2::bigint WHERE id = 1;
 
 -- name: insert_message
 INSERT INTO {schema}.inbox
@@ -178,7 +282,10 @@ SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::big
 ON CONFLICT (run_id) DO UPDATE SET attempt = excluded.attempt, owner = excluded.owner,
   epoch = excluded.epoch, until_ms = excluded.until_ms, cursor = excluded.cursor,
   checksum = excluded.checksum
-WHERE lease.epoch <= excluded.epoch;
+WHERE lease.epoch <= excluded.epoch
+   OR excluded.epoch = (SELECT node.epoch FROM {schema}.run JOIN {schema}.part USING (part)
+                        JOIN {schema}.node ON identity = part.owner
+                        WHERE run.run_id = excluded.run_id);
 
 -- name: release_lease
 DELETE FROM {schema}.lease WHERE run_id = ANY($1::text[]);
@@ -204,37 +311,40 @@ WHERE schedule_id NOT IN (SELECT name FROM {schema}.set_aside);
 
 -- name: load_open
 -- Ended children of an open run belong to it until it has told their results.
-SELECT * FROM {schema}.run
+WITH opened AS (
+  SELECT number, run_id FROM {schema}.run WHERE is_over = 0 AND part = ANY($1::smallint[]))
+SELECT {run_row} FROM {schema}.run
 WHERE number IN (
-    SELECT number FROM {schema}.run WHERE is_over = 0
+    SELECT number FROM opened
     UNION ALL
     SELECT child.number
-    FROM {schema}.run AS parent JOIN {schema}.run AS child ON child.requester_run = parent.run_id
-    WHERE parent.is_over = 0)
+    FROM opened JOIN {schema}.run AS child ON child.requester_run = opened.run_id)
   AND run_id NOT IN (SELECT name FROM {schema}.set_aside)
 ORDER BY created_at_ms, number;
 
 -- name: select_behind
 -- Open runs whose row is older than their journal.
 SELECT run_id FROM {schema}.run
-WHERE is_over = 0
+WHERE is_over = 0 AND part = ANY($1::smallint[])
   AND EXISTS (SELECT 1 FROM {schema}.journal
               WHERE journal.run = run.number AND journal.seq > run.seq);
 
 -- name: load_pending
 -- Runs that are over and have something to do.
-SELECT * FROM {schema}.run
-WHERE is_over = 1 AND pending IS NOT NULL
+SELECT {run_row} FROM {schema}.run
+WHERE is_over = 1 AND pending IS NOT NULL AND part = ANY($1::smallint[])
   AND run_id NOT IN (SELECT name FROM {schema}.set_aside);
 
 -- name: load_leases
 SELECT run_id, attempt, owner, epoch, until_ms, cursor, checksum FROM {schema}.lease
-WHERE run_id NOT IN (SELECT name FROM {schema}.set_aside);
+WHERE coalesce((SELECT part = ANY($1::smallint[]) FROM {schema}.run
+                WHERE run.run_id = lease.run_id), TRUE)
+  AND run_id NOT IN (SELECT name FROM {schema}.set_aside);
 
 -- name: load_open_keys
 SELECT journal.number, journal.run_id, journal.seq, at_ms, type, key, data, checksum
 FROM {schema}.run JOIN {schema}.journal ON journal.run = run.number
-WHERE run.is_over = 0 AND journal.key IS NOT NULL
+WHERE run.is_over = 0 AND journal.key IS NOT NULL AND part = ANY($1::smallint[])
   AND run.run_id NOT IN (SELECT name FROM {schema}.set_aside);
 
 -- name: load_keys
@@ -246,10 +356,13 @@ SELECT requester, key, run_id, created_at_ms, digest, checksum FROM {schema}.ide
 WHERE created_at_ms > $1;
 
 -- name: forget_idempotency
-DELETE FROM {schema}.idempotency WHERE created_at_ms <= $1::bigint;
+-- What another node deletes at this moment is not waited for.
+DELETE FROM {schema}.idempotency
+WHERE (requester, key) IN (SELECT requester, key FROM {schema}.idempotency
+                           WHERE created_at_ms <= $1::bigint FOR UPDATE SKIP LOCKED);
 
 -- name: select_run
-SELECT * FROM {schema}.run
+SELECT {run_row} FROM {schema}.run
 WHERE run_id = $1 AND run_id NOT IN (SELECT name FROM {schema}.set_aside);
 
 -- name: any_run
@@ -268,7 +381,7 @@ WHERE run_tag.tag = :tags::json ->> 0 AND run_tag.is_listed = {shelf};
 
 -- name: select_runs
 -- postgres_query.py puts what is asked for in the place of the innermost SELECT.
-SELECT run.*
+SELECT {run_row}
 FROM (
   SELECT number, at_ms FROM (
     SELECT number, created_at_ms AS at_ms FROM {schema}.run WHERE TRUE) AS found
@@ -294,7 +407,7 @@ ORDER BY page.at_ms DESC, page.number DESC;
 
 -- name: select_numbers
 -- In this order.
-SELECT run.*
+SELECT {run_row}
 FROM unnest($1::bigint[]) WITH ORDINALITY AS page (number, place)
 JOIN {schema}.run ON run.number = page.number
 ORDER BY page.place;
@@ -307,26 +420,43 @@ SELECT number, run_id, seq, at_ms, type, key, data, checksum FROM {schema}.journ
 WHERE run = (SELECT number FROM {schema}.run WHERE run_id = $1) AND seq > $2
 ORDER BY seq LIMIT nullif($3::bigint, -1);
 
+-- name: select_tails
+-- What came behind the rows of some runs: two columns, of which the first has their ids.
+SELECT number, journal.run_id, journal.seq, at_ms, type, key, data, journal.checksum
+FROM json_to_recordset($1::json) AS head (id text, seq bigint)
+JOIN {schema}.journal
+  ON journal.run = (SELECT number FROM {schema}.run WHERE run.run_id = head.id COLLATE "C")
+ AND journal.seq > head.seq
+ORDER BY journal.run, journal.seq;
+
+-- name: select_open_ids
+SELECT run_id FROM {schema}.run
+WHERE is_over = 0 AND run_id NOT IN (SELECT name FROM {schema}.set_aside);
+
 -- name: select_feed
-SELECT number, run_id, seq, at_ms, type, key, data, checksum FROM {schema}.journal
-WHERE number > $1 ORDER BY number LIMIT $2;
+-- Below a place; NULL = the one before which nothing comes any more.
+SELECT place, number, run_id, seq, at_ms, type, key, data, checksum FROM {schema}.journal
+WHERE place > $1 AND place < coalesce($3::bigint, (SELECT {schema}.horizon()))
+ORDER BY place LIMIT $2;
 
 -- name: select_alerted
-SELECT number, run_id, seq, at_ms, type, key, data, checksum FROM {schema}.journal
-WHERE type = 'Alerted' AND number < $1 ORDER BY number DESC LIMIT $2;
+SELECT place, number, run_id, seq, at_ms, type, key, data, checksum FROM {schema}.journal
+WHERE type = 'Alerted' AND place < $1 ORDER BY place DESC LIMIT $2;
 
 -- name: select_alerted_of_run
--- Visits the events of the run, whose numbers grow with seq.
-SELECT number, run_id, seq, at_ms, type, key, data, checksum FROM {schema}.journal
-WHERE run = (SELECT number FROM {schema}.run WHERE run_id = $3) AND type = 'Alerted' AND number < $1
+-- Visits the events of the run, whose places grow with seq.
+SELECT place, number, run_id, seq, at_ms, type, key, data, checksum FROM {schema}.journal
+WHERE run = (SELECT number FROM {schema}.run WHERE run_id = $3) AND type = 'Alerted' AND place < $1
 ORDER BY seq DESC LIMIT $2;
 
 -- name: select_touched
-SELECT number, run_id FROM {schema}.journal WHERE number > $1 ORDER BY number LIMIT $2;
+SELECT place, run_id FROM {schema}.journal
+WHERE place > $1 AND place < coalesce($3::bigint, (SELECT {schema}.horizon()))
+ORDER BY place LIMIT $2;
 
 -- name: select_these
 -- The ids are a JSON list.
-SELECT * FROM {schema}.run
+SELECT {run_row} FROM {schema}.run
 WHERE run_id IN (SELECT json_array_elements_text($1::json))
   AND (ended_at_ms IS NULL OR ended_at_ms >= $2)
   AND run_id NOT IN (SELECT name FROM {schema}.set_aside);
@@ -346,13 +476,14 @@ WHERE near.id <> near.root AND near.id NOT IN (SELECT name FROM {schema}.set_asi
 GROUP BY near.root, run.is_over, ended;
 
 -- name: select_inbox
+-- Numbers grow within an inbox; of several, by the time.
 SELECT number, message_id, session_key, run_id, kind, created_at_ms, text, consumed_at_ms,
        consumed_by, checksum, place_checksum, read_checksum
 FROM {schema}.inbox
 WHERE ($1::text IS NULL OR session_key = $1)
   AND message_id NOT IN (SELECT name FROM {schema}.set_aside)
   AND run_id NOT IN (SELECT name FROM {schema}.set_aside)
-ORDER BY number DESC LIMIT $2;
+ORDER BY CASE WHEN $1::text IS NULL THEN created_at_ms END DESC, number DESC LIMIT $2;
 
 -- name: select_unread
 SELECT number, message_id, session_key, run_id, kind, created_at_ms, text, consumed_at_ms,
@@ -386,8 +517,8 @@ WHERE number IN (
   WHERE consumed_at_ms IS NULL
     AND message_id NOT IN (SELECT name FROM {schema}.set_aside)
     AND run_id NOT IN (SELECT name FROM {schema}.set_aside)
-  ORDER BY number LIMIT $1)
-ORDER BY number;
+  ORDER BY created_at_ms, number LIMIT $1)
+ORDER BY created_at_ms, number;
 
 -- name: select_blockers
 -- Newest first.
@@ -397,7 +528,7 @@ FROM {schema}.inbox
 WHERE kind = 'blocker' AND ($1::text IS NULL OR session_key = $1)
   AND message_id NOT IN (SELECT name FROM {schema}.set_aside)
   AND run_id NOT IN (SELECT name FROM {schema}.set_aside)
-ORDER BY number DESC LIMIT $2;
+ORDER BY created_at_ms DESC, number DESC LIMIT $2;
 
 -- name: select_news
 -- Of the runs of a JSON list.
@@ -421,6 +552,7 @@ WHERE message_id = $1
 -- What nobody read stays in sight, and what was read late stays as long after that.
 SELECT run_id FROM {schema}.run
 WHERE is_over = 1 AND (CASE WHEN archived_at_ms IS NULL THEN 1 ELSE 0 END) = 1
+  AND part = ANY($3::smallint[])
   AND keeps_session = 0 AND ended_at_ms < $1
   AND run_id NOT IN (SELECT name FROM {schema}.set_aside)
   AND NOT EXISTS (SELECT 1 FROM {schema}.inbox
@@ -434,6 +566,7 @@ ORDER BY ended_at_ms LIMIT $2;
 -- how it came about nobody waits.
 SELECT run_id FROM {schema}.run
 WHERE is_over = 1 AND (CASE WHEN archived_at_ms IS NULL THEN 1 ELSE 0 END) = 0
+  AND part = ANY($3::smallint[])
   AND ended_at_ms < $1
   AND run_id NOT IN (SELECT run_id FROM {schema}.set_aside)
   AND NOT EXISTS (SELECT 1 FROM {schema}.inbox
@@ -463,7 +596,7 @@ DELETE FROM {schema}.set_aside;
 SELECT name, run_id, reason FROM {schema}.set_aside ORDER BY run_id, name;
 
 -- name: all_runs
-SELECT * FROM {schema}.run ORDER BY number;
+SELECT {run_row} FROM {schema}.run ORDER BY number;
 
 -- name: all_leases
 SELECT run_id, attempt, owner, epoch, until_ms, cursor, checksum FROM {schema}.lease;
@@ -489,7 +622,7 @@ WHERE run.run_id IS DISTINCT FROM journal.run_id;
 SELECT reason FROM {schema}.set_aside WHERE name = $1;
 
 -- name: select_spawned_since
-SELECT * FROM {schema}.run
+SELECT {run_row} FROM {schema}.run
 WHERE created_at_ms > $1 AND run_id NOT IN (SELECT name FROM {schema}.set_aside);
 
 -- name: database_bytes
@@ -497,4 +630,4 @@ SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
 WHERE relnamespace = to_regnamespace('{schema}') AND relkind = 'r';
 
 -- name: settle
-SELECT {schema}.settle($1::text, $2::jsonb)::text;
+SELECT {schema}.settle($1::text, $2::bigint, $3::jsonb)::text;

@@ -400,7 +400,7 @@ class SqliteStore(RowStore):
 
     # -- writing ---------------------------------------------------------------------------
 
-    def commit(self, batch: Batch) -> None:
+    def commit(self, batch: Batch) -> int:
         """See ``ports.Store.commit``."""
         try:
             self._require_writer()
@@ -409,15 +409,16 @@ class SqliteStore(RowStore):
             with self._writing:
                 self._commits += 1
                 try:
-                    self._commit(batch)
+                    number = self._commit(batch)
                 except sqlite3.OperationalError as error:
                     if code_of(error) != sqlite3.SQLITE_FULL:
                         raise
                     # What is in the log has room in the file, and then the log is written anew.
                     self._require_writer().execute("PRAGMA wal_checkpoint(PASSIVE)")
-                    self._commit(batch)
+                    number = self._commit(batch)
                 self._open.committed(batch)
                 self._note_commit()
+                return number
         except BaseException as error:
             self._open.forget()
             if not isinstance(error, sqlite3.Error):
@@ -427,10 +428,11 @@ class SqliteStore(RowStore):
                 hint="free disk space; nothing acknowledged was lost",
             ) from error
 
-    def _commit(self, batch: Batch) -> None:
+    def _commit(self, batch: Batch) -> int:
         with self.transaction() as connection:
-            self._write(connection, batch)
+            number = self._write(connection, batch)
         self._reserve.keep()
+        return number
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -449,11 +451,16 @@ class SqliteStore(RowStore):
         if self._mark is not None:
             self._mark.note()
 
-    def _write(self, connection: sqlite3.Connection, batch: Batch) -> None:
+    def _write(self, connection: sqlite3.Connection, batch: Batch) -> int:
+        """Returns the number of the newest event."""
         due = [now for now, is_due in self._open.after(batch) if is_due]
 
+        before = {}
+
         def numbers(newest: str) -> Iterator[int]:
-            return self._numbers(connection, newest)
+            # Read in the transaction, so that nothing can go between.
+            (before[newest],) = connection.execute(self._sql[newest]).fetchone()
+            return count(before[newest] + 1)
 
         def erased(run_id: RunId) -> Iterator[Written]:
             (number,) = connection.execute(self._sql["run_number"], (run_id,)).fetchone()
@@ -461,15 +468,11 @@ class SqliteStore(RowStore):
             return erased_rows(number, batch.runs[run_id], told.fetchall())
 
         self._execute(connection, written(batch, due, numbers, erased))
+        return int(before["newest_number"]) + len(batch.journal)
 
     def _execute(self, connection: sqlite3.Connection, statements: Iterable[Written]) -> None:
         for name, found in statements:
             connection.executemany(self._sql[name], found)
-
-    def _numbers(self, connection: sqlite3.Connection, newest: str) -> Iterator[int]:
-        """Of the next rows; read in the transaction, so that nothing can go between."""
-        (number,) = connection.execute(self._sql[newest]).fetchone()
-        return count(number + 1)
 
     def probe(self) -> None:
         """See ``ports.Store.probe``: a real, durable write of one page that changes nothing.
@@ -604,7 +607,7 @@ class SqliteStore(RowStore):
                 if version_of(connection) >= CHECKSUMS_SINCE:
                     damaged = [
                         *self._damaged(connection, *WORK, *RECORDS, EVENTS),
-                        *self._fold_open()[1],
+                        *self._fold_open(self._ours)[1],
                         *self.set_aside(),
                     ]
                     reasons = {each.name: each.reason for each in reversed(damaged)}

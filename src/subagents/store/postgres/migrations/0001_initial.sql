@@ -3,21 +3,51 @@
 -- Columns, their order and checksums are those of store/rows.py for both. Texts are compared by
 -- their bytes, as in SQLite. {schema} is the schema that the store was told to use; the table of
 -- applied migrations is there already.
-CREATE TABLE {schema}.node (
-  id            integer PRIMARY KEY CHECK (id = 1),
-  home          text    COLLATE "C" NOT NULL,         -- whose database it is
-  owner         text    COLLATE "C" NOT NULL,
-  epoch         bigint  NOT NULL CHECK (epoch >= 0),  -- grows by one on every open; fences writers
-  commits       bigint  NOT NULL,                     -- the newest one; tells whether it was made
-  pruned_number bigint  NOT NULL,                     -- numbers of events up to here are used
-  checksum      bigint,                               -- of epoch and pruned_number
-  version       text    COLLATE "C"                   -- of the daemon that wrote last
-) WITH (fillfactor = 10);                             -- written by every commit
+CREATE TABLE {schema}.cluster (
+  id         integer PRIMARY KEY CHECK (id = 1),
+  home       text    COLLATE "C" NOT NULL,            -- of a daemon alone; '' = none, or several
+  epoch      bigint  NOT NULL CHECK (epoch >= 0),     -- grows by one when a node joins
+  place_base bigint  NOT NULL,                        -- added to the numbers of transactions
+  checksum   bigint                                   -- of epoch and place_base
+);
 
-INSERT INTO {schema}.node (id, home, owner, epoch, commits, pruned_number) VALUES (1, '', '', 0, 0, 0);
+INSERT INTO {schema}.cluster (id, home, epoch, place_base) VALUES (1, '', 0, 0);
+
+-- One row for each start of a daemon. It is written by every commit of that daemon, and by nothing
+-- of another one but what ends it.
+CREATE TABLE {schema}.node (
+  identity    text        COLLATE "C" PRIMARY KEY,    -- random
+  home        text        COLLATE "C" NOT NULL,       -- whose lock says that it is over
+  epoch       bigint      NOT NULL,
+  owner       text        COLLATE "C" NOT NULL,       -- its process, in leases
+  name        text        COLLATE "C" NOT NULL,
+  url         text        COLLATE "C",                -- where the others reach it
+  labels      text        COLLATE "C" NOT NULL,       -- a JSON list
+  slots       bigint,
+  version     text        COLLATE "C" NOT NULL,
+  lease_ms    bigint,                                 -- NULL = its right does not end by itself
+  until       timestamptz NOT NULL,                   -- by the clock of this server
+  is_draining smallint    NOT NULL CHECK (is_draining IN (0, 1)),
+  is_over     smallint    NOT NULL CHECK (is_over IN (0, 1)),
+  commits     bigint      NOT NULL,                   -- the newest one; tells whether it was made
+  checksum    bigint                                  -- of identity, home and epoch
+) WITH (fillfactor = 10);
+
+-- Who decides about which runs (domain/cluster/partitions.py).
+CREATE TABLE {schema}.part (
+  part  smallint PRIMARY KEY,
+  owner text     COLLATE "C",                         -- node.identity; NULL = nobody
+  epoch bigint   NOT NULL                             -- grows when it changes hands
+) WITH (fillfactor = 50);
+
+INSERT INTO {schema}.part (part, owner, epoch) SELECT each, NULL, 0 FROM generate_series(0, 255) AS each;
+
+-- Numbers of rows are (block << 30) + 1, 2 and so on: whoever has a block counts alone, and what is
+-- written to a partition later has a larger number.
+CREATE SEQUENCE {schema}.number_block;
 
 CREATE TABLE {schema}.run (
-  number          bigint   PRIMARY KEY,               -- order of spawning
+  number          bigint   PRIMARY KEY,               -- order of spawning, in a partition
   run_id          text     COLLATE "C" NOT NULL UNIQUE,
   seq             bigint   NOT NULL CHECK (seq >= 1), -- events in this row; the journal continues it
   phase           text     COLLATE "C" NOT NULL,
@@ -39,10 +69,13 @@ CREATE TABLE {schema}.run (
   tags            text     COLLATE "C",               -- a JSON list
   outcome         text     COLLATE "C",
   plan            text     COLLATE "C",
-  pending         bytea                               -- what it has to do as of seq
+  pending         bytea,                              -- what it has to do as of seq
+  part            smallint NOT NULL                   -- part.part; never changes
 );
 
 CREATE INDEX run_open      ON {schema}.run (created_at_ms, number) WHERE is_over = 0;
+CREATE INDEX run_part      ON {schema}.run (part) WHERE is_over = 0;
+CREATE INDEX run_session   ON {schema}.run (session_key);
 CREATE INDEX run_parent    ON {schema}.run (requester_run) WHERE requester_run IS NOT NULL;
 CREATE INDEX run_pending   ON {schema}.run (number) WHERE is_over = 1 AND pending IS NOT NULL;
 -- Whether a run is archived stands before its time: a list goes past none of the other kind. It is
@@ -110,7 +143,8 @@ CREATE TRIGGER run_tags_remove AFTER DELETE ON {schema}.run
   FOR EACH ROW WHEN (OLD.tags IS NOT NULL) EXECUTE FUNCTION {schema}.remove_tags();
 
 CREATE TABLE {schema}.journal (
-  number   bigint PRIMARY KEY,                        -- grows over all runs, never used twice
+  place    bigint PRIMARY KEY,                        -- order in which events became durable
+  number   bigint NOT NULL,                           -- grows in a partition, never used twice
   run      bigint NOT NULL,                           -- run.number
   run_id   text   COLLATE "C" NOT NULL,
   seq      bigint NOT NULL,
@@ -124,10 +158,10 @@ CREATE TABLE {schema}.journal (
 CREATE UNIQUE INDEX journal_order ON {schema}.journal (run, seq);
 CREATE UNIQUE INDEX journal_once  ON {schema}.journal (run, key) WHERE key IS NOT NULL;
 -- Of all events they are few; no other event is in the index, or pays for it.
-CREATE INDEX journal_alerted ON {schema}.journal (number) WHERE type = 'Alerted';
+CREATE INDEX journal_alerted ON {schema}.journal (place) WHERE type = 'Alerted';
 
 CREATE TABLE {schema}.inbox (
-  number         bigint PRIMARY KEY,                  -- order of arrival
+  number         bigint PRIMARY KEY,                  -- order of arrival, in an inbox
   message_id     text   COLLATE "C" NOT NULL UNIQUE,  -- one announcement per run, for ever
   session_key    text   COLLATE "C" NOT NULL,
   run_id         text   COLLATE "C" NOT NULL,
@@ -144,7 +178,7 @@ CREATE TABLE {schema}.inbox (
 
 CREATE INDEX inbox_unread  ON {schema}.inbox (session_key, number) WHERE consumed_at_ms IS NULL;
 CREATE INDEX inbox_run     ON {schema}.inbox (run_id);
-CREATE INDEX inbox_blocker ON {schema}.inbox (number) WHERE kind = 'blocker';
+CREATE INDEX inbox_blocker ON {schema}.inbox (created_at_ms, number) WHERE kind = 'blocker';
 
 CREATE TABLE {schema}.lease (
   run_id   text   COLLATE "C" PRIMARY KEY,            -- one live attempt per run
@@ -180,19 +214,47 @@ CREATE TABLE {schema}.set_aside (
   reason text NOT NULL
 );
 
+-- The number of this transaction among all of the cluster, also of those that another server made:
+-- a copy that is restored elsewhere only goes on growing.
+CREATE FUNCTION {schema}.transaction_number() RETURNS bigint LANGUAGE sql STABLE AS $$
+  SELECT pg_current_xact_id()::text::bigint + place_base FROM {schema}.cluster
+$$;
+
+-- The place before which nothing comes any more: whatever is under way comes behind it.
+CREATE FUNCTION {schema}.horizon() RETURNS bigint LANGUAGE sql STABLE AS $$
+  SELECT (pg_snapshot_xmin(pg_current_snapshot())::text::bigint + place_base) << 16
+  FROM {schema}.cluster
+$$;
+
 -- The first statement of every commit. It fails in the server, so that nobody waits for an answer
 -- while the row is locked.
-CREATE FUNCTION {schema}.fence(its_epoch bigint, its_commit bigint) RETURNS void
+CREATE FUNCTION {schema}.fence(its_identity text, its_commit bigint) RETURNS bigint
 LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE {schema}.node SET commits = its_commit
-  WHERE id = 1 AND epoch = its_epoch AND commits = its_commit - 1;
+  WHERE identity = its_identity AND commits = its_commit - 1 AND is_over = 0;
   IF NOT FOUND THEN
-    RAISE EXCEPTION 'epoch % or commit % is over', its_epoch, its_commit USING ERRCODE = 'SUB01';
+    RAISE EXCEPTION 'node % or its commit % is over', its_identity, its_commit
+      USING ERRCODE = 'SUB01';
   END IF;
   IF current_setting('synchronous_commit') = 'off' THEN
     -- Of this transaction: what is acknowledged is on the server's disk.
     PERFORM set_config('synchronous_commit', 'on', true);
+  END IF;
+  RETURN {schema}.transaction_number();
+END
+$$;
+
+-- The first statement of a start: whoever was first has the epoch.
+CREATE FUNCTION {schema}.join_cluster(
+  its_epoch bigint, its_home text, its_base bigint, its_checksum bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE {schema}.cluster
+  SET epoch = its_epoch, home = its_home, place_base = its_base, checksum = its_checksum
+  WHERE id = 1 AND epoch = its_epoch - 1;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'epoch % is somebody else''s', its_epoch USING ERRCODE = 'SUB01';
   END IF;
 END
 $$;

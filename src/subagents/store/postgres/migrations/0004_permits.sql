@@ -46,11 +46,18 @@ CREATE TABLE {schema}.gate (
   number   bigint      NOT NULL
 );
 
+-- After a demand of which the node does not know whether it was heard it begins to count anew: what
+-- is still on its way here, and would say how things were, is refused.
+CREATE TABLE {schema}.demander (
+  identity   text   COLLATE "C" PRIMARY KEY,
+  generation bigint NOT NULL
+);
+
 CREATE SEQUENCE {schema}.turn;
 
 CREATE FUNCTION {schema}.is_alive(who text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  RETURN EXISTS (SELECT FROM {schema}.node WHERE identity = who AND NOT is_over);
+  RETURN EXISTS (SELECT FROM {schema}.node WHERE identity = who AND is_over = 0);
 END
 $$;
 
@@ -220,9 +227,10 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION {schema}.settle(me text, demand jsonb) RETURNS jsonb LANGUAGE plpgsql
-SET lock_timeout = '1s' AS $$
+CREATE FUNCTION {schema}.settle(me text, its_generation bigint, demand jsonb)
+RETURNS jsonb LANGUAGE plpgsql SET lock_timeout = '1s' AS $$
 DECLARE
+  newest   bigint;
   is_owing boolean;
   each     record;
   lanes    jsonb := '[]';
@@ -230,6 +238,14 @@ DECLARE
 BEGIN
   IF NOT {schema}.is_alive(me) THEN
     RAISE EXCEPTION 'the node % is over', me USING ERRCODE = 'SUB01';
+  END IF;
+  PERFORM pg_advisory_xact_lock(hashtextextended('subagents.demander.{schema}.' || me, 0));
+  SELECT generation INTO newest FROM {schema}.demander WHERE identity = me;
+  IF newest > its_generation THEN
+    RAISE EXCEPTION 'a newer demand of the node % was answered', me;
+  ELSIF newest IS DISTINCT FROM its_generation THEN
+    INSERT INTO {schema}.demander VALUES (me, its_generation)
+    ON CONFLICT (identity) DO UPDATE SET generation = excluded.generation;
   END IF;
   IF current_setting('synchronous_commit') = 'off' THEN
     -- A permit that a crash of this server forgets is in use all the same.
@@ -284,6 +300,9 @@ BEGIN
     SELECT cap, day, identity FROM {schema}.cap_share
     WHERE NOT {schema}.is_alive(identity)
       AND NOT EXISTS (SELECT FROM {schema}.counted WHERE counted.identity = cap_share.identity)
+    FOR UPDATE SKIP LOCKED);
+  DELETE FROM {schema}.demander WHERE identity IN (
+    SELECT identity FROM {schema}.demander WHERE NOT {schema}.is_alive(identity)
     FOR UPDATE SKIP LOCKED);
   RETURN jsonb_build_object(
     'lanes', lanes, 'caps', caps, 'gates', {schema}.settle_gates(demand));

@@ -27,7 +27,6 @@ from subagents.errors import (
     Conflict,
     DaemonUnreachable,
     Forbidden,
-    SubagentsError,
     Unavailable,
 )
 from subagents.ports.trust import JOIN_PATH
@@ -189,12 +188,3 @@ def leave(files: TrustFiles) -> bool:
     had_joined = files.has_joined
     files.remove()
     return had_joined
-
-
-def problem_of(files: TrustFiles, tables: TrustTables) -> SubagentsError | None:
-    """Why this home cannot issue itself a certificate; None = it can."""
-    try:
-        opened(files, tables)
-    except SubagentsError as error:
-        return error
-    return None

@@ -21,7 +21,7 @@ from subagents.cluster.authority import (
     with_join_key,
 )
 from subagents.cluster.join_token import JoinToken, coded
-from subagents.cluster.membership import leave, make_cluster
+from subagents.cluster.joining import leave, make_cluster
 from subagents.cluster.node_trust import opened
 from subagents.cluster.trust_files import TrustFiles
 from subagents.cluster.trust_tables import StoredCa

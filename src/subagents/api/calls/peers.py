@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
-from subagents.api.calls.cluster_member import ClusterTrust
+from subagents.ports import ClusterTrust
 
 if TYPE_CHECKING:
     import httpx2

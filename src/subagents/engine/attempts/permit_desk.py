@@ -1,0 +1,131 @@
+"""Asks the cluster how many slots, and how much of shared caps, this node may use.
+
+One call each half second while lanes are in use or runs wait, and one at once when a run begins to
+wait for more than was given; none while nothing goes on. What is begun between two calls is within
+what the last one gave, so that no run costs a call of its own. See docs/decisions/0079.
+"""
+
+import asyncio
+import logging
+from typing import Final
+
+from subagents.engine.attempts.provider_gate import ProviderGates
+from subagents.engine.kernel.kernel import Kernel
+from subagents.engine.kernel.lanes import LanePermits
+from subagents.engine.kernel.partitions import Partitions
+from subagents.engine.kernel.tasks import wait_at_most
+from subagents.errors import Fenced, StoreUnavailable
+from subagents.ports import Demand, LaneKey, LaneWanted, Permits, Settlement
+
+log = logging.getLogger(__name__)
+
+EVERY_S: Final = 0.5
+
+
+class PermitDesk:
+    """See the module.
+
+    Args:
+        permits: Of the cluster.
+        kernel: Has the runs.
+        partitions: What is ours.
+        provider_gates: Learn from the other nodes, and tell them.
+    """
+
+    def __init__(
+        self,
+        permits: Permits,
+        kernel: Kernel,
+        partitions: Partitions,
+        provider_gates: ProviderGates,
+    ) -> None:
+        self._permits = permits
+        self._ledger, _, self._off_loop, self._clock = kernel
+        self._partitions = partitions
+        self._gates = provider_gates
+        self._wake = asyncio.Event()
+        self._lanes = LanePermits(partitions, self._wake.set)
+        self._under_way: asyncio.Future[Settlement] | None = None
+        kernel.ledger.permits = self._lanes
+        provider_gates.share(self._wake.set)
+
+    async def run(self) -> None:
+        """Settle as long as there is something to settle, until cancelled or fenced."""
+        # What was given to what is no more in memory is known by the next answer only.
+        self._lanes.told, self._lanes.given = None, {}
+        while True:
+            self._wake.clear()
+            if self._is_needed():
+                try:
+                    await self._settle()
+                except StoreUnavailable as error:
+                    log.warning("nobody can say how many slots are free: %s", error)
+                except Fenced as error:
+                    self._ledger.fail(error)
+                    return
+            await wait_at_most(self._clock, EVERY_S, self._wake)
+
+    def _is_needed(self) -> bool:
+        if self._ledger.failure is not None:
+            return False
+        lanes = self._lanes
+        return (
+            lanes.told is not self._partitions.owned
+            or bool(lanes.given)
+            or bool(self._ledger.lanes.demands())
+            or self._gates.has_news
+        )
+
+    async def _settle(self) -> None:
+        await self._answered()
+        loads, told = self._ledger.loads, self._partitions.owned
+        wanted = self._wanted()
+        for lane, want in wanted.items():
+            # What is not in the demand may be another's before its answer is here.
+            slots, limit = self._lanes.given.get(lane, (0, 0))
+            self._lanes.given[lane] = (min(slots, want.used), limit)
+        closed, opened = self._gates.take_news()
+        demand = Demand(told, wanted, closed=closed, opened=opened)
+        self._under_way = asyncio.ensure_future(
+            self._off_loop(lambda: self._permits.settle(demand))
+        )
+        try:
+            found = await asyncio.shield(self._under_way)
+        except StoreUnavailable:
+            self._gates.take_back(closed, opened)
+            raise
+        if self._ledger.loads != loads or self._ledger.failure is not None:
+            return
+        self._gates.learn(found.gates)
+        self._give(wanted, found)
+        self._lanes.told = told
+        self._ledger.lanes.touched.update(wanted)
+        self._ledger.fill_lanes()
+
+    async def _answered(self) -> None:
+        """An older demand must not arrive after a newer one: wait for one that nobody waits for."""
+        if self._under_way is not None and not self._under_way.done():
+            await asyncio.wait((self._under_way,))
+
+    def _wanted(self) -> dict[LaneKey, LaneWanted]:
+        demands, lanes = self._ledger.lanes.demands(), self._lanes
+        peaks, lanes.peaks = lanes.peaks, {}
+        wanted = {}
+        for lane in demands.keys() | lanes.given.keys():
+            found = demands.get(lane)
+            used, queued = (0, 0) if found is None else (found.used, found.queued)
+            limit = None if found is None else found.limit
+            if limit is None:
+                limit = lanes.given.get(lane, (0, used))[1]
+            most = max(used + queued, peaks.get(lane, 0))
+            wanted[lane] = LaneWanted(limit, used, most)
+            if not queued:
+                lanes.waits.pop(lane, None)
+        return wanted
+
+    def _give(self, wanted: dict[LaneKey, LaneWanted], found: Settlement) -> None:
+        self._lanes.given = {
+            lane: (found.lanes[lane], want.limit)
+            for lane, want in wanted.items()
+            if want.most or found.lanes[lane]
+        }

@@ -1,0 +1,1 @@
+"""Attempts that wait for a place, as rows."""

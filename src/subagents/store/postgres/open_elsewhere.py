@@ -1,0 +1,79 @@
+"""The open runs of other nodes, as they are by their rows and journals.
+
+A list asks for all of them. So each is folded once, later events are added to what is known, and
+what was looked at a moment ago is not looked at again.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
+
+from subagents.domain.run.run import OVER, Run
+from subagents.domain.run.values import RunId
+from subagents.store import rows
+from subagents.store.open_runs import folded
+
+AGE_MAX_S: Final = 1.0
+"""So old a look may be."""
+
+log = logging.getLogger(__name__)
+
+
+class OpenElsewhere:
+    """What is not in the memory of this store.
+
+    Args:
+        ids: Those that are open and not in it.
+        rows_of: Their rows.
+        tails: What their journals have behind the ``seq`` that is given of each.
+    """
+
+    def __init__(
+        self,
+        ids: Callable[[], Iterable[RunId]],
+        rows_of: Callable[[Iterable[RunId]], Sequence[rows.Row]],
+        tails: Callable[[Mapping[str, object]], Mapping[str, Sequence[rows.Row]]],
+    ) -> None:
+        self._ids = ids
+        self._rows_of = rows_of
+        self._tails = tails
+        self._known: dict[RunId, rows.Checkpoint] = {}
+        self._looked_s: float | None = None
+        self._looking = threading.Lock()
+
+    def runs(self) -> Sequence[Run]:
+        """All that are open, as they were at most ``AGE_MAX_S`` ago."""
+        with self._looking:
+            now_s = time.monotonic()
+            if self._looked_s is None or now_s - self._looked_s > AGE_MAX_S:
+                self._look()
+                self._looked_s = now_s
+            return [each.run for each in self._known.values() if each.run.phase not in OVER]
+
+    def forget(self) -> None:
+        """Look again when they are asked for."""
+        with self._looking:
+            self._looked_s = None
+
+    def _look(self) -> None:
+        ids = set(self._ids())
+        known = {run_id: each for run_id, each in self._known.items() if run_id in ids}
+        for row in self._rows_of(ids - known.keys()):
+            try:
+                kept = rows.CHECKPOINT.read(row)
+            except rows.DAMAGE as error:
+                log.debug("%s is left out: %s", row[1], error)  # its owner sets it aside
+            else:
+                known[kept.run.id] = kept
+        tails = self._tails({run_id: each.run.seq for run_id, each in known.items()})
+        for run_id, tail in tails.items():
+            found = RunId(run_id)
+            try:
+                entries = [rows.EVENT.read(row).entry for row in tail]
+                known[found] = folded(known[found], entries)
+            except rows.DAMAGE as error:
+                log.debug("%s is left out: %s", run_id, error)
+                del known[found]
+        self._known = known

