@@ -40,14 +40,13 @@ def excess(owned: Mapping[str, int], node: str) -> int:
         owned: The number of partitions of each node that is alive and takes some.
         node: One of them.
     """
-    return max(owned[node] - ceil(PARTITIONS / len(owned)), 0)
+    return max(owned[node] - _share(owned), 0)
 
 
 def wanted(free: Collection[int], owned: Mapping[str, int], node: str) -> list[int]:
-    """Which of the partitions that nobody has a node takes now: as many as its fair share lacks.
+    """Which of the partitions that nobody has a node takes, up to its fair share.
 
-    Together nodes lack at least as many as are free. Nodes that ask at the same time begin at
-    different places, so that they rarely want the same.
+    Nodes that ask at the same time begin at different places.
 
     Args:
         free: Partitions without an owner, or whose owner is over.
@@ -57,4 +56,8 @@ def wanted(free: Collection[int], owned: Mapping[str, int], node: str) -> list[i
     names = sorted(owned)
     begin = PARTITIONS * names.index(node) // len(names)
     in_turn = sorted(free, key=lambda part: (part - begin) % PARTITIONS)
-    return in_turn[: max(ceil(PARTITIONS / len(names)) - owned[node], 0)]
+    return in_turn[: max(_share(owned) - owned[node], 0)]
+
+
+def _share(owned: Mapping[str, int]) -> int:
+    return ceil(PARTITIONS / len(owned))
