@@ -45,7 +45,6 @@ def run_logs_of(paths: Paths, settings: DaemonSettings, shared: SharedStore | No
     from subagents.store.shared.progress_rows import ProgressRows  # noqa: PLC0415
     from subagents.store.shared.result_rows import ResultRows  # noqa: PLC0415
     from subagents.store.shared.run_tables import RunTables  # noqa: PLC0415
-    from subagents.store.shared.transcript_rows import TranscriptRows  # noqa: PLC0415
 
     tables = RunTables(settings.store, lambda: shared.identity)
     seal = Seal(TrustFiles(paths.cluster_dir).secret, "environments of runs")

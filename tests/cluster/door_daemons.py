@@ -6,15 +6,15 @@ import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
+from subagents.cluster.membership import make_cluster
 from tests.api.home_daemon import DEADLINE_S, Home, until
 from tests.cluster.cuttable_line import free_port
 from tests.cluster.trust_homes import TrustHomes
 
 from subagents.api.server.daemon import serve_until_stopped
-from subagents.cluster.membership import make_cluster
 from subagents.config.layers import load
 from subagents.config.paths import Paths
-from subagents.domain.cluster.partitions import PARTITIONS, partition_of
+from subagents.domain.cluster.partitions import partition_of
 from subagents.domain.run.values import SessionKey
 from subagents.engine.engine import Engine
 from subagents.wiring import build_node, config_loader, services_of

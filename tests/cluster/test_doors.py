@@ -58,9 +58,7 @@ def test_an_open_run_is_shown_steered_and_cancelled_through_any_node(homes: Trus
                         await asyncio.sleep(0.02)
                 for path in ("", "/why", "/timeline", "/log", "/tree"):
                     await door.ok(session, "GET", f"/v1/runs/{run_id}{path}")
-            paused = await a.ok(
-                session, "POST", f"/v1/runs/{run_id}/priority", {"priority": 5}
-            )
+            paused = await a.ok(session, "POST", f"/v1/runs/{run_id}/priority", {"priority": 5})
             assert paused
             await a.ok(session, "POST", f"/v1/runs/{run_id}/steer", {"message": "left"})
             await a.ok(session, "POST", f"/v1/runs/{run_id}/cancel", {})

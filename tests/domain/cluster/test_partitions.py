@@ -53,20 +53,6 @@ def test_nodes_that_ask_together_for_all_begin_at_different_places(names: set[st
 
 
 @pytest.mark.requirement("cluster:ownership")
-@given(FREE, NODES)
-def test_who_has_its_share_leaves_the_rest_to_those_that_do_not(
-    free: set[int], names: set[str]
-) -> None:
-    first, *others = sorted(names)
-    owned = {first: PARTITIONS - len(free), **dict.fromkeys(others, 0)}
-    share = ceil(PARTITIONS / len(names))
-
-    for name in names:
-        assert len(wanted(free, owned, name)) <= max(share - owned[name], 0)
-    assert {part for name in names for part in wanted(free, owned, name)} or not free
-
-
-@pytest.mark.requirement("cluster:ownership")
 @given(NODES)
 def test_together_nodes_are_above_their_shares_only_by_what_others_lack(names: set[str]) -> None:
     share = ceil(PARTITIONS / len(names))
