@@ -20,7 +20,6 @@ from typing import Any, Final, TypeVar
 import psycopg
 from tests.cluster.cuttable_line import CuttableLine, free_port, is_of
 from tests.e2e.live_home import LiveHome, until
-from tests.live_processes import is_running
 from tests.store.postgres_server import PostgresPlace, PostgresServer
 
 from subagents.client.client import Client
@@ -122,9 +121,13 @@ class ClusterNode:
             os.kill(self.home.pid, signal.SIGCONT)
         self.is_frozen = False
 
-    def has_ended(self) -> bool:
-        """Whether its daemon ended by itself."""
-        return not is_running(self.home.pid)
+    def is_well(self) -> bool:
+        """Whether it serves, and can store what it decides."""
+        with Client(self.home.paths.socket, timeout_s=5) as client:
+            try:
+                return client.get("/healthz").get("degraded") is None
+            except SubagentsError:
+                return False
 
 
 class ClusterRig:
