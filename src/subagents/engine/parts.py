@@ -9,11 +9,8 @@ from subagents.domain.redaction.redact_events import secrets_of
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import AttemptId
 from subagents.engine.attempts.judges import Judges
-<<<<<<< HEAD
-from subagents.engine.attempts.placement import ClusterPlaces, Placement, runtime_at
-=======
 from subagents.engine.attempts.permit_desk import PermitDesk
->>>>>>> main
+from subagents.engine.attempts.placement import ClusterPlaces, Placement, runtime_at
 from subagents.engine.attempts.provider_gate import ProviderGates, ProviderOf, own_provider
 from subagents.engine.attempts.request_desk import RequestDesk
 from subagents.engine.attempts.shared_spending import SharedSpending

@@ -108,13 +108,9 @@ class Node:
         self.name = name
         self.identity = f"start-of-{name}"
         url = f"https://127.0.0.1:{port}"
-<<<<<<< HEAD
-        self.member = ClusterMember(name=name, listen=f"127.0.0.1:{port}", url=url, trust=trust)
-=======
         self.member = ClusterMember(
             name=name, address=("127.0.0.1", port), url=url, trust=trust, peers=Peers(trust)
         )
->>>>>>> main
         table.nodes[self.identity] = SeenNode(self.identity, name, url, (), None, "1", 6.0, False)
         self.table = table
         self.owners = Owners(table, self.identity)

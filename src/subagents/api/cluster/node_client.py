@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from subagents.api.cluster.peers import LostError, NotSentError, PeerAnswer, Peers
+from subagents.api.calls.peers import LostError, NotSentError, PeerAnswer, Peers
 from subagents.errors import NodeOver, NodeUnreachable
 from subagents.ports import NodeAnswer, NodeStream, Survey
 

@@ -21,13 +21,8 @@ from subagents.engine.records.results import Results
 from subagents.engine.records.track_record_log import TrackRecords
 from subagents.engine.runs.queries import Queries
 from subagents.engine.runs.timers import Timers
-<<<<<<< HEAD
-from subagents.errors import CorruptState, Fenced, NotFound, RuntimeUnavailable
-from subagents.ports import EnvironmentLog
-=======
 from subagents.errors import CorruptState, Elsewhere, Fenced, NotFound, RuntimeUnavailable
-from subagents.ports import EnvironmentLog, Runtime
->>>>>>> main
+from subagents.ports import EnvironmentLog
 
 log = logging.getLogger(__name__)
 
