@@ -199,7 +199,7 @@ def build_node(
         return [(attempt, pid) for attempt, pid in await command.orphans(expected)]
 
     shared = None if member is None else shared_store(store)
-    logs = run_logs_of(paths, settings.daemon, shared)
+    logs = run_logs_of(paths, settings, shared)
     environments = logs.environments
     asking = DaemonThreads("secrets")
     secrets = SecretValues(
@@ -244,6 +244,7 @@ def build_node(
         transcripts=logs.transcripts,
         performance=PerformanceFiles(paths.state_dir),
         results=logs.results,
+        tidy_logs=logs.tidy,
         owner=f"{node}:{os.getpid()}",
         node=node,
         extend_work=(lambda _until_ms: None) if member is None else watched(paths, member),

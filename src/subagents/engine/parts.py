@@ -107,6 +107,9 @@ class Adapters:
     transcripts: TranscriptLog
     performance: PerformanceLog
     results: ResultLog
+    tidy_logs: Callable[[], None] = lambda: None
+    """Moves what these have of archived runs to where it is cheap to keep. Blocks; may raise
+    ``StoreUnavailable``."""
     worker_env: Callable[[Run], Mapping[str, str | None]] = lambda _run: {}
     """Added to the environment of a run's workers; None = not set there, whatever we have."""
     contract_env: Callable[[Run], Mapping[str, str]] = lambda _run: {}
@@ -277,6 +280,7 @@ class Parts:
             orphans=given.orphans,
             environments=given.environments,
             keeps=schedules.keeps,
+            tidy_logs=given.tidy_logs,
         )
         self.outbox = Outbox(
             kernel,

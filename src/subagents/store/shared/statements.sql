@@ -86,3 +86,31 @@ SELECT data FROM {schema}.transcript_part WHERE run_id = $1::text AND first = $2
 -- name: select_parts_from
 SELECT data FROM {schema}.transcript_part
 WHERE run_id = $1::text AND first >= $2::bigint ORDER BY first;
+
+-- name: claim_moves
+-- Transcripts of archived runs that nobody moves; whoever claimed them and died is waited for.
+UPDATE {schema}.transcript SET mover_due = clock_timestamp() + interval '10 minutes'
+WHERE run_id IN (
+  SELECT transcript.run_id FROM {schema}.transcript
+  JOIN {schema}.run ON run.run_id = transcript.run_id AND run.archived_at_ms IS NOT NULL
+  WHERE transcript.mover_due < 'infinity' AND transcript.mover_due < clock_timestamp()
+  LIMIT $1::bigint FOR UPDATE OF transcript SKIP LOCKED)
+RETURNING run_id;
+
+-- name: move_transcript
+SELECT {schema}.move_transcript($1::text, $2::bigint, $3::text, $4::bytea);
+
+-- name: reserve_object
+INSERT INTO {schema}.gone_object (key, due)
+VALUES ($1::text, clock_timestamp() + $2::bigint * interval '1 second')
+ON CONFLICT DO NOTHING;
+
+-- name: claim_gone_objects
+UPDATE {schema}.gone_object SET is_going = true
+WHERE key IN (
+  SELECT key FROM {schema}.gone_object WHERE due < clock_timestamp()
+  LIMIT $1::bigint FOR UPDATE SKIP LOCKED)
+RETURNING key;
+
+-- name: forget_objects
+DELETE FROM {schema}.gone_object WHERE key = ANY ($1::text[]);

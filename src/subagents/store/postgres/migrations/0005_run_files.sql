@@ -41,6 +41,8 @@ CREATE TABLE {schema}.transcript (
   mover_due  timestamptz NOT NULL DEFAULT '-infinity' -- whoever moves it has until then
 ) WITH (fillfactor = 50);                             -- written by every append
 
+CREATE INDEX transcript_here ON {schema}.transcript (run_id) WHERE mover_due < 'infinity';
+
 CREATE TABLE {schema}.transcript_part (
   run_id text   COLLATE "C" NOT NULL,
   first  bigint NOT NULL,                             -- number of its first line
@@ -50,10 +52,12 @@ CREATE TABLE {schema}.transcript_part (
   PRIMARY KEY (run_id, first)
 );
 
--- Objects that are deleted when that time comes: nobody refers to them by then, or ever did.
+-- Objects that are deleted when that time comes. One that is about to be made is here, too, and
+-- leaves in the transaction that refers to it: so none stays that nobody knows of.
 CREATE TABLE {schema}.gone_object (
-  key text        COLLATE "C" PRIMARY KEY,
-  due timestamptz NOT NULL
+  key      text        COLLATE "C" PRIMARY KEY,
+  due      timestamptz NOT NULL,
+  is_going boolean     NOT NULL DEFAULT false         -- it may be deleted already
 );
 
 ALTER TABLE {schema}.run_result      ALTER COLUMN data SET STORAGE EXTERNAL;
@@ -92,7 +96,8 @@ RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM {schema}.require_node(me), set_config('synchronous_commit', 'off', true);
   UPDATE {schema}.transcript
-  SET appends = its_appends, seq = its_seq, oldest = its_oldest, checkpoint = its_checkpoint
+  SET appends = its_appends, seq = its_seq, oldest = its_oldest, checkpoint = its_checkpoint,
+      mover_due = '-infinity'
   WHERE run_id = its_run AND writer = its_writer AND appends = its_appends - 1;
   IF NOT FOUND THEN
     RAISE EXCEPTION 'append % of % is another writer''s, or made', its_appends, its_run
@@ -125,5 +130,36 @@ BEGIN
   ON CONFLICT (key) DO UPDATE SET due = excluded.due;
   DELETE FROM {schema}.transcript WHERE run_id = its_run;
   DELETE FROM {schema}.transcript_part WHERE run_id = its_run;
+END
+$$;
+
+-- Whether the object is there to be referred to from now on.
+CREATE FUNCTION {schema}.take_object(its_key text) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM {schema}.gone_object WHERE key = its_key AND NOT is_going;
+  RETURN FOUND;
+END
+$$;
+
+-- What was read has become an object. Of one that was appended to meanwhile the rows stay.
+CREATE FUNCTION {schema}.move_transcript(
+  its_run text, its_appends bigint, its_key text, its_parts bytea)
+RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  before text;
+BEGIN
+  SELECT object INTO before FROM {schema}.transcript
+  WHERE run_id = its_run AND appends = its_appends AND object IS DISTINCT FROM its_key FOR UPDATE;
+  IF NOT FOUND OR NOT {schema}.take_object(its_key) THEN
+    RETURN;
+  END IF;
+  UPDATE {schema}.transcript SET object = its_key, parts = its_parts, mover_due = 'infinity'
+  WHERE run_id = its_run;
+  DELETE FROM {schema}.transcript_part WHERE run_id = its_run;
+  IF before IS NOT NULL THEN
+    -- Whoever reads it now has begun before.
+    INSERT INTO {schema}.gone_object (key, due)
+    VALUES (before, clock_timestamp() + interval '10 minutes');
+  END IF;
 END
 $$;
