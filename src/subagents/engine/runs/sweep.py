@@ -29,7 +29,7 @@ from subagents.errors import (
     RuntimeUnavailable,
     StoreUnavailable,
 )
-from subagents.ports import EnvironmentLog, Runtime
+from subagents.ports import EnvironmentLog
 
 log = logging.getLogger(__name__)
 
