@@ -18,7 +18,7 @@ from subagents.api.wire import requests as wire
 from subagents.api.wire.wire_struct import WireStruct
 from subagents.errors import Forbidden, SubagentsError
 from subagents.ports import ClusterTrust, OffLoop, peer_node
-from subagents.ports.trust import JOIN_PATH
+from subagents.ports.cluster_trust import JOIN_PATH
 
 BODY_BYTES_MAX: Final = 1024
 
