@@ -6,12 +6,12 @@ import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
-from subagents.cluster.joining import make_cluster
 from tests.api.home_daemon import DEADLINE_S, Home, until
 from tests.cluster.cuttable_line import free_port
 from tests.cluster.trust_homes import TrustHomes
 
 from subagents.api.server.daemon import serve_until_stopped
+from subagents.cluster.cluster_membership import make_cluster
 from subagents.config.layers import load
 from subagents.config.paths import Paths
 from subagents.domain.cluster.partitions import partition_of
