@@ -346,7 +346,10 @@ class Host:
                 runtimes=runtimes,
                 couriers={
                     "direct": [SimulatedCourier("direct", self.world, self)],
-                    "steer": [SimulatedCourier("steer", self.world, self), SteerCourier(runtimes)],
+                    "steer": [
+                        SimulatedCourier("steer", self.world, self),
+                        SteerCourier(lambda run: runtimes.get(run.resolved.runtime)),
+                    ],
                 },
                 clock=self.clock,
                 ids=self._ids,

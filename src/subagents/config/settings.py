@@ -44,6 +44,7 @@ HOST_PATTERN: Final = r"^([A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9a-fA
 LISTEN_PATTERN: Final = (
     r"^([A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|\[[0-9a-fA-F:.]{2,45}\]):[0-9]{1,5}$"
 )
+OBJECTS_PATTERN: Final = r"^((s3|gs|az)://[^\s/?#@]+(/[^\s?#@]*)?|file:///[^\s?#]*)$"
 NODE_URL_PATTERN: Final = r"^https://[^\s/?#@]+$"
 URL_PATTERN: Final = r"^https?://[^\s/?#@]+(/[^\s?#@]*)?$"
 CHANNEL_PATTERN: Final = (
@@ -385,6 +386,13 @@ class Agent(Section, frozen=True, dict=True):
     lane: Annotated[Name | None, Meta(description='Lane its runs wait in; unset = "default".')] = (
         None
     )
+    place: Annotated[
+        NodeName | None,
+        Meta(
+            description="Label of the nodes on which its workers run; unset = any node, first the "
+            "one that decides about the run. Only in a cluster."
+        ),
+    ] = None
     grace_seconds: Annotated[
         float,
         Meta(ge=0, le=300, description="Time between TERM and KILL when an attempt is ended."),
@@ -582,6 +590,14 @@ class ClusterSettings(Section, frozen=True):
             description="So long after its last sign of life a node is over, and others go on.",
         ),
     ] = 6
+    objects: Annotated[
+        Annotated[str, Meta(pattern=OBJECTS_PATTERN)] | None,
+        Meta(
+            description="Object store of all nodes, such as s3://bucket/path, gs://…, az://… or "
+            "file:///shared/directory, for the transcripts of archived runs; unset = "
+            "they stay in the database. Needs subagents[objects]."
+        ),
+    ] = None
 
     @property
     def address(self) -> tuple[str, int] | None:

@@ -87,6 +87,16 @@ class Partitions:
             run = found
         return partition_of(run.requester)
 
+    def is_alive(self, node: str) -> bool:
+        """Whether some start of the node with that name was, when the store was asked last."""
+        return any(each.name == node and each.left_s > 0 for each in self.survey.nodes.values())
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """Of all nodes that were alive when the store was asked last."""
+        nodes = self.survey.nodes.values()
+        return frozenset(label for each in nodes if each.left_s > 0 for label in each.labels)
+
     @property
     def peers(self) -> tuple[SeenNode, ...]:
         """The other nodes that were alive when the store was asked last."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final
 
@@ -11,6 +11,7 @@ from subagents.domain.run.events import Archived
 from subagents.domain.run.run import Phase
 from subagents.domain.run.values import AttemptId, RunId, Value
 from subagents.engine.attempts.launch import ref_of
+from subagents.engine.attempts.placement import RuntimeOf
 from subagents.engine.attempts.workspaces import Workspaces
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.messages.mailbox import Mailbox
@@ -20,8 +21,15 @@ from subagents.engine.records.results import Results
 from subagents.engine.records.track_record_log import TrackRecords
 from subagents.engine.runs.queries import Queries
 from subagents.engine.runs.timers import Timers
-from subagents.errors import CorruptState, Elsewhere, Fenced, NotFound, RuntimeUnavailable
-from subagents.ports import EnvironmentLog, Runtime
+from subagents.errors import (
+    CorruptState,
+    Elsewhere,
+    Fenced,
+    NotFound,
+    RuntimeUnavailable,
+    StoreUnavailable,
+)
+from subagents.ports import EnvironmentLog
 
 log = logging.getLogger(__name__)
 
@@ -57,15 +65,17 @@ class Sweep:
         results: Results,
         track_records: TrackRecords,
         workspaces: Workspaces,
-        runtimes: Mapping[str, Runtime],
+        runtime_of: RuntimeOf,
         settings: Settings,
         orphans: Orphans,
         environments: EnvironmentLog | None = None,
         keeps: Callable[[str], bool] = lambda _: False,
+        tidy_logs: Callable[[], None] = lambda: None,
     ) -> None:
         self._ledger, self._store, self._off_loop, self._clock = kernel
         self._keeps = keeps
         """Whether variables are not those of a run, and in use."""
+        self._tidy_logs = tidy_logs
         self._queries = queries
         self._timers = timers
         self._mailbox = mailbox
@@ -76,7 +86,7 @@ class Sweep:
         self._has_looked_for_strays = False
         self._track_records = track_records
         self._workspaces = workspaces
-        self._runtimes = runtimes
+        self._runtime_of = runtime_of
         self._settings = settings
         self._orphans = orphans
         self._passing = asyncio.Lock()
@@ -114,6 +124,10 @@ class Sweep:
             ended = await self._end_orphan(AttemptId(attempt))
             what = "ended" if ended else "left alone: no run of ours that is over"
             log.warning("processes %s carry the marker of %s: %s", pids, attempt, what)
+        try:
+            await self._off_loop(self._tidy_logs)
+        except StoreUnavailable as error:
+            log.warning("what archived runs left stays where it is for now: %s", error)
         return SweepReport(
             archived=archived, pruned=pruned, redriven=redriven, orphans=tuple(orphans)
         )
@@ -186,11 +200,10 @@ class Sweep:
         if self._environments is not None and run.resolved.caller_env is not None:
             await self._off_loop(partial(self._environments.forget, run_id))
         await self._workspaces.tidy(run)
-        runtime = self._runtimes.get(run.resolved.runtime)
-        if runtime is None:
-            return
         for attempt in run.attempts:
-            await runtime.forget(ref_of(run, attempt.number))
+            runtime = self._runtime_of(run, attempt.number)
+            if runtime is not None:
+                await runtime.forget(ref_of(run, attempt.number))
 
     async def _end_orphan(self, name: AttemptId) -> bool:
         """End what is left of an attempt that is over; False = not ours beyond doubt."""
@@ -200,8 +213,10 @@ class Sweep:
         except (NotFound, CorruptState, ValueError):
             return False
         is_over = run.is_settled or attempt < len(run.attempts)
-        runtime = self._runtimes.get(run.resolved.runtime)
-        if not is_over or runtime is None or not 1 <= attempt <= len(run.attempts):
+        if not is_over or not 1 <= attempt <= len(run.attempts):
+            return False
+        runtime = self._runtime_of(run, attempt)
+        if runtime is None:
             return False
         try:
             await runtime.stop(ref_of(run, attempt), grace_s=run.resolved.grace_ms / 1000)
