@@ -43,6 +43,14 @@ class NodeProtocol(WatchedProtocol):
         self.app_state = {**self.app_state, NODE: peer_node(transport.get_extra_info("peercert"))}
         super().connection_made(transport)
 
+    def shutdown(self) -> None:
+        is_idle = self.cycle is None or self.cycle.response_complete
+        if is_idle and self.transport.get_write_buffer_size() == 0:
+            # To close it would take until the other node, which keeps it for later, says goodbye.
+            self.transport.abort()
+        else:
+            super().shutdown()
+
 
 class NodeAdmission:
     """ASGI middleware around what nodes ask each other; it answers ``JOIN_PATH`` itself.
