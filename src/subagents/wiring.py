@@ -58,6 +58,7 @@ from subagents.errors import ConfigError, Fenced, UsageError
 from subagents.places.polled_places import PolledPlaces, PolledTaking
 from subagents.ports import (
     ClusterTrust,
+    EnvironmentLog,
     Exporter,
     FreeSlots,
     Member,
@@ -69,6 +70,7 @@ from subagents.ports import (
     Survey,
     Taking,
 )
+from subagents.run_logs import run_logs_of
 from subagents.runtimes import runtime_plugins
 from subagents.runtimes.command import CommandRuntime
 from subagents.runtimes.conversation.conversation import ConversationRuntime
@@ -86,14 +88,10 @@ from subagents.runtimes.remote.remote_runtime import RemoteRuntimes
 from subagents.runtimes.remote.slots import Slots
 from subagents.runtimes.runtime_plugins import RefusedPlugin, RuntimeHost
 from subagents.runtimes.scripted import ScriptedRuntime
-from subagents.store.environment_files import EnvironmentFiles
-from subagents.store.progress_files import ProgressFiles
-from subagents.store.result_files import ResultFiles
 from subagents.store.run_remains import records_in, remains_of, runs_with_files
 from subagents.store.sqlite.salvage import salvage
 from subagents.store.sqlite.sqlite_store import SqliteStore
 from subagents.store.track_record_files import PerformanceFiles
-from subagents.store.transcripts.transcript_files import TranscriptFiles
 from subagents.stores import shared_store, store_of
 from subagents.telemetry.chat_threads import ChatThreads, OwnApi
 from subagents.telemetry.journal_export import JournalExport
@@ -223,7 +221,9 @@ def build_node(
     async def orphans(expected: set[AttemptId]) -> list[tuple[str, int]]:
         return [(attempt, pid) for attempt, pid in await command.orphans(expected)]
 
-    environments = EnvironmentFiles(paths.environments_dir)
+    shared = None if member is None else shared_store(store)
+    logs = run_logs_of(paths, settings, shared)
+    environments = logs.environments
     asking = DaemonThreads("secrets")
     secrets = SecretValues(
         lambda: (settings if settings_now is None else settings_now()).secrets,
@@ -272,14 +272,15 @@ def build_node(
             ),
         ),
         settings=settings,
-        progress_log=ProgressFiles(paths.progress_dir),
-        transcripts=TranscriptFiles(paths.transcripts_dir),
+        progress_log=logs.progress,
+        transcripts=logs.transcripts,
         performance=PerformanceFiles(paths.state_dir),
-        results=ResultFiles(paths.results_dir),
+        results=logs.results,
+        tidy_logs=logs.tidy,
         owner=f"{node}:{os.getpid()}",
         node=node,
         extend_work=(lambda _until_ms: None) if member is None else watched(paths, member),
-        cluster=None if member is None else shared_store(store),
+        cluster=shared,
         contract_env=lambda run: secrets.filled(run, shell_and_given(run, environments)),
         environments=environments,
         worker_secrets=secrets,
@@ -683,7 +684,7 @@ def trace_env(
     return {"TRACEPARENT": traceparent(root, run.id, len(run.attempts))}
 
 
-def brought_for(run: Run, environments: EnvironmentFiles) -> CallerEnvironment:
+def brought_for(run: Run, environments: EnvironmentLog) -> CallerEnvironment:
     """The variables that the run's caller brought.
 
     Raises:
@@ -697,7 +698,7 @@ def brought_for(run: Run, environments: EnvironmentFiles) -> CallerEnvironment:
         raise UsageError(f"the variables that its caller gave cannot be read: {error}") from error
 
 
-def given_to(run: Run, environments: EnvironmentFiles) -> Mapping[str, str]:
+def given_to(run: Run, environments: EnvironmentLog) -> Mapping[str, str]:
     """The variables that its caller set for the run; none where they cannot be read: then no
     worker can be given them either.
     """
@@ -707,7 +708,7 @@ def given_to(run: Run, environments: EnvironmentFiles) -> Mapping[str, str]:
         return {}
 
 
-def shell_and_given(run: Run, environments: EnvironmentFiles) -> Mapping[str, str]:
+def shell_and_given(run: Run, environments: EnvironmentLog) -> Mapping[str, str]:
     """All that its caller brought, for what is the caller's own."""
     brought = brought_for(run, environments)
     return {**brought.shell, **brought.given}

@@ -15,12 +15,8 @@ SESSION = "agent:main:places"
 
 
 def spawned(client: Client, cwd: Path, script: str, **parameters: object) -> str:
-    body = {
-        "task": script,
-        "cwd": str(cwd),
-        "command": ["sh", "-c", script],
-        **parameters,
-    }
+    spec = {"task": script, "agentId": "sh", **parameters}
+    body = {"spec": spec, "cwd": str(cwd)}
     return str(patiently(lambda: client.post("/v1/runs", body), within_s=20)["runId"])
 
 
@@ -67,7 +63,7 @@ def test_a_label_that_no_node_has_is_refused_and_says_which_there_are(
     with cluster(server, tmp_path, nodes=2) as rig:
         owner = rig.owner_of(SESSION)
         client = Client(owner.home.paths.socket, session=SESSION, reader="r", timeout_s=15)
-        with pytest.raises(UsageError, match='no node has the label "gpu" .*: n1, n2'):
+        with pytest.raises(UsageError, match=r"no node has the label .*: n1, n2"):
             spawned(client, tmp_path, "true", place="gpu")
         with pytest.raises(UsageError, match="cannot have a contract"):
             spawned(

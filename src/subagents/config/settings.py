@@ -44,6 +44,7 @@ HOST_PATTERN: Final = r"^([A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9a-fA
 LISTEN_PATTERN: Final = (
     r"^([A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|\[[0-9a-fA-F:.]{2,45}\]):[0-9]{1,5}$"
 )
+OBJECTS_PATTERN: Final = r"^((s3|gs|az)://[^\s/?#@]+(/[^\s?#@]*)?|file:///[^\s?#]*)$"
 NODE_URL_PATTERN: Final = r"^https://[^\s/?#@]+$"
 URL_PATTERN: Final = r"^https?://[^\s/?#@]+(/[^\s?#@]*)?$"
 CHANNEL_PATTERN: Final = (
@@ -613,6 +614,14 @@ class ClusterSettings(Section, frozen=True):
     temporal_key: Annotated[Text | None, Meta(description="PEM file of its private key.")] = None
     temporal_api_key: Annotated[
         Text | None, Meta(description="API key for it; better `secret:NAME`, a secret that is one.")
+    ] = None
+    objects: Annotated[
+        Annotated[str, Meta(pattern=OBJECTS_PATTERN)] | None,
+        Meta(
+            description="Object store of all nodes, such as s3://bucket/path, gs://…, az://… or "
+            "file:///shared/directory, for the transcripts of archived runs; unset = "
+            "they stay in the database. Needs subagents[objects]."
+        ),
     ] = None
 
     @property

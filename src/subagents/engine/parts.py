@@ -108,6 +108,9 @@ class Adapters:
     transcripts: TranscriptLog
     performance: PerformanceLog
     results: ResultLog
+    tidy_logs: Callable[[], None] = lambda: None
+    """Moves what these have of archived runs to where it is cheap to keep. Blocks; may raise
+    ``StoreUnavailable``."""
     worker_env: Callable[[Run], Mapping[str, str | None]] = lambda _run: {}
     """Added to the environment of a run's workers; None = not set there, whatever we have."""
     contract_env: Callable[[Run], Mapping[str, str]] = lambda _run: {}
@@ -191,13 +194,21 @@ class Parts:
         )
 
         self.provider_gates = ProviderGates(kernel, given.provider_of)
+        self.shared_spending = SharedSpending(kernel, settings.budgets.caps)
         self.permit_desk = (
             None
             if given.permits is None
-            else PermitDesk(given.permits, kernel, self.partitions, self.provider_gates)
+            else PermitDesk(
+                given.permits,
+                kernel,
+                self.partitions,
+                self.provider_gates,
+                self.shared_spending,
+            )
         )
-        self.shared_spending = SharedSpending(kernel, settings.budgets.caps)
-        self.request_desk = RequestDesk(kernel, self.shared_spending.caps_for)
+        self.request_desk = RequestDesk(kernel, self.shared_spending.caps_for, self.permit_desk)
+        if self.permit_desk is not None:
+            self.permit_desk.on_answer = self.request_desk.look_again
         # The gate last: who passes it first is the one that tries the provider.
         ledger.may_start = lambda run: (
             self.shared_spending.admit(run) and self.provider_gates.admit(run)
@@ -273,6 +284,7 @@ class Parts:
             orphans=given.orphans,
             environments=given.environments,
             keeps=schedules.keeps,
+            tidy_logs=given.tidy_logs,
         )
         self.outbox = Outbox(
             kernel,

@@ -24,12 +24,9 @@ from tests.store.transcripts.transcript_lines import (
 )
 
 from subagents.domain.alerts.detectors import Watch
-from subagents.domain.redaction.redact import Redactor
-from subagents.domain.run.values import RunId, replace
-from subagents.domain.run.worker_output import LineType
+from subagents.domain.run.values import RunId
 from subagents.domain.transcript.transcript_query import (
     Checkpoint,
-    Line,
     LogPage,
     LogQuery,
 )
@@ -38,25 +35,6 @@ from subagents.store.transcripts import transcript_files as transcripts
 from subagents.store.transcripts.transcript_files import TranscriptFiles
 
 # -- what is kept -------------------------------------------------------------------------------
-
-
-@pytest.mark.requirement("transcript:kept")
-def test_lines_come_back_as_they_were_given(log: TranscriptFiles, tmp_path: Path) -> None:
-    given_lines = [
-        Line(seq=1, ts=5, type=LineType.USER, text='task from x: "do"\n\tit \\ ä ✅', attempt=1),
-        Line(seq=2, ts=5, type=LineType.TOOL, text="✅ Bash (2.1s)\ncd /x && git log", attempt=1),
-        Line(seq=3, ts=9, type=LineType.TEXT, text='{"seq": 7}\n[1,2]', attempt=2),
-    ]
-    state = checkpoint(
-        3, journal_seq=4, watch=Watch(attempt=2, last_activity="x"), redactor=Redactor(key_lines=3)
-    )
-    log.append(RUN, given_lines[:1], checkpoint(1), bytes_max=MB)
-    log.append(RUN, given_lines[1:], state, bytes_max=MB)
-
-    again = TranscriptFiles(tmp_path)
-
-    assert again.resume(RUN) == state
-    assert everything(again).lines == tuple(given_lines)
 
 
 @pytest.mark.requirement("transcript:kept")
@@ -128,39 +106,6 @@ def test_a_deletion_that_could_not_be_synced_is_synced_when_it_is_repeated(
     log.forget(RUN)
 
     assert synced == [str(tmp_path)] * 2
-
-
-@pytest.mark.requirement("transcript:kept")
-def test_one_that_was_deleted_under_its_writer_goes_on_with_what_comes(
-    log: TranscriptFiles, tmp_path: Path
-) -> None:
-    fill(log, 10)
-    for file in files(tmp_path):
-        file.unlink()
-    (tmp_path / RUN).rmdir()
-
-    log.append(RUN, lines(11, 12), checkpoint(12), bytes_max=MB)
-
-    page = everything(log)
-    assert (numbers(page), page.dropped_lines, page.total_lines) == ([11, 12], 10, 12)
-
-
-@pytest.mark.requirement("transcript:kept")
-def test_numbers_never_go_back(log: TranscriptFiles) -> None:
-    fill(log, 10)
-
-    with pytest.raises(OSError, match="line 5 is there already"):
-        log.append(RUN, lines(5, 6), checkpoint(6), bytes_max=MB)
-
-    assert numbers(everything(log)) == list(range(1, 11))
-
-
-@pytest.mark.requirement("transcript:kept")
-def test_half_a_character_is_replaced_and_not_the_end_of_recording(log: TranscriptFiles) -> None:
-    half = replace(lines(1, 1)[0], text="half \ud83d")
-    log.append(RUN, [half], checkpoint(1), bytes_max=MB)
-
-    assert everything(log).lines[0].text == "half ?"
 
 
 @pytest.mark.requirement("transcript:kept")
@@ -345,21 +290,6 @@ def test_the_oldest_lines_go_and_the_newest_keep_their_numbers(
 
 
 @pytest.mark.requirement("transcript:bounded")
-def test_of_a_batch_that_alone_is_too_much_the_end_is_kept(
-    log: TranscriptFiles, tmp_path: Path
-) -> None:
-    fill(log, 20)
-    log.append(RUN, lines(21, 5000), checkpoint(5000), bytes_max=10_000)
-
-    page = everything(log)
-    assert numbers(page) == list(range(page.dropped_lines + 1, 5001))
-    assert len(page.lines) > 50
-    assert sum(file.stat().st_size for file in files(tmp_path)) <= 10_000
-    fill(log, 5010, bytes_max=10_000)
-    assert numbers(everything(log))[-10:] == list(range(5001, 5011))
-
-
-@pytest.mark.requirement("transcript:bounded")
 def test_checkpoints_alone_do_not_let_it_grow(log: TranscriptFiles, tmp_path: Path) -> None:
     fill(log, 10)
     for number in range(5000):
@@ -384,41 +314,6 @@ def test_many_small_batches_leave_room_for_lines(log: TranscriptFiles, tmp_path:
 
 
 # -- reading while it is written ----------------------------------------------------------------
-
-
-@pytest.mark.requirement("transcript:readers")
-def test_a_reader_sees_whole_batches_without_gaps_while_they_are_written(
-    tmp_path: Path,
-) -> None:
-    log = TranscriptFiles(tmp_path)
-    done = threading.Event()
-
-    def write() -> None:
-        try:
-            for end in range(10, 20_001, 10):
-                state = checkpoint(end)
-                log.append(RUN, lines(end - 9, end), state, bytes_max=40_000)
-                log.append(RUN, [], state, bytes_max=40_000)
-        finally:
-            done.set()
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    looks, seen = 0, 0
-    while not done.is_set():
-        for query in (LogQuery(offset=0, limit=10**7), LogQuery(grep="line", limit=10**7)):
-            page = log.read(RUN, query)
-            if page.lines:
-                found = numbers(page)
-                assert found == list(range(found[0], found[-1] + 1))
-                assert found[-1] % 10 == 0
-                assert found[-1] >= seen
-                seen = found[-1]
-                looks += 1
-    writer.join()
-
-    assert looks > 10
-    assert numbers(log.read(RUN, LogQuery(limit=1))) == [20_000]
 
 
 @pytest.mark.requirement("transcript:readers")

@@ -10,7 +10,7 @@ from subagents.domain.transcript.transcript_query import (
     LogPage,
     LogQuery,
 )
-from subagents.store.transcripts.transcript_files import TranscriptFiles
+from subagents.ports import TranscriptLog
 
 RUN = RunId("r-0000000001")
 
@@ -37,7 +37,7 @@ def checkpoint(seq: int, **fields: object) -> Checkpoint:
     return replace(Checkpoint(seq=seq, ts=1000 + seq // 3, positions={"1/out": seq * 7}), **fields)
 
 
-def fill(log: TranscriptFiles, last: int, *, batch: int = 10, bytes_max: int = MB) -> None:
+def fill(log: TranscriptLog, last: int, *, batch: int = 10, bytes_max: int = MB) -> None:
     """Lines from behind what is there to ``last``."""
     for begin in range(log.resume(RUN).seq + 1, last + 1, batch):
         end = min(begin + batch - 1, last)
@@ -48,7 +48,7 @@ def numbers(page: LogPage) -> list[int]:
     return [line.seq for line in page.lines]
 
 
-def everything(log: TranscriptFiles) -> LogPage:
+def everything(log: TranscriptLog) -> LogPage:
     return log.read(RUN, LogQuery(offset=0, limit=10_000_000))
 
 

@@ -21,8 +21,15 @@ from subagents.engine.records.results import Results
 from subagents.engine.records.track_record_log import TrackRecords
 from subagents.engine.runs.queries import Queries
 from subagents.engine.runs.timers import Timers
-from subagents.errors import CorruptState, Elsewhere, Fenced, NotFound, RuntimeUnavailable
-from subagents.ports import EnvironmentLog
+from subagents.errors import (
+    CorruptState,
+    Elsewhere,
+    Fenced,
+    NotFound,
+    RuntimeUnavailable,
+    StoreUnavailable,
+)
+from subagents.ports import EnvironmentLog, Runtime
 
 log = logging.getLogger(__name__)
 
@@ -63,10 +70,12 @@ class Sweep:
         orphans: Orphans,
         environments: EnvironmentLog | None = None,
         keeps: Callable[[str], bool] = lambda _: False,
+        tidy_logs: Callable[[], None] = lambda: None,
     ) -> None:
         self._ledger, self._store, self._off_loop, self._clock = kernel
         self._keeps = keeps
         """Whether variables are not those of a run, and in use."""
+        self._tidy_logs = tidy_logs
         self._queries = queries
         self._timers = timers
         self._mailbox = mailbox
@@ -115,6 +124,10 @@ class Sweep:
             ended = await self._end_orphan(AttemptId(attempt))
             what = "ended" if ended else "left alone: no run of ours that is over"
             log.warning("processes %s carry the marker of %s: %s", pids, attempt, what)
+        try:
+            await self._off_loop(self._tidy_logs)
+        except StoreUnavailable as error:
+            log.warning("what archived runs left stays where it is for now: %s", error)
         return SweepReport(
             archived=archived, pruned=pruned, redriven=redriven, orphans=tuple(orphans)
         )

@@ -12,10 +12,10 @@ whole, or go, so that what was opened stays as it is.
 import os
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple, TypeAlias
+from typing import BinaryIO, Final, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
@@ -67,12 +67,26 @@ class Committed(NamedTuple):
     mark: Mark
 
 
+class Part(Protocol):
+    """Lines that follow each other, as they are written."""
+
+    @property
+    def first(self) -> int:
+        """At most the number of its first line, and more than any of the part before."""
+        ...
+
+    @property
+    def end(self) -> int:
+        """Bytes that may be read."""
+        ...
+
+
 class Segment(NamedTuple):
+    """A part in a file."""
+
     first: int
-    """At most the number of its first line, and more than any of the segment before."""
     path: Path
     end: int
-    """Bytes that may be read."""
 
 
 class Turns:
@@ -257,6 +271,6 @@ def ts_at(line: bytes) -> int:
     return int(line[begun : line.index(b",", begun)])
 
 
-def holding(segments: list[Segment], seq: int) -> Segment:
-    """The segment that holds that line, if any does; the first one for older lines."""
-    return segments[max(bisect_right(segments, seq, key=lambda each: each.first) - 1, 0)]
+def holding(parts: Sequence[Part], seq: int) -> Part:
+    """The part that holds that line, if any does; the first one for older lines."""
+    return parts[max(bisect_right(parts, seq, key=lambda each: each.first) - 1, 0)]

@@ -17,7 +17,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -30,6 +30,8 @@ from subagents.domain.transcript.transcript_query import (
 )
 from subagents.errors import UsageError
 from subagents.store.transcripts import segments, transcript_search
+from subagents.store.transcripts.file_transcript import FileTranscript
+from subagents.store.transcripts.line_batch import LineBatch, checkpoint_of, encoded
 from subagents.store.transcripts.segments import Segment
 
 SEGMENTS: Final = 8
@@ -39,11 +41,8 @@ WASTE_BYTES: Final = 64 * 1024
 """Old checkpoints that may always lie around."""
 KNOWN_MAX: Final = 4096
 """Runs whose files are remembered between two batches; of others they are looked at anew."""
-LINES_AT_ONCE: Final = 2_000
-"""Encoded in one go, see ``segments.SLICE_BYTES``."""
 
 _encoder: Final = msgspec.json.Encoder()
-_checkpoints: Final = msgspec.json.Decoder(Checkpoint)
 
 
 @dataclass(slots=True)
@@ -123,7 +122,7 @@ class TranscriptFiles:
         """See ``ports.TranscriptLog.append``."""
         place = self._place(run_id)
         first = lines[0].seq if lines else None
-        batch = _Batch(first, _encoded(lines), _encoder.encode(checkpoint) + b"\n")
+        batch = LineBatch(first, encoded(lines), _encoder.encode(checkpoint) + b"\n")
         files = self._recall(run_id) or self._load(place)
         try:
             self._keep(place, files, batch, bytes_max)
@@ -170,7 +169,7 @@ class TranscriptFiles:
             # nothing is there: an earlier call may have failed here, behind the deletion.
             _sync(self._directory)
 
-    def _keep(self, place: Path, files: _Files, batch: "_Batch", bytes_max: int) -> None:
+    def _keep(self, place: Path, files: _Files, batch: LineBatch, bytes_max: int) -> None:
         if batch.first is not None and batch.first <= files.checkpoint.seq:
             raise OSError(
                 f"line {batch.first} is there already: {place} continues "
@@ -188,7 +187,7 @@ class TranscriptFiles:
         else:
             _extend(files, last, batch)
 
-    def _begin(self, place: Path, files: _Files, batch: "_Batch") -> None:
+    def _begin(self, place: Path, files: _Files, batch: LineBatch) -> None:
         try:
             is_new = _made(place)
         except FileNotFoundError:  # the first run of all
@@ -209,7 +208,8 @@ class TranscriptFiles:
 
     def read(self, run_id: RunId, query: LogQuery) -> LogPage:
         """See ``ports.TranscriptLog.read``."""
-        return transcript_search.read(self._place(run_id), query)
+        place = self._place(run_id)
+        return transcript_search.read(lambda: FileTranscript(place), query)
 
     # -- what is known ---------------------------------------------------------------------
 
@@ -232,7 +232,7 @@ class TranscriptFiles:
             return self._found(
                 _Files(
                     segments=[*found, last._replace(end=len(data))],
-                    checkpoint=_checkpoint_of(record),
+                    checkpoint=checkpoint_of(record),
                     lines_bytes=len(segments.without_marks(data)),
                     mark_bytes=len(record) + 1,
                     unsynced={each.path for each in (*found, last)},
@@ -260,44 +260,6 @@ class TranscriptFiles:
             self._known[run_id] = files
             if len(self._known) > KNOWN_MAX:
                 self._known.popitem(last=False)
-
-
-# -- encoding -----------------------------------------------------------------------------------
-
-
-class _Batch(NamedTuple):
-    """What one ``append`` writes."""
-
-    first: int | None
-    """Number of its first line; None = it has none."""
-    lines: bytes
-    mark: bytes
-
-    @property
-    def size(self) -> int:
-        return len(self.lines) + len(self.mark)
-
-    def end(self, bytes_max: int) -> "_Batch":
-        """Its newest lines, as many as fit; itself when all do."""
-        if len(self.lines) <= bytes_max or self.first is None:
-            return self
-        at = self.lines.find(b"\n", len(self.lines) - bytes_max - 1) + 1
-        cut = self.lines.count(b"\n", 0, at)
-        return self._replace(first=self.first + cut, lines=self.lines[at:])
-
-
-def _encoded(lines: Sequence[Line]) -> bytes:
-    parts = [lines[start : start + LINES_AT_ONCE] for start in range(0, len(lines), LINES_AT_ONCE)]
-    return b"".join(map(_encoded_part, parts))
-
-
-def _encoded_part(lines: Sequence[Line]) -> bytes:
-    try:
-        return _encoder.encode_lines([(x.seq, x.ts, x.type, x.attempt, x.text) for x in lines])
-    except UnicodeEncodeError:  # half a surrogate pair, which no file can hold
-        texts = [each.text.encode("utf-8", "replace").decode() for each in lines]
-        pairs = zip(lines, texts, strict=True)
-        return _encoder.encode_lines([(x.seq, x.ts, x.type, x.attempt, t) for x, t in pairs])
 
 
 # -- files --------------------------------------------------------------------------------------
@@ -332,15 +294,6 @@ def _sound(data: bytes) -> bytes:
         end = begin
 
 
-def _checkpoint_of(record: bytes) -> Checkpoint:
-    try:
-        return _checkpoints.decode(record)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        # Of another version: numbers go on, and everything else begins anew.
-        mark = segments.mark_of(record) or segments.Mark()
-        return Checkpoint(seq=mark.seq, ts=mark.ts)
-
-
 def _create(path: Path, data: bytes) -> None:
     """A whole file, or none."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
@@ -354,7 +307,7 @@ def _create(path: Path, data: bytes) -> None:
         os.close(file)
 
 
-def _extend(files: _Files, last: Segment, batch: _Batch) -> None:
+def _extend(files: _Files, last: Segment, batch: LineBatch) -> None:
     """What fails half-way is cut off by the next who looks at the file, and read by nobody."""
     file = os.open(last.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
     try:
@@ -372,7 +325,7 @@ def _is_wasteful(files: _Files, last: Segment, size_max: int) -> bool:
     return waste > files.lines_bytes + min(WASTE_BYTES, size_max // 4)
 
 
-def _replace(files: _Files, last: Segment, batch: _Batch) -> None:
+def _replace(files: _Files, last: Segment, batch: LineBatch) -> None:
     """The same, with none but the last checkpoint; whoever reads the old file continues it."""
     lines = segments.without_marks(last.path.read_bytes()[: last.end])
     lines += b"\n" if lines and not lines.endswith(b"\n") else b""
