@@ -46,6 +46,7 @@ from subagents.engine.runs.timers import Timers
 from subagents.engine.schedules.schedules import Schedules, SettingsOf
 from subagents.engine.verification.verifier import Verifier
 from subagents.ports import (
+    ArtifactLog,
     Courier,
     EngineClock,
     EnvironmentLog,
@@ -106,6 +107,8 @@ class Adapters:
     transcripts: TranscriptLog
     performance: PerformanceLog
     results: ResultLog
+    artifact_copies: ArtifactLog | None = None
+    """Of files that passed their contract; None = only the files themselves are read."""
     tidy_logs: Callable[[], None] = lambda: None
     """Moves what these have of archived runs to where it is cheap to keep. Blocks; may raise
     ``StoreUnavailable``."""
@@ -193,7 +196,7 @@ class Parts:
         ledger.may_start = lambda run: (
             self.shared_spending.admit(run) and self.provider_gates.admit(run)
         )
-        self.artifacts = ArtifactFiles(given.off_loop)
+        self.artifacts = ArtifactFiles(given.off_loop, given.artifact_copies)
         self.workspaces = Workspaces(kernel, self.recorder, given.worktrees)
         self.supervisor = Supervisor(
             kernel,
@@ -265,6 +268,7 @@ class Parts:
             environments=given.environments,
             keeps=schedules.keeps,
             tidy_logs=given.tidy_logs,
+            artifacts=self.artifacts,
         )
         self.outbox = Outbox(
             kernel,
@@ -278,6 +282,7 @@ class Parts:
             supervisor=self.supervisor,
             workspaces=self.workspaces,
             judges=Judges(kernel, ids=given.ids, shared_spending=self.shared_spending),
+            artifacts=self.artifacts,
         )
         # Listeners take note, wake waiters and start tasks; none waits. So whoever they wake acts
         # only after all have heard, and the order is that in which tasks begin: a message that was

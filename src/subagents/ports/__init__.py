@@ -4,6 +4,7 @@ from subagents.ports.clock import Clock as Clock
 from subagents.ports.clock import EngineClock as EngineClock
 from subagents.ports.clock import Ids as Ids
 from subagents.ports.clock import OffLoop as OffLoop
+from subagents.ports.logs import ArtifactLog as ArtifactLog
 from subagents.ports.logs import EnvironmentLog as EnvironmentLog
 from subagents.ports.logs import Exporter as Exporter
 from subagents.ports.logs import ExportState as ExportState
