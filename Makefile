@@ -25,7 +25,7 @@ HERE := $(shell pwd -P)
 moved = $(if $(findstring <$(HERE)>,<$(shell cat $(1) 2>/dev/null)>),,FORCE)
 
 .PHONY: help setup dev web test-web web-pictures demo test check quick format-check lint types imports bandit audit package sbom pytest smoke docs docs-check site \
-	torture torture-short simulate test-cluster mutations conformance first-day upgrade test-real test-clients runtime-table fuzz bench bench-web format clean FORCE
+	torture torture-short simulate simulate-cluster test-cluster test-deploy demo-cluster mutations conformance first-day upgrade test-real test-clients runtime-table fuzz bench bench-web format clean FORCE
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do \
@@ -78,7 +78,7 @@ web-pictures: web ## take the pictures of the page in docs/pictures anew (needs 
 smoke: dev
 	$(PY) -m tests.simulation.simulator --seeds $(SMOKE_SEEDS) --workers $(WORKERS)
 
-check: format-check lint types imports bandit test docs-check site simulate torture-short ## all that must hold before a commit
+check: format-check lint types imports bandit test docs-check site simulate simulate-cluster torture-short ## all that must hold before a commit
 
 quick: format-check lint types imports docs-check site ## what is quick to check while you work
 	$(PY) -m pytest -q -n $(WORKERS) tests/domain tests/config tests/test_*.py
@@ -158,6 +158,11 @@ site: dev ## build docs/ into site/; a link or an anchor that leads nowhere ends
 simulate: dev ## the engine against seeded crashes, failing hardware, late and doubled signals
 	$(PY) -m tests.simulation.simulator --seeds $(SEEDS) --workers $(WORKERS)
 
+CLUSTER_SEEDS ?= 150
+
+simulate-cluster: dev ## several engines on one simulated database, against seeded kills, freezes and cuts
+	$(PY) -m tests.simulation.cluster_simulator --seeds $(CLUSTER_SEEDS) --workers $(WORKERS)
+
 mutations: dev ## the first seed that catches each broken daemon (half an hour)
 	$(PY) -m tests.simulation.mutation_search --workers $(WORKERS)
 
@@ -176,6 +181,13 @@ torture-short: dev ## the same, which ends within ten minutes
 # CLUSTER_ROUNDS=2 CLUSTER_OUTAGE_S=10 make test-cluster: the same in a few minutes.
 test-cluster: dev ## several nodes on a real PostgreSQL, killed, frozen and cut off (an hour)
 	$(PY) -m pytest -q -s -m "thorough or not thorough" tests/cluster
+
+test-deploy: dev ## render the Helm chart and check its objects (fetches 360 MB once)
+	$(PY) -m pip install -qq --disable-pip-version-check -e '.[deploy]'
+	$(PY) -m pytest -q -m "thorough or not thorough" tests/deploy
+
+demo-cluster: dev ## three nodes on one machine, one killed with its workers (needs PostgreSQL, or fetches it)
+	@$(PY) -m scripts.cluster_demo
 
 CONFORMANCE ?= $(HOME)/.cache/subagents-conformance
 

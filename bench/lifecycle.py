@@ -72,12 +72,12 @@ class RecordingStore(SqliteStore):
         self._asked: sqlite3.Connection | None = None
         self._listener = sqlite3.connect(":memory:", factory=_Listener, check_same_thread=False)
 
-    def _write(self, connection: sqlite3.Connection, batch: Batch) -> None:
+    def _write(self, connection: sqlite3.Connection, batch: Batch) -> int:
         self._asked = connection
         self._listener.statements = []
         super()._write(self._listener, batch)
         self.commits.append(self._listener.statements)
-        super()._write(connection, batch)
+        return super()._write(connection, batch)
 
     def _numbers(self, connection: sqlite3.Connection, newest: str) -> Iterator[int]:
         # The listener only listens: it has no tables to read from.

@@ -42,6 +42,7 @@ from subagents.domain.run.run import Run
 from subagents.domain.run.secret_reference import is_reference
 from subagents.domain.run.values import AttemptId, RunId
 from subagents.domain.trace.trace_ids import lineage, traceparent
+from subagents.engine.attempts.placement import runtime_at
 from subagents.engine.engine import Engine
 from subagents.engine.kernel.system_clock import RandomIds, SystemClock
 from subagents.engine.kernel.threads import DaemonThreads
@@ -214,7 +215,9 @@ def build_node(
         *threads_of(store, paths, settings),
         *(() if pushes is None else (pushes,)),
     )
+    places = None  # of a cluster: engine.attempts.placement.ClusterPlaces
     adapters = Adapters(
+        places=places,
         store=store,
         runtimes=runtimes,
         couriers={
@@ -222,7 +225,7 @@ def build_node(
                 CommandCourier(settings_now or (lambda: settings), os.environ),
                 WebhookCourier(settings_now or (lambda: settings), os.environ),
             ],
-            "steer": [SteerCourier(runtimes)],
+            "steer": [SteerCourier(lambda run: runtime_at(runtimes, places, run, None))],
         },
         clock=clock,
         ids=RandomIds(clock),

@@ -8,6 +8,8 @@ import contextlib
 import os
 import random
 import signal
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +20,6 @@ from typing import Any, Final, TypeVar
 import psycopg
 from tests.cluster.cuttable_line import CuttableLine, free_port, is_of
 from tests.e2e.live_home import LiveHome, until
-from tests.live_processes import is_running
 from tests.store.postgres_server import PostgresPlace, PostgresServer
 
 from subagents.client.client import Client
@@ -28,6 +29,7 @@ from subagents.errors import SubagentsError
 
 SOCKET: Final = ".s.PGSQL.5432"
 LEASE_S: Final = 2.0
+COMMAND_S: Final = 60
 SETTLED_S: Final = 30.0
 """For a cluster whose nodes all live to divide the partitions."""
 T = TypeVar("T")
@@ -65,6 +67,19 @@ class ClusterNode:
     @property
     def can_answer(self) -> bool:
         return self.is_up and not self.is_frozen
+
+    def command(self, *words: str) -> str:
+        """What a command prints that is run on its machine."""
+        done = subprocess.run(
+            [sys.executable, "-m", "subagents", *words],
+            env=self.home._env,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=COMMAND_S,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
 
     def start(self) -> None:
         self.home.start()
@@ -106,9 +121,13 @@ class ClusterNode:
             os.kill(self.home.pid, signal.SIGCONT)
         self.is_frozen = False
 
-    def has_ended(self) -> bool:
-        """Whether its daemon ended by itself."""
-        return not is_running(self.home.pid)
+    def is_well(self) -> bool:
+        """Whether it serves, and can store what it decides."""
+        with Client(self.home.paths.socket, timeout_s=5) as client:
+            try:
+                return client.get("/healthz").get("degraded") is None
+            except SubagentsError:
+                return False
 
 
 class ClusterRig:
@@ -184,8 +203,12 @@ class ClusterRig:
     # -- life --------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start all of them, one after the other, and wait until each has its share."""
-        for node in self.nodes:
+        """Make a cluster, let all of them join and start, and wait until each has its share."""
+        first, *others = self.nodes
+        first.command("cluster", "init")
+        first.start()
+        for node in others:
+            node.command("cluster", "join", first.command("cluster", "token"))
             node.start()
         self.until_divided()
 
@@ -233,7 +256,7 @@ class ClusterRig:
         """How many partitions each node has whose right holds."""
         found = self.asked(
             "SELECT node.name, count(*) FROM part JOIN node ON node.identity = part.owner"
-            " WHERE NOT node.is_over AND node.until > clock_timestamp() GROUP BY node.name"
+            " WHERE node.is_over = 0 AND node.until > clock_timestamp() GROUP BY node.name"
         )
         return {str(name): int(number) for name, number in found}
 

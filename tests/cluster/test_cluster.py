@@ -55,8 +55,8 @@ def test_a_node_that_was_frozen_for_longer_than_its_lease_does_nothing_after_it(
         victim.freeze()
         until(lambda: victim.name not in rig.owners().values(), what="the take-over", pause_s=0.1)
         victim.thaw()
-        until(victim.has_ended, what="the end of the daemon that was fenced")
-        victim.is_up = False
+        # Fenced, it begins anew under another identity.
+        until(victim.is_well, what="the node takes part again", pause_s=0.1)
         load.finish(60)
         found = judge(load)
 

@@ -130,7 +130,7 @@ class SteeredPlace(Willingness):
         assert self.requester is not None
         self._runtime = PickyRuntime(Standstill(), self)
         await self._runtime.start(launch_of(self.requester, {}))
-        return SteerCourier({"scripted": self._runtime})
+        return SteerCourier(lambda _run: self._runtime)
 
     def received(self) -> Sequence[Received]:
         return [] if self._runtime is None else list(self._runtime.taken)

@@ -17,6 +17,7 @@ from subagents.domain.run.events import (
     Alerted,
     AnnouncementConsumed,
     Archived,
+    AttemptPlaced,
     AttemptStarted,
     AttemptStartFailed,
     AttemptTakenOver,
@@ -195,6 +196,9 @@ MAKERS: Final[dict[type, Maker]] = {
         session_key=SessionKey(f"agent:worker:subagent:u{len(r.attempts) + 1}"),
         token_hash=f"{len(r.attempts) + 1:064}",
         node=d.draw(st.sampled_from((None, "box-1"))),
+    ),
+    AttemptPlaced: lambda d, r, t: AttemptPlaced(
+        at_ms=t, attempt=_attempt(d, r), node=d.draw(st.sampled_from(("box-1", "box-2")))
     ),
     TokenIssued: lambda d, r, t: TokenIssued(
         at_ms=t, attempt=_attempt(d, r), token_hash=f"{r.seq:064}"

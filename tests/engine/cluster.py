@@ -1,14 +1,13 @@
 """Several engines on one shared database, in time that a test moves."""
 
 import asyncio
-from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from tests.engine.fake_clock import FakeClock
 from tests.engine.world import Ids, Troubled, World
-from tests.simulation.shared_database import NodeRow, SharedDatabase, SharedSqlite
+from tests.simulation.shared_database import SharedDatabase, SharedSqlite
 from tests.store.permit_places import MemoryPlace
 
 from subagents.domain.cluster.partitions import partition_of
@@ -26,19 +25,13 @@ class SharedPermits(MemoryPlace):
     def __init__(self, database: SharedDatabase) -> None:
         super().__init__(lambda: int(database.now_s() * 1000))
         self._database = database
-        self._claims: Counter[int] = Counter()
-        database.on_claim = self._claimed
-
-    def _claimed(self, _by: NodeRow, partition: int, _before: NodeRow | None) -> None:
-        self._claims[partition] += 1
 
     def is_alive(self, identity: str) -> bool:
         row = self._database.nodes.get(identity)
         return row is not None and not row.is_over
 
-    def owner(self, partition: int) -> tuple[str, int] | None:
-        owner = self._database.owners.get(partition)
-        return None if owner is None else (owner, self._claims[partition])
+    def owner(self, partition: int) -> str | None:
+        return self._database.owners.get(partition)
 
     def settle(self, me: str, demand: Demand) -> Settlement:
         if self._database.is_away:

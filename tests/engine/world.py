@@ -155,14 +155,15 @@ class Troubled(SqliteStore):
     is_held = False
     commits = 0
 
-    def commit(self, batch: Batch) -> None:
+    def commit(self, batch: Batch) -> int:
         if self.is_held:
             raise HeldCommit
         if self.failures_left:
             self.failures_left -= 1
             raise StoreUnavailable("the disk said no")
-        super().commit(batch)
+        number = super().commit(batch)
         self.commits += 1
+        return number
 
     def probe(self) -> None:
         if self.failures_left:

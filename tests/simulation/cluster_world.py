@@ -151,15 +151,16 @@ class NodeStore(SharedSqlite):
         world = self._machine.world
         world.judge.note(f"{world.loop.time():.3f} {self.identity} {what}")
 
-    def commit(self, batch: Batch) -> None:
+    def commit(self, batch: Batch) -> int:
         """See ``ports.Store.commit``."""
         world = self._machine.world
         if world.happens(world.cluster_faults.commit_fails):
             raise StoreUnavailable("the database refused it (simulated)")
-        super().commit(batch)
+        number = super().commit(batch)
         if world.happens(world.cluster_faults.answer_lost):
             self._open.forget()
             raise StoreUnavailable("the answer of the database was lost (simulated)")
+        return number
 
 
 class NodeLife(Process):

@@ -130,8 +130,8 @@ class FaultyStore(SqliteStore):
             raise StoreUnavailable("the database cannot be read (simulated)")
         return super()._borrow()
 
-    def _write(self, connection: sqlite3.Connection, batch: Batch) -> None:
-        super()._write(connection, batch)
+    def _write(self, connection: sqlite3.Connection, batch: Batch) -> int:
+        number = super()._write(connection, batch)
         if self._host.happens(self._host.faults.crash_in_commit):
             raise Crashed
         if self._host.disk.is_full:
@@ -140,11 +140,12 @@ class FaultyStore(SqliteStore):
         if self._host.happens(self._host.faults.commit_fails):
             self._was_injected = True
             raise _refusal("disk I/O error (simulated)", sqlite3.SQLITE_IOERR)
+        return number
 
-    def commit(self, batch: Batch) -> None:
+    def commit(self, batch: Batch) -> int:
         self._was_injected = False
         try:
-            super().commit(batch)
+            number = super().commit(batch)
         except StoreUnavailable as error:
             if not self._was_injected:
                 self._host.judge.fail("every commit can be written", error.message)
@@ -154,6 +155,7 @@ class FaultyStore(SqliteStore):
         self._note_commit()
         if self._host.happens(self._host.faults.commit_unclear):
             raise StoreUnavailable("the answer of the disk was lost (simulated)")
+        return number
 
     def has_room(self) -> bool:
         return not self._host.disk.is_full
@@ -344,7 +346,10 @@ class Host:
                 runtimes=runtimes,
                 couriers={
                     "direct": [SimulatedCourier("direct", self.world, self)],
-                    "steer": [SimulatedCourier("steer", self.world, self), SteerCourier(runtimes)],
+                    "steer": [
+                        SimulatedCourier("steer", self.world, self),
+                        SteerCourier(lambda run: runtimes.get(run.resolved.runtime)),
+                    ],
                 },
                 clock=self.clock,
                 ids=self._ids,

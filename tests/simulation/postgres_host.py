@@ -21,14 +21,14 @@ class FaultyLink(Link):
 
     host: Host
 
-    def send(self, statements: Any) -> None:
+    def send(self, statements: Any) -> int | None:
         """See ``Link.send``."""
         if self.host.happens(self.host.faults.commit_unclear):
             if self.host.happens(0.5):
                 super().send(statements)
             self.close()
             raise Lost("the line was cut (simulated)")
-        super().send(statements)
+        return super().send(statements)
 
 
 class FaultyPostgres(PostgresStore):
@@ -47,7 +47,7 @@ class FaultyPostgres(PostgresStore):
         link.host = self._host
         return link
 
-    def _write(self, found: Iterable[Written]) -> None:
+    def _write(self, found: Iterable[Written]) -> int | None:
         faults = self._host.faults
         if self._host.happens(faults.commit_fails):
             self._is_injected = True
@@ -56,13 +56,13 @@ class FaultyPostgres(PostgresStore):
             if self._host.happens(0.5):
                 super()._write(found)
             raise Crashed
-        super()._write(found)
+        return super()._write(found)
 
-    def commit(self, batch: Batch) -> None:
+    def commit(self, batch: Batch) -> int:
         """See ``ports.Store.commit``."""
         self._is_injected = False
         try:
-            super().commit(batch)
+            return super().commit(batch)
         except (StoreUnavailable, Fenced) as error:
             if not self._is_injected:
                 self._host.judge.fail("every commit can be written", error.message)
@@ -97,7 +97,7 @@ class PostgresHost(Host):
         """See ``Host.old_store``."""
         assert isinstance(life.store, FaultyPostgres)
         old = PostgresStore(self._url, self._lock)
-        old._epoch, old._made, old._is_open = life.store._epoch - 1, life.store._made, True
+        old._identity, old._made, old._is_open = "of an older start", life.store._made, True
         return old
 
     def reader(self) -> Store:

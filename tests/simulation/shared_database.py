@@ -183,6 +183,11 @@ class SharedSqlite(SqliteStore):
 
     # -- partitions ------------------------------------------------------------------------
 
+    @property
+    def seen_number(self) -> int:
+        """See ``ports.SharedStore.seen_number``: nothing is under way while this is asked."""
+        return self.newest_number()
+
     def survey(self) -> Survey:
         """See ``ports.SharedStore.survey``."""
         self._require_reached()
@@ -264,8 +269,8 @@ class SharedSqlite(SqliteStore):
 
     # -- rows ------------------------------------------------------------------------------
 
-    def _write(self, connection: object, batch: Batch) -> None:
-        super()._write(connection, batch)  # type: ignore[arg-type]  # as the class above has it
+    def _write(self, connection: object, batch: Batch) -> int:
+        number = super()._write(connection, batch)  # type: ignore[arg-type]  # as the class above has it
         for run_id in batch.created:
             run = batch.runs[run_id]
             part = partition_of_new(run, self._shared.part_of.__getitem__)
@@ -273,6 +278,7 @@ class SharedSqlite(SqliteStore):
             self._shared.part_of[run_id] = part
             self._shared.workers[run.session_key] = part
         self._shared.on_write(self._row(), batch)
+        return number
 
     def archivable(self, ended_before_ms: int, limit: int) -> Sequence[RunId]:
         """See ``ports.Store.archivable``; of ours."""
@@ -305,7 +311,7 @@ class SharedSqlite(SqliteStore):
         """Of all nodes: what a list looks through."""
         self._sees_all = True
         try:
-            return [now.run for now, _ in self._fold_open()[0]]
+            return [now.run for now, _ in self._fold_open(self._ours)[0]]
         finally:
             self._sees_all = False
 

@@ -1,7 +1,7 @@
 """Where several nodes settle: in memory, and in PostgreSQL. One suite works in both."""
 
 from collections.abc import Callable, Collection, Iterable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from tests.store.postgres_server import PostgresPlace
 
@@ -68,15 +68,21 @@ class _Row:
         self.turn = turn
 
 
+class _Share(NamedTuple):
+    used: Amount
+    kept: Amount
+    cost_unknown: int
+
+
 class MemoryPlace:
     """The contract once more, in plain Python and without concurrency."""
 
     def __init__(self, now_ms: Callable[[], int] | None = None) -> None:
         self._alive: set[str] = set()
-        self._owners: dict[int, tuple[str, int]] = {}
-        self._counted: dict[int, tuple[str, int]] = {}
+        self._owners: dict[int, str] = {}
+        self._counted: dict[int, str] = {}
         self._lanes: dict[LaneKey, dict[str, _Row]] = {}
-        self._caps: dict[CapKey, dict[str, tuple[CapWanted, Amount]]] = {}
+        self._caps: dict[CapKey, dict[str, _Share]] = {}
         self._gates: dict[str, tuple[SharedGate, int]] = {}
         self._turn = 0
         self._passed_ms = 0
@@ -89,8 +95,7 @@ class MemoryPlace:
         return _MemoryNode(self, identity)
 
     def give(self, partition: int, identity: str) -> None:
-        _, epoch = self._owners.get(partition, ("", 0))
-        self._owners[partition] = (identity, epoch + 1)
+        self._owners[partition] = identity
 
     def end(self, identity: str) -> None:
         self._alive.discard(identity)
@@ -98,8 +103,8 @@ class MemoryPlace:
     def is_alive(self, identity: str) -> bool:
         return identity in self._alive
 
-    def owner(self, partition: int) -> tuple[str, int] | None:
-        """Who has the partition, and a number that grows with each claim."""
+    def owner(self, partition: int) -> str | None:
+        """Who has the partition."""
         return self._owners.get(partition)
 
     def held(self, lane: LaneKey) -> dict[str, int]:
@@ -121,35 +126,22 @@ class MemoryPlace:
             raise Fenced(f"the node {me} is over")
         self.settled += 1
         for partition in demand.partitions:
-            if (owned := self.owner(partition)) is not None and owned[0] == me:
-                self._counted[partition] = owned
-        is_owing = any(
-            counted[0] == me and self.owner(partition) != counted
-            for partition, counted in self._counted.items()
-        )
+            if self.owner(partition) == me:
+                self._counted[partition] = me
         unnamed = {
             lane: LaneWanted(0, 0, 0)
             for lane, rows in self._lanes.items()
             if me in rows and lane not in demand.lanes
         }
         lanes = {
-            lane: self._settle_lane(me, lane, wanted, is_owing=is_owing)
+            lane: self._settle_lane(me, lane, wanted)
             for lane, wanted in {**demand.lanes, **unnamed}.items()
         }
-        caps = {
-            key: self._settle_cap(me, key, wanted, is_owing=is_owing)
-            for key, wanted in demand.caps.items()
-        }
-        counted = {identity for identity, _ in self._counted.values()}
+        caps = {key: self._settle_cap(me, key, wanted) for key, wanted in demand.caps.items()}
+        counted = set(self._counted.values())
         for rows in self._lanes.values():
             for identity in self._owing_nothing(rows, counted):
                 del rows[identity]
-        for shares in self._caps.values():
-            for identity in self._owing_nothing(shares, counted):
-                del shares[identity]
-        for key, of_nodes in self._caps.items():
-            if key not in demand.caps and not is_owing:
-                of_nodes.pop(me, None)
         return Settlement(
             {lane: may for lane, may in lanes.items() if lane in demand.lanes},
             caps,
@@ -160,7 +152,7 @@ class MemoryPlace:
         """Nodes that are over, and whose runs are all counted by others."""
         return [each for each in among if not self.is_alive(each) and each not in counted]
 
-    def _settle_lane(self, me: str, lane: LaneKey, wanted: LaneWanted, *, is_owing: bool) -> int:
+    def _settle_lane(self, me: str, lane: LaneKey, wanted: LaneWanted) -> int:
         rows = self._lanes.setdefault(lane, {})
         if me not in rows:
             if not wanted.most:
@@ -168,13 +160,9 @@ class MemoryPlace:
             rows[me] = _Row(self._next())
         mine = rows[me]
         mine.most = wanted.most
-        if is_owing:
-            may, keeps = wanted.used, max(mine.held, wanted.used)
-        else:
-            others = sum(row.held for identity, row in rows.items() if identity != me)
-            fair = self._fair(rows, me, wanted.limit)
-            may = max(min(fair, wanted.limit - others), 0)
-            keeps = max(may, wanted.used)
+        others = sum(row.held for identity, row in rows.items() if identity != me)
+        may = max(min(self._fair(rows, me, wanted.limit), wanted.limit - others), 0)
+        keeps = max(may, wanted.used)
         if keeps != mine.held:
             mine.turn = self._next()
         mine.held = keeps
@@ -200,33 +188,23 @@ class MemoryPlace:
             rest -= given
         return 0
 
-    def _settle_cap(self, me: str, key: CapKey, wanted: CapWanted, *, is_owing: bool) -> CapShare:
-        of_nodes = self._caps.setdefault(key, {})
-        others = [each for identity, each in of_nodes.items() if identity != me]
+    def _settle_cap(self, me: str, key: CapKey, wanted: CapWanted) -> CapShare:
+        if key not in self._caps:
+            self._caps[key] = {"": _Share(wanted.before, wanted.before, wanted.before_unknown)}
+        shares = self._caps[key]
+        for identity in [each for each in shares if each and not self.is_alive(each)]:
+            shares[""] = _joined([shares[""], shares.pop(identity)])
+        others = _joined([each for identity, each in shares.items() if identity != me])
         gone = _plus(wanted.used, wanted.held)
-        others_kept = _sum([kept for _, kept in others])
-        others_used = _sum([each.used for each, _ in others])
-        more = Amount() if is_owing else wanted.more
-        tokens, usd = more
+        tokens, usd = wanted.more
         if wanted.limit_tokens is not None:
-            tokens = max(min(tokens, wanted.limit_tokens - others_kept.tokens - gone.tokens), 0)
+            tokens = max(min(tokens, wanted.limit_tokens - others.kept.tokens - gone.tokens), 0)
         if wanted.limit_usd is not None:
-            usd = max(min(usd, wanted.limit_usd - others_kept.usd - gone.usd), 0)
-        share = _plus(gone, Amount(tokens, usd))
-        kept, noted = share, wanted
-        if is_owing and me in of_nodes:
-            before, kept_before = of_nodes[me]
-            kept = _larger(kept_before, share)
-            noted = wanted._replace(
-                used=_larger(before.used, wanted.used), held=_larger(before.held, wanted.held)
-            )
-        of_nodes[me] = (noted, kept)
-        return CapShare(
-            share,
-            others_used,
-            Amount(others_kept.tokens - others_used.tokens, others_kept.usd - others_used.usd),
-            sum(each.cost_unknown for each, _ in others),
-        )
+            usd = max(min(usd, wanted.limit_usd - others.kept.usd - gone.usd), 0)
+        kept = _plus(gone, Amount(tokens, usd))
+        shares[me] = _Share(wanted.used, kept, wanted.cost_unknown)
+        held = Amount(others.kept.tokens - others.used.tokens, others.kept.usd - others.used.usd)
+        return CapShare(kept, others.used, held, others.cost_unknown)
 
     def _settle_gates(self, demand: Demand) -> list[SharedGate]:
         now = self._now_ms()
@@ -251,12 +229,12 @@ def _plus(one: Amount, other: Amount) -> Amount:
     return Amount(one.tokens + other.tokens, one.usd + other.usd)
 
 
-def _sum(amounts: list[Amount]) -> Amount:
-    return Amount(sum(each.tokens for each in amounts), sum(each.usd for each in amounts))
-
-
-def _larger(one: Amount, other: Amount) -> Amount:
-    return Amount(max(one.tokens, other.tokens), max(one.usd, other.usd))
+def _joined(shares: list[_Share]) -> _Share:
+    found = _Share(Amount(), Amount(), 0)
+    for each in shares:
+        used, kept = _plus(found.used, each.used), _plus(found.kept, each.kept)
+        found = _Share(used, kept, found.cost_unknown + each.cost_unknown)
+    return found
 
 
 class PostgresPermitPlace:
@@ -270,7 +248,7 @@ class PostgresPermitPlace:
         place.server.execute_script(
             f"CREATE SCHEMA {schema};"
             f"CREATE TABLE {schema}.node (identity text PRIMARY KEY, is_over smallint NOT NULL);"
-            f"CREATE TABLE {schema}.part (part smallint PRIMARY KEY, owner text, epoch bigint);"
+            f"CREATE TABLE {schema}.part (part smallint PRIMARY KEY, owner text);"
             + script.replace("{schema}", schema)
         )
 
@@ -282,8 +260,8 @@ class PostgresPermitPlace:
 
     def give(self, partition: int, identity: str) -> None:
         self._place.execute(
-            "INSERT INTO part VALUES (?, ?, 1)"
-            " ON CONFLICT (part) DO UPDATE SET owner = excluded.owner, epoch = part.epoch + 1",
+            "INSERT INTO part VALUES (?, ?)"
+            " ON CONFLICT (part) DO UPDATE SET owner = excluded.owner",
             *(partition, identity),
         )
 

@@ -68,7 +68,7 @@ def test_after_a_clean_stop_nothing_is_folded(place: RowPlace) -> None:
         store.checkpoint()
         assert kept_seq(place, later) == later.seq
     with opened(place) as store:
-        assert store._all("select_behind") == []
+        assert store._all("select_behind", store._ours) == []
         assert list(store.load_open()) == [later]
 
 
@@ -135,9 +135,9 @@ def test_a_commit_that_fails_leaves_what_is_known_to_the_file(place: RowPlace) -
 @pytest.mark.parametrize(
     "damage",
     [
-        "UPDATE journal SET at_ms = at_ms + 1 WHERE run = 1 AND seq = 3",
-        "UPDATE journal SET data = x'7b7d' WHERE run = 1 AND seq = 3",
-        "DELETE FROM journal WHERE run = 1 AND seq = 2",
+        "UPDATE journal SET at_ms = at_ms + 1 WHERE run_id = 'r-0000000001' AND seq = 3",
+        "UPDATE journal SET data = x'7b7d' WHERE run_id = 'r-0000000001' AND seq = 3",
+        "DELETE FROM journal WHERE run_id = 'r-0000000001' AND seq = 2",
     ],
 )
 def test_an_open_run_whose_journal_is_damaged_is_set_aside_and_the_others_go_on(

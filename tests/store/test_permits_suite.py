@@ -160,42 +160,6 @@ def test_slots_of_a_node_that_is_over_are_free_once_its_runs_are_counted_by_othe
     assert asked(b, 4, 1, 4, of=(1, 3)) == 3
 
 
-@pytest.mark.requirement("cluster:lanes", "cluster:takeover")
-def test_a_node_that_gave_a_partition_back_keeps_counting_its_runs_until_the_next_owner_does(
-    place: PermitPlace,
-) -> None:
-    a, b, c = (place.join(name) for name in "abc")
-    for part in (1, 2):
-        place.give(part, "a")
-    assert asked(a, 4, 0, 4, of=(1, 2)) == 4
-
-    place.give(2, "b")
-    assert asked(a, 4, 2, 2, of=(1,)) == 2
-    assert place.held(LANE) == {"a": 4}
-    assert asked(c, 4, 0, 4) == 0
-    asked(b, 4, 2, 2, of=(2,))
-    asked(a, 4, 2, 2, of=(1,))
-    assert place.held(LANE) == {"a": 2, "b": 2}
-    assert asked(c, 4, 0, 4) == 0
-
-
-@pytest.mark.requirement("cluster:takeover")
-def test_a_partition_that_comes_back_is_counted_anew(place: PermitPlace) -> None:
-    a, b, c = (place.join(name) for name in "abc")
-    for name in "aba":
-        place.give(1, name)
-        node = a if name == "a" else b
-        asked(node, 2, 0, 0, of=(1,))
-    assert asked(a, 2, 0, 2, of=(1,)) == 2
-
-    place.give(1, "b")  # which counted its runs once, and has not loaded these
-    asked(a, 2, 0, 0, of=())
-    assert asked(c, 2, 0, 1) == 0
-    asked(b, 2, 1, 1, of=(1,))
-    asked(a, 2, 0, 0, of=())
-    assert asked(c, 2, 0, 1) == 1
-
-
 @pytest.mark.requirement("cluster:lanes", "cluster:fence")
 def test_a_node_that_is_over_is_told_so(place: PermitPlace) -> None:
     node = place.join("a")
@@ -321,32 +285,42 @@ def test_days_and_caps_are_counted_apart(place: PermitPlace) -> None:
 
 
 @pytest.mark.requirement("cluster:caps", "cluster:takeover")
-def test_what_a_node_that_is_over_used_counts_until_others_count_it(place: PermitPlace) -> None:
+def test_what_a_node_that_is_over_used_and_kept_stays_used_and_kept(place: PermitPlace) -> None:
     a, b = place.join("a"), place.join("b")
-    place.give(1, "a")
-    told(a, cap(used=30, more=50), of=(1,))
+    told(a, cap(used=30, more=50))
 
     place.end("a")
-    place.give(1, "b")
     assert told(b, cap(more=60)) == (20, 30, 50)
-    assert told(b, cap(used=45), of=(1,)) == (45, 30, 50)
-    assert told(b, cap(used=45, more=60), of=(1,)) == (100, 0, 0)
+    # Its request was answered on the node that took its run over: 45 of the 50 were used.
+    assert told(b, cap(used=45, held=-50, more=60)) == (20, 30, 50)
+    c = place.join("c")
+    assert told(c, cap(more=60)) == (0, 75, 25)
+    told(b, cap(used=45, held=-50))
+    assert told(c, cap(more=60)) == (25, 75, 0)
 
 
-@pytest.mark.requirement("cluster:caps", "cluster:takeover")
-def test_a_node_that_gave_runs_away_gets_nothing_more_until_they_are_counted(
-    place: PermitPlace,
-) -> None:
+@pytest.mark.requirement("cluster:caps")
+def test_what_was_used_before_anybody_counted_counts_once(place: PermitPlace) -> None:
     a, b = place.join("a"), place.join("b")
-    for part in (1, 2):
-        place.give(part, "a")
-    told(a, cap(used=60), of=(1, 2))
+    before = cap()._replace(before=Amount(40), before_unknown=2)
 
-    place.give(2, "b")
-    assert told(a, cap(used=20, more=50), of=(1,)) == (20, 0, 0)
-    assert told(b, cap(more=90)) == (40, 60, 0)
-    assert told(b, cap(used=40), of=(2,)) == (40, 60, 0)
-    assert told(a, cap(used=20, more=50), of=(1,)) == (60, 40, 0)
+    share = a.settle(Demand((), caps={DAILY: before})).caps[DAILY]
+    assert (share.others_used.tokens, share.others_cost_unknown) == (40, 2)
+    assert told(b, before._replace(more=Amount(90))) == (60, 40, 0)
+    place.end("a")
+    place.end("b")
+    c = place.join("c")
+    assert told(c, before._replace(used=Amount(5), more=Amount(90))) == (5, 40, 60)
+
+
+@pytest.mark.requirement("cluster:caps")
+def test_what_was_used_days_ago_is_forgotten_and_yesterday_is_not(place: PermitPlace) -> None:
+    node = place.join("a")
+    for day in (25, 26, 27):
+        told(node, cap(used=day), CapKey(DAILY.key, f"2026-11-{day}"))
+
+    other = place.join("b")
+    assert told(other, cap(), CapKey(DAILY.key, "2026-11-26")) == (0, 26, 0)
 
 
 # -- any order of things -----------------------------------------------------------------------
@@ -403,8 +377,10 @@ class Fleet:
     def claim(self, part: int, name: str) -> None:
         before = self.owners.get(part)
         if before in self.nodes and before is not None:
+            if before == name or self.running[part]:
+                return  # who is not over keeps what has a run at work
             self.loaded[before].discard(part)
-            self.may[before] = 0  # what was given may have gone with it
+            self.may[before] = 0
         self.owners[part] = name
         self.place.give(part, name)
 

@@ -33,15 +33,18 @@ def filled(place: RowPlace, runs: int) -> None:
 @pytest.mark.parametrize(
     "sql",
     [
-        "UPDATE run SET state = CAST(replace(state, '1700', '1701') AS BLOB) WHERE number = 3",
-        "UPDATE run SET state = x'7b7d' WHERE number = 3",
-        "UPDATE run SET origin = x'7b7d' WHERE number = 3",
-        "UPDATE run SET phase = 'running' WHERE number = 3",
-        "UPDATE run SET label = CAST(x'6cff' AS TEXT) WHERE number = 3",
-        "UPDATE run SET is_over = 1 WHERE number = 3",
-        "UPDATE run SET archived_at_ms = 7 WHERE number = 3",
-        "UPDATE run SET pending = x'5b5d' WHERE number = 3",
-        "UPDATE run SET pending = NULL WHERE number = 3",
+        (
+            "UPDATE run SET state = CAST(replace(state, '1700', '1701') AS BLOB)"
+            " WHERE run_id = 'r-0000000002'"
+        ),
+        "UPDATE run SET state = x'7b7d' WHERE run_id = 'r-0000000002'",
+        "UPDATE run SET origin = x'7b7d' WHERE run_id = 'r-0000000002'",
+        "UPDATE run SET phase = 'running' WHERE run_id = 'r-0000000002'",
+        "UPDATE run SET label = CAST(x'6cff' AS TEXT) WHERE run_id = 'r-0000000002'",
+        "UPDATE run SET is_over = 1 WHERE run_id = 'r-0000000002'",
+        "UPDATE run SET archived_at_ms = 7 WHERE run_id = 'r-0000000002'",
+        "UPDATE run SET pending = x'5b5d' WHERE run_id = 'r-0000000002'",
+        "UPDATE run SET pending = NULL WHERE run_id = 'r-0000000002'",
         "UPDATE lease SET cursor = cursor + 1 WHERE run_id = 'r-0000000002'",
         "UPDATE journal SET key = 'other' WHERE run_id = 'r-0000000002'",
     ],
@@ -92,11 +95,11 @@ def test_a_run_whose_row_goes_bad_under_a_daemon_is_left_out_of_full_pages(place
         store.open("one")
         runs = [over(a_run(n)) for n in range(5)]
         store.commit(spawned(*runs))
-        change(place, "UPDATE run SET state = x'7b7d' WHERE number = 4")
+        change(place, "UPDATE run SET state = x'7b7d' WHERE run_id = 'r-0000000003'")
 
         assert [run.id for run in store.runs(RunFilter(limit=2))] == [runs[4].id, runs[2].id]
         assert [each.name for each in store.set_aside()] == [runs[3].id]
-        change(place, "UPDATE run SET state = x'7b7d' WHERE number = 1")
+        change(place, "UPDATE run SET state = x'7b7d' WHERE run_id = 'r-0000000000'")
         with pytest.raises(CorruptState, match="is set aside"):
             store.run(runs[0].id)
 
@@ -116,7 +119,7 @@ def test_a_message_that_changed_is_not_handed_over_and_the_others_are(
     place: RowPlace, change_of: str
 ) -> None:
     filled(place, 3)
-    change(place, f"UPDATE inbox SET {change_of} WHERE number = 2")  # noqa: S608
+    change(place, f"UPDATE inbox SET {change_of} WHERE run_id = 'r-0000000001'")  # noqa: S608
 
     with closing(place.store()) as store:
         store.open("two")
@@ -134,12 +137,12 @@ def test_a_message_that_changed_is_not_handed_over_and_the_others_are(
 @pytest.mark.requirement("store:set-aside")
 def test_an_event_that_changed_is_left_out_and_named(place: RowPlace) -> None:
     filled(place, 3)
-    change(place, "UPDATE journal SET at_ms = at_ms + 1 WHERE number = 2")
+    change(place, "UPDATE journal SET at_ms = at_ms + 1 WHERE run_id = 'r-0000000001'")
 
     with closing(place.store()) as store:
         store.open("two")
 
-        assert [each.number for each in store.feed(after=0)] == [1, 3]
+        assert [each.entry.run_id for each in store.feed(after=0)] == [a_run(0).id, a_run(2).id]
         assert list(store.journal(a_run(1).id)) == []
         assert [each.name for each in store.set_aside()] == [f"{a_run(1).id}/1"]
         assert len(store.load_open()) == 3

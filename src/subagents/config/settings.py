@@ -386,6 +386,13 @@ class Agent(Section, frozen=True, dict=True):
     lane: Annotated[Name | None, Meta(description='Lane its runs wait in; unset = "default".')] = (
         None
     )
+    place: Annotated[
+        NodeName | None,
+        Meta(
+            description="Label of the nodes on which its workers run; unset = any node, first the "
+            "one that decides about the run. Only in a cluster."
+        ),
+    ] = None
     grace_seconds: Annotated[
         float,
         Meta(ge=0, le=300, description="Time between TERM and KILL when an attempt is ended."),

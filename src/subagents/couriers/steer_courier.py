@@ -1,6 +1,6 @@
 """Into the live attempt of a requester that is a run of ours."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
 
 from subagents.domain.run.outcome import (
     DeferReason,
@@ -20,13 +20,13 @@ class SteerCourier:
     """See ``ports.Courier``. The message id is the steer's key, so a repeat is one message.
 
     Args:
-        runtimes: By name; those that cannot steer are never asked.
+        runtime_of: Of a run's newest attempt; those that cannot steer are never asked.
     """
 
     name = "steer"
 
-    def __init__(self, runtimes: Mapping[str, Runtime]) -> None:
-        self._runtimes = runtimes
+    def __init__(self, runtime_of: Callable[[Run], Runtime | None]) -> None:
+        self._runtime_of = runtime_of
 
     def serves(self, target: SessionKey, requester: Run | None) -> bool:  # noqa: ARG002 - the run says it all
         """A run whose attempt is live (or just being started) and takes messages.
@@ -48,7 +48,7 @@ class SteerCourier:
         """Put the text into the attempt; one that ended meanwhile, or begins, is asked again."""
         if requester is None or requester.phase is not Phase.RUNNING:
             return Deferred(reason=DeferReason.REQUESTER_BUSY)
-        runtime = self._runtimes.get(requester.resolved.runtime)
+        runtime = self._runtime_of(requester)
         if runtime is None:
             text = f'runtime "{requester.resolved.runtime}" is not available here'
             return DeliveryFailed(retryable=True, error=text)

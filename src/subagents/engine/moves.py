@@ -62,6 +62,7 @@ class Moves:
             loaded = await self._off_loop(lambda: store.load_partitions(taken))
             aside = await self._off_loop(store.set_aside)
             await parts.spawner.keys.load()
+            await parts.shared_spending.adopt(loaded.runs)
             await parts.spawner.environments.load(loaded.runs)
             stored = await self._off_loop(store.load_schedules)
             schedules = [each for each in stored if await self._partition_of(each) in taken]

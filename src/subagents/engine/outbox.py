@@ -50,6 +50,7 @@ from subagents.domain.run.values import RunId, replace
 from subagents.domain.text.event_words import EFFECT_WORDS
 from subagents.engine.attempts.judges import Judges
 from subagents.engine.attempts.launch import launch_of, ref_of, set_in
+from subagents.engine.attempts.placement import Placement, RuntimeOf
 from subagents.engine.attempts.supervisor import Supervisor
 from subagents.engine.attempts.workspaces import Workspaces
 from subagents.engine.kernel.kernel import Kernel
@@ -107,7 +108,8 @@ class Outbox:
         self,
         kernel: Kernel,
         *,
-        runtimes: Mapping[str, Runtime],
+        runtime_of: RuntimeOf,
+        placement: Placement,
         verifier: Verifier,
         deliveries: Deliveries,
         worker_env: Callable[[Run], Mapping[str, str | None]],
@@ -120,7 +122,8 @@ class Outbox:
         artifacts: ArtifactFiles,
     ) -> None:
         self._ledger, self._clock = kernel.ledger, kernel.clock
-        self._runtimes = runtimes
+        self._runtime_of = runtime_of
+        self._placement = placement
         self._verifier = verifier
         self._deliveries = deliveries
         self._worker_env = worker_env
@@ -141,6 +144,7 @@ class Outbox:
     def on_commit(self, batch: Batch) -> None:
         if self._checking:
             self._end_checks(batch)
+        self._placement.on_commit(batch)
         for entry in batch.outbox:
             self.add(entry)
 
@@ -270,7 +274,8 @@ class Outbox:
                 return await self._resume(run, entry.effect)
             case StopAttempt(attempt=number, grace_ms=grace_ms):
                 # Also of an older attempt: its worker must not live on beside the next one.
-                await self._runtime(run).stop(ref_of(run, number), grace_s=grace_ms / 1000)
+                runtime = self._runtime(run, number)
+                await runtime.stop(ref_of(run, number), grace_s=grace_ms / 1000)
                 return None
             case SteerAttempt():
                 return await self._steer(run, entry)
@@ -291,7 +296,7 @@ class Outbox:
                 return DeliverySettled(at_ms=self._clock.now_ms(), record=record)
             case CleanUp(delete=delete):
                 if delete:
-                    await self._supervisor.delete_session(run, self._runtime(run))
+                    await self._supervisor.delete_session(run)
                 else:
                     await self._supervisor.tidy(run)
                 await self._workspaces.tidy(run)
@@ -305,8 +310,8 @@ class Outbox:
             work = runtime.freeze if is_frozen else runtime.thaw
             await work(ref_of(run, run.attempt.number))
 
-    def _runtime(self, run: Run) -> Runtime:
-        runtime = self._runtimes.get(run.resolved.runtime)
+    def _runtime(self, run: Run, number: int | None = None) -> Runtime:
+        runtime = self._runtime_of(run, number)
         if runtime is None:
             raise RuntimeUnavailable(f'runtime "{run.resolved.runtime}" is not available here')
         return runtime
@@ -320,10 +325,13 @@ class Outbox:
             self._ledger.tokens.throw_away(run.id, number)
             return self._start_failed(number, "out of budget before it was started")
         try:
+            run = await self._placement.place(run)
             env = await self._env(run, number)
             await self._workspaces.prepare(run)
             await self._look_before(run)
-            started = await self._starting.of(self._runtime(run).start(launch_of(run, env)))
+            launch = launch_of(run, env)
+            starting = self._placement.start(run, self._runtime(run), launch)
+            started = await self._starting.of(starting)
         except TimeoutError:
             # It may have started all the same, or may yet: stopped, it never will.
             async with asyncio.timeout(START_S_MAX):

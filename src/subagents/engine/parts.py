@@ -10,6 +10,7 @@ from subagents.domain.run.run import Run
 from subagents.domain.run.values import AttemptId
 from subagents.engine.attempts.judges import Judges
 from subagents.engine.attempts.permit_desk import PermitDesk
+from subagents.engine.attempts.placement import ClusterPlaces, Placement, runtime_at
 from subagents.engine.attempts.provider_gate import ProviderGates, ProviderOf, own_provider
 from subagents.engine.attempts.request_desk import RequestDesk
 from subagents.engine.attempts.shared_spending import SharedSpending
@@ -134,6 +135,8 @@ class Adapters:
     """See ``Ownership``: lets this node's workers live until then."""
     peers_promise: Callable[[Sequence[SeenNode]], Awaitable[bool]] = _no_peers
     """Whether each of these nodes, asked now, promises what ``Ownership.promise`` says."""
+    places: ClusterPlaces | None = None
+    """Where attempts can run besides here; None = nowhere."""
     cluster: SharedStore | None = None
     """``store``, where other nodes write it, too; None = all of it is ours."""
     permits: Permits | None = None
@@ -168,6 +171,11 @@ class Parts:
             all_promise=lambda: given.peers_promise(self.partitions.peers),
         )
         kernel = Kernel(ledger, given.store, given.off_loop, given.clock)
+        runtime_of = partial(runtime_at, runtimes, given.places)
+        self.placement = Placement(
+            kernel, node=given.node, cluster=given.places, is_alive=self.partitions.is_alive
+        )
+        ledger.place_of = self.placement.at_grant
         quarantine = Quarantine()
 
         self.mailbox = Mailbox(kernel)
@@ -185,13 +193,21 @@ class Parts:
         )
 
         self.provider_gates = ProviderGates(kernel, given.provider_of)
+        self.shared_spending = SharedSpending(kernel, settings.budgets.caps)
         self.permit_desk = (
             None
             if given.permits is None
-            else PermitDesk(given.permits, kernel, self.partitions, self.provider_gates)
+            else PermitDesk(
+                given.permits,
+                kernel,
+                self.partitions,
+                self.provider_gates,
+                self.shared_spending,
+            )
         )
-        self.shared_spending = SharedSpending(kernel, settings.budgets.caps)
-        self.request_desk = RequestDesk(kernel, self.shared_spending.caps_for)
+        self.request_desk = RequestDesk(kernel, self.shared_spending.caps_for, self.permit_desk)
+        if self.permit_desk is not None:
+            self.permit_desk.on_answer = self.request_desk.look_again
         # The gate last: who passes it first is the one that tries the provider.
         ledger.may_start = lambda run: (
             self.shared_spending.admit(run) and self.provider_gates.admit(run)
@@ -200,7 +216,7 @@ class Parts:
         self.workspaces = Workspaces(kernel, self.recorder, given.worktrees)
         self.supervisor = Supervisor(
             kernel,
-            runtimes=runtimes,
+            runtime_of=runtime_of,
             recorder=self.recorder,
             reports=self.reports,
             results=self.results,
@@ -224,7 +240,7 @@ class Parts:
                 self._schedules_step,
             ),
         )
-        self.emergency_stops = EmergencyStops(kernel, self.timers, runtimes)
+        self.emergency_stops = EmergencyStops(kernel, self.timers, runtime_of)
         self.alert_history = AlertHistory(kernel, self.queries.these, self.recorder.concerns)
         self.control = Control(kernel, self.queries, self.emergency_stops)
         self.agent_choice = AgentChoice(self.queries, self.track_records, runtimes)
@@ -262,7 +278,7 @@ class Parts:
             results=self.results,
             track_records=self.track_records,
             workspaces=self.workspaces,
-            runtimes=runtimes,
+            runtime_of=runtime_of,
             settings=settings,
             orphans=given.orphans,
             environments=given.environments,
@@ -272,7 +288,8 @@ class Parts:
         )
         self.outbox = Outbox(
             kernel,
-            runtimes=runtimes,
+            runtime_of=runtime_of,
+            placement=self.placement,
             verifier=given.verifier,
             deliveries=self.deliveries,
             worker_env=given.worker_env,

@@ -47,7 +47,7 @@ class PolledPlaces:
         taker = await self._off_loop(partial(self._offers.put, offer))
         if taker is not None:
             return taker
-        waiting = asyncio.get_running_loop().create_future()
+        waiting: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._waiting[offer.attempt_id] = waiting
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look())

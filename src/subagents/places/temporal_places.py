@@ -295,7 +295,8 @@ class _Supplier(CustomSlotSupplier):
         return SlotPermit()
 
     def try_reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit | None:
-        del ctx  # of eager tasks of workflows, and there are none
+        del ctx
+        return None  # for eager tasks of workflows, and there are none
 
     def mark_slot_used(self, ctx: SlotMarkUsedContext) -> None:
         """The slot is kept by the activity."""

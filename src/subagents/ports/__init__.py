@@ -20,6 +20,7 @@ from subagents.ports.nodes import NodeStream as NodeStream
 from subagents.ports.nodes import Offer as Offer
 from subagents.ports.nodes import Offers as Offers
 from subagents.ports.nodes import Places as Places
+from subagents.ports.nodes import RemoteRuntimes as RemoteRuntimes
 from subagents.ports.nodes import Taking as Taking
 from subagents.ports.permits import Amount as Amount
 from subagents.ports.permits import CapKey as CapKey

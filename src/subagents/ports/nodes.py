@@ -4,10 +4,11 @@ Who decides about a run (the owner of its partition) is not where its worker run
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import NamedTuple, Protocol
 
 from subagents.domain.run.values import AttemptId, RunId
+from subagents.ports.workers import OfAttempt, Runtime
 
 
 class NodeAnswer(NamedTuple):
@@ -150,6 +151,22 @@ class FreeSlots(Protocol):
 
     def give_up(self, attempt: AttemptId) -> None:
         """It is not started here. Idempotent."""
+        ...
+
+    def starting(self, of: OfAttempt) -> AbstractContextManager[None]:
+        """Use a slot for an attempt that is started in the block, its own where one is kept.
+
+        Raises:
+            RuntimeUnavailable: All are in use.
+        """
+        ...
+
+
+class RemoteRuntimes(Protocol):
+    """Attempts on other nodes."""
+
+    def at(self, node: str, runtime: Runtime) -> Runtime:
+        """The runtime of that name there; freezes and tidies as that one does."""
         ...
 
 

@@ -40,18 +40,23 @@ class Amount(NamedTuple):
 
 
 class CapWanted(NamedTuple):
-    """What the runs of this node's partitions used of one cap, and what it has use for."""
+    """What this start of a node saw runs use of one cap, and what it has use for."""
 
     limit_tokens: int | None
     limit_usd: float | None
     """None = the cap does not limit them."""
     used: Amount
     held: Amount
-    """By requests that are not answered yet."""
+    """By requests that are not answered yet. Below 0 where requests were answered here, and began
+    on a node that is over."""
     more: Amount
     """What requests that wait here could use besides."""
     cost_unknown: int = 0
     """Runs of which not all cost is known."""
+    before: Amount = Amount()
+    """What all stored runs had used when this node began to see: that counts once, if no node
+    counted towards this cap before."""
+    before_unknown: int = 0
 
 
 class CapShare(NamedTuple):
@@ -89,7 +94,7 @@ class Demand(NamedTuple):
     lanes: Mapping[LaneKey, LaneWanted] = {}
     """One that is missing is not used any more."""
     caps: Mapping[CapKey, CapWanted] = {}
-    """One that is missing is not in force any more."""
+    """One that is missing is as it was."""
     closed: Sequence[SharedGate] = ()
     """Gates that refusals here closed, or for longer."""
     opened: Mapping[str, int] = {}
@@ -115,9 +120,12 @@ class Permits(Protocol):
     again. Where more is wanted than there is, the nodes get equal parts, and where there are fewer
     slots than nodes, those first that waited longest.
 
-    What a node that is over had counts on until its partitions are other nodes', and these said so
-    in a demand: their numbers have its runs in them from then on. So does what a node had whose
-    partitions were claimed by another one; until that node's demand it gets nothing more.
+    What a node held of lanes that is over counts on until its partitions are other nodes', and
+    these said so in a demand: their numbers have its runs in them from then on. A node that is not
+    over lets no partition go in which a run holds a slot.
+
+    What all nodes keep of a cap never exceeds its limit, but by what runs used that ask nobody
+    before. What a node that is over had used and kept stays used and kept.
     """
 
     def settle(self, demand: Demand) -> Settlement:

@@ -116,6 +116,11 @@ class OpenRuns:
         else:
             self._known[now.run.id] = _Known(now, kept_seq)
 
+    def drop(self, run_ids: Iterable[RunId]) -> None:
+        """These are another's from now on."""
+        for run_id in run_ids:
+            self._known.pop(run_id, None)
+
     def forget(self) -> None:
         """Only the file can tell what is in it."""
         self._known = {}

@@ -10,7 +10,6 @@ from subagents.domain.cluster.partitions import PARTITIONS, excess, partition_of
 from subagents.domain.run.values import SessionKey
 
 NODES = st.sets(st.text("abc", min_size=1, max_size=4), min_size=1, max_size=6)
-FREE = st.sets(st.integers(0, PARTITIONS - 1))
 
 
 @pytest.mark.requirement("cluster:ownership")
@@ -30,19 +29,27 @@ def test_sessions_are_spread_over_all_partitions() -> None:
 
 
 @pytest.mark.requirement("cluster:ownership")
-@given(FREE, NODES)
-def test_nodes_that_ask_at_the_same_time_leave_nothing_after_a_few_rounds(
-    free: set[int], names: set[str]
+@given(NODES, st.data())
+def test_the_shares_of_all_nodes_take_all_that_nobody_has(
+    names: set[str], data: st.DataObject
 ) -> None:
+    rest = data.draw(st.lists(st.sampled_from([*sorted(names), ""]), min_size=256, max_size=256))
+    owned = {name: rest.count(name) for name in names}
+    free = {part for part, owner in enumerate(rest) if not owner}
+    for name in sorted(names):
+        taken = wanted(free, owned, name)
+        assert len(taken) <= max(ceil(PARTITIONS / len(names)) - owned[name], 0)
+        free -= set(taken)
+        owned[name] += len(taken)
+    assert not free
+
+
+@pytest.mark.requirement("cluster:ownership")
+@given(NODES)
+def test_nodes_that_ask_together_for_all_begin_at_different_places(names: set[str]) -> None:
     owned = dict.fromkeys(names, 0)
-    left, rounds = set(free), 0
-    while left:
-        taken = [part for name in names for part in wanted(left, owned, name)]
-        assert taken
-        assert set(taken) <= left
-        left -= set(taken)
-        rounds += 1
-    assert rounds <= 10
+    taken = [wanted(range(PARTITIONS), owned, name)[0] for name in names]
+    assert len(set(taken)) == len(names)
 
 
 @pytest.mark.requirement("cluster:ownership")

@@ -240,9 +240,9 @@ async def committed_groups(world: World, spawning: Callable[[], Awaitable[object
     groups: list[Batch] = []
     write = world.store.commit
 
-    def commit(batch: Batch) -> None:
+    def commit(batch: Batch) -> int:
         groups.append(batch)
-        write(batch)
+        return write(batch)
 
     world.store.commit = commit  # type: ignore[method-assign]  # looks on
     await world.clock.result(asyncio.ensure_future(spawning()))

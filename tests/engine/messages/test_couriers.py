@@ -38,7 +38,7 @@ REFUSED = DeliveryFailed(retryable=True, error="connection refused")
 def steering() -> tuple[SteerCourier, dict[str, Runtime]]:
     """The real courier, and the runtimes that the scenario fills in."""
     runtimes: dict[str, Runtime] = {}
-    return SteerCourier(runtimes), runtimes
+    return SteerCourier(lambda run: runtimes.get(run.resolved.runtime)), runtimes
 
 
 def tries(run: Run) -> Sequence[DeliveryTry]:

@@ -133,8 +133,8 @@ def test_alerts_are_found_without_the_events_between_them(postgres_place: Postgr
         store.open("one")
         store.commit(spawned(a_run(1)))
         postgres_place.execute(
-            "INSERT INTO journal (number, run, run_id, seq, at_ms, type, data)"
-            " SELECT n, 1, 'r-1', n, 0,"
+            "INSERT INTO journal (place, number, run, run_id, seq, at_ms, type, data)"
+            " SELECT n, n, 1, 'r-1', n, 0,"
             " CASE WHEN n / 500 * 500 = n THEN 'Alerted' ELSE 'CleanedUp' END, '' "
             " FROM generate_series(100, 6000) AS n"
         )

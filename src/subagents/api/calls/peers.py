@@ -1,5 +1,6 @@
 """Calls to the other nodes of the cluster, over connections that are kept."""
 
+import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
@@ -99,6 +100,8 @@ class Peers:
         import httpx2  # noqa: PLC0415
 
         if self._client is None:
+            # It has a line for each request, which would be most of the daemon's log.
+            logging.getLogger("httpx2").setLevel(logging.WARNING)
             self._client = httpx2.AsyncClient(
                 verify=self._trust.client_context(),
                 trust_env=False,

@@ -12,7 +12,7 @@ from subagents.api.calls.call import answer, body_of, query_of, require_operator
 from subagents.api.calls.cluster_member import ClusterMember
 from subagents.api.calls.services import Services, services_of
 from subagents.api.wire import requests as wire
-from subagents.api.wire.cluster_answers import Cluster, ClusterNode
+from subagents.api.wire.daemon_answers import Cluster, ClusterNode
 from subagents.domain.cluster.partitions import PARTITIONS
 from subagents.errors import UsageError
 

@@ -3,6 +3,7 @@
 On the Unix socket there is no Host or Origin to check: no browser can reach it.
 """
 
+import contextlib
 import logging
 from typing import Final
 
@@ -150,10 +151,16 @@ class CurrentAnswers:
                     await problem({**error.to_wire(), "status": status}, status)(
                         scope, receive, send
                     )
-            if not is_refused:
-                await send(message)
+            if is_refused:
+                raise _NotSentError
+            await send(message)
 
-        await self._app(scope, receive, checked)
+        with contextlib.suppress(_NotSentError):
+            await self._app(scope, receive, checked)
+
+
+class _NotSentError(Exception):
+    """The answer stays here, and so does what it would have handed over."""
 
 
 async def refused(request: Request, error: Exception) -> Response:

@@ -35,7 +35,6 @@ from subagents.api.routes import (
 )
 from subagents.api.wire import (
     agent_answers,
-    cluster_answers,
     daemon_answers,
     event_answers,
     graph_answers,
@@ -92,9 +91,9 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
         also=((503, "Not ready, and why."),), answers=(daemon_answers.Readiness,)
     ),
     ("GET", "/version"): Operation(answers=(daemon_answers.DaemonVersion,)),
-    ("GET", "/v1/cluster"): Operation(answers=(cluster_answers.Cluster,)),
+    ("GET", "/v1/cluster"): Operation(answers=(daemon_answers.Cluster,)),
     ("POST", "/v1/cluster/drain"): Operation(
-        body=cluster_routes.DrainBody, is_body_optional=True, answers=(cluster_answers.Cluster,)
+        body=cluster_routes.DrainBody, is_body_optional=True, answers=(daemon_answers.Cluster,)
     ),
     ("GET", "/metrics"): Operation(media=("text/plain",)),
     ("GET", "/openapi.json"): Operation(),

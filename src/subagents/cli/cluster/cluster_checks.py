@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from subagents.api.wire.cluster_answers import Cluster
+from subagents.api.wire.daemon_answers import Cluster
 from subagents.api.wire.wire_struct import read
 from subagents.cli.cluster.cluster_home import ClusterHome, cluster_home
 from subagents.cli.cluster.node_commands import PLACE

@@ -137,7 +137,7 @@ def _url(home: ClusterHome, given: str | None) -> str | None:
 
 
 def _url_of_daemon() -> str | None:
-    from subagents.api.wire.cluster_answers import Cluster  # noqa: PLC0415
+    from subagents.api.wire.daemon_answers import Cluster  # noqa: PLC0415
     from subagents.api.wire.wire_struct import read  # noqa: PLC0415
 
     try:
@@ -150,7 +150,11 @@ def _url_of_daemon() -> str | None:
 
 def join(
     token: Annotated[
-        str, Parameter(help="As `subagents cluster token` prints it; - reads it from stdin.")
+        str,
+        Parameter(
+            help="As `subagents cluster token` prints it; - reads it from stdin.",
+            allow_leading_hyphen=True,
+        ),
     ],
     /,
     *,

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from subagents.api.wire.cluster_answers import Cluster, ClusterNode
+from subagents.api.wire.daemon_answers import Cluster, ClusterNode
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect

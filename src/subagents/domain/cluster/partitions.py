@@ -40,14 +40,13 @@ def excess(owned: Mapping[str, int], node: str) -> int:
         owned: The number of partitions of each node that is alive and takes some.
         node: One of them.
     """
-    return max(owned[node] - ceil(PARTITIONS / len(owned)), 0)
+    return max(owned[node] - _share(owned), 0)
 
 
 def wanted(free: Collection[int], owned: Mapping[str, int], node: str) -> list[int]:
-    """Which of the partitions that nobody has a node takes now.
+    """Which of the partitions that nobody has a node takes, up to its fair share.
 
-    All of them if it has to: what nobody has waits. Nodes that ask at the same time begin at
-    different places, so that each gets some.
+    Nodes that ask at the same time begin at different places.
 
     Args:
         free: Partitions without an owner, or whose owner is over.
@@ -57,4 +56,8 @@ def wanted(free: Collection[int], owned: Mapping[str, int], node: str) -> list[i
     names = sorted(owned)
     begin = PARTITIONS * names.index(node) // len(names)
     in_turn = sorted(free, key=lambda part: (part - begin) % PARTITIONS)
-    return in_turn[: ceil(len(in_turn) / len(names))]
+    return in_turn[: max(_share(owned) - owned[node], 0)]
+
+
+def _share(owned: Mapping[str, int]) -> int:
+    return ceil(PARTITIONS / len(owned))

@@ -63,6 +63,7 @@ from subagents.domain.run.events import (
     Alerted,
     AnnouncementConsumed,
     Archived,
+    AttemptPlaced,
     AttemptStarted,
     AttemptStartFailed,
     AttemptTakenOver,
@@ -330,6 +331,12 @@ def _baseline_taken(run: Run, event: BaselineTaken) -> Transition:
         return Transition(run, stale=True)
     record = replace(run.verification, baseline=event.baseline, vacuous=event.vacuous)
     return Transition(replace(run, verification=record))
+
+
+def _attempt_placed(run: Run, event: AttemptPlaced) -> Transition:
+    if event.attempt != run.attempt.number:
+        return Transition(run, stale=True)
+    return Transition(with_attempt(run, replace(run.attempt, node=event.node)))
 
 
 def _token_issued(run: Run, event: TokenIssued) -> Transition:
@@ -931,6 +938,7 @@ REACTIONS: Final[dict[type, Callable[[Run, Any], Transition]]] = {
     DependencySettled: _dependency_settled,
     SlotGranted: _slot_granted,
     BaselineTaken: _baseline_taken,
+    AttemptPlaced: _attempt_placed,
     TokenIssued: _token_issued,
     AttemptStarted: _attempt_started,
     AttemptStartFailed: _start_failed,

@@ -70,6 +70,7 @@ def inherited(spec: RunSpec, run: Run) -> RunSpec:
         mode=spec.mode or resolved.mode,
         thread=spec.thread or before.thread,
         lane=spec.lane or before.lane,
+        place=spec.place or before.place,
         tags=spec.tags or before.tags,
         budget=spec.budget or before.budget,
         verification=spec.verification or (None if is_met else before.verification),

@@ -72,7 +72,15 @@ class SlotGranted(Fact, frozen=True, tag=True):
     token_hash: str = ""
     """SHA-256 (hex) of the token its worker will present; the token itself is stored nowhere."""
     node: str | None = None
-    """Name of the daemon that starts it; None = recorded by a version that did not say."""
+    """Name of the daemon that starts it; None = ``AttemptPlaced`` will say it, or nobody did (an
+    earlier version)."""
+
+
+class AttemptPlaced(Fact, frozen=True, tag=True):
+    """A node has taken the attempt; its worker is started there, and nowhere else."""
+
+    attempt: int
+    node: str
 
 
 class TokenIssued(Fact, frozen=True, tag=True):
@@ -397,6 +405,7 @@ Event: TypeAlias = (
     Spawned
     | DependencySettled
     | SlotGranted
+    | AttemptPlaced
     | TokenIssued
     | BaselineTaken
     | AttemptStarted

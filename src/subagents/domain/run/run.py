@@ -322,7 +322,7 @@ class Attempt(Value, frozen=True):
     token_hashes: tuple[str, ...] = ()
     """SHA-256 (hex) of every token issued for it; more than one after a crash or a new turn."""
     node: str | None = None
-    """Name of the daemon that started it; None = not known."""
+    """Name of the node on which it runs, its place; None = it has none yet, or it is not known."""
 
 
 class Decision(StrEnum):

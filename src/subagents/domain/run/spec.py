@@ -329,6 +329,7 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
     ] = None
     budget: Annotated[Budget | None, about("For the run and all below it", LIMITS)] = None
     lane: Annotated[str | None, name("Pool of slots", PLACEMENT)] = None
+    place: Annotated[str | None, name("Label of the node it works on", PLACEMENT)] = None
     priority: Annotated[
         int, number("Higher starts first", -PRIORITY_MAX, PRIORITY_MAX, PLACEMENT)
     ] = 0
@@ -478,6 +479,8 @@ class Resolved(Value, frozen=True):
     """What was left, at the spawn, of the budgets above it that it shares with other runs."""
     judge: "Resolved | None" = None
     """What the judge of its contract came to; None = it has none."""
+    place: str | None = None
+    """Label that the node has on which it works; None = any will do."""
     commands_trusted: bool = False
     """The commands of its contract are the operator's own."""
     contract_root: str | None = None

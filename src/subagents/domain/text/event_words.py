@@ -336,6 +336,10 @@ WORDS: Final = dict(
                 f'slot granted in lane "{run.resolved.lane}" for attempt {len(run.attempts)}'
             ),
         ),
+        _row(
+            events.AttemptPlaced,
+            lambda event, *_: f"attempt {event.attempt} has its place on node {event.node}",
+        ),
         _row(events.TokenIssued, lambda event, *_: f"attempt {event.attempt} got one more token"),
         _row(
             events.BaselineTaken,

@@ -7,9 +7,14 @@ what the last one gave, so that no run costs a call of its own. See docs/decisio
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Final
 
+from subagents.domain.rules.budgets.request_holds import Counted, Need
+from subagents.domain.run.run import Run
+from subagents.domain.run.values import AttemptId
 from subagents.engine.attempts.provider_gate import ProviderGates
+from subagents.engine.attempts.shared_spending import SharedSpending
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.lanes import LanePermits
 from subagents.engine.kernel.partitions import Partitions
@@ -30,6 +35,7 @@ class PermitDesk:
         kernel: Has the runs.
         partitions: What is ours.
         provider_gates: Learn from the other nodes, and tell them.
+        shared_spending: Does the same with caps.
     """
 
     def __init__(
@@ -38,16 +44,33 @@ class PermitDesk:
         kernel: Kernel,
         partitions: Partitions,
         provider_gates: ProviderGates,
+        shared_spending: SharedSpending,
     ) -> None:
         self._permits = permits
         self._ledger, _, self._off_loop, self._clock = kernel
         self._partitions = partitions
-        self._gates = provider_gates
+        self._gates, self._spending = provider_gates, shared_spending
         self._wake = asyncio.Event()
         self._lanes = LanePermits(partitions, self._wake.set)
         self._under_way: asyncio.Future[Settlement] | None = None
         kernel.ledger.permits = self._lanes
         provider_gates.share(self._wake.set)
+        shared_spending.share(self._wake.set)
+        self._asking: list[asyncio.Event] = []
+        """To be set with the answer to the next demand, or when there is none."""
+        self.on_answer: Callable[[], None] = lambda: None
+        """Called when more may be kept of caps than before."""
+
+    async def reserve(self, run: Run, need: Need, counted: Counted) -> None:
+        """See ``request_desk.Reserves``."""
+        answered = asyncio.Event()
+        self._asking.append(answered)
+        self._spending.reserve(run, need, counted)
+        await answered.wait()
+
+    def unreserve(self, attempt: AttemptId) -> None:
+        """See ``request_desk.Reserves``."""
+        self._spending.unreserve(attempt)
 
     async def run(self) -> None:
         """Settle as long as there is something to settle, until cancelled or fenced."""
@@ -74,10 +97,20 @@ class PermitDesk:
             or bool(lanes.given)
             or bool(self._ledger.lanes.demands())
             or self._gates.has_news
+            or self._spending.has_news
+            or bool(self._asking)
         )
 
     async def _settle(self) -> None:
         await self._answered()
+        asking, self._asking = self._asking, []
+        try:
+            await self._exchange()
+        finally:
+            for each in asking:
+                each.set()
+
+    async def _exchange(self) -> None:
         loads, told = self._ledger.loads, self._partitions.owned
         wanted = self._wanted()
         for lane, want in wanted.items():
@@ -85,7 +118,7 @@ class PermitDesk:
             slots, limit = self._lanes.given.get(lane, (0, 0))
             self._lanes.given[lane] = (min(slots, want.used), limit)
         closed, opened = self._gates.take_news()
-        demand = Demand(told, wanted, closed=closed, opened=opened)
+        demand = Demand(told, wanted, self._spending.wanted(), closed, opened)
         self._under_way = asyncio.ensure_future(
             self._off_loop(lambda: self._permits.settle(demand))
         )
@@ -97,6 +130,8 @@ class PermitDesk:
         if self._ledger.loads != loads or self._ledger.failure is not None:
             return
         self._gates.learn(found.gates)
+        self._spending.learn(found.caps)
+        self.on_answer()
         self._give(wanted, found)
         self._lanes.told = told
         self._ledger.lanes.touched.update(wanted)

@@ -4,12 +4,15 @@ What is granted is an event of the run (``RequestHeld``) in the step that looked
 nothing happens in between: any number of workers under one cap cannot be granted the same rest.
 Being part of the run, it is as durable as the run, and over with the attempt.
 
-See docs/decisions/0036.
+In a cluster what one node may grant of a cap over several runs is kept for it in advance, so who is
+short there asks the cluster first.
+
+See docs/decisions/0036 and 0079.
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from subagents.domain.rules.budgets.request_holds import (
     Cap,
@@ -22,7 +25,7 @@ from subagents.domain.rules.budgets.request_holds import (
 )
 from subagents.domain.run.events import BudgetExhausted, RequestHeld
 from subagents.domain.run.run import BudgetStop, Run
-from subagents.domain.run.values import AttemptId, RunId, Value
+from subagents.domain.run.values import AttemptId, RunId, Value, attempt_id
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import wait_at_most
 from subagents.engine.messages.questions import live_attempt
@@ -36,6 +39,18 @@ LINE_S: Final = 20.0
 
 MoreCaps = Callable[[Run, Counted], Sequence[Cap]]
 """Caps over several runs, with what is gone of each for this run."""
+
+
+class Reserves(Protocol):
+    """Keeps parts of shared caps free for this node."""
+
+    async def reserve(self, run: Run, need: Need, counted: Counted) -> None:
+        """Ask for what the request needs, and go on asking; returns with the next answer."""
+        ...
+
+    def unreserve(self, attempt: AttemptId) -> None:
+        """Ask no more."""
+        ...
 
 
 def no_more_caps(_run: Run, _counted: Counted) -> Sequence[Cap]:
@@ -56,11 +71,23 @@ class HoldAnswer(Value, frozen=True):
 
 
 class RequestDesk:
-    """See the module."""
+    """See the module.
 
-    def __init__(self, kernel: Kernel, more_caps: MoreCaps = no_more_caps) -> None:
+    Args:
+        kernel: Has the runs.
+        more_caps: Those over several runs.
+        reserves: Of a cluster; None = there is none.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        more_caps: MoreCaps = no_more_caps,
+        reserves: Reserves | None = None,
+    ) -> None:
         self._ledger, _, _, self._clock = kernel
         self._more_caps = more_caps
+        self._reserves = reserves
         self._waiting: dict[str, asyncio.Event] = {}
         """By the key of the cap that is short."""
         self._since: dict[AttemptId, int] = {}
@@ -90,12 +117,30 @@ class RequestDesk:
             Conflict: That attempt is over, or its run is being stopped.
             StoreUnavailable: Nothing was kept.
         """
+        try:
+            return await self._hold(run_id, attempt, need, counted, is_firm=is_firm, line_s=line_s)
+        finally:
+            if self._reserves is not None:
+                self._reserves.unreserve(attempt_id(run_id, attempt))
+
+    async def _hold(
+        self,
+        run_id: RunId,
+        attempt: int,
+        need: Need,
+        counted: Counted,
+        *,
+        is_firm: bool,
+        line_s: float,
+    ) -> HoldAnswer:
         due_ms = self._clock.steady_ms() + int(line_s * 1000)
+        has_asked = self._reserves is None
         while True:
             run = live_attempt(self._ledger, run_id)
             if len(run.attempts) != attempt or run.attempt.evidence.stop is not None:
                 raise Conflict(f"attempt {attempt} of run {run_id} is being ended")
-            caps = [*caps_above(run, self._above(run), counted), *self._more_caps(run, counted)]
+            shared = self._more_caps(run, counted)
+            caps = [*caps_above(run, self._above(run), counted), *shared]
             if not caps:
                 return HoldAnswer(granted=True)
             found = decide(caps, need)
@@ -103,6 +148,10 @@ class RequestDesk:
             if isinstance(found, Granted):
                 self._since.pop(run.attempt_id, None)
                 return await self._grant(run, found, need, counted)
+            if not has_asked and shared and found.may_fit_later and self._reserves is not None:
+                has_asked = True
+                await self._reserves.reserve(run, need, counted)
+                continue
             if not is_firm:
                 return HoldAnswer(granted=False, is_limited=True, reason=found.used)
             since = self._since.setdefault(run.attempt_id, now)
@@ -154,6 +203,12 @@ class RequestDesk:
             found.append(above)
             upper = above.lineage.requester_run
         return found
+
+    def look_again(self) -> None:
+        """Wake all that wait: another part of a shared cap is kept for this node."""
+        for changed in self._waiting.values():
+            changed.set()
+        self._waiting.clear()
 
     def on_commit(self, batch: Batch) -> None:
         """Wake those that wait for a cap of which something changed."""

@@ -4,6 +4,9 @@ The sums are kept in memory, by the ledger's step that changes a run, and made a
 runs at every start: there is no second truth that a crash could leave behind. A spawn looks at one
 sum for each cap.
 
+In a cluster they are what this start of the node saw, and the cluster tells what the others did
+(``share``). A plan's runs are all in one partition, so the budget of a plan is never shared.
+
 When a cap is spent, live runs under it are stopped with what they have, and new ones are refused.
 Runs that wait in a queue wait for the next day, or end where there is none.
 """
@@ -16,16 +19,16 @@ from typing import Final, NamedTuple
 
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.rules.budgets import shared_caps
-from subagents.domain.rules.budgets.request_holds import Cap, Counted
+from subagents.domain.rules.budgets.request_holds import Cap, Counted, Need
 from subagents.domain.rules.budgets.shared_caps import NOTHING, SharedCap, Used
 from subagents.domain.run.events import BudgetExhausted
 from subagents.domain.run.run import BudgetStop, Phase, Run
 from subagents.domain.run.spec import PlanBudget, Resolved, RunSpec
-from subagents.domain.run.values import RunId
+from subagents.domain.run.values import AttemptId, RunId
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import wait_at_most
 from subagents.errors import Forbidden
-from subagents.ports import Place, RunFilter, readable
+from subagents.ports import Amount, CapKey, CapShare, CapWanted, Place, RunFilter, readable
 
 log = logging.getLogger(__name__)
 
@@ -82,6 +85,17 @@ class SharedSpending:
         self._to_stop: dict[str, SharedCap] = {}
         """Of them, those whose runs were not stopped yet."""
         self._changed = asyncio.Event()
+        self._tell: Callable[[], None] | None = None
+        """To be called when the others should know; None = there are none."""
+        self._before: dict[str, Used] | None = None
+        """By all stored runs when we began to see; None = we did not yet."""
+        self._shares: dict[str, CapShare] = {}
+        self._kept: dict[str, Amount] = {}
+        """Of each cap that is shared: requests may start while ours use and hold no more."""
+        self._needs: dict[AttemptId, Mapping[str, Amount]] = {}
+        """What requests that wait could use besides, of each cap."""
+        self.has_news = False
+        """Something was used here that the others do not know of."""
         kernel.ledger.recorded = self.record
 
     # -- the sums ----------------------------------------------------------------------------
@@ -110,18 +124,41 @@ class SharedSpending:
     def used(self, cap: SharedCap) -> Used:
         """What is gone of it; of a daily one, today."""
         self._turn_day(self._clock.now_ms())
-        return self._used.get(cap.key, NOTHING)
+        return self._sum(cap)
+
+    def _sum(self, cap: SharedCap) -> Used:
+        """On all nodes, as far as known."""
+        own = self._used.get(cap.key, NOTHING)
+        if self._tell is None or cap.plan is not None:
+            return own
+        share = self._shares.get(cap.key)
+        if share is None:
+            return own.plus((self._before or {}).get(cap.key, NOTHING))
+        return own.plus(
+            Used(*share.others_used, *share.others_held, cost_unknown=share.others_cost_unknown)
+        )
 
     async def load(self) -> None:
         """Make the sums again, from the stored runs."""
+        seen = None if self._tell is None or self._before is None else self._used
         self._used, self._plans = {}, {}
         self._spent, self._to_stop = {}, {}
-        now = self._clock.now_ms()
-        self._day = day = self._day_of(now)
-        if any(cap.is_daily for cap in self._configured):
-            await self._off_loop(lambda: self._count_day(day))
-        if lasting := [cap for cap in self._configured if not cap.is_daily]:
-            await self._off_loop(lambda: self._count(RunFilter(archived=True), lasting))
+        if seen is None:
+            now = self._clock.now_ms()
+            self._day = day = self._day_of(now)
+            if any(cap.is_daily for cap in self._configured):
+                await self._off_loop(lambda: self._count_day(day))
+            if lasting := [cap for cap in self._configured if not cap.is_daily]:
+                await self._off_loop(lambda: self._count(RunFilter(archived=True), lasting))
+        if self._tell is not None:
+            if seen is None:
+                self._before, seen = self._used, {}
+            keys = {cap.key for cap in self._configured}
+            self._used = {key: used for key, used in seen.items() if key in keys}
+        await self._load_plans()
+        self._look_at_limits(self.caps)
+
+    async def _load_plans(self) -> None:
         open_runs = await self._off_loop(self._store.load_open)
         for run in open_runs:
             if run.resolved.plan is not None and run.resolved.plan.id not in self._plans:
@@ -129,7 +166,17 @@ class SharedSpending:
         if self._plans:
             plans = {cap.key: cap for cap in self._plans.values()}
             await self._off_loop(lambda: self._count_plans(open_runs, plans))
-        self._look_at_limits(self.caps)
+
+    async def adopt(self, open_runs: Sequence[Run]) -> None:
+        """Count what the plans of runs that become ours have used; before they are."""
+        plans = {run.resolved.plan.id: run.resolved.plan for run in open_runs if run.resolved.plan}
+        caps = {cap.key: cap for cap in map(self._know_plan, plans.values())}
+        for key in caps:
+            self._used.pop(key, None)
+            self._spent.pop(key, None)
+        if caps:
+            await self._off_loop(lambda: self._count_plans(open_runs, caps))
+            self._look_at_limits(caps.values())
 
     def _count(self, where: RunFilter, caps: Sequence[SharedCap]) -> None:
         for run in self._pages(where):
@@ -154,8 +201,16 @@ class SharedSpending:
     def _count_day(self, day: Day) -> None:
         daily = [cap for cap in self._configured if cap.is_daily]
         seen: set[RunId] = set()
-        ended = RunFilter(ended_after_ms=day.begin_ms, archived=True)
-        for run in (*self._pages(ended), *self._store.load_open()):
+        # Of a cluster that begins, the open runs of all nodes: later each tells what it saw.
+        found = (
+            (
+                *self._pages(RunFilter(ended_after_ms=day.begin_ms, archived=True)),
+                *self._store.load_open(),
+            )
+            if self._tell is None
+            else self._pages(RunFilter(active_since_ms=day.begin_ms, archived=True))
+        )
+        for run in found:
             if run.id in seen or not any(cap.is_of(run) for cap in daily):
                 continue
             seen.add(run.id)
@@ -184,6 +239,7 @@ class SharedSpending:
                 requester=where.requester,
                 archived=True,
                 ended_after_ms=where.ended_after_ms,
+                active_since_ms=where.active_since_ms,
                 behind=last,
                 limit=PAGE,
             )
@@ -206,6 +262,8 @@ class SharedSpending:
         for cap in caps:
             self._used[cap.key] = self._used.get(cap.key, NOTHING).plus(more)
         self._look_at_limits(caps)
+        if self._tell is not None and self._configured:
+            self.has_news = True
 
     def _caps_of(self, spec: RunSpec, resolved: Resolved) -> list[SharedCap]:
         """The caps under which a run falls; of all plans, which may be many, only its own."""
@@ -231,14 +289,18 @@ class SharedSpending:
         for cap in self._configured:
             if cap.is_daily:
                 held = self._used.get(cap.key, NOTHING)
-                self._used[cap.key] = Used(held_tokens=held.held_tokens, held_usd=held.held_usd)
+                self._used[cap.key] = Used(
+                    held_tokens=max(held.held_tokens, 0), held_usd=max(held.held_usd, 0.0)
+                )
+                for sums in (self._shares, self._kept, self._before or {}):
+                    sums.pop(cap.key, None)
                 self._spent.pop(cap.key, None)
                 self._to_stop.pop(cap.key, None)
         self._changed.set()
 
     def _look_at_limits(self, caps: Iterable[SharedCap]) -> None:
         for cap in caps:
-            is_spent = shared_caps.is_spent(cap, self._used.get(cap.key, NOTHING))
+            is_spent = shared_caps.is_spent(cap, self._sum(cap))
             if is_spent and cap.key not in self._spent:
                 self._spent[cap.key] = self._to_stop[cap.key] = cap
                 self._changed.set()
@@ -249,14 +311,27 @@ class SharedSpending:
         """What a request of the run must fit into."""
         self._turn_day(self._clock.now_ms())
         caps = self._caps_of(run.spec, run.resolved)
-        return shared_caps.caps_for(run, caps, self._used, counted)
+        own = shared_caps.caps_for(run, caps, self._used, counted)
+        if self._tell is None:
+            return own
+        return [self._within_share(cap) for cap in own]
+
+    def _within_share(self, cap: Cap) -> Cap:
+        """The same cap, of which nothing is left but what is kept for this node."""
+        found = next((each for each in self._configured if each.key == cap.key), None)
+        if found is None:
+            return cap
+        at = 0 if cap.is_tokens else 1
+        kept = self._kept.get(cap.key, Amount())[at]
+        own, total = self._used.get(cap.key, NOTHING), self._sum(found)
+        spent = total.minus(own)[at]
+        return cap._replace(gone=cap.gone + cap.limit - kept, spent=cap.spent + spent)
 
     def is_ended_by(self, run: Run, tokens: int, cost_usd: float) -> bool:
         """Whether so much more use of the run spends a cap that is not spent yet."""
         more = Used(tokens=tokens, cost_usd=cost_usd)
         return any(
-            cap.key not in self._spent
-            and shared_caps.is_spent(cap, self._used.get(cap.key, NOTHING).plus(more))
+            cap.key not in self._spent and shared_caps.is_spent(cap, self._sum(cap).plus(more))
             for cap in self._caps_of(run.spec, run.resolved)
         )
 
@@ -279,7 +354,7 @@ class SharedSpending:
         for cap in self._caps_of(spec, resolved):
             if cap.key not in self._spent:
                 continue
-            used = shared_caps.text(cap, self._used.get(cap.key, NOTHING))
+            used = shared_caps.text(cap, self._sum(cap))
             hint = f"raise it in subagents.toml ([{cap.key}]) and restart the daemon"
             if cap.is_daily:
                 hint = f"spawn it again after {self._day.end_text}, or {hint}"
@@ -288,6 +363,75 @@ class SharedSpending:
             if cap.is_daily:
                 error.details = {**error.details, "until": self._day.end_text}
             raise error
+
+    # -- what the nodes of a cluster keep of it ------------------------------------------------
+
+    def share(self, tell: Callable[[], None]) -> None:
+        """The caps of the configuration are those of all nodes: call ``tell`` when one is short."""
+        self._tell = tell
+
+    def reserve(self, run: Run, need: Need, counted: Counted) -> None:
+        """A request of the run waits until so much of each of its caps is kept for it."""
+        caps = shared_caps.caps_for(run, self._caps_of(run.spec, run.resolved), self._used, counted)
+        needs: dict[str, Amount] = {}
+        for cap in caps:
+            own = self._used.get(cap.key, NOTHING)
+            tokens, usd = needs.get(cap.key, Amount())
+            if cap.is_tokens:
+                # The request takes the place of what the run holds now.
+                ahead = int(cap.gone) - own.tokens - own.held_tokens
+                tokens = max(need.input_tokens + need.output_tokens + ahead, 0)
+            else:
+                ahead_usd = cap.gone - own.cost_usd - own.held_usd
+                usd = max(need.cost_usd(need.output_tokens) + ahead_usd, 0.0)
+            needs[cap.key] = Amount(tokens, usd)
+        self._needs[run.attempt_id] = needs
+        if self._tell is not None:
+            self._tell()
+
+    def unreserve(self, attempt: AttemptId) -> None:
+        """Its request waits no more."""
+        self._needs.pop(attempt, None)
+
+    def wanted(self) -> dict[CapKey, CapWanted]:
+        """What was used and is needed here; until the answer nothing starts that is not in it."""
+        self._turn_day(self._clock.now_ms())
+        self.has_news = False
+        found = {}
+        for cap in self._configured:
+            own, before = self._used.get(cap.key, NOTHING), NOTHING
+            if self._before is not None:
+                before = self._before.get(cap.key, NOTHING)
+            needs = [each.get(cap.key, Amount()) for each in self._needs.values()]
+            used, held = Amount(own.tokens, own.cost_usd), Amount(own.held_tokens, own.held_usd)
+            known = self._kept.get(cap.key, Amount())
+            self._kept[cap.key] = Amount(
+                min(known.tokens, used.tokens + held.tokens), min(known.usd, used.usd + held.usd)
+            )
+            found[self._cap_key(cap)] = CapWanted(
+                cap.limit.max_tokens,
+                cap.limit.max_cost_usd,
+                used,
+                held,
+                Amount(sum(each.tokens for each in needs), sum(each.usd for each in needs)),
+                own.cost_unknown,
+                Amount(before.tokens + before.held_tokens, before.cost_usd + before.held_usd),
+                before.cost_unknown,
+            )
+        return found
+
+    def learn(self, shares: Mapping[CapKey, CapShare]) -> None:
+        """What the others used, and what is kept for us; what was asked before midnight is void."""
+        for cap in self._configured:
+            share = shares.get(self._cap_key(cap))
+            if share is not None:
+                self._shares[cap.key], self._kept[cap.key] = share, share.kept
+        self._look_at_limits(self._configured)
+
+    def _cap_key(self, cap: SharedCap) -> CapKey:
+        if not cap.is_daily:
+            return CapKey(cap.key, "")
+        return CapKey(cap.key, f"{datetime.fromtimestamp(self.day.begin_ms / 1000):%Y-%m-%d}")  # noqa: DTZ006  the local zone
 
     # -- what follows --------------------------------------------------------------------------
 
@@ -307,7 +451,7 @@ class SharedSpending:
         now = self._clock.now_ms()
         spent, self._to_stop = self._to_stop, {}
         for cap in spent.values():
-            used = shared_caps.text(cap, self._used.get(cap.key, NOTHING))
+            used = shared_caps.text(cap, self._sum(cap))
             stop = BudgetStop(by=RunId(cap.key), label="", used=used, at_ms=now, name=cap.name)
             for run in tuple(self._ledger.live.values()):
                 is_ended = run.phase in AT_WORK or (not cap.is_daily and not run.is_settled)

@@ -28,6 +28,7 @@ from subagents.domain.run.signals import (
 from subagents.domain.run.values import AttemptId, RunId, attempt_id
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.engine.attempts.launch import ref_of
+from subagents.engine.attempts.placement import RuntimeOf
 from subagents.engine.attempts.provider_gate import ProviderGates
 from subagents.engine.attempts.shared_spending import SharedSpending
 from subagents.engine.attempts.workspaces import Workspaces
@@ -37,11 +38,10 @@ from subagents.engine.kernel.tasks import Tasks, wait_at_most
 from subagents.engine.messages.reports import Reports
 from subagents.engine.records.recorder import Recorder
 from subagents.engine.records.results import Results
-from subagents.errors import Fenced, StoreUnavailable, SubagentsError
+from subagents.errors import Fenced, RuntimeUnavailable, StoreUnavailable, SubagentsError
 from subagents.ports import (
     Batch,
     LongResult,
-    Runtime,
     Tidied,
     WorkerSecrets,
 )
@@ -98,7 +98,7 @@ class Supervisor:
         self,
         kernel: Kernel,
         *,
-        runtimes: Mapping[str, Runtime],
+        runtime_of: RuntimeOf,
         recorder: Recorder,
         reports: Reports,
         results: Results,
@@ -116,7 +116,7 @@ class Supervisor:
         self._remains = workspaces.remains
         self._shared_spending = shared_spending
         self._paced = reports.paced
-        self._runtimes = runtimes
+        self._runtime_of = runtime_of
         self._lease_ms = lease_ms
         self._is_stopped = False
         self._watched: dict[RunId, _Watched] = {}
@@ -227,7 +227,7 @@ class Supervisor:
 
     async def _watch_once(self, run: Run, watched: _Watched) -> bool:
         """Follow the attempt until it ended (True) or its runtime failed (False)."""
-        runtime = self._runtimes.get(run.resolved.runtime)
+        runtime = self._runtime_of(run, None)
         if runtime is None:
             text = f'runtime "{run.resolved.runtime}" is not available here'
             self._apply(run, Vanished(key=f"{run.attempt_id}:vanished", error=text))
@@ -364,7 +364,9 @@ class Supervisor:
 
         Both places are those of the lease that was renewed for it: reading may be further by now.
         """
-        runtime = self._runtimes[run.resolved.runtime]
+        runtime = self._runtime_of(run, None)
+        if runtime is None:
+            return
         try:
             if not await self._recorder.sync(run):
                 return
@@ -382,14 +384,15 @@ class Supervisor:
 
         Attempts whose end nobody saw keep everything: not all of it may have been read.
         """
-        runtime = self._runtimes.get(run.resolved.runtime)
         ended = [each.number for each in run.attempts if each.evidence.exit is not None]
-        if runtime is None or not ended or not run.resolved.abilities.survives_daemon:
+        if not ended or not run.resolved.abilities.survives_daemon:
             return
         if not await self._recorder.sync(run):
             return
         for number in ended:
-            ref = ref_of(run, number)
+            ref, runtime = ref_of(run, number), self._runtime_of(run, number)
+            if runtime is None:
+                return
             try:
                 if isinstance(runtime, Tidied):
                     await runtime.tidy(ref)
@@ -398,13 +401,16 @@ class Supervisor:
             except SubagentsError as error:
                 log.warning("files of %s#%s stay where they are: %s", run.id, number, error)
 
-    async def delete_session(self, run: Run, runtime: Runtime) -> None:
+    async def delete_session(self, run: Run) -> None:
         """Delete the files of all attempts, prompts and output included, and the log. Idempotent.
 
         Raises:
             RuntimeUnavailable: Not all could be deleted; repeat it.
         """
         for attempt in run.attempts:
+            runtime = self._runtime_of(run, attempt.number)
+            if runtime is None:
+                raise RuntimeUnavailable(f'runtime "{run.resolved.runtime}" is not available here')
             await runtime.forget(ref_of(run, attempt.number))
         await self._recorder.forget(run.id)
 

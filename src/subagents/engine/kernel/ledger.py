@@ -80,6 +80,8 @@ class Ledger:
         self._on_failure: list[FailureListener] = []
         self._leaving: set[RunId] = set()
         """Runs that are about to be deleted; the disk forgets them, so no reset of memory may."""
+        self.place_of: Callable[[Run], str | None] = lambda _run: self._node
+        """Where a run's next attempt is to run; it holds from the next ``load`` on."""
         self.may_start: Callable[[Run], bool] = lambda _run: True
         """Whether a run may have a slot; as ``recorded``, it holds from the next ``load`` on."""
         self.permits: LanePermits | None = None
@@ -100,7 +102,7 @@ class Ledger:
         """Runs that were not loaded because what is stored of them is damaged, and why."""
         self._runs = runs = LiveRuns(
             self._ids,
-            node=self._node,
+            place_of=self.place_of,
             secrets_of=self.secrets_of,
             may_start=self.may_start,
             recorded=self.recorded,

@@ -35,7 +35,8 @@ class LiveRuns:
 
     Args:
         ids: Sessions and tokens of attempts.
-        node: Name of the daemon whose attempts these are; None = they record none.
+        place_of: Name of the node on which a run's next attempt is to run, which gets a slot now;
+            None = that is not decided yet.
         secrets_of: What a run's worker must not repeat besides what looks like a secret.
         may_start: Whether a run may have a slot now; asked again after ``Lanes.unpark``.
         recorded: Called with a run before and after each change of its attempts, and when.
@@ -48,7 +49,7 @@ class LiveRuns:
         self,
         ids: Ids,
         *,
-        node: str | None,
+        place_of: Callable[[Run], str | None],
         secrets_of: Callable[[Run], tuple[str, ...]],
         may_start: Callable[[Run], bool],
         recorded: Callable[[Run | None, Run, int], None],
@@ -57,7 +58,7 @@ class LiveRuns:
         permits: LanePermits | None = None,
     ) -> None:
         self._ids = ids
-        self._node = node
+        self._place_of = place_of
         self._secrets_of = secrets_of
         self._may_start = may_start
         self._recorded = recorded
@@ -267,7 +268,7 @@ class LiveRuns:
             )
             hashed = self.new_token(run_id, len(run.attempts) + 1)
             granted = SlotGranted(
-                at_ms=at_ms, session_key=session, token_hash=hashed, node=self._node
+                at_ms=at_ms, session_key=session, token_hash=hashed, node=self._place_of(run)
             )
             self.step(run_id, granted)
 

@@ -70,8 +70,8 @@ class Membership:
         self._off_loop = off_loop
         self._clock = clock
         self._moves = moves
-        self._seen_free: frozenset[int] = frozenset()
-        """At the look before."""
+        self._seen_free: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset())
+        """At the two looks before, the older one first."""
         self._was_above = False
 
     async def run(self, every_s: float) -> None:
@@ -81,7 +81,7 @@ class Membership:
                 await self.look()
             except StoreUnavailable as error:
                 log.warning("the cluster cannot be looked at: %s", error)
-                self._seen_free, self._was_above = frozenset(), False
+                self._seen_free, self._was_above = (frozenset(), frozenset()), False
             except Fenced:
                 return  # the renewal, or the next commit, says the same
             await self._clock.sleep(every_s)
@@ -129,9 +129,9 @@ class Membership:
             if (owner := survey.owners.get(part)) is None
             or (owner not in takers and self._is_over(owner) and self._ownership.is_proven)
         }
-        # What lay there at the look before has to be taken by somebody, whatever is fair.
-        overdue = free & self._seen_free
-        self._seen_free = frozenset(free)
+        # What lay there at the looks before has to be taken by somebody, whatever is fair.
+        overdue = free & self._seen_free[0] & self._seen_free[1]
+        self._seen_free = (self._seen_free[1], frozenset(free))
         taken = overdue or set(wanted(free, takers, identity))
         if taken:
             await self._moves.adopt(taken)

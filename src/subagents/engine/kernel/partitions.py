@@ -44,6 +44,11 @@ class Partitions:
         """Ours in the cluster; None = there is none."""
         return None if self._store is None else self._store.identity
 
+    @property
+    def shared(self) -> SharedStore | None:
+        """The store, where others write it, too."""
+        return self._store
+
     async def look(self) -> None:
         """Ask the store who has what.
 
@@ -81,6 +86,16 @@ class Partitions:
                 return self._known.get(run.id)
             run = found
         return partition_of(run.requester)
+
+    def is_alive(self, node: str) -> bool:
+        """Whether some start of the node with that name was, when the store was asked last."""
+        return any(each.name == node and each.left_s > 0 for each in self.survey.nodes.values())
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """Of all nodes that were alive when the store was asked last."""
+        nodes = self.survey.nodes.values()
+        return frozenset(label for each in nodes if each.left_s > 0 for label in each.labels)
 
     @property
     def peers(self) -> tuple[SeenNode, ...]:

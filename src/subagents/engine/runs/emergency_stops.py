@@ -7,17 +7,16 @@ killed before has ended the workers and never says why.
 
 import asyncio
 import logging
-from collections.abc import Mapping
 
 from subagents.domain.rules.deadlines import timer_event
 from subagents.domain.run.events import CancelRequested, TimerCause
 from subagents.domain.run.run import HOLDS_SLOT, Run
 from subagents.domain.run.values import AttemptId, RunId
 from subagents.engine.attempts.launch import ref_of
+from subagents.engine.attempts.placement import RuntimeOf
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.runs.timers import Timers
 from subagents.errors import plain_error
-from subagents.ports import Runtime
 
 log = logging.getLogger(__name__)
 
@@ -25,9 +24,9 @@ log = logging.getLogger(__name__)
 class EmergencyStops:
     """From a failed commit until the store can be written again."""
 
-    def __init__(self, kernel: Kernel, timers: Timers, runtimes: Mapping[str, Runtime]) -> None:
+    def __init__(self, kernel: Kernel, timers: Timers, runtime_of: RuntimeOf) -> None:
         self._ledger, self._timers = kernel.ledger, timers
-        self._runtimes = runtimes
+        self._runtime_of = runtime_of
         self._cancels: dict[RunId, CancelRequested] = {}
         self._ended: set[AttemptId] = set()
 
@@ -68,7 +67,7 @@ class EmergencyStops:
         return run is not None
 
     async def _end(self, run: Run) -> None:
-        runtime = self._runtimes.get(run.resolved.runtime)
+        runtime = self._runtime_of(run, None)
         if runtime is None:
             return
         ref = ref_of(run)

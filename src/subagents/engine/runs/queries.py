@@ -151,8 +151,12 @@ class Queries:
 
     @property
     def seq(self) -> int:
-        """Number of the newest event that whatever is read from here on shows."""
-        return self._ledger.number
+        """Number of the newest event that whatever is read from here on shows.
+
+        Where others write, too, it may be some older one: who follows from it hears of some twice.
+        """
+        shared = self._ledger.partitions.shared
+        return self._ledger.number if shared is None else shared.seen_number
 
     def open_run(self, run_id: RunId) -> Run | None:
         """That run as committed, while it is open."""

@@ -17,6 +17,7 @@ from subagents.config.settings import DEFAULT_LANE, Settings
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.rules import admission, ceilings, continuation, contract, idempotency
 from subagents.domain.rules.budgets import reservations
+from subagents.domain.rules.places import check_place
 from subagents.domain.rules.tool_kinds import intersection, offers
 from subagents.domain.run.access import Ceiling
 from subagents.domain.run.caller_environment import CallerEnvironment
@@ -543,8 +544,13 @@ class Spawner:
             deny=[name for run in above for name in run.resolved.tools_deny],
         )
         lane = spec.lane or agent.lane or DEFAULT_LANE
+        label_of_place = spec.place or agent.place
+        if label_of_place is not None:
+            check_place(label_of_place, spec, self._ledger.partitions.labels)
         run_id, label = self._ids.run_id(), spec.label or label_from(spec, agent_id)
-        place = await self._place(spec, cwd, run_id, label, previous)
+        place = await self._place(
+            spec, cwd, run_id, label, previous, is_here=label_of_place is None
+        )
         timeout_ms = (
             settings.run_timeout_ms(agent_id)
             if spec.run_timeout_seconds is None
@@ -561,6 +567,7 @@ class Spawner:
             worktree=place.tree,
             lane=lane,
             lane_slots=settings.lane_slots(lane),
+            place=label_of_place,
             model=spec.model or agent.model,
             thinking=spec.thinking or agent.thinking,
             instructions=agent.instructions,
@@ -622,17 +629,27 @@ class Spawner:
         )
 
     async def _place(
-        self, spec: RunSpec, cwd: str, run_id: RunId, label: str, previous: Run | None
+        self,
+        spec: RunSpec,
+        cwd: str,
+        run_id: RunId,
+        label: str,
+        previous: Run | None,
+        *,
+        is_here: bool,
     ) -> PlannedWorkspace:
-        """Where the run works: in ``cwd``, or in a worktree of its own, made when it starts."""
+        """Where the run works: in ``cwd``, or in a worktree of its own, made when it starts.
+
+        On another node, whether the directory is there is seen when it is started.
+        """
         before = None if previous is None else previous.resolved
         is_same_tree = before is not None and before.worktree is not None and cwd == before.cwd
-        found = cwd if is_same_tree else await self._workspace(cwd)
+        found = cwd if is_same_tree else await self._workspace(cwd, is_here=is_here)
         return await self._workspaces.plan(
             spec, found, run_id=run_id, label=label, previous=previous
         )
 
-    async def _workspace(self, cwd: str) -> str:
+    async def _workspace(self, cwd: str, *, is_here: bool) -> str:
         if not cwd:
             raise UsageError(
                 "cwd is required: neither the call nor the agent's configuration names one",
@@ -643,7 +660,7 @@ class Spawner:
         if not directory.startswith("/"):
             raise UsageError(f'cwd must be absolute, not "{cwd}"', details={"field": "cwd"})
         look = partial(os.path.isdir, directory)
-        if not (
+        if is_here and not (
             self._probe.was_well(directory, look) or await self._probe.is_well(directory, look)
         ):
             raise UsageError(f'cwd "{cwd}" is not a directory', details={"field": "cwd"})

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final
 
@@ -11,6 +11,7 @@ from subagents.domain.run.events import Archived
 from subagents.domain.run.run import Phase
 from subagents.domain.run.values import AttemptId, RunId, Value
 from subagents.engine.attempts.launch import ref_of
+from subagents.engine.attempts.placement import RuntimeOf
 from subagents.engine.attempts.workspaces import Workspaces
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.messages.mailbox import Mailbox
@@ -29,7 +30,7 @@ from subagents.errors import (
     RuntimeUnavailable,
     StoreUnavailable,
 )
-from subagents.ports import EnvironmentLog, Runtime
+from subagents.ports import EnvironmentLog
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +66,7 @@ class Sweep:
         results: Results,
         track_records: TrackRecords,
         workspaces: Workspaces,
-        runtimes: Mapping[str, Runtime],
+        runtime_of: RuntimeOf,
         settings: Settings,
         orphans: Orphans,
         environments: EnvironmentLog | None = None,
@@ -88,7 +89,7 @@ class Sweep:
         self._has_looked_for_strays = False
         self._track_records = track_records
         self._workspaces = workspaces
-        self._runtimes = runtimes
+        self._runtime_of = runtime_of
         self._settings = settings
         self._orphans = orphans
         self._passing = asyncio.Lock()
@@ -203,11 +204,10 @@ class Sweep:
         if self._environments is not None and run.resolved.caller_env is not None:
             await self._off_loop(partial(self._environments.forget, run_id))
         await self._workspaces.tidy(run)
-        runtime = self._runtimes.get(run.resolved.runtime)
-        if runtime is None:
-            return
         for attempt in run.attempts:
-            await runtime.forget(ref_of(run, attempt.number))
+            runtime = self._runtime_of(run, attempt.number)
+            if runtime is not None:
+                await runtime.forget(ref_of(run, attempt.number))
 
     async def _end_orphan(self, name: AttemptId) -> bool:
         """End what is left of an attempt that is over; False = not ours beyond doubt."""
@@ -217,8 +217,10 @@ class Sweep:
         except (NotFound, CorruptState, ValueError):
             return False
         is_over = run.is_settled or attempt < len(run.attempts)
-        runtime = self._runtimes.get(run.resolved.runtime)
-        if not is_over or runtime is None or not 1 <= attempt <= len(run.attempts):
+        if not is_over or not 1 <= attempt <= len(run.attempts):
+            return False
+        runtime = self._runtime_of(run, attempt)
+        if runtime is None:
             return False
         try:
             await runtime.stop(ref_of(run, attempt), grace_s=run.resolved.grace_ms / 1000)

@@ -269,6 +269,36 @@ class RemoteRuntime:
             raise RuntimeUnavailable(error.message) from error
 
 
+class RemoteRuntimes:
+    """See ``ports.RemoteRuntimes``.
+
+    Args:
+        client: Reaches the nodes.
+        clock: Only waits.
+        off_loop: Reads long results.
+        result_bytes_max: See ``RemoteRuntime``.
+    """
+
+    def __init__(
+        self, client: NodeClient, clock: Clock, off_loop: OffLoop, *, result_bytes_max: int
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._off_loop = off_loop
+        self._result_bytes_max = result_bytes_max
+
+    def at(self, node: str, runtime: Runtime) -> RemoteRuntime:
+        """See ``ports.RemoteRuntimes.at``."""
+        return RemoteRuntime(
+            runtime,
+            node,
+            self._client,
+            self._clock,
+            self._off_loop,
+            result_bytes_max=self._result_bytes_max,
+        )
+
+
 async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """The body line by line; what comes behind the last newline was cut off."""
     held = bytearray()

@@ -88,11 +88,7 @@ class Slots:
 
     @contextlib.contextmanager
     def starting(self, of: OfAttempt) -> Iterator[None]:
-        """Use a slot for an attempt that is started in the block, its own where one is kept.
-
-        Raises:
-            RuntimeUnavailable: All are in use.
-        """
+        """See ``ports.FreeSlots.starting``."""
         if not self.keep(of.attempt_id):
             raise RuntimeUnavailable(f"all {self._most} slots of this node are in use")
         with self.resuming(of):

@@ -115,6 +115,9 @@ def _written(demand: Demand) -> dict[str, object]:
                 "more_tokens": wanted.more.tokens,
                 "more_usd": wanted.more.usd,
                 "cost_unknown": wanted.cost_unknown,
+                "before_tokens": wanted.before.tokens,
+                "before_usd": wanted.before.usd,
+                "before_unknown": wanted.before_unknown,
             }
             for key, wanted in demand.caps.items()
         ],

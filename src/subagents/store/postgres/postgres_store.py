@@ -151,7 +151,8 @@ class PostgresStore(RowStore):
         self._place = 0
         """Of the newest event of our own."""
         self._seen = 0
-        self._owned = frozenset(range(PARTITIONS))
+        self._owned: frozenset[int] | None = frozenset(ALL_PARTS)
+        """Changed by who writes; None = the database is asked."""
         self._parts: dict[RunId, int] = {}
         """Of some runs."""
         self._elsewhere = OpenElsewhere(
@@ -169,7 +170,11 @@ class PostgresStore(RowStore):
 
     @property
     def _ours(self) -> Sequence[object]:
-        return (sorted(self._owned),)
+        return (sorted(self._owned_now() if self._owned is None else self._owned),)
+
+    def _has(self, run_id: RunId) -> bool:
+        owned = self._owned_now() if self._owned is None else self._owned
+        return self.partition(run_id) in owned
 
     @property
     def _may_write(self) -> bool:
@@ -370,7 +375,7 @@ class PostgresStore(RowStore):
         try:
             for each in found:
                 # What another node of another version cannot be read by us may be sound.
-                if self._member is not None and self.partition(each.run_id) not in self._owned:
+                if self._member is not None and not self._has(each.run_id):
                     log.warning("%s of another node is left out: %s", each.name, each.reason)
                 elif self._all("put_aside", (each.name, each.run_id, each.reason)):
                     log.error("%s is set aside: %s", shown(each.name), each.reason)
@@ -466,11 +471,12 @@ class PostgresStore(RowStore):
         """Refuse what another node decides: a partition may have been given back meanwhile."""
         if self._member is None:
             return
+        owned = self._owned = self._owned_now() if self._owned is None else self._owned
         for run_id in batch.runs:
             part = new.get(run_id)
             if part is None:
                 part = self.partition(run_id)
-            if part is not None and part not in self._owned:
+            if part is not None and part not in owned:
                 raise Elsewhere(part)
 
     def _place_of(self, number: int | None, journal: Sequence[JournalEntry]) -> int:
@@ -599,7 +605,8 @@ class PostgresStore(RowStore):
             with self._writing:
                 self._settle()
                 if self._member is not None:
-                    run_ids = [e for e in run_ids if self.partition(e) in self._owned]
+                    owned = self._owned_now()
+                    run_ids = [each for each in run_ids if self.partition(each) in owned]
                 ids = [(run_id,) for run_id in run_ids]
                 gone = ("delete_journal", "delete_messages", "delete_run")
                 self._write([(name, ids) for name in gone])
@@ -767,27 +774,27 @@ class PostgresStore(RowStore):
         with self._writing, self._refused_in_words():
             owners = self.survey().owners
             before = {owners[part] for part in partitions if part in owners}
+            self._owned = None
             self._with_holders_ended(before - {self._identity}, lambda: self._write(packet))
             # What they wrote last has smaller numbers than what we write next, and whoever is
             # loading what was ours before begins again.
             self._number = None
             self._commits += 1
-            self._owned = self._owned_now()
-        return self._owned & frozenset(partitions)
+            owned = self._owned = self._owned_now()
+        return owned & frozenset(partitions)
 
     def release(self, partitions: Collection[int]) -> None:
         """See ``ports.SharedStore.release``."""
         with self._writing, self._refused_in_words():
-            # Before: where nobody can say whether they are still ours, we do not write to them.
-            owned, self._owned = self._owned, self._owned - frozenset(partitions)
+            theirs = self._all("kept_of_parts", (sorted(partitions),))
+            self._owned = None
             self._commits += 1
-            self._open.forget()
             try:
                 self._write([("release_parts", [(self._identity, _json(partitions))])])
-            except (psycopg.Error, StoreUnavailable):
-                if self._unsure is None:
-                    self._owned = owned
+            except BaseException:
+                self._open.forget()
                 raise
+            self._open.drop(RunId(str(run_id)) for (run_id,) in theirs)
 
     def load_partitions(self, partitions: Collection[int]) -> Loaded:
         """See ``ports.SharedStore.load_partitions``."""

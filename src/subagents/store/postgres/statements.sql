@@ -52,8 +52,8 @@ SELECT {schema}.join_cluster($1::bigint, $2::text, $3::bigint, $4::bigint);
 
 -- name: end_home
 -- Those that the lock of their home says are over; NULL = whoever there is.
-UPDATE {schema}.node SET is_over = 1, until = least(until, clock_timestamp())
-WHERE is_over = 0 AND ($1::text IS NULL OR home = $1::text);
+UPDATE {schema}.node SET is_over = TRUE, until = least(until, clock_timestamp())
+WHERE NOT is_over AND ($1::text IS NULL OR home = $1::text);
 
 -- name: insert_node
 INSERT INTO {schema}.node
@@ -62,40 +62,40 @@ INSERT INTO {schema}.node
 VALUES ($1::text, $2::text, $3::bigint, $4::text, $5::text, $6::text, $7::text, $8::bigint,
         $9::text, $10::bigint,
         coalesce(clock_timestamp() + $10::bigint * interval '1 millisecond', 'infinity'),
-        0, 0, 0, $11::bigint);
+        FALSE, FALSE, 0, $11::bigint);
 
 -- name: inherit_parts
 -- What a home had; NULL = all there are.
 UPDATE {schema}.part SET owner = $1::text, epoch = epoch + 1
 WHERE $2::text IS NULL
-   OR owner IN (SELECT identity FROM {schema}.node WHERE home = $2::text AND is_over = 1);
+   OR owner IN (SELECT identity FROM {schema}.node WHERE home = $2::text AND is_over);
 
 -- name: forget_nodes
 -- Nobody has to be told any more that they are over: whoever is not there is.
 DELETE FROM {schema}.node
 WHERE identity IN (
   SELECT identity FROM {schema}.node
-  WHERE is_over = 1 AND until < clock_timestamp() - interval '1 day'
+  WHERE is_over AND until < clock_timestamp() - interval '1 day'
     AND NOT EXISTS (SELECT FROM {schema}.part WHERE owner = identity)
   FOR UPDATE SKIP LOCKED);
 
 -- name: renew_node
 UPDATE {schema}.node SET until = clock_timestamp() + lease_ms * interval '1 millisecond'
-WHERE identity = $1::text AND is_over = 0
+WHERE identity = $1::text AND NOT is_over
 RETURNING {schema}.horizon() - 1;
 
 -- name: end_node
-UPDATE {schema}.node SET is_over = 1, until = clock_timestamp() WHERE identity = $1::text;
+UPDATE {schema}.node SET is_over = TRUE, until = clock_timestamp() WHERE identity = $1::text;
 
 -- name: drain_node
-UPDATE {schema}.node SET is_draining = $2::bigint WHERE identity = $1::text;
+UPDATE {schema}.node SET is_draining = $2::bigint = 1 WHERE identity = $1::text;
 
 -- name: end_lapsed
 -- The nodes of these partitions (a JSON list) that did not renew; none that does so now.
-UPDATE {schema}.node SET is_over = 1
-WHERE is_over = 0 AND until < clock_timestamp() AND identity IN (
+UPDATE {schema}.node SET is_over = TRUE
+WHERE NOT is_over AND until < clock_timestamp() AND identity IN (
   SELECT identity FROM {schema}.node
-  WHERE is_over = 0 AND until < clock_timestamp() AND identity IN (
+  WHERE NOT is_over AND until < clock_timestamp() AND identity IN (
     SELECT owner FROM {schema}.part
     WHERE part IN (SELECT json_array_elements_text($1::text::json)::smallint))
   ORDER BY identity FOR UPDATE);
@@ -105,7 +105,7 @@ WHERE is_over = 0 AND until < clock_timestamp() AND identity IN (
 WITH free AS MATERIALIZED (
   SELECT part, epoch FROM {schema}.part
   WHERE part IN (SELECT json_array_elements_text($2::text::json)::smallint)
-    AND NOT EXISTS (SELECT FROM {schema}.node WHERE identity = part.owner AND is_over = 0)
+    AND NOT EXISTS (SELECT FROM {schema}.node WHERE identity = part.owner AND NOT is_over)
 )
 UPDATE {schema}.part SET owner = $1::text, epoch = part.epoch + 1
 FROM (SELECT part.part FROM {schema}.part JOIN free USING (part, epoch)
@@ -124,14 +124,14 @@ SELECT part FROM {schema}.part WHERE owner = $1;
 
 -- name: survey_nodes
 SELECT identity, name, url, labels, slots, version,
-       CASE WHEN is_over = 1 OR until < clock_timestamp() THEN 0
+       CASE WHEN is_over OR until < clock_timestamp() THEN 0
             WHEN lease_ms IS NULL THEN 'infinity'::float8
             ELSE extract(epoch FROM until - clock_timestamp())::float8 END,
        is_draining, owned.parts
 FROM {schema}.node LEFT JOIN (
   SELECT owner, json_agg(part)::text AS parts FROM {schema}.part GROUP BY owner
 ) AS owned ON owned.owner = identity
-WHERE is_over = 0 OR owned.parts IS NOT NULL;
+WHERE NOT is_over OR owned.parts IS NOT NULL;
 
 -- name: end_holders
 -- Whoever has written to the row of one of these nodes (a JSON list) or of their partitions, or of
@@ -151,11 +151,11 @@ SELECT {schema}.fence($1::text, $2::bigint);
 -- name: burn_commit
 -- A commit of this number is not made any more, if it was not: what is on its way fails.
 UPDATE {schema}.node SET commits = $2::bigint + 1
-WHERE identity = $1::text AND commits = $2::bigint - 1 AND is_over = 0
+WHERE identity = $1::text AND commits = $2::bigint - 1 AND NOT is_over
 RETURNING commits;
 
 -- name: read_commits
-SELECT commits FROM {schema}.node WHERE identity = $1::text AND is_over = 0;
+SELECT commits FROM {schema}.node WHERE identity = $1::text AND NOT is_over;
 
 -- name: next_block
 SELECT nextval('{schema}.number_block');
@@ -419,6 +419,13 @@ SELECT run_id FROM {schema}.run WHERE run_id >= $1 AND run_id < $2 ORDER BY run_
 SELECT number, run_id, seq, at_ms, type, key, data, checksum FROM {schema}.journal
 WHERE run = (SELECT number FROM {schema}.run WHERE run_id = $1) AND seq > $2
 ORDER BY seq LIMIT nullif($3::bigint, -1);
+
+-- name: kept_of_parts
+-- Those of the runs in memory (``load_open``, ``load_pending``) that are of these partitions.
+SELECT run_id FROM {schema}.run WHERE is_over = 0 AND part = ANY($1::smallint[])
+UNION ALL
+SELECT run_id FROM {schema}.run
+WHERE is_over = 1 AND pending IS NOT NULL AND part = ANY($1::smallint[]);
 
 -- name: select_tails
 -- What came behind the rows of some runs: two columns, of which the first has their ids.

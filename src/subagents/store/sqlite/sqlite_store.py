@@ -13,7 +13,7 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Final
 
@@ -455,12 +455,12 @@ class SqliteStore(RowStore):
         """Returns the number of the newest event."""
         due = [now for now, is_due in self._open.after(batch) if is_due]
 
-        before = {}
+        first: dict[str, int] = {}
 
         def numbers(newest: str) -> Iterator[int]:
-            # Read in the transaction, so that nothing can go between.
-            (before[newest],) = connection.execute(self._sql[newest]).fetchone()
-            return count(before[newest] + 1)
+            found = self._numbers(connection, newest)
+            first[newest] = next(found)
+            return chain((first[newest],), found)
 
         def erased(run_id: RunId) -> Iterator[Written]:
             (number,) = connection.execute(self._sql["run_number"], (run_id,)).fetchone()
@@ -468,7 +468,12 @@ class SqliteStore(RowStore):
             return erased_rows(number, batch.runs[run_id], told.fetchall())
 
         self._execute(connection, written(batch, due, numbers, erased))
-        return int(before["newest_number"]) + len(batch.journal)
+        return first["newest_number"] + len(batch.journal) - 1
+
+    def _numbers(self, connection: sqlite3.Connection, newest: str) -> Iterator[int]:
+        """Of the next rows; read in the transaction, so that nothing can go between."""
+        (number,) = connection.execute(self._sql[newest]).fetchone()
+        return count(number + 1)
 
     def _execute(self, connection: sqlite3.Connection, statements: Iterable[Written]) -> None:
         for name, found in statements:

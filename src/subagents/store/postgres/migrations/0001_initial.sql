@@ -27,8 +27,8 @@ CREATE TABLE {schema}.node (
   version     text        COLLATE "C" NOT NULL,
   lease_ms    bigint,                                 -- NULL = its right does not end by itself
   until       timestamptz NOT NULL,                   -- by the clock of this server
-  is_draining smallint    NOT NULL CHECK (is_draining IN (0, 1)),
-  is_over     smallint    NOT NULL CHECK (is_over IN (0, 1)),
+  is_draining boolean     NOT NULL,
+  is_over     boolean     NOT NULL,
   commits     bigint      NOT NULL,                   -- the newest one; tells whether it was made
   checksum    bigint                                  -- of identity, home and epoch
 ) WITH (fillfactor = 10);
@@ -232,7 +232,7 @@ CREATE FUNCTION {schema}.fence(its_identity text, its_commit bigint) RETURNS big
 LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE {schema}.node SET commits = its_commit
-  WHERE identity = its_identity AND commits = its_commit - 1 AND is_over = 0;
+  WHERE identity = its_identity AND commits = its_commit - 1 AND NOT is_over;
   IF NOT FOUND THEN
     RAISE EXCEPTION 'node % or its commit % is over', its_identity, its_commit
       USING ERRCODE = 'SUB01';

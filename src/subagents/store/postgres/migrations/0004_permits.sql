@@ -4,13 +4,11 @@
 -- or cap's lock from the sum over all rows to the commit; all of it is one statement of the node,
 -- so nobody waits for a process that stands still.
 
--- In whose rows the runs of a partition are counted, and since which of its owners. The node may
--- be over, or have given the partition back: then its rows stay as they are until the new owner,
--- who has loaded the runs, counts them in its own.
+-- In whose slots the runs of a partition are counted. What a node held that is over stays as it was
+-- until the new owners of its partitions, who have loaded the runs, count them in their own.
 CREATE TABLE {schema}.counted (
   part     integer PRIMARY KEY,
-  identity text    COLLATE "C" NOT NULL,
-  epoch    bigint  NOT NULL
+  identity text    COLLATE "C" NOT NULL
 );
 
 CREATE TABLE {schema}.permit (
@@ -23,14 +21,14 @@ CREATE TABLE {schema}.permit (
   PRIMARY KEY (lane, depth, identity)
 );
 
+-- What each node saw its runs use, from the first to the last thing that it saw. Of nodes that are
+-- over there is one row together, whose identity is empty.
 CREATE TABLE {schema}.cap_share (
   cap          text             COLLATE "C" NOT NULL,
   day          text             COLLATE "C" NOT NULL, -- empty where the cap is of no day
   identity     text             COLLATE "C" NOT NULL,
   used_tokens  bigint           NOT NULL,
   used_usd     double precision NOT NULL,
-  held_tokens  bigint           NOT NULL,
-  held_usd     double precision NOT NULL,
   kept_tokens  bigint           NOT NULL,             -- used, held, and what may be held besides
   kept_usd     double precision NOT NULL,
   cost_unknown integer          NOT NULL,
@@ -96,8 +94,7 @@ END
 $$;
 
 CREATE FUNCTION {schema}.settle_lane(
-  me text, its_lane text, its_depth integer, slots integer, used integer, its_most integer,
-  is_owing boolean)
+  me text, its_lane text, its_depth integer, slots integer, used integer, its_most integer)
 RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
   mine   {schema}.permit;
@@ -119,16 +116,10 @@ BEGIN
     UPDATE {schema}.permit SET most = its_most
     WHERE lane = its_lane AND depth = its_depth AND identity = me;
   END IF;
-  IF is_owing THEN
-    may := used;
-    keeps := greatest(mine.held, used);
-  ELSE
-    SELECT coalesce(sum(held), 0) INTO others FROM {schema}.permit
-    WHERE lane = its_lane AND depth = its_depth AND identity <> me;
-    may := greatest(
-      least({schema}.fair_slots(its_lane, its_depth, me, slots), slots - others), 0);
-    keeps := greatest(may, used);
-  END IF;
+  SELECT coalesce(sum(held), 0) INTO others FROM {schema}.permit
+  WHERE lane = its_lane AND depth = its_depth AND identity <> me;
+  may := greatest(least({schema}.fair_slots(its_lane, its_depth, me, slots), slots - others), 0);
+  keeps := greatest(may, used);
   IF keeps = 0 AND its_most = 0 THEN
     DELETE FROM {schema}.permit WHERE lane = its_lane AND depth = its_depth AND identity = me;
   ELSIF keeps <> mine.held THEN
@@ -140,58 +131,71 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION {schema}.settle_cap(me text, wanted jsonb, is_owing boolean)
-RETURNS jsonb LANGUAGE plpgsql AS $$
+CREATE FUNCTION {schema}.settle_cap(me text, wanted jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
-  its_cap text   := wanted ->> 'key';
-  its_day text   := wanted ->> 'day';
-  tokens  bigint := (wanted ->> 'used_tokens')::bigint + (wanted ->> 'held_tokens')::bigint;
-  usd     double precision := (wanted ->> 'used_usd')::double precision
-                            + (wanted ->> 'held_usd')::double precision;
-  more_tokens bigint := (wanted ->> 'more_tokens')::bigint;
+  its_cap  text             := wanted ->> 'key';
+  its_day  text             := wanted ->> 'day';
+  tokens   bigint           := (wanted ->> 'used_tokens')::bigint
+                             + (wanted ->> 'held_tokens')::bigint;
+  usd      double precision := (wanted ->> 'used_usd')::double precision
+                             + (wanted ->> 'held_usd')::double precision;
+  more_tokens bigint           := (wanted ->> 'more_tokens')::bigint;
   more_usd    double precision := (wanted ->> 'more_usd')::double precision;
-  mine    {schema}.cap_share;
-  others  record;
-  next    {schema}.cap_share;
+  mine     {schema}.cap_share;
+  others   {schema}.cap_share;
+  next     {schema}.cap_share;
 BEGIN
   PERFORM pg_advisory_xact_lock(
     hashtextextended(format('subagents.cap.{schema}.%s.%s', its_day, its_cap), 0));
+  IF NOT EXISTS (SELECT FROM {schema}.cap_share WHERE cap = its_cap AND day = its_day) THEN
+    -- Before anybody counted.
+    INSERT INTO {schema}.cap_share VALUES (
+      its_cap, its_day, '', (wanted ->> 'before_tokens')::bigint,
+      (wanted ->> 'before_usd')::double precision, (wanted ->> 'before_tokens')::bigint,
+      (wanted ->> 'before_usd')::double precision, (wanted ->> 'before_unknown')::integer);
+  END IF;
+  -- What nodes that are over kept may have begun to be used.
+  WITH over AS (
+    DELETE FROM {schema}.cap_share
+    WHERE cap = its_cap AND day = its_day AND identity <> '' AND NOT {schema}.is_alive(identity)
+    RETURNING *
+  ), ended AS (
+    SELECT count(*) AS number, sum(over.used_tokens) AS used_tokens, sum(over.used_usd) AS used_usd,
+           sum(over.kept_tokens) AS kept_tokens, sum(over.kept_usd) AS kept_usd,
+           sum(over.cost_unknown) AS cost_unknown FROM over
+  )
+  UPDATE {schema}.cap_share AS base SET
+    used_tokens = base.used_tokens + ended.used_tokens, used_usd = base.used_usd + ended.used_usd,
+    kept_tokens = base.kept_tokens + ended.kept_tokens, kept_usd = base.kept_usd + ended.kept_usd,
+    cost_unknown = base.cost_unknown + ended.cost_unknown
+  FROM ended WHERE ended.number > 0 AND cap = its_cap AND day = its_day AND identity = '';
   SELECT * INTO mine FROM {schema}.cap_share
   WHERE cap = its_cap AND day = its_day AND identity = me;
-  SELECT coalesce(sum(used_tokens), 0)::bigint AS used_tokens, coalesce(sum(used_usd), 0) AS used_usd,
-         coalesce(sum(kept_tokens), 0)::bigint AS kept_tokens, coalesce(sum(kept_usd), 0) AS kept_usd,
-         coalesce(sum(cost_unknown), 0) AS cost_unknown
+  SELECT its_cap, its_day, '', coalesce(sum(used_tokens), 0)::bigint, coalesce(sum(used_usd), 0),
+         coalesce(sum(kept_tokens), 0)::bigint, coalesce(sum(kept_usd), 0),
+         coalesce(sum(cost_unknown), 0)
   INTO others FROM {schema}.cap_share WHERE cap = its_cap AND day = its_day AND identity <> me;
-  IF is_owing THEN
-    more_tokens := 0;
-    more_usd := 0;
-  END IF;
   -- A limit that is null limits nothing: least() leaves it out.
   more_tokens := greatest(
     least(more_tokens, (wanted ->> 'limit_tokens')::bigint - others.kept_tokens - tokens), 0);
   more_usd := greatest(
     least(more_usd, (wanted ->> 'limit_usd')::double precision - others.kept_usd - usd), 0);
   next := (its_cap, its_day, me, (wanted ->> 'used_tokens')::bigint,
-           (wanted ->> 'used_usd')::double precision, (wanted ->> 'held_tokens')::bigint,
-           (wanted ->> 'held_usd')::double precision, tokens + more_tokens, usd + more_usd,
+           (wanted ->> 'used_usd')::double precision, tokens + more_tokens, usd + more_usd,
            (wanted ->> 'cost_unknown')::integer);
-  IF is_owing AND mine.identity IS NOT NULL THEN
-    next := (its_cap, its_day, me, greatest(next.used_tokens, mine.used_tokens),
-             greatest(next.used_usd, mine.used_usd), greatest(next.held_tokens, mine.held_tokens),
-             greatest(next.held_usd, mine.held_usd), greatest(next.kept_tokens, mine.kept_tokens),
-             greatest(next.kept_usd, mine.kept_usd),
-             greatest(next.cost_unknown, mine.cost_unknown));
-  END IF;
   IF mine IS DISTINCT FROM next THEN
     INSERT INTO {schema}.cap_share SELECT next.*
     ON CONFLICT (cap, day, identity) DO UPDATE SET
       used_tokens = excluded.used_tokens, used_usd = excluded.used_usd,
-      held_tokens = excluded.held_tokens, held_usd = excluded.held_usd,
       kept_tokens = excluded.kept_tokens, kept_usd = excluded.kept_usd,
       cost_unknown = excluded.cost_unknown;
   END IF;
+  IF its_day <> '' THEN
+    DELETE FROM {schema}.cap_share
+    WHERE cap = its_cap AND day <> '' AND day < (its_day::date - 1)::text;
+  END IF;
   RETURN jsonb_build_array(
-    its_cap, its_day, tokens + more_tokens, usd + more_usd, others.used_tokens, others.used_usd,
+    its_cap, its_day, next.kept_tokens, next.kept_usd, others.used_tokens, others.used_usd,
     others.kept_tokens - others.used_tokens, others.kept_usd - others.used_usd,
     others.cost_unknown);
 END
@@ -231,7 +235,6 @@ CREATE FUNCTION {schema}.settle(me text, its_generation bigint, demand jsonb)
 RETURNS jsonb LANGUAGE plpgsql SET lock_timeout = '1s' AS $$
 DECLARE
   newest   bigint;
-  is_owing boolean;
   each     record;
   lanes    jsonb := '[]';
   caps     jsonb := '[]';
@@ -251,18 +254,13 @@ BEGIN
     -- A permit that a crash of this server forgets is in use all the same.
     PERFORM set_config('synchronous_commit', 'on', true);
   END IF;
-  -- Before the sums: what comes after sees these partitions' runs in our rows, or none of both.
-  INSERT INTO {schema}.counted AS known (part, identity, epoch)
-  SELECT part.part, me, part.epoch FROM {schema}.part
+  -- Before the sums: what comes after sees these partitions' runs in our slots, or none of both.
+  INSERT INTO {schema}.counted AS known (part, identity)
+  SELECT part.part, me FROM {schema}.part
   WHERE part.owner = me
     AND part.part IN (SELECT jsonb_array_elements_text(demand -> 'partitions')::integer)
   ORDER BY part.part
-  ON CONFLICT (part) DO UPDATE SET identity = me, epoch = excluded.epoch
-  WHERE (known.identity, known.epoch) IS DISTINCT FROM (me, excluded.epoch);
-  is_owing := EXISTS (
-    SELECT FROM {schema}.counted LEFT JOIN {schema}.part ON part.part = counted.part
-    WHERE counted.identity = me
-      AND (part.owner IS DISTINCT FROM me OR part.epoch <> counted.epoch));
+  ON CONFLICT (part) DO UPDATE SET identity = me WHERE known.identity <> me;
   FOR each IN
     SELECT value ->> 'lane' AS lane, (value ->> 'depth')::integer AS depth,
            (value ->> 'limit')::integer AS slots, (value ->> 'used')::integer AS used,
@@ -276,30 +274,20 @@ BEGIN
     ORDER BY lane, depth
   LOOP
     lanes := lanes || jsonb_build_array(jsonb_build_array(each.lane, each.depth,
-      {schema}.settle_lane(me, each.lane, each.depth, each.slots, each.used, each.most, is_owing),
+      {schema}.settle_lane(me, each.lane, each.depth, each.slots, each.used, each.most),
       each.is_named));
   END LOOP;
   FOR each IN
     SELECT value FROM jsonb_array_elements(demand -> 'caps') AS value
     ORDER BY value ->> 'key', value ->> 'day'
   LOOP
-    caps := caps || jsonb_build_array({schema}.settle_cap(me, each.value, is_owing));
+    caps := caps || jsonb_build_array({schema}.settle_cap(me, each.value));
   END LOOP;
-  IF NOT is_owing THEN
-    DELETE FROM {schema}.cap_share WHERE identity = me AND NOT EXISTS (
-      SELECT FROM jsonb_array_elements(demand -> 'caps') AS value
-      WHERE value ->> 'key' = cap AND value ->> 'day' = day);
-  END IF;
   -- Of nodes that are over, and whose runs are all counted by others.
   DELETE FROM {schema}.permit WHERE (lane, depth, identity) IN (
     SELECT lane, depth, identity FROM {schema}.permit
     WHERE NOT {schema}.is_alive(identity)
       AND NOT EXISTS (SELECT FROM {schema}.counted WHERE counted.identity = permit.identity)
-    FOR UPDATE SKIP LOCKED);
-  DELETE FROM {schema}.cap_share WHERE (cap, day, identity) IN (
-    SELECT cap, day, identity FROM {schema}.cap_share
-    WHERE NOT {schema}.is_alive(identity)
-      AND NOT EXISTS (SELECT FROM {schema}.counted WHERE counted.identity = cap_share.identity)
     FOR UPDATE SKIP LOCKED);
   DELETE FROM {schema}.demander WHERE identity IN (
     SELECT identity FROM {schema}.demander WHERE NOT {schema}.is_alive(identity)

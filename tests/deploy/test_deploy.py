@@ -1,0 +1,102 @@
+"""What deploy/ says is well-formed, and means what the product calls it.
+
+Nothing here runs a container. ``make test-deploy`` has Helm render the chart and holds the objects
+against the schemas of Kubernetes, by packages that hold both.
+"""
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import compose_spec
+import pytest
+from ruamel.yaml import YAML
+
+from subagents.config.sources import from_environment
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+CHART = DEPLOY / "helm" / "subagents"
+VALUES: list[dict[str, Any]] = [
+    {},
+    {
+        "replicas": 5,
+        "cluster": {"labels": ["gpu", "linux"], "slots": 8},
+        "secretEnv": {"ANTHROPIC_API_KEY": {"secretName": "models", "key": "anthropic"}},
+        "home": {"storageClassName": "fast"},
+        "tokens": {"storageClassName": "shared"},
+        "nodeSelector": {"disk": "ssd"},
+        "resources": {"limits": {"memory": "2Gi"}},
+    },
+]
+
+
+def compose() -> dict[str, Any]:
+    found: dict[str, Any] = YAML(typ="safe").load(DEPLOY / "compose.yaml")
+    return found
+
+
+@pytest.mark.requirement("deploy:compose")
+def test_the_compose_file_is_one() -> None:
+    text = (DEPLOY / "compose.yaml").read_text("utf-8")
+    found = compose_spec.PyOptions(apply_merge=True).from_yaml(text)
+
+    found.validate()
+    assert set(found.service_names()) == {"postgres", "node1", "node2", "node3", "temporal"}
+
+
+@pytest.mark.requirement("deploy:compose")
+def test_each_node_of_the_compose_file_has_a_name_an_address_and_a_home_of_its_own() -> None:
+    services = {name: each for name, each in compose()["services"].items() if "node" in name}
+
+    for name, node in services.items():
+        environment = node["environment"]
+        assert environment["SUBAGENTS_DAEMON__NODE"] == node["hostname"] == name
+        assert environment["SUBAGENTS_CLUSTER__URL"] == f"https://{name}:7443"
+        assert f"{name}:/var/lib/subagents" in node["volumes"]
+    assert len({each["environment"]["SUBAGENTS_DAEMON__STORE"] for each in services.values()}) == 1
+
+
+@pytest.mark.requirement("deploy:compose")
+def test_the_daemon_understands_the_variables_of_the_compose_file() -> None:
+    node = compose()["services"]["node1"]
+    given = {key: str(value) for key, value in node["environment"].items()}
+
+    found = {layer.origin: layer.values for layer in from_environment(given, (), None)}
+    assert found["SUBAGENTS_CLUSTER__LISTEN"] == {"cluster": {"listen": "0.0.0.0:7443"}}
+    assert found["SUBAGENTS_DAEMON__NODE"] == {"daemon": {"node": "node1"}}
+
+
+@pytest.mark.requirement("deploy:start")
+def test_the_script_that_starts_a_node_is_a_script_of_sh() -> None:
+    done = subprocess.run(["sh", "-n", str(DEPLOY / "start-node.sh")], check=False)
+
+    assert done.returncode == 0
+    assert os.access(DEPLOY / "start-node.sh", os.X_OK)
+
+
+@pytest.mark.thorough
+@pytest.mark.requirement("deploy:helm")
+@pytest.mark.parametrize("values", VALUES, ids=["defaults", "everything"])
+def test_helm_renders_objects_that_kubernetes_knows(values: dict[str, Any]) -> None:
+    helm = pytest.importorskip("helm_python")
+    validate = pytest.importorskip("kubernetes_validate")
+
+    with helm.Chart.load(str(CHART)) as chart:
+        rendered = chart.render(values, name="agents", namespace="prod")
+    objects = [
+        found
+        for text in rendered.values()
+        for found in YAML(typ="safe").load_all(text)
+        if found is not None
+    ]
+    for each in objects:
+        validate.validate(each, "1.30", strict=True)
+    kinds = sorted(each["kind"] for each in objects)
+    assert kinds == ["PersistentVolumeClaim", "PodDisruptionBudget", "Service", "StatefulSet"]
+    container = next(
+        each["spec"]["template"]["spec"]["containers"][0]
+        for each in objects
+        if each["kind"] == "StatefulSet"
+    )
+    assert "drain" in container["lifecycle"]["preStop"]["exec"]["command"][-1]
