@@ -167,7 +167,7 @@ def test_what_is_too_large_is_not_kept_and_what_a_dead_node_has_neither(
     assert not keep(new_copies(), ONE, "a", LARGE, tmp_path)
     assert new_copies().sizes(ONE) == {}
 
-    postgres_place.execute("UPDATE node SET identity = 'a node', is_over = 1")
+    postgres_place.execute("UPDATE node SET identity = 'a node', is_over = true")
     with pytest.raises(Fenced):
         keep(new_copies(), ONE, "a", SMALL, tmp_path)
 

@@ -91,7 +91,7 @@ ALTER TABLE {schema}.transcript_part ALTER COLUMN data SET STORAGE EXTERNAL;
 -- keeps away is a process that stood still while others took over.
 CREATE FUNCTION {schema}.require_node(me text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  IF EXISTS (SELECT FROM {schema}.node WHERE identity = me AND is_over::integer <> 0) THEN
+  IF EXISTS (SELECT FROM {schema}.node WHERE identity = me AND is_over) THEN
     RAISE EXCEPTION 'the node % is over', me USING ERRCODE = 'SUB01';
   END IF;
 END
