@@ -66,6 +66,7 @@ def run_logs_of(paths: Paths, settings: Settings, shared: SharedStore | None) ->
     from subagents.store.shared.result_rows import ResultRows  # noqa: PLC0415
     from subagents.store.shared.row_transcript import no_objects  # noqa: PLC0415
     from subagents.store.shared.run_tables import RunTables  # noqa: PLC0415
+    from subagents.store.shared.transcript_rows import TranscriptRows  # noqa: PLC0415
 
     tables = RunTables(settings.daemon.store, lambda: shared.identity)
     seal = Seal(TrustFiles(paths.cluster_dir).secret, "environments of runs")

@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
-from subagents.cluster.membership import make_cluster
+from subagents.cluster.joining import make_cluster
 from tests.api.home_daemon import DEADLINE_S, Home, until
 from tests.cluster.cuttable_line import free_port
 from tests.cluster.trust_homes import TrustHomes
