@@ -245,6 +245,7 @@ def build_node(
         performance=PerformanceFiles(paths.state_dir),
         results=logs.results,
         tidy_logs=logs.tidy,
+        close_logs=logs.close,
         artifact_copies=logs.artifact_copies,
         owner=f"{node}:{os.getpid()}",
         node=node,

@@ -113,6 +113,8 @@ class Adapters:
     tidy_logs: Callable[[], None] = lambda: None
     """Moves what these have of archived runs to where it is cheap to keep. Blocks; may raise
     ``StoreUnavailable``."""
+    close_logs: Callable[[], None] = lambda: None
+    """Nobody uses them any more. Blocks."""
     worker_env: Callable[[Run], Mapping[str, str | None]] = lambda _run: {}
     """Added to the environment of a run's workers; None = not set there, whatever we have."""
     contract_env: Callable[[Run], Mapping[str, str]] = lambda _run: {}
