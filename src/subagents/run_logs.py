@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 from subagents.config.paths import Paths
 from subagents.config.settings import Settings
 from subagents.errors import ConfigError
-from subagents.ports import EnvironmentLog, ProgressLog, ResultLog, SharedStore, TranscriptLog
+from subagents.ports import (
+    ArtifactLog,
+    EnvironmentLog,
+    ProgressLog,
+    ResultLog,
+    SharedStore,
+    TranscriptLog,
+)
 from subagents.store.environment_files import EnvironmentFiles
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.result_files import ResultFiles
@@ -25,6 +32,7 @@ class RunLogs:
     progress: ProgressLog
     results: ResultLog
     transcripts: TranscriptLog
+    artifact_copies: ArtifactLog | None = None
     tidy: Callable[[], None] = lambda: None
     """Move what is over to where it is cheap to keep. Blocks; may raise ``StoreUnavailable``."""
     close: Callable[[], None] = lambda: None
@@ -51,6 +59,7 @@ def run_logs_of(paths: Paths, settings: Settings, shared: SharedStore | None) ->
         )
     from subagents.cluster.sealing import Seal  # noqa: PLC0415 - an extra, as all of these
     from subagents.cluster.trust_files import TrustFiles  # noqa: PLC0415
+    from subagents.store.shared.artifact_rows import ArtifactRows  # noqa: PLC0415
     from subagents.store.shared.environment_rows import EnvironmentRows  # noqa: PLC0415
     from subagents.store.shared.object_mover import ObjectMover  # noqa: PLC0415
     from subagents.store.shared.progress_rows import ProgressRows  # noqa: PLC0415
@@ -67,6 +76,7 @@ def run_logs_of(paths: Paths, settings: Settings, shared: SharedStore | None) ->
         progress=ProgressRows(tables),
         results=ResultRows(tables),
         transcripts=TranscriptRows(tables, no_objects if objects is None else objects.read),
+        artifact_copies=ArtifactRows(tables, objects),
         tidy=(lambda: None) if objects is None else ObjectMover(tables, objects).tidy,
         close=tables.close,
     )

@@ -277,6 +277,8 @@ def build_node(
         performance=PerformanceFiles(paths.state_dir),
         results=logs.results,
         tidy_logs=logs.tidy,
+        close_logs=logs.close,
+        artifact_copies=logs.artifact_copies,
         owner=f"{node}:{os.getpid()}",
         node=node,
         extend_work=(lambda _until_ms: None) if member is None else watched(paths, member),

@@ -44,6 +44,7 @@ class Engine:
     def __init__(self, given: Adapters) -> None:  # noqa: PLR0915 - one line per call
         self._store, self._clock, self._off_loop = given.store, given.clock, given.off_loop
         self._owner = given.owner
+        self._close_logs = given.close_logs
         self._parts = parts = Parts(given)
         self._tasks = Tasks()
         self._life = Tasks()
@@ -215,6 +216,7 @@ class Engine:
         await self._tasks.stop()
         if self.fence is None:
             await self._off_loop(self._store.checkpoint)
+        await self._off_loop(self._close_logs)
         await self._off_loop(self._store.close)
 
     async def drain(self, *, is_on: bool) -> None:

@@ -48,6 +48,7 @@ from subagents.engine.runs.timers import Timers
 from subagents.engine.schedules.schedules import Schedules, SettingsOf
 from subagents.engine.verification.verifier import Verifier
 from subagents.ports import (
+    ArtifactLog,
     Courier,
     EngineClock,
     EnvironmentLog,
@@ -108,9 +109,13 @@ class Adapters:
     transcripts: TranscriptLog
     performance: PerformanceLog
     results: ResultLog
+    artifact_copies: ArtifactLog | None = None
+    """Of files that passed their contract; None = only the files themselves are read."""
     tidy_logs: Callable[[], None] = lambda: None
     """Moves what these have of archived runs to where it is cheap to keep. Blocks; may raise
     ``StoreUnavailable``."""
+    close_logs: Callable[[], None] = lambda: None
+    """Nobody uses them any more. Blocks."""
     worker_env: Callable[[Run], Mapping[str, str | None]] = lambda _run: {}
     """Added to the environment of a run's workers; None = not set there, whatever we have."""
     contract_env: Callable[[Run], Mapping[str, str]] = lambda _run: {}
@@ -213,7 +218,7 @@ class Parts:
         ledger.may_start = lambda run: (
             self.shared_spending.admit(run) and self.provider_gates.admit(run)
         )
-        self.artifacts = ArtifactFiles(given.off_loop)
+        self.artifacts = ArtifactFiles(given.off_loop, given.artifact_copies)
         self.workspaces = Workspaces(kernel, self.recorder, given.worktrees)
         self.supervisor = Supervisor(
             kernel,
@@ -285,6 +290,7 @@ class Parts:
             environments=given.environments,
             keeps=schedules.keeps,
             tidy_logs=given.tidy_logs,
+            artifacts=self.artifacts,
         )
         self.outbox = Outbox(
             kernel,
@@ -299,6 +305,7 @@ class Parts:
             supervisor=self.supervisor,
             workspaces=self.workspaces,
             judges=Judges(kernel, ids=given.ids, shared_spending=self.shared_spending),
+            artifacts=self.artifacts,
         )
         # Listeners take note, wake waiters and start tasks; none waits. So whoever they wake acts
         # only after all have heard, and the order is that in which tasks begin: a message that was

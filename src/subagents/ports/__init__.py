@@ -6,6 +6,7 @@ from subagents.ports.clock import Ids as Ids
 from subagents.ports.clock import OffLoop as OffLoop
 from subagents.ports.cluster_trust import ClusterTrust as ClusterTrust
 from subagents.ports.cluster_trust import peer_node as peer_node
+from subagents.ports.logs import ArtifactLog as ArtifactLog
 from subagents.ports.logs import EnvironmentLog as EnvironmentLog
 from subagents.ports.logs import Exporter as Exporter
 from subagents.ports.logs import ExportState as ExportState

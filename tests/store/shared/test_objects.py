@@ -188,7 +188,7 @@ class Dying:
         self._is_put = is_put
         self.key = ""
 
-    def put(self, key: str, data: bytes) -> None:
+    def put(self, key: str, data: bytes | Iterator[bytes]) -> None:
         self.key = key
         if self._is_put:
             self._objects.put(key, data)
@@ -249,7 +249,7 @@ def test_an_object_that_is_being_deleted_as_one_of_nobody_is_not_referred_to(
     class Slow(Dying):
         """Another node thinks that it died."""
 
-        def put(self, key: str, data: bytes) -> None:
+        def put(self, key: str, data: bytes | Iterator[bytes]) -> None:
             objects.put(key, data)
             postgres_place.execute("UPDATE gone_object SET due = now() - interval '1 second'")
             ObjectMover(tables, objects).tidy()

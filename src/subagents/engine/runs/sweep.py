@@ -16,6 +16,7 @@ from subagents.engine.attempts.workspaces import Workspaces
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.messages.mailbox import Mailbox
 from subagents.engine.messages.reports import Reports
+from subagents.engine.records.artifact_files import ArtifactFiles
 from subagents.engine.records.recorder import Recorder
 from subagents.engine.records.results import Results
 from subagents.engine.records.track_record_log import TrackRecords
@@ -71,11 +72,13 @@ class Sweep:
         environments: EnvironmentLog | None = None,
         keeps: Callable[[str], bool] = lambda _: False,
         tidy_logs: Callable[[], None] = lambda: None,
+        artifacts: ArtifactFiles,
     ) -> None:
         self._ledger, self._store, self._off_loop, self._clock = kernel
         self._keeps = keeps
         """Whether variables are not those of a run, and in use."""
         self._tidy_logs = tidy_logs
+        self._artifacts = artifacts
         self._queries = queries
         self._timers = timers
         self._mailbox = mailbox
@@ -197,6 +200,7 @@ class Sweep:
         await self._recorder.forget(run_id)
         run = await self._queries.run(run_id)
         await self._results.forget(run)
+        await self._artifacts.forget(run_id)
         if self._environments is not None and run.resolved.caller_env is not None:
             await self._off_loop(partial(self._environments.forget, run_id))
         await self._workspaces.tidy(run)

@@ -1,6 +1,6 @@
 """An object store that all nodes of a cluster reach: S3, GCS, Azure, or a directory."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final, Protocol
 
@@ -18,8 +18,8 @@ RETRY_S: Final = 10
 class Objects(Protocol):
     """Blocking; all of it also raises ``StoreUnavailable``."""
 
-    def put(self, key: str, data: bytes) -> None:
-        """Store it as a whole or not at all."""
+    def put(self, key: str, data: bytes | Iterator[bytes]) -> None:
+        """Store it as a whole or not at all; what its iterator raises is raised."""
         ...
 
     def read(self, key: str, offset: int, length: int) -> bytes:
@@ -46,11 +46,11 @@ class StoredObjects:
         self._url = url
         self._store: ObjectStore = _opened(url)
 
-    def put(self, key: str, data: bytes) -> None:
+    def put(self, key: str, data: bytes | Iterator[bytes]) -> None:
         """See ``Objects.put``."""
         try:
             obstore.put(self._store, key, data)
-        except (BaseError, OSError) as error:
+        except BaseError as error:
             raise self._unavailable(key, error) from error
 
     def read(self, key: str, offset: int, length: int) -> bytes:

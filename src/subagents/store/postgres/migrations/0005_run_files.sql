@@ -60,6 +60,30 @@ CREATE TABLE {schema}.gone_object (
   is_going boolean     NOT NULL DEFAULT false         -- it may be deleted already
 );
 
+-- Files that passed a contract, by what is in them. A large one is an object, if there is a store.
+CREATE TABLE {schema}.artifact (
+  sha256 text   COLLATE "C" PRIMARY KEY,              -- in hex
+  size   bigint NOT NULL,
+  object text   COLLATE "C"                           -- NULL = it is in artifact_piece
+);
+
+CREATE TABLE {schema}.artifact_piece (
+  sha256 text   COLLATE "C" NOT NULL REFERENCES {schema}.artifact ON DELETE CASCADE,
+  begins bigint NOT NULL,
+  data   bytea  NOT NULL,                             -- compressed
+  PRIMARY KEY (sha256, begins)
+);
+
+CREATE TABLE {schema}.run_artifact (
+  run_id text COLLATE "C" NOT NULL,
+  path   text COLLATE "C" NOT NULL,                   -- as the contract has it, or matches it
+  sha256 text COLLATE "C" NOT NULL REFERENCES {schema}.artifact,
+  PRIMARY KEY (run_id, path)
+);
+
+CREATE INDEX run_artifact_content ON {schema}.run_artifact (sha256);
+
+ALTER TABLE {schema}.artifact_piece  ALTER COLUMN data SET STORAGE EXTERNAL;
 ALTER TABLE {schema}.run_result      ALTER COLUMN data SET STORAGE EXTERNAL;
 ALTER TABLE {schema}.transcript_part ALTER COLUMN data SET STORAGE EXTERNAL;
 
@@ -67,7 +91,7 @@ ALTER TABLE {schema}.transcript_part ALTER COLUMN data SET STORAGE EXTERNAL;
 -- keeps away is a process that stood still while others took over.
 CREATE FUNCTION {schema}.require_node(me text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  IF EXISTS (SELECT FROM {schema}.node WHERE identity = me AND is_over::integer <> 0) THEN
+  IF EXISTS (SELECT FROM {schema}.node WHERE identity = me AND is_over) THEN
     RAISE EXCEPTION 'the node % is over', me USING ERRCODE = 'SUB01';
   END IF;
 END
@@ -161,5 +185,23 @@ BEGIN
     INSERT INTO {schema}.gone_object (key, due)
     VALUES (before, clock_timestamp() + interval '10 minutes');
   END IF;
+END
+$$;
+
+-- What no run has any more goes. Whoever forgets or keeps the same content at the same moment waits
+-- for the row of it, and looks again.
+CREATE FUNCTION {schema}.forget_artifacts(its_run text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  its_contents text[] := ARRAY(SELECT sha256 FROM {schema}.run_artifact WHERE run_id = its_run);
+BEGIN
+  PERFORM FROM {schema}.artifact WHERE sha256 = ANY (its_contents) ORDER BY sha256 FOR UPDATE;
+  DELETE FROM {schema}.run_artifact WHERE run_id = its_run;
+  WITH gone AS (
+    DELETE FROM {schema}.artifact WHERE sha256 = ANY (its_contents) AND NOT EXISTS (
+      SELECT FROM {schema}.run_artifact WHERE run_artifact.sha256 = artifact.sha256)
+    RETURNING object)
+  INSERT INTO {schema}.gone_object (key, due)
+  SELECT object, clock_timestamp() + interval '10 minutes' FROM gone WHERE object IS NOT NULL
+  ON CONFLICT (key) DO NOTHING;
 END
 $$;
