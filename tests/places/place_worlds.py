@@ -20,7 +20,8 @@ from subagents.engine.kernel.system_clock import SystemClock
 from subagents.engine.kernel.threads import DaemonThreads
 from subagents.errors import RuntimeUnavailable
 from subagents.places.polled_places import PolledPlaces, PolledTaking
-from subagents.ports import OfAttempt, Offer, Places, Taking
+from subagents.ports import Offer, Places, Taking
+from subagents.ports.workers import OfAttempt
 from subagents.store.postgres.database_url import parse_url
 from subagents.store.postgres.link import Link
 from subagents.store.postgres.offers.postgres_offers import PostgresOffers
