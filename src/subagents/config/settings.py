@@ -590,6 +590,31 @@ class ClusterSettings(Section, frozen=True):
             description="So long after its last sign of life a node is over, and others go on.",
         ),
     ] = 6
+    temporal: Annotated[
+        Annotated[str, Meta(pattern=r"^[^\s/]+:\d{1,5}$")] | None,
+        Meta(
+            description="HOST:PORT of a Temporal that finds nodes for attempts, the same on all "
+            "nodes; unset = nodes look into the database. Needs subagents[temporal]."
+        ),
+    ] = None
+    temporal_namespace: Annotated[Text, Meta(description="Namespace in that Temporal.")] = "default"
+    temporal_queues: Annotated[
+        NodeName, Meta(description="What the names of this cluster's queues there begin with.")
+    ] = "subagents"
+    temporal_tls: Annotated[
+        bool, Meta(description="Whether it is reached over TLS; implied by the files below.")
+    ] = False
+    temporal_ca: Annotated[
+        Text | None,
+        Meta(description="PEM file of who signed its certificate; unset = the system's."),
+    ] = None
+    temporal_cert: Annotated[
+        Text | None, Meta(description="PEM file of our certificate for it, with `temporal_key`.")
+    ] = None
+    temporal_key: Annotated[Text | None, Meta(description="PEM file of its private key.")] = None
+    temporal_api_key: Annotated[
+        Text | None, Meta(description="API key for it; better `secret:NAME`, a secret that is one.")
+    ] = None
     objects: Annotated[
         Annotated[str, Meta(pattern=OBJECTS_PATTERN)] | None,
         Meta(

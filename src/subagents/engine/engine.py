@@ -147,6 +147,8 @@ class Engine:
             await self._membership.look()
             look = partial(self._membership.run, (held_s or RECOVER_S) / LOOKS)
             self._life.keep(look, "membership", self._clock)
+        if self._parts.taking is not None:
+            self._life.keep(self._parts.taking, "taking", self._clock)
 
     def _take_over(self) -> tuple[int, float | None]:
         return self._store.open(self._owner), self._store.renew()

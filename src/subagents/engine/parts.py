@@ -1,8 +1,9 @@
 """The parts of one engine: what they are given, how they are put together, who hears of commits."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from subagents.config.settings import Settings
 from subagents.domain.redaction.redact_events import secrets_of
@@ -137,6 +138,8 @@ class Adapters:
     """See ``Ownership``: lets this node's workers live until then."""
     peers_promise: Callable[[Sequence[SeenNode]], Awaitable[bool]] = _no_peers
     """Whether each of these nodes, asked now, promises what ``Ownership.promise`` says."""
+    taking: Callable[[], Coroutine[Any, Any, None]] | None = None
+    """Takes attempts of other nodes, until cancelled; None = there are no others."""
     places: ClusterPlaces | None = None
     """Where attempts can run besides here; None = nowhere."""
     cluster: SharedStore | None = None
@@ -172,6 +175,7 @@ class Parts:
             extend=given.extend_work,
             all_promise=lambda: given.peers_promise(self.partitions.peers),
         )
+        self.taking = given.taking
         kernel = Kernel(ledger, given.store, given.off_loop, given.clock)
         runtime_of = partial(runtime_at, runtimes, given.places)
         self.placement = Placement(
