@@ -33,7 +33,10 @@ def filled(place: RowPlace, runs: int) -> None:
 @pytest.mark.parametrize(
     "sql",
     [
-        "UPDATE run SET state = CAST(replace(state, '1700', '1701') AS BLOB) WHERE run_id = 'r-0000000002'",
+        (
+            "UPDATE run SET state = CAST(replace(state, '1700', '1701') AS BLOB)"
+            " WHERE run_id = 'r-0000000002'"
+        ),
         "UPDATE run SET state = x'7b7d' WHERE run_id = 'r-0000000002'",
         "UPDATE run SET origin = x'7b7d' WHERE run_id = 'r-0000000002'",
         "UPDATE run SET phase = 'running' WHERE run_id = 'r-0000000002'",

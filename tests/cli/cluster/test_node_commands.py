@@ -85,8 +85,8 @@ def test_nodes_are_listed_and_one_is_drained_and_taken_back(nodes: tuple[Node, N
     assert "it decides about nothing" in drained.err
     assert (b.parts("a"), b.rows()["a"]["draining"]) == (0, True)
     until(lambda: b.parts("b") == 256, "the other one has them all")
-    taken_back = b.home.cli("cluster", "drain", "--wait", "--timeout", "1s")
-    assert (taken_back.code, "no other node is alive" in taken_back.err) == (8, True)
+    assert "no other node is alive" in b.home.ok("cluster", "drain", "--wait").err
+    assert "256 partitions without a node" in b.home.ok("cluster", "status").err
     b.home.ok("cluster", "undrain")
     a.home.ok("cluster", "undrain")
     until(lambda: has_both(b), "both have some again")
