@@ -23,6 +23,8 @@ CODES = {
     "Elsewhere": ("elsewhere", 7, True),
     "Fenced": ("fenced", 7, True),
     "StoreUnavailable": ("store_unavailable", 1, True),
+    "NodeOver": ("node_over", 7, True),
+    "NodeUnreachable": ("node_unreachable", 7, True),
     "RuntimeUnavailable": ("runtime_unavailable", 1, True),
     "OutcomeUnknown": ("outcome_unknown", 7, False),
     "AlreadyRunning": ("already_running", 1, False),

@@ -23,7 +23,7 @@ from tests.e2e.live_home import LiveHome, until
 from tests.store.postgres_server import PostgresPlace, PostgresServer
 
 from subagents.client.client import Client
-from subagents.domain.cluster.partitions import PARTITIONS, partition_of
+from subagents.domain.cluster.partitioning import PARTITIONS, partition_of
 from subagents.domain.run.values import SessionKey
 from subagents.errors import SubagentsError
 

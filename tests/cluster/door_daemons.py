@@ -16,7 +16,7 @@ from subagents.cluster.cluster_membership import make_cluster
 from subagents.cluster.trust_files import TrustFiles
 from subagents.config.layers import load
 from subagents.config.paths import Paths
-from subagents.domain.cluster.partitions import partition_of
+from subagents.domain.cluster.partitioning import partition_of
 from subagents.domain.run.values import SessionKey
 from subagents.engine.engine import Engine
 from subagents.wiring import build_node, config_loader, services_of

@@ -10,9 +10,10 @@ from tests.api.home_daemon import DEADLINE_S, until
 from tests.cluster.door_daemons import DoorDaemon, cluster, eventually
 from tests.cluster.trust_homes import TrustHomes
 
-from subagents.domain.cluster.partitions import PARTITIONS
+from subagents.domain.cluster.partitioning import PARTITIONS
 
 
+@pytest.mark.requirement("cluster:doors")
 def test_a_run_that_one_node_decides_about_is_had_through_any(homes: TrustHomes) -> None:
     async def scenario() -> None:
         async with cluster(homes, "a", "b", "c") as nodes:
@@ -41,6 +42,7 @@ def test_a_run_that_one_node_decides_about_is_had_through_any(homes: TrustHomes)
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("cluster:doors")
 def test_an_open_run_is_shown_steered_and_cancelled_through_any_node(homes: TrustHomes) -> None:
     async def scenario() -> None:
         async with cluster(homes, "a", "b") as (a, b):
@@ -67,6 +69,7 @@ def test_an_open_run_is_shown_steered_and_cancelled_through_any_node(homes: Trus
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("cluster:doors")
 def test_agents_use_their_tools_over_mcp_at_any_node(homes: TrustHomes) -> None:
     async def scenario() -> None:
         async with cluster(homes, "a", "b") as (a, b):
@@ -98,6 +101,7 @@ def test_agents_use_their_tools_over_mcp_at_any_node(homes: TrustHomes) -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("cluster:doors")
 def test_a_key_stands_for_one_run_whichever_node_it_is_told_to(homes: TrustHomes) -> None:
     async def scenario() -> None:
         async with cluster(homes, "a", "b") as (a, b):
@@ -118,6 +122,7 @@ def test_a_key_stands_for_one_run_whichever_node_it_is_told_to(homes: TrustHomes
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("cluster:doors")
 def test_who_follows_at_one_node_hears_of_the_runs_of_all(homes: TrustHomes) -> None:
     async def scenario() -> None:
         async with cluster(homes, "a", "b") as (a, b):
@@ -142,6 +147,7 @@ def test_who_follows_at_one_node_hears_of_the_runs_of_all(homes: TrustHomes) -> 
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("cluster:doors")
 def test_a_node_shows_the_cluster_and_gives_its_partitions_away(homes: TrustHomes) -> None:
     async def scenario() -> None:
         async with cluster(homes, "a", "b") as (a, b):
@@ -176,6 +182,7 @@ def test_a_node_shows_the_cluster_and_gives_its_partitions_away(homes: TrustHome
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("cluster:doors")
 @pytest.mark.parametrize("reads", [True, False])
 def test_what_a_client_of_another_node_took_is_consumed_and_what_it_left_is_offered_again(
     homes: TrustHomes, *, reads: bool

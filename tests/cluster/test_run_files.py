@@ -9,7 +9,7 @@ from tests.api.home_daemon import DEADLINE_S, UnixConnection, segment, until
 from tests.cluster.door_daemons import DoorDaemon, cluster, node
 from tests.cluster.trust_homes import TrustHomes
 
-from subagents.domain.cluster.partitions import PARTITIONS
+from subagents.domain.cluster.partitioning import PARTITIONS
 from subagents.domain.run.worker_output import RESULT_BYTES_MAX
 
 TASK = """

@@ -10,7 +10,7 @@ from tests.engine.world import Ids, Troubled, World
 from tests.simulation.shared_database import SharedDatabase, SharedSqlite
 from tests.store.permit_places import MemoryPlace
 
-from subagents.domain.cluster.partitions import partition_of
+from subagents.domain.cluster.partitioning import partition_of
 from subagents.domain.run.values import SessionKey
 from subagents.errors import StoreUnavailable
 from subagents.ports import Demand, Member, Settlement

@@ -6,7 +6,7 @@ import pytest
 from tests.engine.cluster import LEASE_S, Cluster, in_cluster
 from tests.engine.world import settings_of
 
-from subagents.domain.cluster.partitions import PARTITIONS, partition_of
+from subagents.domain.cluster.partitioning import PARTITIONS, partition_of
 from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import Phase
 from subagents.domain.run.values import announcement_id

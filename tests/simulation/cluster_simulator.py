@@ -37,7 +37,7 @@ from tests.simulation.simulator import (
 from tests.simulation.virtual_loop import Stuck, VirtualClock
 
 from subagents.config.settings import Retention
-from subagents.domain.cluster.partitions import PARTITIONS
+from subagents.domain.cluster.partitioning import PARTITIONS
 from subagents.domain.run.run import OVER, Run
 from subagents.domain.run.spec import Backoff, Cleanup, OnDependencyFailure, RunSpec
 from subagents.domain.run.values import RunId, SessionKey

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeVar
 
-from subagents.domain.cluster.partitions import PARTITIONS, partition_of_new
+from subagents.domain.cluster.partitioning import PARTITIONS, partition_of_new
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.errors import AlreadyRunning, Fenced, StoreUnavailable

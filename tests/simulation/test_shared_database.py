@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.simulation.shared_database import SharedDatabase, SharedSqlite
 
-from subagents.domain.cluster.partitions import PARTITIONS, partition_of
+from subagents.domain.cluster.partitioning import PARTITIONS, partition_of
 from subagents.errors import Fenced, StoreUnavailable
 from subagents.ports import Batch, Member, SharedStore
 from subagents.testing.store_suite import ME, a_run, below, over
@@ -56,6 +56,7 @@ def created(store: SharedStore, *numbers: int) -> None:
     store.commit(Batch(runs=runs, created=set(runs)))
 
 
+@pytest.mark.requirement("cluster:simulated-store")
 def test_a_partition_that_nobody_has_is_whose_who_claims_it_first(node: Node) -> None:
     one, two = node("one"), node("two")
 
@@ -64,6 +65,7 @@ def test_a_partition_that_nobody_has_is_whose_who_claims_it_first(node: Node) ->
     assert dict(two.survey().owners) == {1: one.identity, 2: one.identity, 3: two.identity}
 
 
+@pytest.mark.requirement("cluster:simulated-store")
 def test_a_node_that_did_not_renew_loses_everything_for_good(node: Node, clock: Clock) -> None:
     one, two = node("one"), node("two")
     one.claim(ALL)
@@ -79,6 +81,7 @@ def test_a_node_that_did_not_renew_loses_everything_for_good(node: Node, clock: 
     assert two.claim(ALL) == frozenset(ALL)
 
 
+@pytest.mark.requirement("cluster:simulated-store")
 def test_a_node_that_renewed_late_keeps_what_nobody_took(node: Node, clock: Clock) -> None:
     one = node("one")
     one.claim({1})
@@ -88,6 +91,7 @@ def test_a_node_that_renewed_late_keeps_what_nobody_took(node: Node, clock: Cloc
     assert dict(one.survey().owners) == {1: one.identity}
 
 
+@pytest.mark.requirement("cluster:simulated-store")
 def test_what_was_released_is_another_s_at_once(node: Node) -> None:
     one, two = node("one"), node("two")
     mine = partition_of(ME)
@@ -102,6 +106,7 @@ def test_what_was_released_is_another_s_at_once(node: Node) -> None:
     assert two.run(a_run(1).id) == one.run(a_run(1).id) == a_run(1)
 
 
+@pytest.mark.requirement("cluster:simulated-store")
 def test_a_home_that_was_killed_has_its_partitions_back_at_once(node: Node) -> None:
     one, two = node("one"), node("two")
     one.claim({1, 2})
@@ -113,6 +118,7 @@ def test_a_home_that_was_killed_has_its_partitions_back_at_once(node: Node) -> N
     assert again.identity != one.identity
 
 
+@pytest.mark.requirement("cluster:simulated-store")
 def test_a_run_is_in_the_partition_of_the_session_at_the_root_of_its_tree(node: Node) -> None:
     one = node("one")
     one.claim(ALL)
@@ -124,6 +130,7 @@ def test_a_run_is_in_the_partition_of_the_session_at_the_root_of_its_tree(node: 
     assert one.partition(a_run(3).id) is None
 
 
+@pytest.mark.requirement("cluster:simulated-store")
 def test_a_list_shows_what_another_node_decided_last(node: Node) -> None:
     one, two = node("one"), node("two")
     one.claim(ALL)
@@ -134,6 +141,7 @@ def test_a_list_shows_what_another_node_decided_last(node: Node) -> None:
     assert two.run(ended.id) == ended
 
 
+@pytest.mark.requirement("cluster:simulated-store")
 def test_nothing_is_told_or_written_while_the_database_is_away(
     node: Node, database: SharedDatabase
 ) -> None:

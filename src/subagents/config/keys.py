@@ -17,6 +17,7 @@ from msgspec import inspect
 
 from subagents.config.entry_points import plugin_names
 from subagents.config.settings import (
+    ADDRESS_PATTERN,
     BEARER_PATTERN,
     CHANNEL_PATTERN,
     DEFAULT_LANE,
@@ -68,6 +69,7 @@ PATTERN_WORDS: Final = {
     VARIABLE_PATTERN: "the name of an environment variable (letters, digits and _)",
     HOST_PATTERN: "an address or the name of a host",
     LISTEN_PATTERN: "HOST:PORT, such as 0.0.0.0:7443 or [::]:7443",
+    ADDRESS_PATTERN: "HOST:PORT",
     NODE_URL_PATTERN: "https://HOST or https://HOST:PORT",
     URL_PATTERN: "an http or https URL without user name, query and fragment",
     WEBHOOK_PATTERN: "an http or https URL without user name and fragment",

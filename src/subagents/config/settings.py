@@ -41,6 +41,7 @@ TAG_PATTERN: Final = r"^[^\x00-\x1f\x7f]{1,200}$"
 VARIABLE_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_]*$"
 LOOPBACK_PATTERN: Final = r"^(localhost|::1|127(\.(25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])){3})$"
 HOST_PATTERN: Final = r"^([A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9a-fA-F:.]{2,45})$"
+ADDRESS_PATTERN: Final = r"^[^\s/]+:\d{1,5}$"
 LISTEN_PATTERN: Final = (
     r"^([A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|\[[0-9a-fA-F:.]{2,45}\]):[0-9]{1,5}$"
 )
@@ -591,7 +592,7 @@ class ClusterSettings(Section, frozen=True):
         ),
     ] = 6
     temporal: Annotated[
-        Annotated[str, Meta(pattern=r"^[^\s/]+:\d{1,5}$")] | None,
+        Annotated[str, Meta(pattern=ADDRESS_PATTERN)] | None,
         Meta(
             description="HOST:PORT of a Temporal that finds nodes for attempts, the same on all "
             "nodes; unset = nodes look into the database. Needs subagents[temporal]."

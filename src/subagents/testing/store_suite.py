@@ -6,22 +6,9 @@ from subagents.domain.lifecycle.erasure import DELETED
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.run.alert import Alert, AlertKind
 from subagents.domain.run.effects import Announce, CleanUp
-from subagents.domain.run.events import (
-    Alerted,
-    Archived,
-    CleanedUp,
-    Event,
-    Spawned,
-    SteerRequested,
-)
+from subagents.domain.run.events import Alerted, Archived, CleanedUp, Event, Spawned, SteerRequested
 from subagents.domain.run.outcome import OK, Status
-from subagents.domain.run.run import (
-    Conclusion,
-    Message,
-    MessageKind,
-    Phase,
-    Run,
-)
+from subagents.domain.run.run import Conclusion, Message, MessageKind, Phase, Run
 from subagents.domain.run.spec import Mode, PlanStep, Resolved, RunSpec
 from subagents.domain.run.values import (
     MessageId,

@@ -30,7 +30,7 @@ from subagents.api.calls.cluster_member import ClusterMember
 from subagents.api.calls.hand_over import is_taken
 from subagents.api.calls.peers import Peers
 from subagents.api.cluster.forwarding import Forwarding
-from subagents.api.cluster.node_door import NodeDoor
+from subagents.api.cluster.node_endpoint import NodeEndpoint
 from subagents.api.cluster.node_headers import STATE
 from subagents.api.cluster.relayed_calls import RelayedCalls
 from subagents.api.server.app import RawPaths, abandoned
@@ -132,7 +132,7 @@ class Node:
         """Of plain clients, where a test says it."""
         self.plain_url = ""
         self.app = self._application()
-        self.door = NodeDoor(self.app, member=self.member, calls=self.calls)
+        self.door = NodeEndpoint(self.app, member=self.member, calls=self.calls)
 
     def _application(self) -> Starlette:
         app = Starlette(

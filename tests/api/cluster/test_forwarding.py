@@ -19,6 +19,7 @@ from subagents.api.calls.peers import LostError, NotSentError, Peers
 from subagents.api.cluster import forwarding
 
 
+@pytest.mark.requirement("cluster:doors")
 def test_every_node_gives_the_answer_of_the_owner(tmp_path: Path) -> None:
     async def scenario(nodes: Nodes, client: httpx2.AsyncClient) -> None:
         for partition, owner in ((1, "a"), (2, "b"), (3, "c")):
@@ -39,6 +40,7 @@ def test_every_node_gives_the_answer_of_the_owner(tmp_path: Path) -> None:
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("cluster:doors")
 def test_an_escaped_path_and_a_large_body_reach_the_owner_as_they_were_sent(tmp_path: Path) -> None:
     body = bytes(range(256)) * (40 << 12)
 
@@ -62,6 +64,7 @@ def test_an_escaped_path_and_a_large_body_reach_the_owner_as_they_were_sent(tmp_
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("cluster:doors")
 def test_a_body_that_no_route_takes_is_refused_where_it_came(tmp_path: Path) -> None:
     async def scenario(nodes: Nodes, client: httpx2.AsyncClient) -> None:
         found = await client.post(nodes["a"].plain_url + "/who/2", content=bytes(65 << 20))
@@ -71,6 +74,7 @@ def test_a_body_that_no_route_takes_is_refused_where_it_came(tmp_path: Path) -> 
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("cluster:doors")
 def test_the_owner_hears_who_calls_from_the_node_that_was_called(tmp_path: Path) -> None:
     async def scenario(nodes: Nodes, client: httpx2.AsyncClient) -> None:
         node = nodes["a"]
@@ -104,6 +108,7 @@ def test_the_owner_hears_who_calls_from_the_node_that_was_called(tmp_path: Path)
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("cluster:doors")
 def test_a_viewer_looks_through_another_node_and_changes_nothing(tmp_path: Path) -> None:
     async def scenario(nodes: Nodes, client: httpx2.AsyncClient) -> None:
         node = nodes["a"]
@@ -120,6 +125,7 @@ def test_a_viewer_looks_through_another_node_and_changes_nothing(tmp_path: Path)
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("cluster:doors")
 def test_headers_of_trust_mean_nothing_on_an_ordinary_door(tmp_path: Path) -> None:
     async def scenario(nodes: Nodes, client: httpx2.AsyncClient) -> None:
         lies = {
@@ -137,6 +143,7 @@ def test_headers_of_trust_mean_nothing_on_an_ordinary_door(tmp_path: Path) -> No
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("cluster:doors")
 def test_a_foreign_certificate_is_let_in_nowhere(tmp_path: Path) -> None:
     async def scenario(nodes: Nodes, client: httpx2.AsyncClient) -> None:
         foreign = Peers(Authority(tmp_path, "foreign").trust("a"))
@@ -159,6 +166,7 @@ def test_a_foreign_certificate_is_let_in_nowhere(tmp_path: Path) -> None:
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("cluster:doors")
 def test_a_call_that_names_no_node_and_no_caller_is_refused_at_the_node_door(
     tmp_path: Path,
 ) -> None:
@@ -175,6 +183,7 @@ def test_a_call_that_names_no_node_and_no_caller_is_refused_at_the_node_door(
 # -- streams ------------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("cluster:doors")
 def test_a_stream_comes_as_it_is_written_and_ends_with_its_client(tmp_path: Path) -> None:
     async def scenario(nodes: Nodes, client: httpx2.AsyncClient) -> None:
         owner = nodes["b"]
@@ -195,6 +204,7 @@ def test_a_stream_comes_as_it_is_written_and_ends_with_its_client(tmp_path: Path
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("cluster:doors")
 def test_a_long_poll_at_the_owner_ends_when_the_client_of_another_node_goes(
     tmp_path: Path,
 ) -> None:
@@ -207,6 +217,7 @@ def test_a_long_poll_at_the_owner_ends_when_the_client_of_another_node_goes(
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("cluster:doors")
 def test_a_stream_whose_owner_dies_is_cut_off_and_not_ended(tmp_path: Path) -> None:
     async def scenario(nodes: Nodes, client: httpx2.AsyncClient) -> None:
         async with client.stream("GET", nodes["a"].plain_url + "/stream/2") as found:
@@ -224,6 +235,7 @@ def test_a_stream_whose_owner_dies_is_cut_off_and_not_ended(tmp_path: Path) -> N
 # -- owners that change -------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("cluster:doors")
 def test_a_call_follows_its_partition_to_the_node_that_has_it_now(tmp_path: Path) -> None:
     async def scenario(nodes: Nodes, client: httpx2.AsyncClient) -> None:
         await nodes.give("c", 2, seen="bc")  # a believes that it is still b's
@@ -237,6 +249,7 @@ def test_a_call_follows_its_partition_to_the_node_that_has_it_now(tmp_path: Path
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("cluster:doors")
 def test_a_call_follows_a_partition_that_moves_twice(tmp_path: Path) -> None:
     async def scenario(nodes: Nodes, client: httpx2.AsyncClient) -> None:
         await nodes.give("c", 2, seen="b")  # c has not loaded it when it is asked
@@ -249,6 +262,7 @@ def test_a_call_follows_a_partition_that_moves_twice(tmp_path: Path) -> None:
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("cluster:doors")
 def test_a_call_waits_until_somebody_has_its_partition(tmp_path: Path) -> None:
     async def scenario(nodes: Nodes, client: httpx2.AsyncClient) -> None:
         for owner in "ab":
@@ -265,6 +279,7 @@ def test_a_call_waits_until_somebody_has_its_partition(tmp_path: Path) -> None:
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("cluster:doors")
 def test_a_call_that_nobody_owns_for_long_is_refused_and_may_be_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -284,6 +299,7 @@ def test_a_call_that_nobody_owns_for_long_is_refused_and_may_be_repeated(
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("cluster:doors")
 def test_two_nodes_that_believe_in_each_other_do_not_send_a_call_round(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -301,6 +317,7 @@ def test_two_nodes_that_believe_in_each_other_do_not_send_a_call_round(
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("cluster:doors")
 def test_a_forwarded_call_that_is_not_the_nodes_own_is_answered_421(tmp_path: Path) -> None:
     async def scenario(nodes: Nodes, client: httpx2.AsyncClient) -> None:
         headers = [(b"x-subagents-forwarded", b"a"), (b"x-subagents-behalf", b"person")]
@@ -316,6 +333,7 @@ def test_a_forwarded_call_that_is_not_the_nodes_own_is_answered_421(tmp_path: Pa
 # -- owners that are lost -----------------------------------------------------------------------
 
 
+@pytest.mark.requirement("cluster:doors")
 def test_a_read_that_was_under_way_at_a_lost_owner_is_answered_by_the_next(tmp_path: Path) -> None:
     async def scenario(nodes: Nodes, client: httpx2.AsyncClient) -> None:
         calling = asyncio.create_task(client.get(nodes["a"].plain_url + "/wait/2"))
@@ -328,6 +346,7 @@ def test_a_read_that_was_under_way_at_a_lost_owner_is_answered_by_the_next(tmp_p
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("cluster:doors")
 def test_a_spawn_at_a_lost_owner_is_repeated_under_the_key_that_it_had(tmp_path: Path) -> None:
     async def scenario(nodes: Nodes, client: httpx2.AsyncClient) -> None:
         for headers in ({}, {"Idempotency-Key": "mine"}):
@@ -352,6 +371,7 @@ def test_a_spawn_at_a_lost_owner_is_repeated_under_the_key_that_it_had(tmp_path:
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("cluster:doors")
 def test_whoever_called_what_is_not_to_be_repeated_hears_that_nobody_knows_what_became_of_it(
     tmp_path: Path,
 ) -> None:
@@ -370,6 +390,7 @@ def test_whoever_called_what_is_not_to_be_repeated_hears_that_nobody_knows_what_
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("cluster:doors")
 def test_what_never_reached_the_owner_is_sent_to_the_next_whatever_it_is(tmp_path: Path) -> None:
     async def scenario(nodes: Nodes, client: httpx2.AsyncClient) -> None:
         await nodes.kill("b")
@@ -382,6 +403,7 @@ def test_what_never_reached_the_owner_is_sent_to_the_next_whatever_it_is(tmp_pat
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("cluster:doors")
 def test_nobody_waits_for_an_owner_that_says_nothing_and_whose_right_is_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -402,6 +424,7 @@ def test_nobody_waits_for_an_owner_that_says_nothing_and_whose_right_is_over(
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("cluster:doors")
 def test_whoever_waits_at_a_node_that_gave_its_partition_back_waits_at_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -439,6 +462,7 @@ async def _post(url: str, path: str) -> socket.socket:
     return made
 
 
+@pytest.mark.requirement("cluster:doors")
 @pytest.mark.parametrize("path", ["/offer/2", "/offer/2?large=1"])
 def test_what_was_read_through_another_node_is_taken(tmp_path: Path, path: str) -> None:
     async def scenario(nodes: Nodes, client: httpx2.AsyncClient) -> None:
@@ -449,6 +473,7 @@ def test_what_was_read_through_another_node_is_taken(tmp_path: Path, path: str) 
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("cluster:doors")
 def test_what_a_client_read_before_it_went_is_taken(tmp_path: Path) -> None:
     async def scenario(nodes: Nodes, client: httpx2.AsyncClient) -> None:
         loop = asyncio.get_running_loop()
@@ -461,6 +486,7 @@ def test_what_a_client_read_before_it_went_is_taken(tmp_path: Path) -> None:
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("cluster:doors")
 @pytest.mark.parametrize("path", ["/offer/2", "/offer/2?large=1"])
 def test_what_a_client_of_another_node_left_unread_is_not_taken(tmp_path: Path, path: str) -> None:
     async def scenario(nodes: Nodes, client: httpx2.AsyncClient) -> None:
@@ -471,6 +497,7 @@ def test_what_a_client_of_another_node_left_unread_is_not_taken(tmp_path: Path, 
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("cluster:doors")
 def test_what_was_sent_through_a_node_that_died_is_not_taken(tmp_path: Path) -> None:
     async def scenario(nodes: Nodes, client: httpx2.AsyncClient) -> None:
         with await _post(nodes["a"].plain_url, "/offer/2"):

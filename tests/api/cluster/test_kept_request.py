@@ -36,6 +36,7 @@ async def read(receive: Receive) -> bytes | None:
             return body
 
 
+@pytest.mark.requirement("cluster:kept-requests")
 def test_each_reader_gets_all_of_it_wherever_the_one_before_stopped() -> None:
     async def scenario() -> None:
         kept = KeptRequest(coming([b"a", b"bc", b"", b"d"]))
@@ -52,6 +53,7 @@ def test_each_reader_gets_all_of_it_wherever_the_one_before_stopped() -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("cluster:kept-requests")
 def test_a_request_whose_client_goes_in_the_middle_has_no_body() -> None:
     async def scenario() -> None:
         kept = KeptRequest(coming([b"a"], is_whole=False))
@@ -61,6 +63,7 @@ def test_a_request_whose_client_goes_in_the_middle_has_no_body() -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("cluster:kept-requests")
 def test_more_than_is_kept_is_still_read_by_who_reads_it_first() -> None:
     async def scenario() -> None:
         kept = KeptRequest(coming([b"aa", b"bb", b"cc"]), bytes_max=3)

@@ -35,6 +35,7 @@ ROUTES = (
 )
 
 
+@pytest.mark.requirement("cluster:node-calls")
 def test_a_node_answers_whatever_status_it_likes(tmp_path: Path) -> None:
     async def scenario(nodes: Nodes, _client: httpx2.AsyncClient) -> None:
         nodes["b"].door._own.router.routes.extend(ROUTES)
@@ -48,6 +49,7 @@ def test_a_node_answers_whatever_status_it_likes(tmp_path: Path) -> None:
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("cluster:node-calls")
 def test_a_stream_that_says_nothing_or_loses_its_node_is_cut_off(tmp_path: Path) -> None:
     async def scenario(nodes: Nodes, _client: httpx2.AsyncClient) -> None:
         nodes["b"].door._own.router.routes.extend(ROUTES)
@@ -70,6 +72,7 @@ def test_a_stream_that_says_nothing_or_loses_its_node_is_cut_off(tmp_path: Path)
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("cluster:node-calls")
 def test_a_node_that_is_over_is_not_called(tmp_path: Path) -> None:
     async def scenario(nodes: Nodes, _client: httpx2.AsyncClient) -> None:
         calls = NodeCalls(nodes["a"].peers, nodes.table.survey)

@@ -12,6 +12,7 @@ def tool(name: str, **arguments: object) -> bytes:
     return json.dumps({"id": 1, "method": "tools/call", "params": params}).encode()
 
 
+@pytest.mark.requirement("cluster:repeats")
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [
@@ -33,6 +34,7 @@ def test_what_looks_or_says_what_is_to_be_so_is_harmless_twice(
     assert is_repeatable(method, path, body)
 
 
+@pytest.mark.requirement("cluster:repeats")
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [
@@ -52,6 +54,7 @@ def test_what_adds_something_is_not_sent_twice(method: str, path: str, body: byt
     assert not is_repeatable(method, path, body)
 
 
+@pytest.mark.requirement("cluster:repeats")
 def test_what_starts_runs_gets_a_key_unless_its_client_gave_one() -> None:
     for path, name in (
         ("/v1/runs", b"idempotency-key"),

@@ -77,6 +77,7 @@ def test_nothing_is_answered_from_memory_while_the_runs_may_be_anothers(tmp_path
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("ownership:answers")
 def test_whoever_hands_something_over_learns_that_its_answer_was_not_sent() -> None:
     def refuse() -> None:
         raise StoreUnavailable("nobody knows whose the runs are")

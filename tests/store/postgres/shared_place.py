@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.store.postgres_server import PostgresPlace, PostgresServer
 
-from subagents.domain.cluster.partitions import PARTITIONS
+from subagents.domain.cluster.partitioning import PARTITIONS
 from subagents.ports import Member, SharedStore
 from subagents.store.postgres.postgres_store import PostgresStore
 

@@ -13,7 +13,7 @@ from tests.store.postgres.shared_place import ALL, MemberPlace, SharedPlace, sha
 from tests.store.postgres_server import PostgresPlace, PostgresServer
 from tests.store.row_place import changed, granted, happened
 
-from subagents.domain.cluster.partitions import partition_of
+from subagents.domain.cluster.partitioning import partition_of
 from subagents.domain.run.events import SlotGranted
 from subagents.domain.run.outcome import OK
 from subagents.domain.run.run import Phase

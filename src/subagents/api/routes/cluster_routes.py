@@ -13,7 +13,7 @@ from subagents.api.calls.cluster_member import ClusterMember
 from subagents.api.calls.services import Services, services_of
 from subagents.api.wire import requests as wire
 from subagents.api.wire.daemon_answers import Cluster, ClusterNode
-from subagents.domain.cluster.partitions import PARTITIONS
+from subagents.domain.cluster.partitioning import PARTITIONS
 from subagents.errors import UsageError
 
 

@@ -25,7 +25,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from subagents.api.calls.auth import CONNECTION, Connection, peer_uid
 from subagents.api.calls.services import DaemonInfo, Services
-from subagents.api.cluster.node_door import NodeDoor
+from subagents.api.cluster.node_endpoint import NodeEndpoint
 from subagents.api.mcp.mcp_endpoint import McpEndpoint
 from subagents.api.server import node_listener, service_notices
 from subagents.api.server.app import create_app
@@ -174,8 +174,8 @@ async def _serve_all(
                 await tcp.serve_by(serve_tcp, lag)
                 if nodes is not None and services.cluster is not None:
                     member = services.cluster
-                    door = NodeDoor(lag, member=member, calls=app.state.relayed_calls)
-                    admitting = NodeAdmission(door, member.trust, services.off_loop)
+                    endpoint = NodeEndpoint(lag, member=member, calls=app.state.relayed_calls)
+                    admitting = NodeAdmission(endpoint, member.trust, services.off_loop)
                     await servers.add(nodes, node_config(admitting, member.trust)).opened()
                     log.info("other nodes reach us at %s", member.url)
                 first = servers.add(unix, _config(lag, SameUserProtocol, services.info))

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Final, Protocol
 
-from subagents.domain.cluster.partitions import PARTITIONS, excess, wanted
+from subagents.domain.cluster.partitioning import PARTITIONS, excess, wanted
 from subagents.engine.kernel.ownership import Ownership
 from subagents.engine.kernel.partitions import Partitions
 from subagents.errors import Fenced, StoreUnavailable

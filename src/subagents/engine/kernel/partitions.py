@@ -2,15 +2,15 @@
 
 In a store that is its process's alone nothing is asked, and everything is ours. In a cluster each
 session belongs, with all below it, to one partition, and each partition to one node at a time
-(``domain.cluster.partitions``, docs/decisions/0078). Whoever is about to decide, or to answer from
-memory, asks here first; ``Elsewhere`` says whose it is.
+(``domain.cluster.partitioning``, docs/decisions/0078). Whoever is about to decide, or to answer
+from memory, asks here first; ``Elsewhere`` says whose it is.
 """
 
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Final
 
-from subagents.domain.cluster.partitions import partition_of
+from subagents.domain.cluster.partitioning import partition_of
 from subagents.domain.run.run import OVER, Run
 from subagents.domain.run.values import RunId, SessionKey, agent_of
 from subagents.errors import Elsewhere

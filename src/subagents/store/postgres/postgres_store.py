@@ -18,7 +18,7 @@ from typing import Final, TypeVar
 import msgspec
 import psycopg
 
-from subagents.domain.cluster.partitions import PARTITIONS, partition_of, partition_of_new
+from subagents.domain.cluster.partitioning import PARTITIONS, partition_of, partition_of_new
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.errors import CorruptState, Elsewhere, Fenced, StoreUnavailable

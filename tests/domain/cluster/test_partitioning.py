@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subagents.domain.cluster.partitions import PARTITIONS, excess, partition_of, wanted
+from subagents.domain.cluster.partitioning import PARTITIONS, excess, partition_of, wanted
 from subagents.domain.run.values import SessionKey
 
 NODES = st.sets(st.text("abc", min_size=1, max_size=4), min_size=1, max_size=6)

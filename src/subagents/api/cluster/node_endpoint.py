@@ -41,7 +41,7 @@ BYTES_MAX: Final = 10**15
 MARGIN_S: Final = 5.0
 
 
-class NodeDoor:
+class NodeEndpoint:
     """The ASGI application that other nodes call.
 
     Args:
