@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 from tests.cluster.cluster_rig import ClusterRig, patiently
 
 from subagents.client.client import Client
-from subagents.domain.run.events import AnnouncementConsumed, AttemptStarted
+from subagents.domain.run.events import AnnouncementConsumed, SlotGranted
 
 WAIT_S: Final = 4
 PATIENCE_S: Final = 120.0
@@ -249,7 +249,7 @@ def judge(load: ClusterLoad) -> Judgement:
     rig, accepted = load.rig, load.accepted
     wrong: list[str] = []
     attempts = 0
-    consumed, started = _events(rig, AnnouncementConsumed), _events(rig, AttemptStarted)
+    consumed, granted = _events(rig, AnnouncementConsumed), _events(rig, SlotGranted)
     for run_id, run in accepted.items():
         if run.settled_at is None or run.outcome != "ok":
             wrong.append(f"{run_id} came to {run.outcome}: {run.result}")
@@ -268,7 +268,7 @@ def judge(load: ClusterLoad) -> Judgement:
             wrong.append(f"{run_id}: the result {run.result!r} is of no worker that ended: {ended}")
         if consumed[run_id] != 1:
             wrong.append(f"{run_id} was consumed {consumed[run_id]} times")
-        if started[run_id] < len({span.attempt for span in spans}):
+        if granted[run_id] < len({span.attempt for span in spans}):
             wrong.append(f"{run_id}: more workers than attempts")
     stored = {run_id for (run_id,) in rig.asked("SELECT run_id FROM run")}
     wrong += [f"{run_id} was acknowledged, and is lost" for run_id in set(accepted) - stored]

@@ -257,6 +257,12 @@ class MachineRuntime(SimulatedRuntime):
             raise RuntimeUnavailable(f"{ref.attempt_id} is on another machine")
         await super().steer(ref, message, key=key)
 
+    async def resume(self, ref: AttemptRef, message: str, *, env: Mapping[str, str]) -> StartedInfo:
+        """See ``ports.Runtime.resume``."""
+        if not self._is_here(ref):
+            raise RuntimeUnavailable(f"{ref.attempt_id} is on another machine")
+        return await super().resume(ref, message, env=env)
+
     async def discard(
         self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int], ended: bool = False
     ) -> None:
