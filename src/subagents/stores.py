@@ -13,7 +13,7 @@ from subagents.config.paths import Paths
 from subagents.config.settings import DaemonSettings
 from subagents.config.user_config import UserConfig
 from subagents.errors import ConfigError
-from subagents.ports import Database, Member, SharedStore, Store, StoreFile
+from subagents.ports import Database, Member, Permits, SharedStore, Store, StoreFile
 from subagents.store.sqlite.sqlite_store import HELD_BYTES, SqliteStore
 
 POSTGRES_LOCK: Final = "postgres.lock"
@@ -57,6 +57,13 @@ def store_of(paths: Paths, settings: DaemonSettings, member: Member | None = Non
 def shared_store(store: Store) -> SharedStore:
     """The same store, as what the nodes of a cluster share: it was made for a member of one."""
     return cast("SharedStore", store)
+
+
+def permits_of(settings: DaemonSettings, store: SharedStore) -> Permits:
+    """What the nodes of the store's cluster count together; nothing is opened yet."""
+    from subagents.store.postgres.postgres_permits import PostgresPermits  # noqa: PLC0415 - an extra
+
+    return PostgresPermits(settings.store or "", lambda: store.identity)
 
 
 def database_of(paths: Paths) -> Database:

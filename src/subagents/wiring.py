@@ -92,7 +92,7 @@ from subagents.store.run_remains import records_in, remains_of, runs_with_files
 from subagents.store.sqlite.salvage import salvage
 from subagents.store.sqlite.sqlite_store import SqliteStore
 from subagents.store.track_record_files import PerformanceFiles
-from subagents.stores import shared_store, store_of
+from subagents.stores import permits_of, shared_store, store_of
 from subagents.telemetry.chat_threads import ChatThreads, OwnApi
 from subagents.telemetry.journal_export import JournalExport
 from subagents.telemetry.matrix_room import MatrixRoom
@@ -283,6 +283,7 @@ def build_node(
         node=node,
         extend_work=(lambda _until_ms: None) if member is None else watched(paths, member),
         cluster=shared,
+        permits=None if shared is None else permits_of(config.settings.daemon, shared),
         contract_env=lambda run: secrets.filled(run, shell_and_given(run, environments)),
         environments=environments,
         worker_secrets=secrets,

@@ -214,6 +214,8 @@ class Engine:
         if self.fence is None:
             await self._parts.track_records.settle()
         await self._tasks.stop()
+        if self._parts.permit_desk is not None:
+            await self._parts.permit_desk.close()
         if self.fence is None:
             await self._off_loop(self._store.checkpoint)
         await self._off_loop(self._close_logs)

@@ -1,16 +1,23 @@
-"""Slots of a lane and refusing providers, over several engines on one database."""
+"""Slots of a lane, refusing providers and caps, over several engines on one database."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 from tests.engine.attempts.test_provider_gate import refused, settings_with
+from tests.engine.attempts.test_request_desk import ask
 from tests.engine.cluster import LEASE_S, Cluster, Node, in_cluster
+from tests.engine.runs.test_budget_trees import running, use
 from tests.engine.test_moves import ALL
 from tests.engine.world import settings_of
 
+from subagents.config.settings import Budgets, DailyBudget
+from subagents.domain.rules.budgets.request_holds import Counted, Need
+from subagents.domain.run.outcome import Reason
 from subagents.domain.run.run import Phase
-from subagents.domain.run.values import RunId
+from subagents.domain.run.values import RunId, replace
 from subagents.engine.attempts.permit_desk import EVERY_S
+from subagents.errors import Forbidden
 
 
 async def balanced(cluster: Cluster, number: int = 2) -> list[Node]:
@@ -183,5 +190,115 @@ def test_what_a_provider_refused_one_node_no_node_asks_again_before_its_time(
         # Who got through on one node opened it for the other, whose next try was due later.
         await cluster.clock.advance(2 * EVERY_S)
         assert first.parts.provider_gates.gate_of(await first.run(refused_run)) is None
+
+    in_cluster(tmp_path, scenario)
+
+
+# -- caps ----------------------------------------------------------------------------------------
+
+
+async def capped(cluster: Cluster, most: int = 1_000) -> list[Node]:
+    """Two nodes that have their shares, and go by one budget of the day."""
+    nodes = [await cluster.join() for _ in range(2)]
+    for node in nodes:
+        await node.crash()
+        node.settings = replace(settings_of(), budgets=Budgets(daily=DailyBudget(max_tokens=most)))
+        await node.start()
+    await cluster.clock.advance(60 * LEASE_S)
+    assert all(node.owned for node in nodes)
+    return nodes
+
+
+async def worker(cluster: Cluster, node: Node) -> RunId:
+    return await running(node, requester=cluster.session_of(node))
+
+
+@pytest.mark.requirement("cluster:caps")
+def test_requests_on_two_nodes_never_hold_more_of_a_cap_than_there_is(tmp_path: Path) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        nodes = await capped(cluster)
+        workers = [(node, await worker(cluster, node)) for node in nodes for _ in range(4)]
+        need = Need(input_tokens=150, output_tokens=150, least_output_tokens=150)
+        asking = [
+            asyncio.ensure_future(node.engine.hold(run_id, 1, need, Counted(), line_s=1))
+            for node, run_id in workers
+        ]
+        found = await cluster.clock.result(asyncio.gather(*asking))
+
+        assert [each.granted for each in found].count(True) == 3
+        assert all(each.again for each in found if not each.granted)
+        # One is answered with less than it could have used: its rest is another's.
+        node, run_id = next(w for w, each in zip(workers, found, strict=True) if each.granted)
+        waits = next(w for w, each in zip(workers, found, strict=True) if not each.granted)
+        waiting = asyncio.ensure_future(waits[0].engine.hold(waits[1], 1, need, Counted()))
+        await cluster.clock.advance(2 * EVERY_S)
+        assert not waiting.done()
+        await use(node, run_id, 50)
+        assert (await cluster.clock.result(waiting)).granted
+
+    in_cluster(tmp_path, scenario)
+
+
+@pytest.mark.requirement("cluster:caps")
+def test_a_cap_that_is_spent_on_one_node_ends_the_runs_of_all(tmp_path: Path) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        first, second = await capped(cluster)
+        one, two = [await worker(cluster, node) for node in (first, second)]
+        await use(second, two, 400)
+        await cluster.clock.advance(2 * EVERY_S)
+        await use(first, one, 700)
+
+        run = await second.until(two, within_s=5)
+        assert run.conclusion is not None
+        assert run.conclusion.outcome.reason is Reason.BUDGET
+        with pytest.raises(Forbidden, match=r"1\.1k of 1k tokens"):
+            await cluster.clock.result(
+                second.try_spawn("quick", requester=cluster.session_of(second))
+            )
+
+    in_cluster(tmp_path, scenario)
+
+
+@pytest.mark.requirement("cluster:caps", "cluster:takeover")
+def test_what_a_dead_nodes_request_held_is_free_when_its_run_is_known_to_be_over(
+    tmp_path: Path,
+) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        first, second = await capped(cluster)
+        one, two = [await worker(cluster, node) for node in (first, second)]
+        await use(first, one, 300)
+        assert (await ask(first, one, 400, used=300)).granted
+        await first.crash()
+        cluster.nodes.remove(first)
+
+        need = Need(input_tokens=200, output_tokens=200, least_output_tokens=200)
+        found = await cluster.clock.result(second.engine.hold(two, 1, need, Counted(), line_s=1))
+        assert (found.granted, found.again) == (False, True)
+        await cluster.clock.until(lambda: second.owned == ALL, within_s=60)
+        await second.until(one)
+        assert (await ask(second, two, 400)).granted
+        (cap,) = second.parts.shared_spending.caps
+        await cluster.clock.advance(2 * EVERY_S)
+        used = second.parts.shared_spending.used(cap)
+        assert (used.tokens, used.held_tokens) == (300, 400)
+
+    in_cluster(tmp_path, scenario)
+
+
+@pytest.mark.requirement("cluster:caps")
+def test_what_was_used_before_a_node_started_again_counts_once(tmp_path: Path) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        first, second = await capped(cluster)
+        one = await worker(cluster, first)
+        await use(first, one, 300)
+        await cluster.clock.advance(2 * EVERY_S)
+        await first.crash()
+        await first.start()
+        await cluster.clock.advance(2 * LEASE_S)
+        await worker(cluster, second)
+
+        for node in (first, second):
+            (cap,) = node.parts.shared_spending.caps
+            assert node.parts.shared_spending.used(cap).tokens == 300
 
     in_cluster(tmp_path, scenario)

@@ -88,6 +88,11 @@ class PermitDesk:
                     return
             await wait_at_most(self._clock, EVERY_S, self._wake)
 
+    async def close(self) -> None:
+        """Release the connection, after ``run`` ended."""
+        await self._answered()
+        await self._off_loop(self._permits.close)
+
     def _is_needed(self) -> bool:
         if self._ledger.failure is not None:
             return False
