@@ -1,5 +1,6 @@
 """Work on another node than the one that decides about it, with real daemons."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,10 @@ def spawned(client: Client, cwd: Path, script: str, **parameters: object) -> str
     return str(patiently(lambda: client.post("/v1/runs", body), within_s=20)["runId"])
 
 
+def client_of(node: ClusterNode) -> Client:
+    return Client(node.home.paths.socket, session=SESSION, reader="r", timeout_s=15)
+
+
 def other_than(rig: ClusterRig, node: ClusterNode) -> ClusterNode:
     return next(each for each in rig.nodes if each is not node)
 
@@ -29,7 +34,7 @@ def result_of(client: Client, run_id: str) -> tuple[object, object]:
     body = {"runIds": [run_id], "until": "all", "timeoutSeconds": 40}
     found = patiently(lambda: client.post("/v1/wait", body, timeout_s=45), within_s=60)
     answer: Any = found
-    [item] = answer["runs"]
+    [item] = answer["completed"]
     return item["outcome"]["status"], item.get("result")
 
 
@@ -37,10 +42,10 @@ def result_of(client: Client, run_id: str) -> tuple[object, object]:
 def test_a_run_works_on_the_node_with_its_label_and_outlives_its_owners_daemon(
     server: PostgresServer, tmp_path: Path
 ) -> None:
-    with cluster(server, tmp_path, nodes=2) as rig:
+    with cluster(server, tmp_path, nodes=2) as rig, ExitStack() as stack:
         owner = rig.owner_of(SESSION)
         place = other_than(rig, owner)
-        client = Client(owner.home.paths.socket, session=SESSION, reader="r", timeout_s=15)
+        client = stack.enter_context(client_of(owner))
         go, begun = tmp_path / "go", tmp_path / "begun"
         script = (
             f"echo $$ > {begun}; until test -e {go}; do sleep 0.05; done; echo $SUBAGENTS_SOCKET"
@@ -62,9 +67,9 @@ def test_a_run_works_on_the_node_with_its_label_and_outlives_its_owners_daemon(
 def test_a_label_that_no_node_has_is_refused_and_says_which_there_are(
     server: PostgresServer, tmp_path: Path
 ) -> None:
-    with cluster(server, tmp_path, nodes=2) as rig:
+    with cluster(server, tmp_path, nodes=2) as rig, ExitStack() as stack:
         owner = rig.owner_of(SESSION)
-        client = Client(owner.home.paths.socket, session=SESSION, reader="r", timeout_s=15)
+        client = stack.enter_context(client_of(owner))
         with pytest.raises(UsageError, match=r"no node has the label .*: n1, n2"):
             spawned(client, tmp_path, "true", place="gpu")
         with pytest.raises(UsageError, match="cannot have a contract"):
@@ -79,10 +84,10 @@ def test_a_label_that_no_node_has_is_refused_and_says_which_there_are(
 
 @pytest.mark.requirement("cluster:slots")
 def test_one_session_uses_the_slots_of_all_nodes(server: PostgresServer, tmp_path: Path) -> None:
-    env = {"SUBAGENTS_CLUSTER_SLOTS": "1"}
-    with cluster(server, tmp_path, nodes=2, env=env) as rig:
+    env = {"SUBAGENTS_CLUSTER__SLOTS": "1"}
+    with cluster(server, tmp_path, nodes=2, env=env) as rig, ExitStack() as stack:
         owner = rig.owner_of(SESSION)
-        client = Client(owner.home.paths.socket, session=SESSION, reader="r", timeout_s=15)
+        client = stack.enter_context(client_of(owner))
         go = tmp_path / "go"
         script = f"until test -e {go}; do sleep 0.05; done; echo $SUBAGENTS_SOCKET"
         run_ids = [spawned(client, tmp_path, script) for _ in range(4)]
