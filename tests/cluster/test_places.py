@@ -1,6 +1,7 @@
 """Work on another node than the one that decides about it, with real daemons."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cluster.cluster_rig import ClusterNode, ClusterRig, cluster, patiently
@@ -27,7 +28,8 @@ def other_than(rig: ClusterRig, node: ClusterNode) -> ClusterNode:
 def result_of(client: Client, run_id: str) -> tuple[object, object]:
     body = {"runIds": [run_id], "until": "all", "timeoutSeconds": 40}
     found = patiently(lambda: client.post("/v1/wait", body, timeout_s=45), within_s=60)
-    [item] = found["runs"]
+    answer: Any = found
+    [item] = answer["runs"]
     return item["outcome"]["status"], item.get("result")
 
 
@@ -51,7 +53,7 @@ def test_a_run_works_on_the_node_with_its_label_and_outlives_its_owners_daemon(
         go.touch()
 
         assert result_of(client, run_id) == ("ok", str(place.home.paths.socket))
-        shown = client.get(f"/v1/runs/{run_id}")
+        shown: Any = client.get(f"/v1/runs/{run_id}")
         assert [each["node"] for each in shown["attempts"]] == [place.name]
         assert begun.read_text().strip() == pid
 
