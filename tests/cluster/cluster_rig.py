@@ -107,7 +107,12 @@ class ClusterNode:
         until(is_gone, what=f"the end of all that {self.name} ran", pause_s=0.05)
 
     def drain(self) -> None:
-        """SIGTERM, and the end of it: workers go on, partitions are given back."""
+        """All is given back, as its workers end; then SIGTERM, and the end of it."""
+        self.command("cluster", "drain", "--wait", "--timeout", "50s")
+        self.stop()
+
+    def stop(self) -> None:
+        """SIGTERM, and the end of it; workers go on."""
         self.is_up = False
         self.home.stop()
 

@@ -131,6 +131,18 @@ def test_no_attempt_is_repeated_when_daemons_are_killed_alone_and_started_again(
     assert sum(each.repeated for each in found) == 0
 
 
+@pytest.mark.requirement("cluster:drain")
+def test_no_two_workers_of_a_run_overlap_when_nodes_are_stopped_at_work(
+    server: PostgresServer, tmp_path: Path
+) -> None:
+    def restart(node: ClusterNode) -> None:
+        node.stop()
+        node.start()
+
+    with rig_of(server, tmp_path) as rig:
+        in_rounds(rig, HALF, restart, lambda _: None, "stopped at work, started again")
+
+
 @pytest.mark.requirement("cluster:node-frozen")
 def test_no_two_workers_of_a_run_overlap_when_nodes_freeze(
     server: PostgresServer, tmp_path: Path
