@@ -7,11 +7,12 @@ import gc
 import os
 import resource
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -23,6 +24,8 @@ from subagents.api.calls.logins import Logins
 from subagents.api.calls.peers import Peers
 from subagents.api.calls.refusals import FILE_NAME, Refusals
 from subagents.api.calls.services import DaemonInfo, Services, wall_ms
+from subagents.api.cluster.node_client import PeerClient
+from subagents.api.routes import attempt_routes
 from subagents.config.layers import CACHED_MAX, Config, ConfigCache, load
 from subagents.config.paths import Paths
 from subagents.config.programs.scope_probes import proof_of
@@ -42,7 +45,7 @@ from subagents.domain.run.run import Run
 from subagents.domain.run.secret_reference import is_reference
 from subagents.domain.run.values import AttemptId, RunId
 from subagents.domain.trace.trace_ids import lineage, traceparent
-from subagents.engine.attempts.placement import runtime_at
+from subagents.engine.attempts.placement import ClusterPlaces, runtime_at
 from subagents.engine.engine import Engine
 from subagents.engine.kernel.system_clock import RandomIds, SystemClock
 from subagents.engine.kernel.threads import DaemonThreads
@@ -52,7 +55,21 @@ from subagents.engine.schedules.schedules import SettingsOf
 from subagents.engine.verification.command_sandbox import CommandSandbox
 from subagents.engine.verification.verifier import Verifier
 from subagents.errors import ConfigError, Fenced, UsageError
-from subagents.ports import ClusterTrust, EnvironmentLog, Exporter, Member, OffLoop, Runtime, Store
+from subagents.places.polled_places import PolledPlaces, PolledTaking
+from subagents.ports import (
+    ClusterTrust,
+    EnvironmentLog,
+    Exporter,
+    FreeSlots,
+    Member,
+    Offers,
+    OffLoop,
+    Places,
+    Runtime,
+    Store,
+    Survey,
+    Taking,
+)
 from subagents.run_logs import run_logs_of
 from subagents.runtimes import runtime_plugins
 from subagents.runtimes.command import CommandRuntime
@@ -66,6 +83,9 @@ from subagents.runtimes.process.secret_values import SecretValues, ask
 from subagents.runtimes.process.shim import ProcessAttempts
 from subagents.runtimes.process.watchdog import Watchdog
 from subagents.runtimes.provider_keys import provider_of
+from subagents.runtimes.remote.attempt_host import AttemptHost
+from subagents.runtimes.remote.remote_runtime import RemoteRuntimes
+from subagents.runtimes.remote.slots import Slots
 from subagents.runtimes.runtime_plugins import RefusedPlugin, RuntimeHost
 from subagents.runtimes.scripted import ScriptedRuntime
 from subagents.store.run_remains import records_in, remains_of, runs_with_files
@@ -128,6 +148,9 @@ class Node:
         for threads in self.threads:
             threads.close()
 
+
+Take = Callable[[], Coroutine[Any, Any, None]]
+"""Takes attempts of other nodes until cancelled."""
 
 LoadConfig = Callable[[str | None, Mapping[str, str], Mapping[str, object]], Config]
 """``(directory, SUBAGENTS_… variables of a caller, dotted key → value)``."""
@@ -199,7 +222,7 @@ def build_node(
         return [(attempt, pid) for attempt, pid in await command.orphans(expected)]
 
     shared = None if member is None else shared_store(store)
-    logs = run_logs_of(paths, settings.daemon, shared)
+    logs = run_logs_of(paths, settings, shared)
     environments = logs.environments
     asking = DaemonThreads("secrets")
     secrets = SecretValues(
@@ -215,9 +238,18 @@ def build_node(
         *threads_of(store, paths, settings),
         *(() if pushes is None else (pushes,)),
     )
-    places = None  # of a cluster: engine.attempts.placement.ClusterPlaces
+    cluster, places, taking, more_threads = places_of(
+        paths,
+        settings,
+        member,
+        runtimes,
+        processes,
+        survey=lambda: engine.partitions.survey,
+        identity=lambda: shared_store(store).identity,
+    )
     adapters = Adapters(
         places=places,
+        taking=taking,
         store=store,
         runtimes=runtimes,
         couriers={
@@ -244,6 +276,9 @@ def build_node(
         transcripts=logs.transcripts,
         performance=PerformanceFiles(paths.state_dir),
         results=logs.results,
+        tidy_logs=logs.tidy,
+        close_logs=logs.close,
+        artifact_copies=logs.artifact_copies,
         owner=f"{node}:{os.getpid()}",
         node=node,
         extend_work=(lambda _until_ms: None) if member is None else watched(paths, member),
@@ -274,8 +309,7 @@ def build_node(
     for each in (exporter, *notifiers):
         if isinstance(each, JournalExport):
             each.is_ours = engine.partitions.has_run
-    threads = (off_loop, renewing, checks, processes, trees, asking)
-    cluster = cluster_of(paths, config.settings)
+    threads = (off_loop, renewing, checks, processes, trees, asking, *more_threads)
     return Node(engine, store, command, paths, threads, exporter, notifiers, pushes, cluster)
 
 
@@ -356,6 +390,133 @@ def cluster_of(paths: Paths, settings: Settings) -> ClusterMember | None:
     return ClusterMember(
         name=node_name(settings), address=address, url=url, trust=trust, peers=Peers(trust)
     )
+
+
+def places_of(
+    paths: Paths,
+    settings: Settings,
+    member: Member | None,
+    runtimes: Mapping[str, Runtime],
+    processes: DaemonThreads,
+    *,
+    survey: Callable[[], Survey],
+    identity: Callable[[], str],
+) -> tuple[ClusterMember | None, ClusterPlaces | None, Take | None, tuple[DaemonThreads, ...]]:
+    """What a node knows of itself, of places on others, and what it takes from them.
+
+    Args:
+        paths: The state directory.
+        settings: Of the daemon.
+        member: What it says of itself to others; None = there are none.
+        runtimes: Of this node.
+        processes: Threads for what looks at processes.
+        survey: Which nodes there are.
+        identity: Of this start of ours, once the store is open.
+
+    Raises:
+        ConfigError: What is needed is not installed.
+    """
+    found = cluster_of(paths, settings)
+    if found is None or member is None or settings.daemon.store is None:
+        return found, None, None, ()
+    from subagents.store.postgres.database_url import parse_url  # noqa: PLC0415 - an extra
+    from subagents.store.postgres.offers.postgres_offers import PostgresOffers  # noqa: PLC0415
+
+    clock, threads = SystemClock(), DaemonThreads("offers", threads_max=2)
+    offers = PostgresOffers(parse_url(settings.daemon.store))
+    slots = Slots(paths.attempts_dir, member.slots, clock.elapsed_ms)
+    client = PeerClient(found.peers, survey)
+    remote = RemoteRuntimes(
+        client, clock, processes, result_bytes_max=settings.retention.result_bytes_max
+    )
+    host = AttemptHost(runtimes, slots, processes, {"SUBAGENTS_SOCKET": str(paths.socket)})
+
+    def may_take() -> bool:
+        own = survey().nodes.get(identity())
+        return own is not None and own.left_s > 0 and not own.is_draining
+
+    places: Places = PolledPlaces(offers, threads, clock)
+    taking: Taking = PolledTaking(
+        offers,
+        threads,
+        clock,
+        node=member.name,
+        labels=member.labels,
+        slots=slots,
+        may_take=may_take,
+    )
+    if settings.cluster.temporal is not None:
+        places, taking = through_temporal(
+            settings, member, offers, threads, slots=slots, may_take=may_take
+        )
+
+    async def take() -> None:
+        await processes(slots.load)
+        await taking.run()
+
+    ours = ClusterPlaces(
+        node=member.name, labels=member.labels, slots=slots, places=places, remote=remote
+    )
+    found = replace(found, routes=(*found.routes, *attempt_routes.routes(host)))
+    return found, ours, take, (threads,)
+
+
+def through_temporal(
+    settings: Settings,
+    member: Member,
+    offers: Offers,
+    threads: DaemonThreads,
+    *,
+    slots: FreeSlots,
+    may_take: Callable[[], bool],
+) -> tuple[Places, Taking]:
+    """Both sides of the way to places through the configured Temporal.
+
+    Raises:
+        ConfigError: Its client is not installed, or a file of its keys cannot be read.
+    """
+    given = settings.cluster
+    try:
+        from subagents.places.temporal_places import (  # noqa: PLC0415 - an extra
+            TemporalPlaces,
+            TemporalTaking,
+            temporal_address,
+        )
+    except ImportError as error:
+        raise ConfigError(
+            f"cluster.temporal is set, but {error.name} is not installed",
+            hint="install subagents[temporal], or remove cluster.temporal",
+            details={"keys": ["cluster.temporal"]},
+        ) from error
+    try:
+        address = temporal_address(
+            given.temporal or "",
+            cluster=given.temporal_queues,
+            namespace=given.temporal_namespace,
+            api_key=secret_of(given.temporal_api_key, settings),
+            is_tls=given.temporal_tls,
+            files=(given.temporal_ca, given.temporal_cert, given.temporal_key),
+        )
+    except OSError as error:
+        raise ConfigError(f"a file of cluster.temporal_… cannot be read: {error}") from error
+    places = TemporalPlaces(address, offers, threads, SystemClock())
+    taking = TemporalTaking(
+        address,
+        offers,
+        node=member.name,
+        labels=member.labels,
+        slots=slots,
+        may_take=may_take,
+    )
+    return places, taking
+
+
+def secret_of(value: str | None, settings: Settings) -> str | None:
+    """A configured value, asked for where it only refers to a secret."""
+    if value is None or not is_reference(value):
+        return value
+    name = value.removeprefix("secret:")
+    return ask(name, settings.secrets.get(name), os.environ)
 
 
 def settings_by(load_config: LoadConfig, off_loop: OffLoop) -> SettingsOf:

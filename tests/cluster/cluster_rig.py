@@ -256,7 +256,7 @@ class ClusterRig:
         """How many partitions each node has whose right holds."""
         found = self.asked(
             "SELECT node.name, count(*) FROM part JOIN node ON node.identity = part.owner"
-            " WHERE node.is_over = 0 AND node.until > clock_timestamp() GROUP BY node.name"
+            " WHERE node.is_over::int = 0 AND node.until > clock_timestamp() GROUP BY node.name"
         )
         return {str(name): int(number) for name, number in found}
 

@@ -3,15 +3,17 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from subagents.cluster.membership import make_cluster
-from tests.api.home_daemon import DEADLINE_S, Home, until
+from tests.api.home_daemon import DEADLINE_S, Home, UnixConnection, until
 from tests.cluster.cuttable_line import free_port
 from tests.cluster.trust_homes import TrustHomes
 
 from subagents.api.server.daemon import serve_until_stopped
+from subagents.cluster.cluster_membership import make_cluster
+from subagents.cluster.trust_files import TrustFiles
 from subagents.config.layers import load
 from subagents.config.paths import Paths
 from subagents.domain.cluster.partitions import partition_of
@@ -114,8 +116,6 @@ class DoorDaemon:
         return found
 
     def _posted(self, body: bytes, session: str) -> tuple[int, str, bytes]:
-        from tests.api.home_daemon import UnixConnection  # noqa: PLC0415
-
         connection = UnixConnection(self.home.services.paths.socket)
         headers = {
             "X-Subagents-Session": session,
@@ -131,6 +131,13 @@ class DoorDaemon:
             connection.close()
 
 
+async def eventually(is_so: Callable[[], Awaitable[object]]) -> None:
+    """Return once it is so; fails after the deadline."""
+    async with asyncio.timeout(DEADLINE_S):
+        while not await is_so():  # noqa: ASYNC110 - what is asked tells nobody
+            await asyncio.sleep(0.05)
+
+
 def paths_of(homes: TrustHomes, name: str) -> Paths:
     paths = Paths.resolve({"SUBAGENTS_HOME": str(homes.root / name)})
     paths.ensure()
@@ -140,8 +147,6 @@ def paths_of(homes: TrustHomes, name: str) -> Paths:
 @contextlib.asynccontextmanager
 async def cluster(homes: TrustHomes, *names: str) -> AsyncIterator[Sequence[DoorDaemon]]:
     """Daemons of those names, each with some of the partitions."""
-    from subagents.cluster.trust_files import TrustFiles  # noqa: PLC0415
-
     make_cluster(TrustFiles(paths_of(homes, names[0]).cluster_dir), homes.tables)
     nodes = []
     async with contextlib.AsyncExitStack() as stack:
@@ -191,8 +196,6 @@ async def node(homes: TrustHomes, name: str, *, of: str) -> AsyncIterator[DoorDa
 
 def _share(made: Paths, joining: Paths) -> None:
     """What joining brings, without the call for it."""
-    import shutil  # noqa: PLC0415
-
     joining.cluster_dir.mkdir(parents=True, exist_ok=True)
     for file in made.cluster_dir.iterdir():
         shutil.copy2(file, joining.cluster_dir / file.name)

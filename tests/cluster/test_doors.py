@@ -2,18 +2,15 @@
 
 import asyncio
 import json
+import select
 import socket
 
 import pytest
-from tests.api.home_daemon import DEADLINE_S
-from tests.cluster.door_daemons import DoorDaemon, cluster
+from tests.api.home_daemon import DEADLINE_S, until
+from tests.cluster.door_daemons import DoorDaemon, cluster, eventually
 from tests.cluster.trust_homes import TrustHomes
 
 from subagents.domain.cluster.partitions import PARTITIONS
-
-
-async def everywhere(nodes: "list[DoorDaemon]", session: str, path: str) -> list[dict[str, object]]:
-    return [await node.ok(session, "GET", path) for node in nodes]
 
 
 def test_a_run_that_one_node_decides_about_is_had_through_any(homes: TrustHomes) -> None:
@@ -50,12 +47,12 @@ def test_an_open_run_is_shown_steered_and_cancelled_through_any_node(homes: Trus
             session = b.session()
             run_id = (await a.spawn(session, "hang"))["runId"]
             for door in (a, b):
-                async with asyncio.timeout(DEADLINE_S):
-                    while True:
-                        status = await door.ok(session, "GET", f"/v1/runs/{run_id}/status")
-                        if status["phase"] == "running":
-                            break
-                        await asyncio.sleep(0.02)
+
+                async def is_running(door: DoorDaemon = door) -> bool:
+                    shown = await door.ok(session, "GET", f"/v1/runs/{run_id}/status")
+                    return bool(shown["phase"] == "running")
+
+                await eventually(is_running)
                 for path in ("", "/why", "/timeline", "/log", "/tree"):
                     await door.ok(session, "GET", f"/v1/runs/{run_id}{path}")
             paused = await a.ok(session, "POST", f"/v1/runs/{run_id}/priority", {"priority": 5})
@@ -65,7 +62,7 @@ def test_an_open_run_is_shown_steered_and_cancelled_through_any_node(homes: Trus
             waited = await a.ok(
                 session, "POST", "/v1/wait", {"runIds": [run_id], "timeoutSeconds": 15}
             )
-            assert [each["status"] for each in waited["completed"]] == ["killed"]
+            assert [each["outcome"]["status"] for each in waited["completed"]] == ["cancelled"]
 
     asyncio.run(scenario())
 
@@ -83,9 +80,11 @@ def test_agents_use_their_tools_over_mcp_at_any_node(homes: TrustHomes) -> None:
             assert not waited["isError"], waited
             assert [each["runId"] for each in waited["structuredContent"]["completed"]] == [run_id]
             # What was read through the other node is consumed at the owner.
-            async with asyncio.timeout(DEADLINE_S):
-                while (await b.ok(session, "GET", "/v1/inbox"))["messages"]:
-                    await asyncio.sleep(0.02)
+
+            async def is_consumed() -> bool:
+                return not (await b.ok(session, "GET", "/v1/inbox"))["messages"]
+
+            await eventually(is_consumed)
             for door in (a, b):
                 for name, arguments in (
                     ("sessions_list", {}),
@@ -165,9 +164,7 @@ def test_a_node_shows_the_cluster_and_gives_its_partitions_away(homes: TrustHome
             assert (refused[0], refused[1]["code"]) == (403, "forbidden")
             found = await b.ok(session, "POST", "/v1/cluster/drain", {"on": True})
             assert [each["draining"] for each in found["nodes"]] == [False, True]
-            async with asyncio.timeout(DEADLINE_S):
-                while len(a.engine.partitions.owned) < PARTITIONS:
-                    await asyncio.sleep(0.05)
+            await until(lambda: len(a.engine.partitions.owned) == PARTITIONS)
             # The same session goes on through either door.
             for door in (a, b):
                 waited = await door.ok(
@@ -203,25 +200,15 @@ def test_what_a_client_of_another_node_took_is_consumed_and_what_it_left_is_offe
                         answer += (piece := await loop.sock_recv(client, 65536))
                         assert piece, answer
                 else:
-                    async with asyncio.timeout(DEADLINE_S):
-                        while not await loop.run_in_executor(None, _is_readable, client):
-                            pass
-            async with asyncio.timeout(DEADLINE_S):
-                while True:
-                    inbox = await b.ok(
-                        session, "POST", "/v1/inbox", {}, **{"X-Subagents-Reader": "next"}
-                    )
-                    shown = await b.ok(session, "GET", "/v1/inbox")
-                    if reads and not shown["messages"]:
-                        break
-                    if not reads and inbox["messages"]:
-                        break
-                    await asyncio.sleep(0.05)
+                    await until(lambda: bool(select.select([client], [], [], 0)[0]))
+
+            async def is_settled() -> bool:
+                offering = {"X-Subagents-Reader": "next"}
+                offered = await b.ok(session, "POST", "/v1/inbox", {}, **offering)
+                if reads:
+                    return not (await b.ok(session, "GET", "/v1/inbox"))["messages"]
+                return bool(offered["messages"])
+
+            await eventually(is_settled)
 
     asyncio.run(scenario())
-
-
-def _is_readable(client: socket.socket) -> bool:
-    import select  # noqa: PLC0415
-
-    return bool(select.select([client], [], [], 0.05)[0])

@@ -19,8 +19,8 @@ from starlette.types import Receive, Scope, Send
 
 from subagents.api.cluster.node_headers import NODE
 from subagents.api.server.node_admission import NodeAdmission, NodeProtocol
+from subagents.cluster.cluster_membership import join, make_cluster, make_token
 from subagents.cluster.join_token import JoinToken, parse_token
-from subagents.cluster.joining import join, make_cluster, make_token
 from subagents.cluster.node_trust import NodeTrust
 from subagents.cluster.trust_files import TrustFiles
 from subagents.cluster.trust_tables import TrustTables

@@ -18,8 +18,10 @@ from tests.store.postgres_server import PostgresServer
 from subagents.domain.run.values import AttemptId, RunId, attempt_id
 from subagents.engine.kernel.system_clock import SystemClock
 from subagents.engine.kernel.threads import DaemonThreads
+from subagents.errors import RuntimeUnavailable
 from subagents.places.polled_places import PolledPlaces, PolledTaking
 from subagents.ports import Offer, Places, Taking
+from subagents.ports.workers import OfAttempt
 from subagents.store.postgres.database_url import parse_url
 from subagents.store.postgres.link import Link
 from subagents.store.postgres.offers.postgres_offers import PostgresOffers
@@ -64,6 +66,12 @@ class CountedSlots:
     def give_up(self, attempt: AttemptId) -> None:
         with self._lock:
             self.kept.discard(attempt)
+
+    @contextlib.contextmanager
+    def starting(self, of: OfAttempt) -> Iterator[None]:
+        if not self.keep(of.attempt_id):
+            raise RuntimeUnavailable("no slot is free")
+        yield
 
 
 class PlaceWorld(Protocol):

@@ -151,7 +151,7 @@ class ClusterScenario:
         while self._runs_left > 0:
             self._runs_left -= 1
             await self._pause(self._rng.choice((0.0, 1.0, 10.0)))
-            depends = ()
+            depends: tuple[RunId, ...] = ()
             if accepted and self._rng.random() < 0.3:
                 depends = tuple(self._rng.sample(accepted, k=min(len(accepted), 2)))
             self._labels += 1

@@ -112,7 +112,7 @@ class ClusterLoop(VirtualLoop):
 
     def _step(self) -> None:
         if self._frozen:
-            kept = []
+            kept: list[asyncio.Handle] = []
             for handle in self._ready:
                 process = handle._context.get(PROCESS)  # type: ignore[attr-defined]  # as `_is_void`
                 waiting = None if process is None else self._frozen.get(process)

@@ -140,9 +140,13 @@ class Faults:
 class Surroundings(Daemon, Protocol):
     """What the world needs of the daemon's host."""
 
-    faults: Faults
-    is_calm: bool
-    """From some time on nothing goes wrong any more, so that everything can end."""
+    @property
+    def faults(self) -> Faults: ...
+
+    @property
+    def is_calm(self) -> bool:
+        """From some time on nothing goes wrong any more, so that everything can end."""
+        ...
 
     @property
     def channels(self) -> Channels:

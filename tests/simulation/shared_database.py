@@ -282,13 +282,13 @@ class SharedSqlite(SqliteStore):
 
     def archivable(self, ended_before_ms: int, limit: int) -> Sequence[RunId]:
         """See ``ports.Store.archivable``; of ours."""
-        return self._of_ours(super().archivable(ended_before_ms, EVERY))[:limit]
+        return self._own(super().archivable(ended_before_ms, EVERY))[:limit]
 
     def prunable(self, ended_before_ms: int, limit: int) -> Sequence[RunId]:
         """See ``ports.Store.prunable``; of ours."""
-        return self._of_ours(super().prunable(ended_before_ms, EVERY))[:limit]
+        return self._own(super().prunable(ended_before_ms, EVERY))[:limit]
 
-    def _of_ours(self, run_ids: Sequence[RunId]) -> Sequence[RunId]:
+    def _own(self, run_ids: Sequence[RunId]) -> Sequence[RunId]:
         owned = self._shared.owned(self.identity)
         return [run_id for run_id in run_ids if self._shared.part_of[run_id] in owned]
 
@@ -311,7 +311,7 @@ class SharedSqlite(SqliteStore):
         """Of all nodes: what a list looks through."""
         self._sees_all = True
         try:
-            return [now.run for now, _ in self._fold_open(self._ours)[0]]
+            return [now.run for now, _ in self._fold_open(())[0]]
         finally:
             self._sees_all = False
 

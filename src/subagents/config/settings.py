@@ -44,6 +44,7 @@ HOST_PATTERN: Final = r"^([A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9a-fA
 LISTEN_PATTERN: Final = (
     r"^([A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|\[[0-9a-fA-F:.]{2,45}\]):[0-9]{1,5}$"
 )
+OBJECTS_PATTERN: Final = r"^((s3|gs|az)://[^\s/?#@]+(/[^\s?#@]*)?|file:///[^\s?#]*)$"
 NODE_URL_PATTERN: Final = r"^https://[^\s/?#@]+$"
 URL_PATTERN: Final = r"^https?://[^\s/?#@]+(/[^\s?#@]*)?$"
 CHANNEL_PATTERN: Final = (
@@ -589,6 +590,39 @@ class ClusterSettings(Section, frozen=True):
             description="So long after its last sign of life a node is over, and others go on.",
         ),
     ] = 6
+    temporal: Annotated[
+        Annotated[str, Meta(pattern=r"^[^\s/]+:\d{1,5}$")] | None,
+        Meta(
+            description="HOST:PORT of a Temporal that finds nodes for attempts, the same on all "
+            "nodes; unset = nodes look into the database. Needs subagents[temporal]."
+        ),
+    ] = None
+    temporal_namespace: Annotated[Text, Meta(description="Namespace in that Temporal.")] = "default"
+    temporal_queues: Annotated[
+        NodeName, Meta(description="What the names of this cluster's queues there begin with.")
+    ] = "subagents"
+    temporal_tls: Annotated[
+        bool, Meta(description="Whether it is reached over TLS; implied by the files below.")
+    ] = False
+    temporal_ca: Annotated[
+        Text | None,
+        Meta(description="PEM file of who signed its certificate; unset = the system's."),
+    ] = None
+    temporal_cert: Annotated[
+        Text | None, Meta(description="PEM file of our certificate for it, with `temporal_key`.")
+    ] = None
+    temporal_key: Annotated[Text | None, Meta(description="PEM file of its private key.")] = None
+    temporal_api_key: Annotated[
+        Text | None, Meta(description="API key for it; better `secret:NAME`, a secret that is one.")
+    ] = None
+    objects: Annotated[
+        Annotated[str, Meta(pattern=OBJECTS_PATTERN)] | None,
+        Meta(
+            description="Object store of all nodes, such as s3://bucket/path, gs://…, az://… or "
+            "file:///shared/directory, for the transcripts of archived runs; unset = "
+            "they stay in the database. Needs subagents[objects]."
+        ),
+    ] = None
 
     @property
     def address(self) -> tuple[str, int] | None:

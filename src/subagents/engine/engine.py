@@ -44,6 +44,7 @@ class Engine:
     def __init__(self, given: Adapters) -> None:  # noqa: PLR0915 - one line per call
         self._store, self._clock, self._off_loop = given.store, given.clock, given.off_loop
         self._owner = given.owner
+        self._close_logs = given.close_logs
         self._parts = parts = Parts(given)
         self._tasks = Tasks()
         self._life = Tasks()
@@ -146,6 +147,8 @@ class Engine:
             await self._membership.look()
             look = partial(self._membership.run, (held_s or RECOVER_S) / LOOKS)
             self._life.keep(look, "membership", self._clock)
+        if self._parts.taking is not None:
+            self._life.keep(self._parts.taking, "taking", self._clock)
 
     def _take_over(self) -> tuple[int, float | None]:
         return self._store.open(self._owner), self._store.renew()
@@ -215,6 +218,7 @@ class Engine:
             await self._parts.permit_desk.close()
         if self.fence is None:
             await self._off_loop(self._store.checkpoint)
+        await self._off_loop(self._close_logs)
         await self._off_loop(self._store.close)
 
     async def drain(self, *, is_on: bool) -> None:

@@ -63,6 +63,7 @@ class Moves:
             aside = await self._off_loop(store.set_aside)
             await parts.spawner.keys.load()
             await parts.shared_spending.adopt(loaded.runs)
+            await parts.spawner.environments.load(loaded.runs)
             stored = await self._off_loop(store.load_schedules)
             schedules = [each for each in stored if await self._partition_of(each) in taken]
             if self._ledger.failure is not None or self._ledger.loads != loads:
@@ -124,6 +125,7 @@ class Moves:
                 is_out = self._ledger.give_back(runs)
             for run in runs:
                 self._parts.timers.disarm(run.id)
+            self._parts.recorder.leave(runs)
             self._parts.counters.reset()
             self._parts.schedules.leave(e for e, part in schedules.items() if part in leaving)
             if leaving:

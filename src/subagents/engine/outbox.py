@@ -62,6 +62,7 @@ from subagents.engine.kernel.quarantine import (
 )
 from subagents.engine.kernel.tasks import Tasks, TimeLimit
 from subagents.engine.messages.delivery import Deliveries
+from subagents.engine.records.artifact_files import ArtifactFiles
 from subagents.engine.verification.verifier import Verifier
 from subagents.engine.verification.work_root import root_of
 from subagents.errors import (
@@ -118,6 +119,7 @@ class Outbox:
         supervisor: Supervisor,
         workspaces: Workspaces,
         judges: Judges,
+        artifacts: ArtifactFiles,
     ) -> None:
         self._ledger, self._clock = kernel.ledger, kernel.clock
         self._runtime_of = runtime_of
@@ -137,6 +139,7 @@ class Outbox:
         self._supervisor = supervisor
         self._workspaces = workspaces
         self._judges = judges
+        self._artifacts = artifacts
 
     def on_commit(self, batch: Batch) -> None:
         if self._checking:
@@ -485,7 +488,7 @@ class Outbox:
                 await self._worker_secrets.load(run)
             own_env = self._contract_env(run)
         try:
-            return await self._verifier.verify(
+            found = await self._verifier.verify(
                 contract,
                 root=root_of(run.resolved),
                 attempt=run.attempt,
@@ -497,6 +500,9 @@ class Outbox:
                 baseline=run.verification.baseline,
                 commands_trusted=run.resolved.commands_trusted,
             )
+            if found.verdict is Verdict.PASSED:
+                await self._artifacts.keep(run)
+            return found
         finally:
             if contract.commands:
                 await runtime.stop(ref, grace_s=0)

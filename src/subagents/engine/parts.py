@@ -1,8 +1,9 @@
 """The parts of one engine: what they are given, how they are put together, who hears of commits."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from subagents.config.settings import Settings
 from subagents.domain.redaction.redact_events import secrets_of
@@ -47,6 +48,7 @@ from subagents.engine.runs.timers import Timers
 from subagents.engine.schedules.schedules import Schedules, SettingsOf
 from subagents.engine.verification.verifier import Verifier
 from subagents.ports import (
+    ArtifactLog,
     Courier,
     EngineClock,
     EnvironmentLog,
@@ -107,6 +109,13 @@ class Adapters:
     transcripts: TranscriptLog
     performance: PerformanceLog
     results: ResultLog
+    artifact_copies: ArtifactLog | None = None
+    """Of files that passed their contract; None = only the files themselves are read."""
+    tidy_logs: Callable[[], None] = lambda: None
+    """Moves what these have of archived runs to where it is cheap to keep. Blocks; may raise
+    ``StoreUnavailable``."""
+    close_logs: Callable[[], None] = lambda: None
+    """Nobody uses them any more. Blocks."""
     worker_env: Callable[[Run], Mapping[str, str | None]] = lambda _run: {}
     """Added to the environment of a run's workers; None = not set there, whatever we have."""
     contract_env: Callable[[Run], Mapping[str, str]] = lambda _run: {}
@@ -129,6 +138,8 @@ class Adapters:
     """See ``Ownership``: lets this node's workers live until then."""
     peers_promise: Callable[[Sequence[SeenNode]], Awaitable[bool]] = _no_peers
     """Whether each of these nodes, asked now, promises what ``Ownership.promise`` says."""
+    taking: Callable[[], Coroutine[Any, Any, None]] | None = None
+    """Takes attempts of other nodes, until cancelled; None = there are no others."""
     places: ClusterPlaces | None = None
     """Where attempts can run besides here; None = nowhere."""
     cluster: SharedStore | None = None
@@ -164,6 +175,7 @@ class Parts:
             extend=given.extend_work,
             all_promise=lambda: given.peers_promise(self.partitions.peers),
         )
+        self.taking = given.taking
         kernel = Kernel(ledger, given.store, given.off_loop, given.clock)
         runtime_of = partial(runtime_at, runtimes, given.places)
         self.placement = Placement(
@@ -206,7 +218,7 @@ class Parts:
         ledger.may_start = lambda run: (
             self.shared_spending.admit(run) and self.provider_gates.admit(run)
         )
-        self.artifacts = ArtifactFiles(given.off_loop)
+        self.artifacts = ArtifactFiles(given.off_loop, given.artifact_copies)
         self.workspaces = Workspaces(kernel, self.recorder, given.worktrees)
         self.supervisor = Supervisor(
             kernel,
@@ -277,6 +289,8 @@ class Parts:
             orphans=given.orphans,
             environments=given.environments,
             keeps=schedules.keeps,
+            tidy_logs=given.tidy_logs,
+            artifacts=self.artifacts,
         )
         self.outbox = Outbox(
             kernel,
@@ -291,6 +305,7 @@ class Parts:
             supervisor=self.supervisor,
             workspaces=self.workspaces,
             judges=Judges(kernel, ids=given.ids, shared_spending=self.shared_spending),
+            artifacts=self.artifacts,
         )
         # Listeners take note, wake waiters and start tasks; none waits. So whoever they wake acts
         # only after all have heard, and the order is that in which tasks begin: a message that was

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Collection
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from temporalio import activity
@@ -91,6 +92,37 @@ class TemporalAddress(NamedTuple):
             tls=self.tls,
             lazy=is_lazy,
         )
+
+
+def temporal_address(
+    target: str,
+    *,
+    cluster: str,
+    namespace: str,
+    api_key: str | None,
+    is_tls: bool,
+    files: tuple[str | None, str | None, str | None],
+) -> TemporalAddress:
+    """Read what is needed to reach it.
+
+    Args:
+        target: ``HOST:PORT``.
+        cluster: Begins the names of our queues.
+        namespace: In that Temporal.
+        api_key: None = none.
+        is_tls: Whether it is reached over TLS, also without any of the files.
+        files: PEM files: of who signed its certificate, of ours, and of the key of that.
+
+    Raises:
+        OSError: A file cannot be read.
+    """
+    ca, cert, key = (
+        None if each is None else Path(each).expanduser().read_bytes() for each in files
+    )
+    tls: TLSConfig | bool = is_tls
+    if ca or cert or key:
+        tls = TLSConfig(server_root_ca_cert=ca, client_cert=cert, client_private_key=key)
+    return TemporalAddress(target, cluster, namespace, api_key, tls)
 
 
 class TemporalPlaces:

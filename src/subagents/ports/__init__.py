@@ -4,6 +4,9 @@ from subagents.ports.clock import Clock as Clock
 from subagents.ports.clock import EngineClock as EngineClock
 from subagents.ports.clock import Ids as Ids
 from subagents.ports.clock import OffLoop as OffLoop
+from subagents.ports.cluster_trust import ClusterTrust as ClusterTrust
+from subagents.ports.cluster_trust import peer_node as peer_node
+from subagents.ports.logs import ArtifactLog as ArtifactLog
 from subagents.ports.logs import EnvironmentLog as EnvironmentLog
 from subagents.ports.logs import Exporter as Exporter
 from subagents.ports.logs import ExportState as ExportState
@@ -53,8 +56,6 @@ from subagents.ports.store import Store as Store
 from subagents.ports.store import StoreFile as StoreFile
 from subagents.ports.store import Survey as Survey
 from subagents.ports.store import readable as readable
-from subagents.ports.trust import ClusterTrust as ClusterTrust
-from subagents.ports.trust import peer_node as peer_node
 from subagents.ports.workers import TOKEN_VARIABLE as TOKEN_VARIABLE
 from subagents.ports.workers import AttemptRef as AttemptRef
 from subagents.ports.workers import Bound as Bound

@@ -1,7 +1,7 @@
 """What is kept beside the store, and what leaves it: nothing is decided by any of it."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.run import Progress
@@ -68,6 +68,39 @@ class ResultLog(Protocol):
 
     def forget(self, run_id: RunId) -> None:
         """Drop all results of the run. Idempotent."""
+        ...
+
+
+class ArtifactLog(Protocol):
+    """Copies of files that passed a contract, for whoever is not where they were made. Blocking;
+    the engine calls it off the loop. All of it also raises ``StoreUnavailable``.
+    """
+
+    def keep(self, run_id: RunId, path: str, file: BinaryIO) -> bool:
+        """Store all of a file durably; the same path again replaces it.
+
+        Returns:
+            False = it is larger than what is kept.
+
+        Raises:
+            OSError: It cannot be read, or was changed meanwhile.
+        """
+        ...
+
+    def sizes(self, run_id: RunId) -> Mapping[str, int]:
+        """By the path of each that is kept of a run, in bytes."""
+        ...
+
+    def read(self, run_id: RunId, path: str, offset: int, bytes_max: int) -> bytes:
+        """At most so many bytes from there on; none behind the end.
+
+        Raises:
+            OSError: It is not there, or cannot be read.
+        """
+        ...
+
+    def forget(self, run_id: RunId) -> None:
+        """Drop all of the run. Idempotent."""
         ...
 
 

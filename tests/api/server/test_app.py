@@ -1,9 +1,17 @@
 """The daemon's calls against a real engine, over a real Unix socket, with the stdlib's client."""
 
+import asyncio
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
+from starlette.types import Message, Receive, Scope, Send
 from tests.api.home_daemon import Home, play
+
+from subagents.api.calls.services import Services
+from subagents.api.server.app import CurrentAnswers
+from subagents.errors import StoreUnavailable
 
 
 @pytest.mark.requirement("http:errors:one-document")
@@ -67,3 +75,32 @@ def test_nothing_is_answered_from_memory_while_the_runs_may_be_anothers(tmp_path
         assert (await home.call("GET", "/readyz"))[0] == 200
 
     play(tmp_path, scenario)
+
+
+def test_whoever_hands_something_over_learns_that_its_answer_was_not_sent() -> None:
+    def refuse() -> None:
+        raise StoreUnavailable("nobody knows whose the runs are")
+
+    engine = SimpleNamespace(may_be_over=True, require_ownership=refuse)
+    sent: list[Message] = []
+    acknowledged = False
+
+    async def handing_over(scope: Scope, receive: Receive, send: Send) -> None:
+        nonlocal acknowledged
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"a result"})
+        acknowledged = True
+
+    async def keep(message: Message) -> None:
+        sent.append(message)
+
+    async def nothing() -> Message:
+        return {"type": "http.disconnect"}
+
+    services = cast("Services", SimpleNamespace(engine=engine))
+    scope: Scope = {"type": "http", "method": "POST", "path": "/v1/tools/x"}
+    asyncio.run(CurrentAnswers(handing_over, services)(scope, nothing, keep))
+
+    assert not acknowledged
+    assert sent[0]["status"] == 503
+    assert b"a result" not in b"".join(each.get("body", b"") for each in sent)

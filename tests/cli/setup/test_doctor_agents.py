@@ -8,14 +8,9 @@ import pytest
 from tests.cli.cli_home import temporary_home, until
 from tests.live_processes import is_running
 
+from subagents.cli.doctor_check import FAIL, OK, WARN, Check
 from subagents.cli.setup import doctor_agents
-from subagents.cli.setup.doctor_agents import (
-    FAIL,
-    OK,
-    WARN,
-    Check,
-    agent_checks,
-)
+from subagents.cli.setup.doctor_agents import agent_checks
 from subagents.config.paths import Paths
 from subagents.config.programs import program_catalog as programs
 from subagents.config.programs.program_catalog import installed, subject

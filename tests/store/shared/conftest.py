@@ -16,8 +16,6 @@ def new_tables(postgres_place: PostgresPlace) -> Iterator[NewTables]:
     store = postgres_place.store()
     store.open("tests")
     store.close()
-    for column in ("identity text", "is_over smallint DEFAULT 0"):
-        postgres_place.execute(f"ALTER TABLE node ADD COLUMN IF NOT EXISTS {column}")
     made = []
 
     def new(identity: str = "a node") -> RunTables:

@@ -166,7 +166,7 @@ def test_a_node_that_is_over_keeps_nothing_and_throws_nothing_away(
 ) -> None:
     results = ResultRows(new_tables("another node"))
     results.keep(ONE, "2-a", [b"of its new owner"], beside=())
-    postgres_place.execute("UPDATE node SET identity = 'this node', is_over = 1")
+    postgres_place.execute("UPDATE node SET identity = 'this node', is_over = true")
     tables = new_tables("this node")
 
     with pytest.raises(Fenced):

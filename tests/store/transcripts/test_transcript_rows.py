@@ -42,7 +42,7 @@ def test_who_resumed_last_writes_and_what_a_frozen_node_says_later_is_refused(
 def test_a_node_that_is_over_appends_nothing_and_resumes_nothing(row_place: RowPlace) -> None:
     log = row_place.log()
     fill(log, 3)
-    row_place.place.execute("UPDATE node SET identity = 'a node', is_over = 1")
+    row_place.place.execute("UPDATE node SET identity = 'a node', is_over = true")
 
     with pytest.raises(Fenced):
         log.append(RUN, lines(4, 4), checkpoint(4), bytes_max=MB)

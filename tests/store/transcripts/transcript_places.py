@@ -59,8 +59,6 @@ class RowPlace:
         store = place.store()
         store.open("tests")
         store.close()
-        for column in ("identity text", "is_over smallint DEFAULT 0"):
-            place.execute(f"ALTER TABLE node ADD COLUMN IF NOT EXISTS {column}")
 
     def log(self) -> TranscriptRows:
         self._made.append(RunTables(self.place.url, lambda: "a node"))

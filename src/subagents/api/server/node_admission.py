@@ -18,7 +18,7 @@ from subagents.api.wire import requests as wire
 from subagents.api.wire.wire_struct import WireStruct
 from subagents.errors import Forbidden, SubagentsError
 from subagents.ports import ClusterTrust, OffLoop, peer_node
-from subagents.ports.trust import JOIN_PATH
+from subagents.ports.cluster_trust import JOIN_PATH
 
 BODY_BYTES_MAX: Final = 1024
 
@@ -42,6 +42,14 @@ class NodeProtocol(WatchedProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in the base class
         self.app_state = {**self.app_state, NODE: peer_node(transport.get_extra_info("peercert"))}
         super().connection_made(transport)
+
+    def shutdown(self) -> None:
+        is_idle = self.cycle is None or self.cycle.response_complete
+        if is_idle and self.transport.get_write_buffer_size() == 0:
+            # To close it would take until the other node, which keeps it for later, says goodbye.
+            self.transport.abort()
+        else:
+            super().shutdown()
 
 
 class NodeAdmission:

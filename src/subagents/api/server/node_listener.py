@@ -21,7 +21,7 @@ STOP_S: Final = 5
 
 @contextlib.contextmanager
 def bound(member: ClusterMember) -> Iterator[socket.socket]:
-    """A socket at ``cluster.listen``; it does not listen yet.
+    """A socket at the configured address; it does not listen yet.
 
     Raises:
         ConfigError: The address cannot be had.

@@ -43,7 +43,7 @@ def init(*, ttl: Ttl = "15m", url: Url = None, json: Json = False) -> int:
 
         subagents cluster init --url https://a.example:7443 --json
     """
-    from subagents.cluster.joining import make_cluster  # noqa: PLC0415
+    from subagents.cluster.cluster_membership import make_cluster  # noqa: PLC0415
 
     home, life = cluster_home(paths()), _life(ttl)
     paths().ensure()
@@ -107,7 +107,7 @@ def _say_token(token: str | None, life: timedelta) -> None:
 
 
 def _token(home: ClusterHome, url: str, life: timedelta) -> str:
-    from subagents.cluster.joining import make_token  # noqa: PLC0415
+    from subagents.cluster.cluster_membership import make_token  # noqa: PLC0415
 
     return make_token(home.files, home.tables, url=url, node=home.node, life=life)
 
@@ -178,8 +178,8 @@ def join(
 
         subagents cluster join --store postgresql://db.example/agents - < token.txt
     """
+    from subagents.cluster.cluster_membership import join as join_by  # noqa: PLC0415
     from subagents.cluster.join_token import parse_token  # noqa: PLC0415
-    from subagents.cluster.joining import join as join_by  # noqa: PLC0415
 
     home = cluster_home(paths(), store=store)
     given = parse_token(sys.stdin.read(TOKEN_BYTES_MAX) if token == "-" else token)  # noqa: S105
@@ -241,7 +241,7 @@ def leave(*, yes: Yes = False, json: Json = False) -> int:
         subagents cluster drain --wait && subagents down --yes && subagents cluster leave --yes
     """
     from subagents.client.daemon_start import holder  # noqa: PLC0415
-    from subagents.cluster.joining import leave as leave_by  # noqa: PLC0415
+    from subagents.cluster.cluster_membership import leave as leave_by  # noqa: PLC0415
 
     home = cluster_home(paths())
     if home.files.has_joined:

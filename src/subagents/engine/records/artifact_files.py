@@ -1,19 +1,27 @@
 """The files of a run that others may read: what its own contract or report names, and no other.
 
 They are opened below the run's working directory, name by name, so that no link and no ``..`` leads
-out of it (``engine/verification/work_root.py``).
+out of it (``engine/verification/work_root.py``). In a cluster that directory may be on another
+machine: there, what passed the contract is copied when it passes, and the copy is what is read.
 """
 
+import logging
 import os
 import weakref
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 from subagents.domain.rules.path_patterns import pattern_of
 from subagents.domain.run.run import Run
+from subagents.domain.run.spec import Contract
+from subagents.domain.run.values import RunId
+from subagents.engine.verification.file_trees import TooManyFiles, matching_files
 from subagents.engine.verification.work_root import FileFault, WorkRoot
-from subagents.errors import Forbidden, NotFound
-from subagents.ports import OffLoop
+from subagents.errors import Forbidden, NotFound, StoreUnavailable
+from subagents.ports import ArtifactLog, OffLoop
+
+log = logging.getLogger(__name__)
 
 CHUNK_BYTES: Final = 256 * 1024
 
@@ -58,27 +66,82 @@ class OpenedFile:
             self.close()
 
 
+class KeptFile:
+    """A copy of one of them.
+
+    Args:
+        read: ``(offset, bytes_max)`` of it; blocks.
+        size: In bytes.
+        off_loop: Reads it.
+    """
+
+    def __init__(self, read: Callable[[int, int], bytes], size: int, off_loop: OffLoop) -> None:
+        self._read, self._off_loop = read, off_loop
+        self.size = size
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    async def pages(self, offset: int, length: int) -> AsyncIterator[bytes]:
+        """So many bytes from there on."""
+        end = offset + length
+        while offset < end:
+            most = min(CHUNK_BYTES, end - offset)
+            page = await self._off_loop(partial(self._read, offset, most))
+            if not page:
+                return
+            offset += len(page)
+            yield page
+
+
 class ArtifactFiles:
     """See the module.
 
     Args:
         off_loop: Looks at files.
+        copies: Keeps what passed; None = the files themselves are all there is.
     """
 
-    def __init__(self, off_loop: OffLoop) -> None:
+    def __init__(self, off_loop: OffLoop, copies: ArtifactLog | None = None) -> None:
         self._off_loop = off_loop
+        self._copies = copies
 
     async def named(self, run: Run) -> Sequence[NamedFile]:
         """What the contract and the report name, in this order, but for what patterns match."""
         root, paths = _root_of(run), list(dict.fromkeys(_paths(run)))
-        return await self._off_loop(lambda: [_look(root, path) for path in paths])
+
+        def look() -> list[NamedFile]:
+            sizes = {} if self._copies is None else self._copies.sizes(run.id)
+            return [
+                NamedFile(path, sizes[path]) if path in sizes else _look(root, path)
+                for path in paths
+            ]
+
+        return await self._off_loop(look)
+
+    async def keep(self, run: Run) -> None:
+        """Copy what passed its contract, where that is done; called where the files are.
+
+        A file of which there can be no copy is no fault of the run: it stays where it is.
+
+        Raises:
+            Fenced: The run is another node's.
+        """
+        contract = run.spec.verification
+        if self._copies is not None and contract is not None and contract.artifacts:
+            await self._off_loop(partial(_keep_all, self._copies, run, contract))
+
+    async def forget(self, run_id: RunId) -> None:
+        """Drop the copies; they go with their run."""
+        if self._copies is not None:
+            await self._off_loop(partial(self._copies.forget, run_id))
 
     def patterns(self, run: Run) -> Sequence[str]:
         """What the contract names with wildcards."""
         contract = run.spec.verification
         return [each.path for each in (contract.artifacts if contract else ()) if each.is_glob]
 
-    async def open(self, run: Run, path: str) -> OpenedFile:
+    async def open(self, run: Run, path: str) -> "OpenedFile | KeptFile":
         """Open one that is named, or that a pattern of the contract matches.
 
         Raises:
@@ -91,6 +154,11 @@ class ArtifactFiles:
                 f'neither the contract nor the report of run {run.id} names "{path[:200]}"',
                 hint=f"see: GET /v1/runs/{run.id}/artifacts",
             )
+        copies = self._copies
+        if copies is not None:
+            size = (await self._off_loop(partial(copies.sizes, run.id))).get(path)
+            if size is not None:
+                return KeptFile(partial(copies.read, run.id, path), size, self._off_loop)
         root = _root_of(run)
         try:
             found = await self._off_loop(lambda: root.open_regular(path))
@@ -99,6 +167,26 @@ class ArtifactFiles:
         except (OSError, ValueError) as error:
             raise NotFound(f"file {path[:200]} cannot be read: {_words(error)}") from error
         return OpenedFile(found, self._off_loop)
+
+
+def _keep_all(copies: ArtifactLog, run: Run, contract: Contract) -> None:
+    root = _root_of(run)
+    for artifact in contract.artifacts:
+        try:
+            pattern = pattern_of(artifact.path, field="path") if artifact.is_glob else None
+            paths = [artifact.path] if pattern is None else matching_files(pattern, root)
+        except (OSError, FileFault, TooManyFiles) as error:
+            log.warning("no copy of %s of %s is kept: %s", artifact.path, run.id, error)
+            continue
+        for path in paths:
+            try:
+                with os.fdopen(root.open_regular(path), "rb") as file:
+                    is_kept = copies.keep(run.id, path, file)
+            except (OSError, ValueError, FileFault, StoreUnavailable) as error:
+                log.warning("no copy of %s of %s is kept: %s", path, run.id, error)
+            else:
+                if not is_kept:
+                    log.info("%s of %s is too large to be copied", path, run.id)
 
 
 def _root_of(run: Run) -> WorkRoot:

@@ -149,6 +149,15 @@ class Recorder:
             self._of_before.add(run.id)
             self._expect(run)
 
+    def leave(self, runs: Iterable[Run]) -> None:
+        """Runs that somebody else records from here on leave memory; none has a worker here."""
+        for run in runs:
+            self._of_before.discard(run.id)
+            self._waiting.pop(run.id, None)
+            self._due.drop(run.id)
+            if self._open.pop(run.id, None) is not None:
+                self._transcripts.close(run.id)
+
     # -- writing ---------------------------------------------------------------------------
 
     async def positions(self, run: Run, *, is_new: bool) -> Mapping[str, int]:

@@ -4,7 +4,8 @@ A run that repeats another has all that was brought for it; one that continues i
 was given by name, unless it is given other values.
 """
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final
 
@@ -46,6 +47,24 @@ class Environments:
                 f"the variables that run {run.id} was given cannot be read: {error}",
                 hint="spawn a new run, with its task and its variables",
             ) from error
+
+    async def load(self, runs: Iterable[Run]) -> None:
+        """Read what was brought for them, so that nobody waits for it later on the event loop.
+
+        Raises:
+            StoreUnavailable: It cannot be read now.
+        """
+        log = self._log
+        ids = [run.id for run in runs if run.resolved.caller_env is not None]
+        if log is None or not ids:
+            return
+
+        def read() -> None:
+            for run_id in ids:
+                with contextlib.suppress(OSError):  # told when it is needed
+                    log.read(run_id)
+
+        await self._off_loop(read)
 
     async def keep(
         self, drafts: Sequence[Draft], brought: Sequence[CallerEnvironment | None]

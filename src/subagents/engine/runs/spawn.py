@@ -153,7 +153,7 @@ class Spawner:
         self._verifier = verifier
         self._workspaces = workspaces
         self._shared_spending = shared_spending
-        self._environments = Environments(kernel.off_loop, environments)
+        self.environments = Environments(kernel.off_loop, environments)
         self._dependencies = Dependencies(kernel.ledger, queries)
         self.keys = IdempotencyKeys(kernel)
         self._probe = CachedProbe(kernel.off_loop, kernel.clock)
@@ -255,7 +255,7 @@ class Spawner:
             is_operator=is_operator,
             ceiling=ceiling,
             again=runs,
-            environments=[await self._environments.of(run) for run in runs] if is_operator else (),
+            environments=[await self.environments.of(run) for run in runs] if is_operator else (),
         )
 
     async def spawn_batch(
@@ -364,12 +364,12 @@ class Spawner:
             await self._dependencies.look_again(drafts, found)
             return ()
         if is_free and trial is None:
-            drafts = await self._environments.keep(drafts, environments)
+            drafts = await self.environments.keep(drafts, environments)
         if found:
             await self._dependencies.look_again(drafts, found)
         if digests and (known := self.keys.of(digests, inbox)):
             # The same key came in while this call was looking things up.
-            await self._environments.drop(drafts)
+            await self.environments.drop(drafts)
             return await self._repeated(specs, known, again, environments, spawn_others)
         try:
             if goes_on:
@@ -389,7 +389,7 @@ class Spawner:
             )
         except SubagentsError:
             session_chain.evict_runs(self._ledger, before)
-            await self._environments.drop(drafts)
+            await self.environments.drop(drafts)
             raise
         if trial is None:
             await self._ledger.committed()

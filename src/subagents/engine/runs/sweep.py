@@ -16,12 +16,20 @@ from subagents.engine.attempts.workspaces import Workspaces
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.messages.mailbox import Mailbox
 from subagents.engine.messages.reports import Reports
+from subagents.engine.records.artifact_files import ArtifactFiles
 from subagents.engine.records.recorder import Recorder
 from subagents.engine.records.results import Results
 from subagents.engine.records.track_record_log import TrackRecords
 from subagents.engine.runs.queries import Queries
 from subagents.engine.runs.timers import Timers
-from subagents.errors import CorruptState, Elsewhere, Fenced, NotFound, RuntimeUnavailable
+from subagents.errors import (
+    CorruptState,
+    Elsewhere,
+    Fenced,
+    NotFound,
+    RuntimeUnavailable,
+    StoreUnavailable,
+)
 from subagents.ports import EnvironmentLog
 
 log = logging.getLogger(__name__)
@@ -63,10 +71,14 @@ class Sweep:
         orphans: Orphans,
         environments: EnvironmentLog | None = None,
         keeps: Callable[[str], bool] = lambda _: False,
+        tidy_logs: Callable[[], None] = lambda: None,
+        artifacts: ArtifactFiles,
     ) -> None:
         self._ledger, self._store, self._off_loop, self._clock = kernel
         self._keeps = keeps
         """Whether variables are not those of a run, and in use."""
+        self._tidy_logs = tidy_logs
+        self._artifacts = artifacts
         self._queries = queries
         self._timers = timers
         self._mailbox = mailbox
@@ -115,6 +127,10 @@ class Sweep:
             ended = await self._end_orphan(AttemptId(attempt))
             what = "ended" if ended else "left alone: no run of ours that is over"
             log.warning("processes %s carry the marker of %s: %s", pids, attempt, what)
+        try:
+            await self._off_loop(self._tidy_logs)
+        except StoreUnavailable as error:
+            log.warning("what archived runs left stays where it is for now: %s", error)
         return SweepReport(
             archived=archived, pruned=pruned, redriven=redriven, orphans=tuple(orphans)
         )
@@ -184,6 +200,7 @@ class Sweep:
         await self._recorder.forget(run_id)
         run = await self._queries.run(run_id)
         await self._results.forget(run)
+        await self._artifacts.forget(run_id)
         if self._environments is not None and run.resolved.caller_env is not None:
             await self._off_loop(partial(self._environments.forget, run_id))
         await self._workspaces.tidy(run)

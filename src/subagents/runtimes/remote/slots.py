@@ -41,6 +41,8 @@ class Slots:
 
     def load(self) -> None:
         """Find the workers that are there already. Blocking: it looks at every attempt once."""
+        if not self._attempts_dir.is_dir():
+            return
         for run in os.scandir(self._attempts_dir):
             for attempt in os.scandir(run) if run.is_dir() else ():
                 number, _, turn = attempt.name.partition(".")

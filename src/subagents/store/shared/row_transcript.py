@@ -43,6 +43,13 @@ ReadObject = Callable[[str, int, int], bytes]
 """``(key, offset, length)``; raises ``OSError`` where it is not there."""
 
 
+def no_objects(key: str, offset: int, length: int) -> bytes:
+    """Where no object store is configured, what was moved to one before is out of reach."""
+    raise FileNotFoundError(
+        f"{length} bytes at {offset} of {key} are in an object store, and cluster.objects is unset"
+    )
+
+
 def parts_of(listed: object, rows: list[Row], oldest: int) -> list[RowPart]:
     """The parts of a transcript, by number.
 

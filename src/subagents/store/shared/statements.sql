@@ -86,3 +86,69 @@ SELECT data FROM {schema}.transcript_part WHERE run_id = $1::text AND first = $2
 -- name: select_parts_from
 SELECT data FROM {schema}.transcript_part
 WHERE run_id = $1::text AND first >= $2::bigint ORDER BY first;
+
+-- name: claim_moves
+-- Transcripts of archived runs that nobody moves; whoever claimed them and died is waited for.
+UPDATE {schema}.transcript SET mover_due = clock_timestamp() + interval '10 minutes'
+WHERE run_id IN (
+  SELECT transcript.run_id FROM {schema}.transcript
+  JOIN {schema}.run ON run.run_id = transcript.run_id AND run.archived_at_ms IS NOT NULL
+  WHERE transcript.mover_due < 'infinity' AND transcript.mover_due < clock_timestamp()
+  LIMIT $1::bigint FOR UPDATE OF transcript SKIP LOCKED)
+RETURNING run_id;
+
+-- name: move_transcript
+SELECT {schema}.move_transcript($1::text, $2::bigint, $3::text, $4::bytea);
+
+-- name: reserve_object
+INSERT INTO {schema}.gone_object (key, due)
+VALUES ($1::text, clock_timestamp() + $2::bigint * interval '1 second')
+ON CONFLICT DO NOTHING;
+
+-- name: claim_gone_objects
+UPDATE {schema}.gone_object SET is_going = true
+WHERE key IN (
+  SELECT key FROM {schema}.gone_object WHERE due < clock_timestamp()
+  LIMIT $1::bigint FOR UPDATE SKIP LOCKED)
+RETURNING key;
+
+-- name: forget_objects
+DELETE FROM {schema}.gone_object WHERE key = ANY ($1::text[]);
+
+-- name: lock_artifact
+-- Until the end of the transaction nobody deletes it.
+SELECT size FROM {schema}.artifact WHERE sha256 = $1 FOR KEY SHARE;
+
+-- name: insert_artifact
+-- Of two that store the same the second waits for the first, and finds it done.
+INSERT INTO {schema}.artifact (sha256, size, object) VALUES ($1, $2, $3)
+ON CONFLICT DO NOTHING RETURNING sha256;
+
+-- name: insert_artifact_piece
+INSERT INTO {schema}.artifact_piece (sha256, begins, data) VALUES ($1, $2, $3);
+
+-- name: put_run_artifact
+INSERT INTO {schema}.run_artifact (run_id, path, sha256) VALUES ($1, $2, $3)
+ON CONFLICT (run_id, path) DO UPDATE SET sha256 = excluded.sha256;
+
+-- name: take_object
+SELECT {schema}.take_object($1);
+
+-- name: select_artifacts
+SELECT path, size FROM {schema}.run_artifact JOIN {schema}.artifact USING (sha256)
+WHERE run_id = $1::text;
+
+-- name: select_artifact
+SELECT sha256, size, object FROM {schema}.run_artifact JOIN {schema}.artifact USING (sha256)
+WHERE run_id = $1::text AND path = $2::text;
+
+-- name: select_artifact_pieces
+SELECT begins, data FROM {schema}.artifact_piece
+WHERE sha256 = $1::text AND begins < $2::bigint + $3::bigint
+  AND begins >= (
+    SELECT coalesce(max(begins), 0) FROM {schema}.artifact_piece
+    WHERE sha256 = $1::text AND begins <= $2::bigint)
+ORDER BY begins;
+
+-- name: forget_artifacts
+SELECT {schema}.forget_artifacts($1::text);

@@ -41,6 +41,8 @@ CREATE TABLE {schema}.transcript (
   mover_due  timestamptz NOT NULL DEFAULT '-infinity' -- whoever moves it has until then
 ) WITH (fillfactor = 50);                             -- written by every append
 
+CREATE INDEX transcript_here ON {schema}.transcript (run_id) WHERE mover_due < 'infinity';
+
 CREATE TABLE {schema}.transcript_part (
   run_id text   COLLATE "C" NOT NULL,
   first  bigint NOT NULL,                             -- number of its first line
@@ -50,12 +52,38 @@ CREATE TABLE {schema}.transcript_part (
   PRIMARY KEY (run_id, first)
 );
 
--- Objects that are deleted when that time comes: nobody refers to them by then, or ever did.
+-- Objects that are deleted when that time comes. One that is about to be made is here, too, and
+-- leaves in the transaction that refers to it: so none stays that nobody knows of.
 CREATE TABLE {schema}.gone_object (
-  key text        COLLATE "C" PRIMARY KEY,
-  due timestamptz NOT NULL
+  key      text        COLLATE "C" PRIMARY KEY,
+  due      timestamptz NOT NULL,
+  is_going boolean     NOT NULL DEFAULT false         -- it may be deleted already
 );
 
+-- Files that passed a contract, by what is in them. A large one is an object, if there is a store.
+CREATE TABLE {schema}.artifact (
+  sha256 text   COLLATE "C" PRIMARY KEY,              -- in hex
+  size   bigint NOT NULL,
+  object text   COLLATE "C"                           -- NULL = it is in artifact_piece
+);
+
+CREATE TABLE {schema}.artifact_piece (
+  sha256 text   COLLATE "C" NOT NULL REFERENCES {schema}.artifact ON DELETE CASCADE,
+  begins bigint NOT NULL,
+  data   bytea  NOT NULL,                             -- compressed
+  PRIMARY KEY (sha256, begins)
+);
+
+CREATE TABLE {schema}.run_artifact (
+  run_id text COLLATE "C" NOT NULL,
+  path   text COLLATE "C" NOT NULL,                   -- as the contract has it, or matches it
+  sha256 text COLLATE "C" NOT NULL REFERENCES {schema}.artifact,
+  PRIMARY KEY (run_id, path)
+);
+
+CREATE INDEX run_artifact_content ON {schema}.run_artifact (sha256);
+
+ALTER TABLE {schema}.artifact_piece  ALTER COLUMN data SET STORAGE EXTERNAL;
 ALTER TABLE {schema}.run_result      ALTER COLUMN data SET STORAGE EXTERNAL;
 ALTER TABLE {schema}.transcript_part ALTER COLUMN data SET STORAGE EXTERNAL;
 
@@ -63,7 +91,7 @@ ALTER TABLE {schema}.transcript_part ALTER COLUMN data SET STORAGE EXTERNAL;
 -- keeps away is a process that stood still while others took over.
 CREATE FUNCTION {schema}.require_node(me text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  IF EXISTS (SELECT FROM {schema}.node WHERE identity = me AND is_over::integer <> 0) THEN
+  IF EXISTS (SELECT FROM {schema}.node WHERE identity = me AND is_over) THEN
     RAISE EXCEPTION 'the node % is over', me USING ERRCODE = 'SUB01';
   END IF;
 END
@@ -92,7 +120,8 @@ RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM {schema}.require_node(me), set_config('synchronous_commit', 'off', true);
   UPDATE {schema}.transcript
-  SET appends = its_appends, seq = its_seq, oldest = its_oldest, checkpoint = its_checkpoint
+  SET appends = its_appends, seq = its_seq, oldest = its_oldest, checkpoint = its_checkpoint,
+      mover_due = '-infinity'
   WHERE run_id = its_run AND writer = its_writer AND appends = its_appends - 1;
   IF NOT FOUND THEN
     RAISE EXCEPTION 'append % of % is another writer''s, or made', its_appends, its_run
@@ -125,5 +154,54 @@ BEGIN
   ON CONFLICT (key) DO UPDATE SET due = excluded.due;
   DELETE FROM {schema}.transcript WHERE run_id = its_run;
   DELETE FROM {schema}.transcript_part WHERE run_id = its_run;
+END
+$$;
+
+-- Whether the object is there to be referred to from now on.
+CREATE FUNCTION {schema}.take_object(its_key text) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM {schema}.gone_object WHERE key = its_key AND NOT is_going;
+  RETURN FOUND;
+END
+$$;
+
+-- What was read has become an object. Of one that was appended to meanwhile the rows stay.
+CREATE FUNCTION {schema}.move_transcript(
+  its_run text, its_appends bigint, its_key text, its_parts bytea)
+RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  before text;
+BEGIN
+  SELECT object INTO before FROM {schema}.transcript
+  WHERE run_id = its_run AND appends = its_appends AND object IS DISTINCT FROM its_key FOR UPDATE;
+  IF NOT FOUND OR NOT {schema}.take_object(its_key) THEN
+    RETURN;
+  END IF;
+  UPDATE {schema}.transcript SET object = its_key, parts = its_parts, mover_due = 'infinity'
+  WHERE run_id = its_run;
+  DELETE FROM {schema}.transcript_part WHERE run_id = its_run;
+  IF before IS NOT NULL THEN
+    -- Whoever reads it now has begun before.
+    INSERT INTO {schema}.gone_object (key, due)
+    VALUES (before, clock_timestamp() + interval '10 minutes');
+  END IF;
+END
+$$;
+
+-- What no run has any more goes. Whoever forgets or keeps the same content at the same moment waits
+-- for the row of it, and looks again.
+CREATE FUNCTION {schema}.forget_artifacts(its_run text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  its_contents text[] := ARRAY(SELECT sha256 FROM {schema}.run_artifact WHERE run_id = its_run);
+BEGIN
+  PERFORM FROM {schema}.artifact WHERE sha256 = ANY (its_contents) ORDER BY sha256 FOR UPDATE;
+  DELETE FROM {schema}.run_artifact WHERE run_id = its_run;
+  WITH gone AS (
+    DELETE FROM {schema}.artifact WHERE sha256 = ANY (its_contents) AND NOT EXISTS (
+      SELECT FROM {schema}.run_artifact WHERE run_artifact.sha256 = artifact.sha256)
+    RETURNING object)
+  INSERT INTO {schema}.gone_object (key, due)
+  SELECT object, clock_timestamp() + interval '10 minutes' FROM gone WHERE object IS NOT NULL
+  ON CONFLICT (key) DO NOTHING;
 END
 $$;

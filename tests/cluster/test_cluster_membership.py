@@ -20,8 +20,8 @@ from subagents.cluster.authority import (
     new_secret,
     with_join_key,
 )
+from subagents.cluster.cluster_membership import leave, make_cluster
 from subagents.cluster.join_token import JoinToken, coded
-from subagents.cluster.joining import leave, make_cluster
 from subagents.cluster.node_trust import opened
 from subagents.cluster.trust_files import TrustFiles
 from subagents.cluster.trust_tables import StoredCa
@@ -33,7 +33,7 @@ from subagents.errors import (
     Forbidden,
     StoreUnavailable,
 )
-from subagents.ports.trust import JOIN_PATH
+from subagents.ports.cluster_trust import JOIN_PATH
 
 NOWHERE = f"https://{HOST}:1"
 

@@ -29,7 +29,7 @@ from subagents.errors import (
     Forbidden,
     Unavailable,
 )
-from subagents.ports.trust import JOIN_PATH
+from subagents.ports.cluster_trust import JOIN_PATH
 
 ANSWER_S: Final = 15.0
 ANSWER_BYTES_MAX: Final = 64 * 1024

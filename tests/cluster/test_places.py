@@ -1,0 +1,108 @@
+"""Work on another node than the one that decides about it, with real daemons."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cluster.cluster_rig import ClusterNode, ClusterRig, cluster, patiently
+from tests.e2e.live_home import until
+from tests.store.postgres_server import PostgresServer
+
+from subagents.client.client import Client
+from subagents.errors import UsageError
+
+pytestmark = pytest.mark.cluster
+SESSION = "agent:main:places"
+
+
+def spawned(client: Client, cwd: Path, script: str, **parameters: object) -> str:
+    spec = {"task": script, "agentId": "sh", **parameters}
+    body = {"spec": spec, "cwd": str(cwd)}
+    return str(patiently(lambda: client.post("/v1/runs", body), within_s=20)["runId"])
+
+
+def other_than(rig: ClusterRig, node: ClusterNode) -> ClusterNode:
+    return next(each for each in rig.nodes if each is not node)
+
+
+def result_of(client: Client, run_id: str) -> tuple[object, object]:
+    body = {"runIds": [run_id], "until": "all", "timeoutSeconds": 40}
+    found = patiently(lambda: client.post("/v1/wait", body, timeout_s=45), within_s=60)
+    answer: Any = found
+    [item] = answer["runs"]
+    return item["outcome"]["status"], item.get("result")
+
+
+@pytest.mark.requirement("cluster:places")
+def test_a_run_works_on_the_node_with_its_label_and_outlives_its_owners_daemon(
+    server: PostgresServer, tmp_path: Path
+) -> None:
+    with cluster(server, tmp_path, nodes=2) as rig:
+        owner = rig.owner_of(SESSION)
+        place = other_than(rig, owner)
+        client = Client(owner.home.paths.socket, session=SESSION, reader="r", timeout_s=15)
+        go, begun = tmp_path / "go", tmp_path / "begun"
+        script = (
+            f"echo $$ > {begun}; until test -e {go}; do sleep 0.05; done; echo $SUBAGENTS_SOCKET"
+        )
+        run_id = spawned(client, tmp_path, script, place=place.name)
+        pid = until(lambda: begun.exists() and begun.read_text().strip(), what="it works")
+
+        owner.kill()
+        owner.start()
+        go.touch()
+
+        assert result_of(client, run_id) == ("ok", str(place.home.paths.socket))
+        shown: Any = client.get(f"/v1/runs/{run_id}")
+        assert [each["node"] for each in shown["attempts"]] == [place.name]
+        assert begun.read_text().strip() == pid
+
+
+@pytest.mark.requirement("cluster:places")
+def test_a_label_that_no_node_has_is_refused_and_says_which_there_are(
+    server: PostgresServer, tmp_path: Path
+) -> None:
+    with cluster(server, tmp_path, nodes=2) as rig:
+        owner = rig.owner_of(SESSION)
+        client = Client(owner.home.paths.socket, session=SESSION, reader="r", timeout_s=15)
+        with pytest.raises(UsageError, match=r"no node has the label .*: n1, n2"):
+            spawned(client, tmp_path, "true", place="gpu")
+        with pytest.raises(UsageError, match="cannot have a contract"):
+            spawned(
+                client,
+                tmp_path,
+                "true",
+                place=owner.name,
+                verification={"artifacts": [{"path": "out"}]},
+            )
+
+
+@pytest.mark.requirement("cluster:slots")
+def test_one_session_uses_the_slots_of_all_nodes(server: PostgresServer, tmp_path: Path) -> None:
+    env = {"SUBAGENTS_CLUSTER_SLOTS": "1"}
+    with cluster(server, tmp_path, nodes=2, env=env) as rig:
+        owner = rig.owner_of(SESSION)
+        client = Client(owner.home.paths.socket, session=SESSION, reader="r", timeout_s=15)
+        go = tmp_path / "go"
+        script = f"until test -e {go}; do sleep 0.05; done; echo $SUBAGENTS_SOCKET"
+        run_ids = [spawned(client, tmp_path, script) for _ in range(4)]
+
+        def running() -> int:
+            return sum(len(_workers(node)) for node in rig.nodes)
+
+        until(lambda: running() == 2, what="two work")
+        assert [len(_workers(node)) for node in rig.nodes] == [1, 1]
+        go.touch()
+        results = [result_of(client, each) for each in run_ids]
+        assert {status for status, _ in results} == {"ok"}
+        assert {socket for _, socket in results} <= {
+            str(node.home.paths.socket) for node in rig.nodes
+        }
+
+
+def _workers(node: ClusterNode) -> list[Path]:
+    return [
+        each.parent
+        for each in node.home.paths.attempts_dir.glob("*/*/pid")
+        if not (each.parent / "exit").exists()
+    ]
