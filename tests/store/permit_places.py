@@ -247,13 +247,13 @@ class PostgresPermitPlace:
         schema = place.schema
         place.server.execute_script(
             f"CREATE SCHEMA {schema};"
-            f"CREATE TABLE {schema}.node (identity text PRIMARY KEY, is_over smallint NOT NULL);"
+            f"CREATE TABLE {schema}.node (identity text PRIMARY KEY, is_over boolean NOT NULL);"
             f"CREATE TABLE {schema}.part (part smallint PRIMARY KEY, owner text);"
             + script.replace("{schema}", schema)
         )
 
     def join(self, identity: str) -> Permits:
-        self._place.execute("INSERT INTO node VALUES (?, 0)", identity)
+        self._place.execute("INSERT INTO node VALUES (?, false)", identity)
         made = PostgresPermits(self._place.url, lambda: identity)
         self._made.append(made)
         return made
@@ -266,7 +266,7 @@ class PostgresPermitPlace:
         )
 
     def end(self, identity: str) -> None:
-        self._place.execute("UPDATE node SET is_over = 1 WHERE identity = ?", identity)
+        self._place.execute("UPDATE node SET is_over = true WHERE identity = ?", identity)
 
     def held(self, lane: LaneKey) -> dict[str, int]:
         found = self._place.asked(

@@ -18,9 +18,12 @@ from subagents.ports import (
     Demand,
     LaneKey,
     LaneWanted,
+    Member,
     Permits,
     SharedGate,
 )
+from subagents.store.postgres.postgres_permits import PostgresPermits
+from subagents.store.postgres.postgres_store import PostgresStore
 
 LANE: LaneKey = ("agents", 1)
 DAILY = CapKey("budgets.daily", "2026-11-26")
@@ -530,3 +533,44 @@ def test_nodes_that_ask_at_the_same_moment_never_get_too_much(
     assert not any(thread.is_alive() for thread in threads)
     assert begun > 100
     assert most_used <= limit
+
+
+@pytest.mark.requirement("cluster:lanes", "cluster:takeover")
+def test_nodes_of_a_real_store_settle_by_its_nodes_and_partitions(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    url = PostgresPlace(postgres, tmp_path).url
+    stores = [
+        PostgresStore(url, tmp_path / name, member=Member(name, None, (), None, 6.0))
+        for name in ("a", "b")
+    ]
+    permits: list[PostgresPermits] = []
+
+    def of(store: PostgresStore) -> PostgresPermits:
+        permits.append(PostgresPermits(url, lambda: store.identity))
+        return permits[-1]
+
+    try:
+        for store in stores:
+            store.open("test")
+            of(store)
+        a, b = permits
+        stores[0].claim([1, 2])
+        assert asked(a, 3, 0, 3, of=(1, 2)) == 3
+        assert asked(b, 3, 0, 3) == 0
+
+        stores[0].close()
+        again = PostgresStore(url, tmp_path / "a", member=Member("a", None, (), None, 6.0))
+        stores.append(again)
+        again.open("test")
+        again.claim([1, 2])
+        with pytest.raises(Fenced):
+            a.settle(Demand(()))
+        assert asked(b, 3, 0, 3) == 0
+        assert asked(of(again), 3, 2, 2, of=(1, 2)) in {0, 1, 2}
+        assert asked(b, 3, 0, 3) == 1
+    finally:
+        for made in permits:
+            made.close()
+        for store in stores:
+            store.close()

@@ -55,7 +55,7 @@ CREATE SEQUENCE {schema}.turn;
 
 CREATE FUNCTION {schema}.is_alive(who text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  RETURN EXISTS (SELECT FROM {schema}.node WHERE identity = who AND is_over = 0);
+  RETURN EXISTS (SELECT FROM {schema}.node WHERE identity = who AND NOT is_over);
 END
 $$;
 
