@@ -35,7 +35,8 @@ PROMISED: Final = (
     "a2a.*", "ag_ui.*",
     "apprise", "cronsim", "cryptography.*", "cyclopts", "cyclopts.help", "google.protobuf.*",
     "httptools", "httpx2", "jq", "json5",
-    "jsonschema_rs", "msgspec", "msgspec.structs", "obstore.*", "opentelemetry.*", "platformdirs", "psutil",
+    "jsonschema_rs", "msgspec", "msgspec.structs", "obstore.*", "opentelemetry.*", "platformdirs",
+    "psutil",
     "psycopg.*",
     "pydantic", "pydantic_ai.*", "re2", "requests.*", "rich.*", "ruamel.yaml",
     "ruamel.yaml.error",
@@ -111,9 +112,11 @@ def test_every_package_that_is_imported_is_declared_by_name() -> None:
         "cluster",
         "jq",
         "notify",
+        "objects",
         "openclaw",
         "otel",
         "postgres",
+        "temporal",
         *providers,
     ):
         declared += PROJECT["optional-dependencies"][extra]

@@ -220,13 +220,19 @@ class SharedSqlite(SqliteStore):
             if shared.is_alive(had):
                 continue
             before = None if had is None else shared.nodes[had]
-            if before is not None:
+            if before is not None and not before.is_over:
+                if not self._is_proven(ours):
+                    continue
                 before.is_over = True
             shared.on_claim(ours, part, before)
             shared.owners[part] = self.identity
             taken.add(part)
         self._open.forget()
         return frozenset(taken)
+
+    def _is_proven(self, row: NodeRow) -> bool:
+        now_s = self._shared.now_s()
+        return row.until_s > now_s and now_s - row.renewed_since_s >= self._member.lease_s
 
     def release(self, partitions: Collection[int]) -> None:
         """See ``ports.SharedStore.release``."""
@@ -271,7 +277,7 @@ class SharedSqlite(SqliteStore):
 
     def _write(self, connection: object, batch: Batch) -> int:
         number = super()._write(connection, batch)  # type: ignore[arg-type]  # as the class above has it
-        for run_id in batch.created:
+        for run_id in (each for each in batch.runs if each in batch.created):
             run = batch.runs[run_id]
             part = partition_of_new(run, self._shared.part_of.__getitem__)
             assert 0 <= part < PARTITIONS

@@ -232,7 +232,7 @@ class Engine:
         """
         if self._membership is None:
             raise UsageError(
-                "this daemon is in no cluster", hint="set cluster.listen, see: docs/cluster.md"
+                "this daemon is in no cluster", hint="make it a node: subagents cluster join TOKEN"
             )
         await self._membership.drain(is_on=is_on)
 

@@ -256,13 +256,47 @@ def test_numbers_grow_within_a_partition_through_all_its_hands(
 
 
 @pytest.mark.requirement("cluster:release")
-def test_a_member_that_closes_leaves_nothing_to_wait_for(cluster: SharedPlace) -> None:
+def test_a_member_that_gave_all_back_and_closes_leaves_nothing_to_wait_for(
+    cluster: SharedPlace,
+) -> None:
     first, second = cluster.opened("a"), cluster.opened("b")
     first.claim(ALL)
+    first.release(ALL)
     first.close()
 
     assert second.claim(ALL) == {*ALL}
     assert list(second.survey().nodes) == [second.identity]
+
+
+@pytest.mark.requirement("cluster:restart", "cluster:workers-end")
+def test_what_a_member_has_when_it_closes_stays_its_own_until_its_right_is_over(
+    cluster: SharedPlace,
+) -> None:
+    first, second = cluster.opened("a"), cluster.opened("b")
+    first.claim([MINE, THEIRS])
+    first.release([THEIRS])
+    first.close()
+
+    assert second.claim([MINE, THEIRS]) == {THEIRS}
+    assert second.survey().nodes[first.identity].is_draining
+    cluster.lapse("a")
+    assert second.claim([MINE]) == {MINE}
+
+
+@pytest.mark.requirement("cluster:fence", "cluster:outage")
+def test_who_did_not_hold_its_own_right_for_a_whole_lease_takes_nothing_from_anybody(
+    cluster: SharedPlace,
+) -> None:
+    first, second = cluster.opened("a"), cluster.started("b")
+    first.claim([MINE])
+    cluster.lapse("a")
+
+    assert second.claim([MINE, THEIRS]) == {THEIRS}
+    first.commit(spawned(a_run(1)))
+
+    cluster.lapse("b")
+    second.renew()  # it could not for a minute, as nobody could
+    assert second.claim([MINE]) == frozenset()
 
 
 @pytest.mark.requirement("cluster:restart")

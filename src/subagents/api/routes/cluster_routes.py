@@ -52,7 +52,7 @@ def _require_cluster(services: Services) -> ClusterMember:
     """
     if services.cluster is None:
         raise UsageError(
-            "this daemon is in no cluster", hint="set cluster.listen, see: docs/cluster.md"
+            "this daemon is in no cluster", hint="make it a node: subagents cluster join TOKEN"
         )
     return services.cluster
 

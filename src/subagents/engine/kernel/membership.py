@@ -134,7 +134,11 @@ class Membership:
         self._seen_free = (self._seen_free[1], frozenset(free))
         taken = overdue or set(wanted(free, takers, identity))
         if taken:
-            await self._moves.adopt(taken)
+            self._ownership.is_taking = True
+            try:
+                await self._moves.adopt(taken)
+            finally:
+                self._ownership.is_taking = False
         above = 0 if free else excess(takers, identity)
         if above and self._was_above:
             await self._give_back_some(-(-above // LOOKS))

@@ -64,6 +64,8 @@ class Ownership:
         self._all_promise = all_promise
         self._is_asked_in_vain = False
         """The store could not be asked when it was last tried."""
+        self.is_taking = False
+        """Something is being taken over, by a right that was proven then."""
         self._held_s: float | None = None
         """For how long it was given last; None = as long as this process lives."""
         self._until_ms = 0
@@ -147,6 +149,8 @@ class Ownership:
 
         Asked by another node, whose workers live on for as long if all others say so.
         """
+        if self.is_taking:
+            return False
         if self._is_asked_in_vain:
             self._since_ms = self._clock.elapsed_ms()
         return self._is_asked_in_vain

@@ -396,7 +396,11 @@ class PostgresStore(RowStore):
             log.warning("%s runs are left to be folded at the next start: %s", len(behind), error)
 
     def close(self) -> None:
-        """Release everything; safe to repeat. Others need not wait for what was ours."""
+        """Release everything; safe to repeat.
+
+        A member of a cluster keeps what it did not give back until its right ends, or until the
+        next start of this home: its workers go on until then, and nobody may begin them anew.
+        """
         self._leave()
         self._open.forget()
         self._is_open = False
@@ -410,15 +414,16 @@ class PostgresStore(RowStore):
         self._lock.release()
 
     def _leave(self) -> None:
-        """End our row, if that can be done at once; else it ends as that of one who was killed."""
+        """Say in our row that we go, if that can be done at once."""
         if not self._is_open or self._unsure is not None or not self._writing.acquire(timeout=0):
             return
         try:
             if self._writer is not None and not self._writer.is_lost:
-                statements = (
+                everything = [] if self._member else [("release_parts", (self._identity, None))]
+                statements: tuple[tuple[str, rows.Row], ...] = (
                     ("set_waits", (HOLDER_WAIT, IDLE_MAX)),
                     ("fence", (self._identity, self._made + 1)),
-                    ("release_parts", (self._identity, None)),
+                    *everything,
                     ("end_node", (self._identity,)),
                 )
                 self._writer.send([(self._sql[name], [row]) for name, row in statements])
@@ -768,7 +773,7 @@ class PostgresStore(RowStore):
         asked = _json(partitions)
         packet: list[Written] = [
             ("set_waits", [(HOLDER_WAIT, IDLE_MAX)]),
-            ("end_lapsed", [(asked,)]),
+            ("end_lapsed", [(asked, self._identity)]),
             ("claim_parts", [(self._identity, asked)]),
         ]
         with self._writing, self._refused_in_words():

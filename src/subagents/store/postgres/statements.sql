@@ -80,24 +80,34 @@ WHERE identity IN (
   FOR UPDATE SKIP LOCKED);
 
 -- name: renew_node
-UPDATE {schema}.node SET until = clock_timestamp() + lease_ms * interval '1 millisecond'
+UPDATE {schema}.node SET until = clock_timestamp() + lease_ms * interval '1 millisecond',
+                         since = CASE WHEN until < clock_timestamp() THEN clock_timestamp() ELSE since END
 WHERE identity = $1::text AND NOT is_over
 RETURNING {schema}.horizon() - 1;
 
 -- name: end_node
-UPDATE {schema}.node SET is_over = TRUE, until = clock_timestamp() WHERE identity = $1::text;
+-- Unless something is still ours: then its right runs out, or the next start of its home ends it.
+UPDATE {schema}.node
+SET is_draining = TRUE, is_over = gone.is_empty,
+    until = CASE WHEN gone.is_empty THEN clock_timestamp() ELSE until END
+FROM (SELECT NOT EXISTS (SELECT FROM {schema}.part WHERE owner = $1::text) AS is_empty) AS gone
+WHERE identity = $1::text;
 
 -- name: drain_node
 UPDATE {schema}.node SET is_draining = $2::bigint = 1 WHERE identity = $1::text;
 
 -- name: end_lapsed
--- The nodes of these partitions (a JSON list) that did not renew; none that does so now.
+-- The nodes of these partitions (a JSON list) that did not renew; none that does so now. Asked by
+-- one whose own right never ended for a whole lease: what was decided from an older look is too late.
 UPDATE {schema}.node SET is_over = TRUE
 WHERE NOT is_over AND until < clock_timestamp() AND identity IN (
   SELECT identity FROM {schema}.node
   WHERE NOT is_over AND until < clock_timestamp() AND identity IN (
     SELECT owner FROM {schema}.part
     WHERE part IN (SELECT json_array_elements_text($1::text::json)::smallint))
+  AND EXISTS (SELECT FROM {schema}.node AS ours
+              WHERE ours.identity = $2::text AND ours.until > clock_timestamp()
+                AND ours.since <= clock_timestamp() - ours.lease_ms * interval '1 millisecond')
   ORDER BY identity FOR UPDATE);
 
 -- name: claim_parts

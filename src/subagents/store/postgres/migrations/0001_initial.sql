@@ -27,13 +27,14 @@ CREATE TABLE {schema}.node (
   version     text        COLLATE "C" NOT NULL,
   lease_ms    bigint,                                 -- NULL = its right does not end by itself
   until       timestamptz NOT NULL,                   -- by the clock of this server
+  since       timestamptz NOT NULL DEFAULT clock_timestamp(),  -- it never ended since then
   is_draining boolean     NOT NULL,
   is_over     boolean     NOT NULL,
   commits     bigint      NOT NULL,                   -- the newest one; tells whether it was made
   checksum    bigint                                  -- of identity, home and epoch
 ) WITH (fillfactor = 10);
 
--- Who decides about which runs (domain/cluster/partitions.py).
+-- Who decides about which runs (domain/cluster/partitioning.py).
 CREATE TABLE {schema}.part (
   part  smallint PRIMARY KEY,
   owner text     COLLATE "C",                         -- node.identity; NULL = nobody
