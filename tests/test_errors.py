@@ -21,6 +21,8 @@ CODES = {
     "Unavailable": ("unavailable", 7, True),
     "DaemonUnreachable": ("daemon_unreachable", 7, True),
     "Elsewhere": ("elsewhere", 7, True),
+    "NodeOver": ("node_over", 7, True),
+    "NodeUnreachable": ("node_unreachable", 7, True),
     "Fenced": ("fenced", 7, True),
     "StoreUnavailable": ("store_unavailable", 1, True),
     "RuntimeUnavailable": ("runtime_unavailable", 1, True),

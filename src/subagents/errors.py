@@ -15,6 +15,8 @@
     ├── Unavailable            7  daemon, store or runtime cannot serve now
     │   ├── DaemonUnreachable
     │   ├── Elsewhere             another node of the cluster decides about it
+    │   ├── NodeUnreachable       another node does not answer now
+    │   ├── NodeOver              another node is over, with its workers
     │   ├── Fenced                another process took the state over; this one stops
     │   ├── StoreUnavailable
     │   └── RuntimeUnavailable

@@ -179,6 +179,7 @@ def test_what_is_more_urgent_is_taken_first_but_for_temporal_which_only_tends_to
     world.close()
 
 
+@pytest.mark.requirement("cluster:places")
 def test_of_nodes_that_take_at_the_same_time_one_gets_it(world: PolledWorld) -> None:
     world.offers.put(offer(1))
     attempt = offer(1).attempt_id
@@ -187,6 +188,7 @@ def test_of_nodes_that_take_at_the_same_time_one_gets_it(world: PolledWorld) -> 
     assert world.offers.takers([attempt]) == {attempt: "b"}
 
 
+@pytest.mark.requirement("cluster:places")
 def test_a_database_that_is_gone_says_so_and_is_found_again(
     world: PolledWorld, postgres: object
 ) -> None:

@@ -155,6 +155,8 @@ class SpawnParameters(TypedDict, total=False):
     """For the run and all below it."""
     lane: str | None
     """Pool of slots."""
+    place: str | None
+    """Label of the node it works on."""
     priority: int
     """Higher starts first."""
     tags: Sequence[str]

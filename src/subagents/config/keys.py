@@ -26,9 +26,11 @@ from subagents.config.settings import (
     NAME_PATTERN,
     NODE_PATTERN,
     NODE_URL_PATTERN,
+    OBJECTS_PATTERN,
     ROOM_PATTERN,
     STORE_PATTERN,
     TAG_PATTERN,
+    TEMPORAL_PATTERN,
     URL_PATTERN,
     USER_PATTERN,
     VARIABLE_PATTERN,
@@ -62,6 +64,8 @@ PATTERN_WORDS: Final = {
     "or digit",
     NAME_PATTERN: "a name of at most 64 lower-case letters, digits, _ and -, "
     "starting with a letter or digit",
+    TEMPORAL_PATTERN: "HOST:PORT",
+    OBJECTS_PATTERN: "an address that begins with s3://, gs://, az:// or file:///",
     STORE_PATTERN: "an address that begins with postgresql://",
     NODE_PATTERN: "a name of at most 64 letters, digits, ., _ and -, starting with a letter or "
     "digit",

@@ -46,6 +46,7 @@ LISTEN_PATTERN: Final = (
 )
 OBJECTS_PATTERN: Final = r"^((s3|gs|az)://[^\s/?#@]+(/[^\s?#@]*)?|file:///[^\s?#]*)$"
 NODE_URL_PATTERN: Final = r"^https://[^\s/?#@]+$"
+TEMPORAL_PATTERN: Final = r"^[^\s/]+:\d{1,5}$"
 URL_PATTERN: Final = r"^https?://[^\s/?#@]+(/[^\s?#@]*)?$"
 CHANNEL_PATTERN: Final = (
     r"^(desktop|[a-z][a-z0-9+.-]*://\S+|secret:[A-Za-z0-9][A-Za-z0-9_.-]{0,63})$"
@@ -591,7 +592,7 @@ class ClusterSettings(Section, frozen=True):
         ),
     ] = 6
     temporal: Annotated[
-        Annotated[str, Meta(pattern=r"^[^\s/]+:\d{1,5}$")] | None,
+        Annotated[str, Meta(pattern=TEMPORAL_PATTERN)] | None,
         Meta(
             description="HOST:PORT of a Temporal that finds nodes for attempts, the same on all "
             "nodes; unset = nodes look into the database. Needs subagents[temporal]."

@@ -238,5 +238,6 @@ def test_it_spares_the_daemon_that_a_worker_started_and_what_leads_to_it(node: N
             daemon.kill()
 
 
+@pytest.mark.requirement("cluster:cut-off-node-ends-its-workers")
 def test_the_margin_is_a_quarter_of_a_short_lease_and_never_more_than_a_second_and_a_half() -> None:
     assert [node_deadline.margin_s(each) for each in (2, 6, 60)] == [0.5, 1.5, 1.5]

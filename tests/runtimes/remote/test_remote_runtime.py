@@ -345,6 +345,7 @@ def test_no_more_workers_are_started_than_there_are_slots_whoever_asks(tmp_path:
             asyncio.run(go(far))
 
 
+@pytest.mark.requirement("cluster:slots")
 def test_a_slot_that_nobody_uses_is_free_again_after_some_time(tmp_path: Path) -> None:
     now_ms = 0
     harness = Harness(tmp_path)
