@@ -21,7 +21,7 @@ from subagents.store.result_files import ResultFiles
 from subagents.store.transcripts.transcript_files import TranscriptFiles
 
 if TYPE_CHECKING:
-    from subagents.store.shared.objects import StoredObjects
+    from subagents.store.shared.stored_objects import StoredObjects
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def run_logs_of(paths: Paths, settings: Settings, shared: SharedStore | None) ->
 
 def _objects(url: str) -> "StoredObjects":
     try:
-        from subagents.store.shared.objects import StoredObjects  # noqa: PLC0415 - an extra
+        from subagents.store.shared.stored_objects import StoredObjects  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise ConfigError(
             f"cluster.objects is set, but {error.name} is not installed",

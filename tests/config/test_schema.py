@@ -98,6 +98,8 @@ VALUES = {
     "cluster.listen": "0.0.0.0:7443",
     "cluster.url": "https://a.example:7443",
     "daemon.http_host": "::1",
+    "cluster.objects": "s3://bucket/path",
+    "cluster.temporal": "temporal.example:7233",
     "daemon.store": "postgresql://db.example/subagents",
     "notifications.<name>.url": "desktop",
     "telemetry.otlp_endpoint": "https://collector.example/otlp",

@@ -369,6 +369,7 @@ def test_no_field_of_an_agent_escapes_the_rule() -> None:
         subagents=AgentSubagents(allow_agents=("x",)),
         cwd="/",
         lane="l",
+        place="p",
         grace_seconds=9,
         env={"A": "b"},
         pass_env=("HOME",),

@@ -15,7 +15,7 @@ from subagents.errors import Fenced, StoreUnavailable
 from subagents.store.shared import artifact_rows
 from subagents.store.shared.artifact_rows import PIECE_BYTES, ArtifactRows
 from subagents.store.shared.object_mover import ObjectMover
-from subagents.store.shared.objects import StoredObjects
+from subagents.store.shared.stored_objects import StoredObjects
 
 ONE, TWO = RunId("r-0000000001"), RunId("r-0000000002")
 SMALL = b"few bytes"

@@ -19,8 +19,9 @@ from subagents.domain.run.values import RunId
 from subagents.domain.transcript.transcript_query import LogQuery
 from subagents.errors import StoreUnavailable
 from subagents.store.shared.object_mover import ObjectMover
-from subagents.store.shared.objects import Objects, StoredObjects
+from subagents.store.shared.objects import Objects
 from subagents.store.shared.row_transcript import no_objects
+from subagents.store.shared.stored_objects import StoredObjects
 from subagents.store.shared.transcript_rows import TranscriptRows
 from subagents.testing.store_suite import NOW_MS, a_run, archived, over, spawned
 
