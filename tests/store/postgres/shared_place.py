@@ -37,12 +37,17 @@ class SharedPlace:
         return self.place.server
 
     def node(
-        self, name: str, *, host: Path | None = None, lease_s: float = LEASE_S
+        self,
+        name: str,
+        *,
+        host: Path | None = None,
+        lease_s: float = LEASE_S,
+        called: str | None = None,
     ) -> PostgresStore:
-        """One more start of the home of this name, not opened yet."""
+        """One more start of the home of this name, which is the node's, too; not opened yet."""
         url = self.place.url if host is None else self.server.url(self.place.schema, host=host)
         lock = self._directory / name / "postgres.lock"
-        store = PostgresStore(url, lock, member=member_called(name, lease_s))
+        store = PostgresStore(url, lock, member=member_called(called or name, lease_s))
         self._stack.callback(store.close)
         return store
 

@@ -299,6 +299,19 @@ def test_who_did_not_hold_its_own_right_for_a_whole_lease_takes_nothing_from_any
     assert second.claim([MINE]) == frozenset()
 
 
+@pytest.mark.requirement("cluster:names")
+def test_two_homes_that_are_alive_have_two_names(cluster: SharedPlace) -> None:
+    cluster.opened("a")
+    other = cluster.node("b", called="a")
+    with pytest.raises(AlreadyRunning, match="a node called a") as refused:
+        other.open("two")
+    assert refused.value.hint is not None
+    assert "daemon.node" in refused.value.hint
+
+    cluster.lapse("a")
+    other.open("two")
+
+
 @pytest.mark.requirement("cluster:restart")
 def test_a_home_that_is_started_again_has_its_partitions_back_at_once(
     cluster: SharedPlace,

@@ -100,8 +100,8 @@ def require_alone(cluster: Cluster, home: str, shown: str, lock: Path) -> None:
         )
 
 
-def require_shared(cluster: Cluster, home: str, shown: str, lock: Path) -> None:
-    """Refuse a database that another home has for itself.
+def require_shared(cluster: Cluster, home: str, shown: str, lock: Path, name: str) -> None:
+    """Refuse a database that another home has for itself, and a name that another node has.
 
     Raises:
         AlreadyRunning: Its daemon runs, or was killed.
@@ -112,6 +112,13 @@ def require_shared(cluster: Cluster, home: str, shown: str, lock: Path) -> None:
                 f"a daemon that is no member of a cluster has {shown} for itself: {node.name}",
                 hint="stop it (subagents down), and start it with cluster.listen. If it was killed"
                 f" and its home is no more, let this one be it: echo {node.home} > {lock}",
+            )
+        if node.name == name and node.silent_s < 0:
+            # Attempts record the name, and calls find the node by it.
+            raise AlreadyRunning(
+                f"a node called {name} is part of the cluster already, with another home",
+                hint="give this one a name of its own: daemon.node, or serve --node NAME",
+                details={"keys": ["daemon.node"]},
             )
 
 

@@ -284,8 +284,11 @@ class PostgresStore(RowStore):
     def _require_free(self, link: Link) -> Cluster:
         """Who is there, if this home may be there, too."""
         cluster, home = read_cluster(link, self._sql, self._url.shown), self._lock.home()
-        require = require_alone if self._member is None else require_shared
-        require(cluster, home, self._url.shown, self._lock.path)
+        if self._member is None:
+            require_alone(cluster, home, self._url.shown, self._lock.path)
+        else:
+            shown, lock = self._url.shown, self._lock.path
+            require_shared(cluster, home, shown, lock, self._member.name)
         if not cluster.epoch:
             for directory in self._belongings:
                 if number := _entries(directory):
