@@ -152,7 +152,7 @@ class RowStore(ABC):
         opened = [row for row in fetched if rows.is_open(row)]
         # Once: what is in memory may be forgotten while the rows are read.
         known = {row[1]: self._open.get(RunId(str(row[1]))) for row in opened}
-        tails = self._tails({str(row[1]): row[2] for row in opened if known[row[1]] is None})
+        tails = self.tails({str(row[1]): row[2] for row in opened if known[row[1]] is None})
 
         def read(row: rows.Row) -> Run:
             run = known.get(row[1])
@@ -163,7 +163,7 @@ class RowStore(ABC):
 
         return read
 
-    def _tails(self, heads: Mapping[str, object]) -> Mapping[str, Sequence[rows.Row]]:
+    def tails(self, heads: Mapping[str, object]) -> Mapping[str, Sequence[rows.Row]]:
         """The journals of runs behind the ``seq`` that is given of each."""
         return {
             run_id: self._all("select_journal", (run_id, seq, -1)) for run_id, seq in heads.items()
@@ -205,7 +205,7 @@ class RowStore(ABC):
         """As they are now, with the ``seq`` of their rows; and whose journal continues no row."""
         checkpoints = self._read("load_open", rows.CHECKPOINT, ours)
         behind = {run_id for (run_id,) in self._all("select_behind", ours)}
-        tails = self._tails({e.run.id: e.run.seq for e in checkpoints if e.run.id in behind})
+        tails = self.tails({e.run.id: e.run.seq for e in checkpoints if e.run.id in behind})
         found, bad = [], []
         for kept in checkpoints:
             run = kept.run

@@ -52,9 +52,12 @@ class SharedPlace:
         return store
 
     def opened(self, name: str, *, host: Path | None = None) -> PostgresStore:
-        """One that has held its right for longer than a lease."""
+        """One that has held its right for longer than a lease, and holds it for a minute more."""
         store = self.started(name, host=host)
-        long = "UPDATE node SET since = since - interval '1 hour' WHERE name = ?"
+        long = (
+            "UPDATE node SET since = since - interval '1 hour', until = until + interval '1 minute'"
+            " WHERE name = ?"
+        )
         self.place.execute(long, name)
         return store
 

@@ -7,8 +7,8 @@ what was looked at a moment ago is not looked at again.
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final, Protocol
 
 from subagents.domain.run.run import OVER, Run
 from subagents.domain.run.values import RunId
@@ -21,34 +21,34 @@ AGE_MAX_S: Final = 1.0
 log = logging.getLogger(__name__)
 
 
+class Asked(Protocol):
+    """The store that looks; it is not kept, so that its connections go when nobody has it."""
+
+    def ids_elsewhere(self) -> Iterable[RunId]:
+        """Of the open runs that are not in its memory."""
+        ...
+
+    def rows_of(self, ids: Collection[RunId]) -> Sequence[rows.Row]: ...
+
+    def tails(self, heads: Mapping[str, object]) -> Mapping[str, Sequence[rows.Row]]:
+        """What the journals of runs have behind the ``seq`` that is given of each."""
+        ...
+
+
 class OpenElsewhere:
-    """What is not in the memory of this store.
+    """What is not in the memory of a store."""
 
-    Args:
-        ids: Those that are open and not in it.
-        rows_of: Their rows.
-        tails: What their journals have behind the ``seq`` that is given of each.
-    """
-
-    def __init__(
-        self,
-        ids: Callable[[], Iterable[RunId]],
-        rows_of: Callable[[Iterable[RunId]], Sequence[rows.Row]],
-        tails: Callable[[Mapping[str, object]], Mapping[str, Sequence[rows.Row]]],
-    ) -> None:
-        self._ids = ids
-        self._rows_of = rows_of
-        self._tails = tails
+    def __init__(self) -> None:
         self._known: dict[RunId, rows.Checkpoint] = {}
         self._looked_s: float | None = None
         self._looking = threading.Lock()
 
-    def runs(self) -> Sequence[Run]:
+    def runs(self, store: Asked) -> Sequence[Run]:
         """All that are open, as they were at most ``AGE_MAX_S`` ago."""
         with self._looking:
             now_s = time.monotonic()
             if self._looked_s is None or now_s - self._looked_s > AGE_MAX_S:
-                self._look()
+                self._look(store)
                 self._looked_s = now_s
             return [each.run for each in self._known.values() if each.run.phase not in OVER]
 
@@ -57,17 +57,17 @@ class OpenElsewhere:
         with self._looking:
             self._looked_s = None
 
-    def _look(self) -> None:
-        ids = set(self._ids())
+    def _look(self, store: Asked) -> None:
+        ids = set(store.ids_elsewhere())
         known = {run_id: each for run_id, each in self._known.items() if run_id in ids}
-        for row in self._rows_of(ids - known.keys()):
+        for row in store.rows_of(ids - known.keys()):
             try:
                 kept = rows.CHECKPOINT.read(row)
             except rows.DAMAGE as error:
                 log.debug("%s is left out: %s", row[1], error)  # its owner sets it aside
             else:
                 known[kept.run.id] = kept
-        tails = self._tails({run_id: each.run.seq for run_id, each in known.items()})
+        tails = store.tails({run_id: each.run.seq for run_id, each in known.items()})
         for run_id, tail in tails.items():
             found = RunId(run_id)
             try:

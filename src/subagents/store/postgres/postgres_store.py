@@ -155,15 +155,7 @@ class PostgresStore(RowStore):
         """Changed by who writes; None = the database is asked."""
         self._parts: dict[RunId, int] = {}
         """Of some runs."""
-        self._elsewhere = OpenElsewhere(
-            lambda: (
-                run_id
-                for run_id in (RunId(str(each)) for (each,) in self._all("select_open_ids"))
-                if self._open.get(run_id) is None
-            ),
-            lambda ids: self._all("select_these", (json_list(ids), 0)) if ids else (),
-            self._tails,
-        )
+        self._elsewhere = OpenElsewhere()
         self._readers: queue.SimpleQueue[Link] = queue.SimpleQueue()
         self._readers_made = 0
         self._lending = threading.Lock()
@@ -722,7 +714,17 @@ class PostgresStore(RowStore):
         self._seen = int(str(number))
         return self._seen
 
-    def _tails(self, heads: Mapping[str, object]) -> Mapping[str, Sequence[rows.Row]]:
+    def ids_elsewhere(self) -> Iterator[RunId]:
+        """See ``open_elsewhere.Asked``."""
+        ids = (RunId(str(run_id)) for (run_id,) in self._all("select_open_ids"))
+        return (run_id for run_id in ids if self._open.get(run_id) is None)
+
+    def rows_of(self, ids: Collection[RunId]) -> Sequence[rows.Row]:
+        """See ``open_elsewhere.Asked``."""
+        return self._all("select_these", (json_list(ids), 0)) if ids else ()
+
+    def tails(self, heads: Mapping[str, object]) -> Mapping[str, Sequence[rows.Row]]:
+        """The journals of runs behind the ``seq`` that is given of each, in one question."""
         found: dict[str, list[rows.Row]] = {}
         if heads:
             asked = [{"id": run_id, "seq": seq} for run_id, seq in heads.items()]
@@ -734,7 +736,7 @@ class PostgresStore(RowStore):
         ours = super()._open_runs()
         if self._member is None:
             return ours
-        elsewhere = self._elsewhere.runs()
+        elsewhere = self._elsewhere.runs(self)
         return [*ours, *(run for run in elsewhere if self._open.get(run.id) is None)]
 
     # -- what is shared --------------------------------------------------------------------
