@@ -7,7 +7,7 @@ import gc
 import os
 import resource
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -24,6 +24,7 @@ from subagents.api.calls.logins import Logins
 from subagents.api.calls.peers import Peers
 from subagents.api.calls.refusals import FILE_NAME, Refusals
 from subagents.api.calls.services import DaemonInfo, Services, wall_ms
+from subagents.api.cluster import promises
 from subagents.api.cluster.node_client import PeerClient
 from subagents.api.routes import attempt_routes
 from subagents.config.layers import CACHED_MAX, Config, ConfigCache, load
@@ -49,7 +50,7 @@ from subagents.engine.attempts.placement import ClusterPlaces, runtime_at
 from subagents.engine.engine import Engine
 from subagents.engine.kernel.system_clock import RandomIds, SystemClock
 from subagents.engine.kernel.threads import DaemonThreads
-from subagents.engine.parts import Adapters
+from subagents.engine.parts import Adapters, no_peers
 from subagents.engine.runs.repairs import Repair, apply_repairs
 from subagents.engine.schedules.schedules import SettingsOf
 from subagents.engine.verification.command_sandbox import CommandSandbox
@@ -66,6 +67,7 @@ from subagents.ports import (
     OffLoop,
     Places,
     Runtime,
+    SeenNode,
     Store,
     Survey,
     Taking,
@@ -247,7 +249,13 @@ def build_node(
         survey=lambda: engine.partitions.survey,
         identity=lambda: shared_store(store).identity,
     )
+    cluster, peers_promise = promising(
+        cluster,
+        lambda: engine.partitions.survey,
+        lambda: engine.promise(),  # noqa: PLW0108 - made below
+    )
     adapters = Adapters(
+        peers_promise=peers_promise,
         places=places,
         taking=taking,
         store=store,
@@ -390,6 +398,16 @@ def cluster_of(paths: Paths, settings: Settings) -> ClusterMember | None:
     return ClusterMember(
         name=node_name(settings), address=address, url=url, trust=trust, peers=Peers(trust)
     )
+
+
+def promising(
+    cluster: ClusterMember | None, survey: Callable[[], Survey], promise: Callable[[], bool]
+) -> tuple[ClusterMember | None, Callable[[Sequence[SeenNode]], Awaitable[bool]]]:
+    """A node that answers for the database while that is away, and what asks the others."""
+    if cluster is None:
+        return None, no_peers
+    answering = replace(cluster, routes=(*cluster.routes, *promises.routes(promise)))
+    return answering, partial(promises.all_promise, PeerClient(cluster.peers, survey))
 
 
 def places_of(

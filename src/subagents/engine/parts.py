@@ -75,7 +75,7 @@ def _always(settings: Settings) -> SettingsOf:
     return settings_of
 
 
-async def _no_peers(peers: Sequence[SeenNode]) -> bool:
+async def no_peers(peers: Sequence[SeenNode]) -> bool:
     return not peers
 
 
@@ -136,7 +136,7 @@ class Adapters:
     """For what schedules start; None = ``settings``, wherever that is."""
     extend_work: Callable[[int], None] = lambda _until_ms: None
     """See ``Ownership``: lets this node's workers live until then."""
-    peers_promise: Callable[[Sequence[SeenNode]], Awaitable[bool]] = _no_peers
+    peers_promise: Callable[[Sequence[SeenNode]], Awaitable[bool]] = no_peers
     """Whether each of these nodes, asked now, promises what ``Ownership.promise`` says."""
     taking: Callable[[], Coroutine[Any, Any, None]] | None = None
     """Takes attempts of other nodes, until cancelled; None = there are no others."""

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from tests.api.cluster.door_nodes import Nodes, play
 
-from subagents.api.calls.node_calls import NodeCalls
+from subagents.api.cluster.node_client import PeerClient
 from subagents.errors import NodeOver, NodeUnreachable
 
 
@@ -39,7 +39,7 @@ ROUTES = (
 def test_a_node_answers_whatever_status_it_likes(tmp_path: Path) -> None:
     async def scenario(nodes: Nodes, _client: httpx2.AsyncClient) -> None:
         nodes["b"].door._own.router.routes.extend(ROUTES)
-        calls = NodeCalls(nodes["a"].peers, nodes.table.survey)
+        calls = PeerClient(nodes["a"].peers, nodes.table.survey)
         found = await calls.request("b", "POST", "/node/v1/told?x=%2F", b"{}", timeout_s=20)
         assert found.status == 418
         assert found.body == b'{"method":"POST","query":"x=%2F","body":"{}"}'
@@ -53,7 +53,7 @@ def test_a_node_answers_whatever_status_it_likes(tmp_path: Path) -> None:
 def test_a_stream_that_says_nothing_or_loses_its_node_is_cut_off(tmp_path: Path) -> None:
     async def scenario(nodes: Nodes, _client: httpx2.AsyncClient) -> None:
         nodes["b"].door._own.router.routes.extend(ROUTES)
-        calls = NodeCalls(nodes["a"].peers, nodes.table.survey)
+        calls = PeerClient(nodes["a"].peers, nodes.table.survey)
         async with calls.stream("b", "POST", "/node/v1/pieces", b"", idle_s=0.2) as found:
             assert await anext(found.pieces) == b"one"
             with pytest.raises(NodeUnreachable, match="node b does not answer"):
@@ -75,7 +75,7 @@ def test_a_stream_that_says_nothing_or_loses_its_node_is_cut_off(tmp_path: Path)
 @pytest.mark.requirement("cluster:node-calls")
 def test_a_node_that_is_over_is_not_called(tmp_path: Path) -> None:
     async def scenario(nodes: Nodes, _client: httpx2.AsyncClient) -> None:
-        calls = NodeCalls(nodes["a"].peers, nodes.table.survey)
+        calls = PeerClient(nodes["a"].peers, nodes.table.survey)
         frozen = nodes.table.nodes["start-of-b"]
         nodes.table.nodes["start-of-b"] = frozen._replace(left_s=0.0)
         for name in ("b", "nobody"):
