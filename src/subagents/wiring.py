@@ -7,7 +7,15 @@ import gc
 import os
 import resource
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -225,6 +233,7 @@ def build_node(
 
     shared = None if member is None else shared_store(store)
     logs = run_logs_of(paths, settings, shared)
+    closing = [logs.close]
     environments = logs.environments
     asking = DaemonThreads("secrets")
     secrets = SecretValues(
@@ -248,6 +257,7 @@ def build_node(
         processes,
         survey=lambda: engine.partitions.survey,
         identity=lambda: shared_store(store).identity,
+        closing=closing,
     )
     cluster, peers_promise = promising(
         cluster,
@@ -285,7 +295,7 @@ def build_node(
         performance=PerformanceFiles(paths.state_dir),
         results=logs.results,
         tidy_logs=logs.tidy,
-        close_logs=logs.close,
+        close_logs=partial(call_all, closing),
         artifact_copies=logs.artifact_copies,
         owner=f"{node}:{os.getpid()}",
         node=node,
@@ -400,6 +410,12 @@ def cluster_of(paths: Paths, settings: Settings) -> ClusterMember | None:
     )
 
 
+def call_all(calls: Iterable[Callable[[], None]]) -> None:
+    """One after the other."""
+    for each in calls:
+        each()
+
+
 def promising(
     cluster: ClusterMember | None, survey: Callable[[], Survey], promise: Callable[[], bool]
 ) -> tuple[ClusterMember | None, Callable[[Sequence[SeenNode]], Awaitable[bool]]]:
@@ -419,6 +435,7 @@ def places_of(
     *,
     survey: Callable[[], Survey],
     identity: Callable[[], str],
+    closing: list[Callable[[], None]],
 ) -> tuple[ClusterMember | None, ClusterPlaces | None, Take | None, tuple[DaemonThreads, ...]]:
     """What a node knows of itself, of places on others, and what it takes from them.
 
@@ -430,6 +447,7 @@ def places_of(
         processes: Threads for what looks at processes.
         survey: Which nodes there are.
         identity: Of this start of ours, once the store is open.
+        closing: Gets what is to be called when nobody asks any more.
 
     Raises:
         ConfigError: What is needed is not installed.
@@ -442,6 +460,7 @@ def places_of(
 
     clock, threads = SystemClock(), DaemonThreads("offers", threads_max=2)
     offers = PostgresOffers(parse_url(settings.daemon.store))
+    closing.append(offers.close)
     slots = Slots(paths.attempts_dir, member.slots, clock.elapsed_ms)
     client = PeerClient(found.peers, survey)
     remote = RemoteRuntimes(

@@ -45,6 +45,7 @@ class RunTables:
         self._identity = identity
         self._idle: queue.LifoQueue[Link] = queue.LifoQueue()
         self._made = 0
+        self._is_closed = False
         self._lending = threading.Lock()
 
     @property
@@ -101,7 +102,8 @@ class RunTables:
             self._give_back(link)
 
     def close(self) -> None:
-        """Close the connections that nobody uses. Idempotent."""
+        """Close the connections that nobody uses, the others with their use. Idempotent."""
+        self._is_closed = True
         with suppress(queue.Empty):
             while True:
                 link = self._idle.get_nowait()
@@ -174,6 +176,8 @@ class RunTables:
             raise
 
     def _give_back(self, link: Link) -> None:
+        if self._is_closed:
+            link.close()
         if link.is_lost:
             with self._lending:
                 self._made -= 1

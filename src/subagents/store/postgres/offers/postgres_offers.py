@@ -40,6 +40,8 @@ class PostgresOffers:
         self._sql = statements(url.schema)
         self._lock = threading.Lock()
         self._link: Link | None = None
+        self._is_closed = False
+        """Who still asks leaves no connection behind."""
 
     def put(self, offer: Offer) -> str | None:
         """See ``ports.Offers.put``."""
@@ -77,13 +79,18 @@ class PostgresOffers:
         self._ask("delete_left", ())
 
     def close(self) -> None:
-        """End the connection; the next question makes another one."""
+        """End the connection; whoever asks still has one of its own for that."""
         with self._lock:
+            self._is_closed = True
             self._close()
 
     def _ask(self, name: str, parameters: Sequence[object]) -> list[Row]:
         with self._lock:
-            return self._tried(lambda link: link.ask(self._sql[name], parameters))
+            try:
+                return self._tried(lambda link: link.ask(self._sql[name], parameters))
+            finally:
+                if self._is_closed:
+                    self._close()
 
     def _tried(self, work: Callable[[Link], T]) -> T:
         for again in range(TRIES):
