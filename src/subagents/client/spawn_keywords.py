@@ -142,13 +142,13 @@ class SpawnParameters(TypedDict, total=False):
     verification: ContractParameters | None
     """What must be true before it counts as done; say it in the task too."""
     completion_report: bool
-    """Ask the worker for a structured report."""
+    """Ask for a structured report."""
     progress_reporting: bool
-    """Ask the worker for progress."""
+    """Ask for progress."""
     tools_allow: Sequence[str] | None
     """Only these tools."""
     tools_deny: Sequence[str]
-    """Not these tools, also for all below it."""
+    """Not these, nor below it."""
     access: Literal["read", "write", "full"] | None
     """read, write below cwd, or full; default all it may."""
     budget: BudgetParameters | None
@@ -156,7 +156,7 @@ class SpawnParameters(TypedDict, total=False):
     lane: str | None
     """Pool of slots."""
     place: str | None
-    """Label of the node it works on."""
+    """Node label."""
     priority: int
     """Higher starts first."""
     tags: Sequence[str]

@@ -144,7 +144,8 @@ class Outbox:
     def on_commit(self, batch: Batch) -> None:
         if self._checking:
             self._end_checks(batch)
-        self._placement.on_commit(batch)
+        if not self._placement.is_alone:
+            self._placement.on_commit(batch)
         for entry in batch.outbox:
             self.add(entry)
 
@@ -325,12 +326,17 @@ class Outbox:
             self._ledger.tokens.throw_away(run.id, number)
             return self._start_failed(number, "out of budget before it was started")
         try:
-            run = await self._placement.place(run)
+            if not self._placement.is_alone:
+                run = await self._placement.place(run)
             env = await self._env(run, number)
             await self._workspaces.prepare(run)
             await self._look_before(run)
             launch = launch_of(run, env)
-            starting = self._placement.start(run, self._runtime(run), launch)
+            starting = (
+                self._runtime(run).start(launch)
+                if self._placement.is_alone
+                else self._placement.start(run, self._runtime(run), launch)
+            )
             started = await self._starting.of(starting)
         except TimeoutError:
             # It may have started all the same, or may yet: stopped, it never will.

@@ -316,20 +316,16 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
             CONTRACT,
         ),
     ] = None
-    completion_report: Annotated[
-        bool, about("Ask the worker for a structured report", CONTRACT)
-    ] = False
-    progress_reporting: Annotated[bool, about("Ask the worker for progress", TASK)] = False
+    completion_report: Annotated[bool, about("Ask for a structured report", CONTRACT)] = False
+    progress_reporting: Annotated[bool, about("Ask for progress", TASK)] = False
     tools_allow: Annotated[tuple[str, ...] | None, names("Only these tools", LIMITS)] = None
-    tools_deny: Annotated[
-        tuple[str, ...], names("Not these tools, also for all below it", LIMITS)
-    ] = ()
+    tools_deny: Annotated[tuple[str, ...], names("Not these, nor below it", LIMITS)] = ()
     access: Annotated[
         AccessLevel | None, about("read, write below cwd, or full; default all it may", LIMITS)
     ] = None
     budget: Annotated[Budget | None, about("For the run and all below it", LIMITS)] = None
     lane: Annotated[str | None, name("Pool of slots", PLACEMENT)] = None
-    place: Annotated[str | None, name("Label of the node it works on", PLACEMENT)] = None
+    place: Annotated[str | None, name("Node label", PLACEMENT)] = None
     priority: Annotated[
         int, number("Higher starts first", -PRIORITY_MAX, PRIORITY_MAX, PLACEMENT)
     ] = 0

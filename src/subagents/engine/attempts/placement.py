@@ -115,6 +115,8 @@ class Placement:
         self._ledger, self._clock = kernel.ledger, kernel.clock
         self._node = node
         self._cluster = cluster
+        self.is_alone = cluster is None
+        """Everything runs here: nobody has to ask."""
         self._is_alive = is_alive
         self._placing: dict[RunId, asyncio.Task[str]] = {}
 
