@@ -106,7 +106,7 @@ class SpawnParameters(TypedDict, total=False):
     run_timeout_seconds: float | str | None
     """Deadline of each attempt; 0 = none."""
     cwd: str | None
-    """Working directory; default the caller's."""
+    """Directory; default the caller's."""
     mode: Literal["run", "session"] | None
     """session: stays open for messages."""
     thread: bool
@@ -150,7 +150,7 @@ class SpawnParameters(TypedDict, total=False):
     tools_deny: Sequence[str]
     """Not these, nor below it."""
     access: Literal["read", "write", "full"] | None
-    """read, write below cwd, or full; default all it may."""
+    """read, write (below cwd) or full."""
     budget: BudgetParameters | None
     """For the run and all below it."""
     lane: str | None
@@ -160,7 +160,7 @@ class SpawnParameters(TypedDict, total=False):
     priority: int
     """Higher starts first."""
     tags: Sequence[str]
-    """Words to find it by."""
+    """To find it by."""
     isolation: Literal["none", "worktree", "sandbox"]
     """worktree: its own; sandbox: sees only cwd."""
     network: Literal["none", "host"] | None

@@ -256,9 +256,9 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
             unit="seconds",
         ),
     ] = None
-    cwd: Annotated[
-        str | None, about("Working directory; default the caller's", PLACEMENT, form="path")
-    ] = None
+    cwd: Annotated[str | None, about("Directory; default the caller's", PLACEMENT, form="path")] = (
+        None
+    )
     mode: Annotated[Mode | None, about("session: stays open for messages", SESSION)] = None
     thread: Annotated[
         bool, about("Bind its session to a thread; mode=session needs it", SESSION)
@@ -320,16 +320,14 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
     progress_reporting: Annotated[bool, about("Ask for progress", TASK)] = False
     tools_allow: Annotated[tuple[str, ...] | None, names("Only these tools", LIMITS)] = None
     tools_deny: Annotated[tuple[str, ...], names("Not these, nor below it", LIMITS)] = ()
-    access: Annotated[
-        AccessLevel | None, about("read, write below cwd, or full; default all it may", LIMITS)
-    ] = None
+    access: Annotated[AccessLevel | None, about("read, write (below cwd) or full", LIMITS)] = None
     budget: Annotated[Budget | None, about("For the run and all below it", LIMITS)] = None
     lane: Annotated[str | None, name("Pool of slots", PLACEMENT)] = None
     place: Annotated[str | None, name("Node label", PLACEMENT)] = None
     priority: Annotated[
         int, number("Higher starts first", -PRIORITY_MAX, PRIORITY_MAX, PLACEMENT)
     ] = 0
-    tags: Annotated[tuple[str, ...], names("Words to find it by", TASK)] = ()
+    tags: Annotated[tuple[str, ...], names("To find it by", TASK)] = ()
     isolation: Annotated[
         Isolation,
         about("worktree: its own; sandbox: sees only cwd", PLACEMENT),
