@@ -102,7 +102,7 @@ class SpawnParameters(TypedDict, total=False):
     model: str | None
     """Model, where its runtime takes one."""
     thinking: str | None
-    """Thinking level, where its runtime takes one."""
+    """Thinking level, where one is taken."""
     run_timeout_seconds: float | str | None
     """Deadline of each attempt; 0 = none."""
     cwd: str | None
@@ -120,7 +120,7 @@ class SpawnParameters(TypedDict, total=False):
     depends_on: Sequence[str]
     """Runs (id or label) to start after."""
     include_dependency_result: bool
-    """Put their results before the task."""
+    """Their results precede the task."""
     on_dependency_failure: Literal["cancel", "run", "fallback"]
     """When one of them fails."""
     fallback_agent_id: str | None

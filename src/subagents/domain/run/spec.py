@@ -243,9 +243,7 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
     ] = None
     agent_id: Annotated[str | None, name("Agent id, or auto", TASK)] = None
     model: Annotated[str | None, name("Model, where its runtime takes one", TASK)] = None
-    thinking: Annotated[str | None, name("Thinking level, where its runtime takes one", TASK)] = (
-        None
-    )
+    thinking: Annotated[str | None, name("Thinking level, where one is taken", TASK)] = None
     run_timeout_seconds: Annotated[
         float | None,
         number(
@@ -277,7 +275,7 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
         names("Runs (id or label) to start after", DEPENDENCIES, items_max=DEPENDENCIES_MAX),
     ] = ()
     include_dependency_result: Annotated[
-        bool, about("Put their results before the task", DEPENDENCIES)
+        bool, about("Their results precede the task", DEPENDENCIES)
     ] = False
     on_dependency_failure: Annotated[
         OnDependencyFailure, about("When one of them fails", DEPENDENCIES)
