@@ -122,15 +122,15 @@ class SpawnParameters(TypedDict, total=False):
     include_dependency_result: bool
     """Their results precede the task."""
     on_dependency_failure: Literal["cancel", "run", "fallback"]
-    """When one of them fails."""
+    """When one fails."""
     fallback_agent_id: str | None
     """Agent for fallback."""
     accept_partial_dependencies: bool
-    """Their partial outcome will do."""
+    """A partial outcome will do."""
     dependency_timeout_seconds: float | str | None
     """Longest wait for them; default none."""
     retry_count: int
-    """Attempts after a failed one."""
+    """Attempts after a failure."""
     retry_delay: str
     """Before the first retry, like ``500ms`` or ``5s``."""
     retry_backoff: Literal["exponential", "linear", "fixed"]
@@ -154,7 +154,7 @@ class SpawnParameters(TypedDict, total=False):
     budget: BudgetParameters | None
     """For the run and all below it."""
     lane: str | None
-    """Pool of slots."""
+    """Slot pool."""
     place: str | None
     """Node label."""
     priority: int

@@ -277,12 +277,12 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
     include_dependency_result: Annotated[
         bool, about("Their results precede the task", DEPENDENCIES)
     ] = False
-    on_dependency_failure: Annotated[
-        OnDependencyFailure, about("When one of them fails", DEPENDENCIES)
-    ] = OnDependencyFailure.CANCEL
+    on_dependency_failure: Annotated[OnDependencyFailure, about("When one fails", DEPENDENCIES)] = (
+        OnDependencyFailure.CANCEL
+    )
     fallback_agent_id: Annotated[str | None, name("Agent for fallback", DEPENDENCIES)] = None
     accept_partial_dependencies: Annotated[
-        bool, about("Their partial outcome will do", DEPENDENCIES)
+        bool, about("A partial outcome will do", DEPENDENCIES)
     ] = False
     dependency_timeout_seconds: Annotated[
         float | None,
@@ -294,9 +294,7 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
             unit="seconds",
         ),
     ] = None
-    retry_count: Annotated[
-        int, number("Attempts after a failed one", 0, RETRY_COUNT_MAX, RETRY)
-    ] = 0
+    retry_count: Annotated[int, number("Attempts after a failure", 0, RETRY_COUNT_MAX, RETRY)] = 0
     retry_delay: Annotated[
         int,
         number("Before the first retry", 0, RETRY_DELAY_MS_MAX, RETRY, unit="milliseconds"),
@@ -320,7 +318,7 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
     tools_deny: Annotated[tuple[str, ...], names("Not these, nor below it", LIMITS)] = ()
     access: Annotated[AccessLevel | None, about("read, write (below cwd) or full", LIMITS)] = None
     budget: Annotated[Budget | None, about("For the run and all below it", LIMITS)] = None
-    lane: Annotated[str | None, name("Pool of slots", PLACEMENT)] = None
+    lane: Annotated[str | None, name("Slot pool", PLACEMENT)] = None
     place: Annotated[str | None, name("Node label", PLACEMENT)] = None
     priority: Annotated[
         int, number("Higher starts first", -PRIORITY_MAX, PRIORITY_MAX, PLACEMENT)
