@@ -1039,6 +1039,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/cluster": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** the nodes that share the database, and what each decides about */
+        get: operations["cluster_routes_show"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/cluster/drain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** this node gives its partitions to others; its workers go on */
+        post: operations["cluster_routes_drain"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/login": {
         parameters: {
             query?: never;
@@ -1257,6 +1291,14 @@ export interface components {
             role: string;
         };
         /**
+         * DrainBody
+         * @description Whether this node gives its partitions away and takes no more.
+         */
+        DrainBody: {
+            /** @default true */
+            on: boolean;
+        };
+        /**
          * HoldBody
          * @description What a worker's next request to its model may use, and what it used so far.
          */
@@ -1356,7 +1398,7 @@ export interface components {
              */
             model: string | null;
             /**
-             * @description Thinking level, where its runtime takes one
+             * @description Thinking level, where one is taken
              * @default null
              */
             thinking: string | null;
@@ -1366,7 +1408,7 @@ export interface components {
              */
             runTimeoutSeconds: number | null;
             /**
-             * @description Working directory; default the caller's
+             * @description Directory; default the caller's
              * @default null
              */
             cwd: string | null;
@@ -1401,12 +1443,12 @@ export interface components {
              */
             dependsOn: string | string[];
             /**
-             * @description Put their results before the task
+             * @description Their results precede the task
              * @default false
              */
             includeDependencyResult: boolean;
             /**
-             * @description When one of them fails
+             * @description When one fails
              * @default cancel
              */
             onDependencyFailure: components["schemas"]["OnDependencyFailure"];
@@ -1416,7 +1458,7 @@ export interface components {
              */
             fallbackAgentId: string | null;
             /**
-             * @description Their partial outcome will do
+             * @description A partial outcome will do
              * @default false
              */
             acceptPartialDependencies: boolean;
@@ -1426,7 +1468,7 @@ export interface components {
              */
             dependencyTimeoutSeconds: number | null;
             /**
-             * @description Attempts after a failed one
+             * @description Attempts after a failure
              * @default 0
              */
             retryCount: number;
@@ -1456,12 +1498,12 @@ export interface components {
              */
             verification: components["schemas"]["Contract"] | null;
             /**
-             * @description Ask the worker for a structured report
+             * @description Ask for a structured report
              * @default false
              */
             completionReport: boolean;
             /**
-             * @description Ask the worker for progress
+             * @description Ask for progress
              * @default false
              */
             progressReporting: boolean;
@@ -1471,12 +1513,12 @@ export interface components {
              */
             toolsAllow: string | string[] | null;
             /**
-             * @description Not these tools, also for all below it
+             * @description Not these, nor below it
              * @default []
              */
             toolsDeny: string | string[];
             /**
-             * @description read, write below cwd, or full; default all it may
+             * @description read, write (below cwd) or full
              * @default null
              */
             access: components["schemas"]["AccessLevel"] | null;
@@ -1486,17 +1528,22 @@ export interface components {
              */
             budget: components["schemas"]["Budget"] | null;
             /**
-             * @description Pool of slots
+             * @description Slot pool
              * @default null
              */
             lane: string | null;
+            /**
+             * @description Node label
+             * @default null
+             */
+            place: string | null;
             /**
              * @description Higher starts first
              * @default 0
              */
             priority: number;
             /**
-             * @description Words to find it by
+             * @description To find it by
              * @default []
              */
             tags: string | string[];
@@ -1983,7 +2030,7 @@ export interface components {
         /** @description Why a call did not succeed. */
         Problem: {
             /** @enum {string} */
-            code: "already_answered" | "already_running" | "config_invalid" | "conflict" | "contract_invalid" | "corrupt_state" | "daemon_unreachable" | "error" | "fenced" | "forbidden" | "idempotency_conflict" | "illegal_transition" | "internal" | "invalid" | "not_found" | "rate_limited" | "runtime_unavailable" | "store_unavailable" | "unauthorized" | "unavailable";
+            code: "already_answered" | "already_running" | "config_invalid" | "conflict" | "contract_invalid" | "corrupt_state" | "daemon_unreachable" | "elsewhere" | "error" | "fenced" | "forbidden" | "idempotency_conflict" | "illegal_transition" | "internal" | "invalid" | "node_over" | "node_unreachable" | "not_found" | "outcome_unknown" | "rate_limited" | "runtime_unavailable" | "store_unavailable" | "unauthorized" | "unavailable";
             message: string;
             details?: Record<string, never>;
             /** @description The same call can succeed later. */
@@ -2633,6 +2680,44 @@ export interface components {
             error: string;
             /** @description When. */
             failedAt: string | null;
+        };
+        /**
+         * Cluster
+         * @description The nodes that share a database.
+         */
+        Cluster: {
+            /** @description By name; those that are alive first. */
+            nodes: components["schemas"]["ClusterNode"][];
+            /** @description Partitions that no node has at the moment. */
+            unowned: number;
+        };
+        /**
+         * ClusterNode
+         * @description A node, as its row says it; one that is over stays for a while.
+         */
+        ClusterNode: {
+            /** @description The same after a restart; see `daemon.node`. */
+            name: string;
+            /** @description Of this start of it; random. */
+            identity: string;
+            /** @description Where other nodes reach it; null = nowhere. */
+            url: string | null;
+            /** @description What runs can ask for as their place. */
+            labels: string[];
+            /** @description Workers there at most; null = no limit. */
+            slots: number | null;
+            /** @description Of its daemon. */
+            version: string;
+            /** @description Whether its right lasts; others take over from a node that is over. */
+            alive: boolean;
+            /** @description So long its right lasts if it is not renewed; negative = so long it is over. */
+            leftSeconds: number;
+            /** @description It takes no more partitions, and gives away those that it has. */
+            draining: boolean;
+            /** @description So many of the 256 it decides about. */
+            partitions: number;
+            /** @description Whether it is the one that answers. */
+            isSelf: boolean;
         };
         /**
          * DaemonVersion
@@ -5060,6 +5145,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description The same key within 24 hours is the same run. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
                 /** @description In whose name the call is made; a worker's token is stronger. */
                 "X-Subagents-Session"?: components["parameters"]["X-Subagents-Session"];
                 /** @description Names the client process: messages are offered to it. */
@@ -5094,6 +5181,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description The same key within 24 hours is the same run. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
                 /** @description In whose name the call is made; a worker's token is stronger. */
                 "X-Subagents-Session"?: components["parameters"]["X-Subagents-Session"];
                 /** @description Names the client process: messages are offered to it. */
@@ -7317,6 +7406,70 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Stopping"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    cluster_routes_show: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description In whose name the call is made; a worker's token is stronger. */
+                "X-Subagents-Session"?: components["parameters"]["X-Subagents-Session"];
+                /** @description Names the client process: messages are offered to it. */
+                "X-Subagents-Reader"?: components["parameters"]["X-Subagents-Reader"];
+                /** @description `agent` = a model drives the client. */
+                "X-Subagents-Caller"?: components["parameters"]["X-Subagents-Caller"];
+                /** @description The client's directory, percent-encoded. */
+                "X-Subagents-Cwd"?: components["parameters"]["X-Subagents-Cwd"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Cluster"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    cluster_routes_drain: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description In whose name the call is made; a worker's token is stronger. */
+                "X-Subagents-Session"?: components["parameters"]["X-Subagents-Session"];
+                /** @description Names the client process: messages are offered to it. */
+                "X-Subagents-Reader"?: components["parameters"]["X-Subagents-Reader"];
+                /** @description `agent` = a model drives the client. */
+                "X-Subagents-Caller"?: components["parameters"]["X-Subagents-Caller"];
+                /** @description The client's directory, percent-encoded. */
+                "X-Subagents-Cwd"?: components["parameters"]["X-Subagents-Cwd"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["DrainBody"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Cluster"];
                 };
             };
             default: components["responses"]["Problem"];
