@@ -1,4 +1,4 @@
-"""The composition root: the only place that names concrete adapters (stores: ``stores``)."""
+"""The composition root: the only place that names concrete adapters (but see ``stores``, ``nodes``)."""
 
 import asyncio
 import contextlib
@@ -9,19 +9,14 @@ import resource
 import sys
 from collections.abc import (
     AsyncIterator,
-    Awaitable,
     Callable,
-    Coroutine,
     Iterable,
     Mapping,
-    Sequence,
 )
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -29,17 +24,12 @@ from subagents.api.a2a.a2a_endpoint import PACKAGE, TASKS
 from subagents.api.calls import extras
 from subagents.api.calls.cluster_member import ClusterMember
 from subagents.api.calls.logins import Logins
-from subagents.api.calls.peers import Peers
 from subagents.api.calls.refusals import FILE_NAME, Refusals
 from subagents.api.calls.services import DaemonInfo, Services, wall_ms
-from subagents.api.cluster import promises
-from subagents.api.cluster.node_client import PeerClient
-from subagents.api.routes import attempt_routes
 from subagents.config.layers import CACHED_MAX, Config, ConfigCache, load
 from subagents.config.paths import Paths
 from subagents.config.programs.scope_probes import proof_of
 from subagents.config.settings import (
-    EVERYWHERE,
     DaemonSettings,
     NotificationChannel,
     Settings,
@@ -54,31 +44,23 @@ from subagents.domain.run.run import Run
 from subagents.domain.run.secret_reference import is_reference
 from subagents.domain.run.values import AttemptId, RunId
 from subagents.domain.trace.trace_ids import lineage, traceparent
-from subagents.engine.attempts.placement import ClusterPlaces, runtime_at
+from subagents.engine.attempts.placement import runtime_at
 from subagents.engine.engine import Engine
 from subagents.engine.kernel.system_clock import RandomIds, SystemClock
 from subagents.engine.kernel.threads import DaemonThreads
-from subagents.engine.parts import Adapters, no_peers
+from subagents.engine.parts import Adapters
 from subagents.engine.runs.repairs import Repair, apply_repairs
 from subagents.engine.schedules.schedules import SettingsOf
 from subagents.engine.verification.command_sandbox import CommandSandbox
 from subagents.engine.verification.verifier import Verifier
 from subagents.errors import ConfigError, Fenced, UsageError
-from subagents.places.polled_places import PolledPlaces, PolledTaking
+from subagents.nodes import member_of, node_name, node_parts_of
 from subagents.ports import (
-    ClusterTrust,
     EnvironmentLog,
     Exporter,
-    FreeSlots,
-    Member,
-    Offers,
     OffLoop,
-    Places,
     Runtime,
-    SeenNode,
     Store,
-    Survey,
-    Taking,
 )
 from subagents.run_logs import run_logs_of
 from subagents.runtimes import runtime_plugins
@@ -88,14 +70,9 @@ from subagents.runtimes.dialects import dialects
 from subagents.runtimes.git.git_worktrees import GitWorktrees
 from subagents.runtimes.process import cgroups
 from subagents.runtimes.process.environment import is_on_path
-from subagents.runtimes.process.node_deadline import margin_s
 from subagents.runtimes.process.secret_values import SecretValues, ask
 from subagents.runtimes.process.shim import ProcessAttempts
-from subagents.runtimes.process.watchdog import Watchdog
 from subagents.runtimes.provider_keys import provider_of
-from subagents.runtimes.remote.attempt_host import AttemptHost
-from subagents.runtimes.remote.remote_runtime import RemoteRuntimes
-from subagents.runtimes.remote.slots import Slots
 from subagents.runtimes.runtime_plugins import RefusedPlugin, RuntimeHost
 from subagents.runtimes.scripted import ScriptedRuntime
 from subagents.store.run_remains import records_in, remains_of, runs_with_files
@@ -158,9 +135,6 @@ class Node:
         for threads in self.threads:
             threads.close()
 
-
-Take = Callable[[], Coroutine[Any, Any, None]]
-"""Takes attempts of other nodes until cancelled."""
 
 LoadConfig = Callable[[str | None, Mapping[str, str], Mapping[str, object]], Config]
 """``(directory, SUBAGENTS_… variables of a caller, dotted key → value)``."""
@@ -233,7 +207,6 @@ def build_node(
 
     shared = None if member is None else shared_store(store)
     logs = run_logs_of(paths, settings, shared)
-    closing = [logs.close]
     environments = logs.environments
     asking = DaemonThreads("secrets")
     secrets = SecretValues(
@@ -249,7 +222,7 @@ def build_node(
         *threads_of(store, paths, settings),
         *(() if pushes is None else (pushes,)),
     )
-    cluster, places, taking, more_threads = places_of(
+    ours = node_parts_of(
         paths,
         settings,
         member,
@@ -257,17 +230,12 @@ def build_node(
         processes,
         survey=lambda: engine.partitions.survey,
         identity=lambda: shared_store(store).identity,
-        closing=closing,
-    )
-    cluster, peers_promise = promising(
-        cluster,
-        lambda: engine.partitions.survey,
-        lambda: engine.promise(),  # noqa: PLW0108 - made below
+        promise=lambda: engine.promise(),  # noqa: PLW0108 - made below
     )
     adapters = Adapters(
-        peers_promise=peers_promise,
-        places=places,
-        taking=taking,
+        peers_promise=ours.peers_promise,
+        places=ours.places,
+        taking=ours.taking,
         store=store,
         runtimes=runtimes,
         couriers={
@@ -275,7 +243,7 @@ def build_node(
                 CommandCourier(settings_now or (lambda: settings), os.environ),
                 WebhookCourier(settings_now or (lambda: settings), os.environ),
             ],
-            "steer": [SteerCourier(lambda run: runtime_at(runtimes, places, run, None))],
+            "steer": [SteerCourier(lambda run: runtime_at(runtimes, ours.places, run, None))],
         },
         clock=clock,
         ids=RandomIds(clock),
@@ -295,11 +263,11 @@ def build_node(
         performance=PerformanceFiles(paths.state_dir),
         results=logs.results,
         tidy_logs=logs.tidy,
-        close_logs=partial(call_all, closing),
+        close_logs=partial(call_all, (logs.close, ours.close)),
         artifact_copies=logs.artifact_copies,
         owner=f"{node}:{os.getpid()}",
         node=node,
-        extend_work=(lambda _until_ms: None) if member is None else watched(paths, member),
+        extend_work=ours.extend_work,
         cluster=shared,
         permits=None if shared is None else permits_of(config.settings.daemon, shared),
         contract_env=lambda run: secrets.filled(run, shell_and_given(run, environments)),
@@ -327,233 +295,14 @@ def build_node(
     for each in (exporter, *notifiers):
         if isinstance(each, JournalExport):
             each.is_ours = engine.partitions.has_run
-    threads = (off_loop, renewing, checks, processes, trees, asking, *more_threads)
-    return Node(engine, store, command, paths, threads, exporter, notifiers, pushes, cluster)
-
-
-def node_name(settings: Settings) -> str:
-    """What this daemon is called in attempts, and in its cluster."""
-    return settings.daemon.node or os.uname().nodename
-
-
-def member_of(settings: Settings) -> Member | None:
-    """What this daemon says of itself to its cluster; None = it is in none."""
-    cluster = settings.cluster
-    if cluster.listen is None:
-        return None
-    return Member(
-        name=node_name(settings),
-        url=cluster.url_at(os.uname().nodename),
-        labels=cluster.labels,
-        slots=cluster.slots,
-        lease_s=cluster.lease_seconds,
-    )
-
-
-def watched(paths: Paths, member: Member) -> Callable[[int], None]:
-    """Lets the workers of a home live until a time at which its node may be over."""
-    watchdog = Watchdog(paths.state_dir, paths.attempts_dir)
-    margin_ms = int(margin_s(member.lease_s) * 1000)
-    return lambda until_ms: watchdog.extend(until_ms - margin_ms)
-
-
-def trust_of(paths: Paths, settings: Settings) -> ClusterTrust | None:
-    """What makes this daemon and the other nodes sure of each other, once it is started.
-
-    None = the daemon is alone.
-
-    Raises:
-        ConfigError: It is to be a node, but what is needed for it is not installed.
-    """
-    name = os.uname().nodename
-    url, address, store = (
-        settings.cluster.url_at(name),
-        settings.cluster.address,
-        settings.daemon.store,
-    )
-    if url is None or address is None or store is None:
-        return None
-    try:
-        from subagents.cluster.node_trust import NodeTrust  # noqa: PLC0415 - an extra
-        from subagents.cluster.trust_files import TrustFiles  # noqa: PLC0415
-        from subagents.cluster.trust_tables import TrustTables  # noqa: PLC0415
-    except ImportError as error:
-        raise ConfigError(
-            f"cluster.listen is set, but {error.name} is not installed",
-            hint="install subagents[cluster], or remove cluster.listen",
-            details={"keys": ["cluster.listen"]},
-        ) from error
-    return NodeTrust(
-        TrustFiles(paths.cluster_dir),
-        TrustTables(store),
-        node=node_name(settings),
-        hosts=[
-            host
-            for host in (urlsplit(url).hostname, address[0], name)
-            if host is not None and host not in EVERYWHERE
-        ],
-    )
-
-
-def cluster_of(paths: Paths, settings: Settings) -> ClusterMember | None:
-    """What the doors of this node have to know; None = the daemon is alone.
-
-    Raises:
-        ConfigError: See ``trust_of``.
-    """
-    trust, address = trust_of(paths, settings), settings.cluster.address
-    url = settings.cluster.url_at(os.uname().nodename)
-    if trust is None or address is None or url is None:
-        return None
-    return ClusterMember(
-        name=node_name(settings), address=address, url=url, trust=trust, peers=Peers(trust)
-    )
+    threads = (off_loop, renewing, checks, processes, trees, asking, *ours.threads)
+    return Node(engine, store, command, paths, threads, exporter, notifiers, pushes, ours.member)
 
 
 def call_all(calls: Iterable[Callable[[], None]]) -> None:
     """One after the other."""
     for each in calls:
         each()
-
-
-def promising(
-    cluster: ClusterMember | None, survey: Callable[[], Survey], promise: Callable[[], bool]
-) -> tuple[ClusterMember | None, Callable[[Sequence[SeenNode]], Awaitable[bool]]]:
-    """A node that answers for the database while that is away, and what asks the others."""
-    if cluster is None:
-        return None, no_peers
-    answering = replace(cluster, routes=(*cluster.routes, *promises.routes(promise)))
-    return answering, partial(promises.all_promise, PeerClient(cluster.peers, survey))
-
-
-def places_of(
-    paths: Paths,
-    settings: Settings,
-    member: Member | None,
-    runtimes: Mapping[str, Runtime],
-    processes: DaemonThreads,
-    *,
-    survey: Callable[[], Survey],
-    identity: Callable[[], str],
-    closing: list[Callable[[], None]],
-) -> tuple[ClusterMember | None, ClusterPlaces | None, Take | None, tuple[DaemonThreads, ...]]:
-    """What a node knows of itself, of places on others, and what it takes from them.
-
-    Args:
-        paths: The state directory.
-        settings: Of the daemon.
-        member: What it says of itself to others; None = there are none.
-        runtimes: Of this node.
-        processes: Threads for what looks at processes.
-        survey: Which nodes there are.
-        identity: Of this start of ours, once the store is open.
-        closing: Gets what is to be called when nobody asks any more.
-
-    Raises:
-        ConfigError: What is needed is not installed.
-    """
-    found = cluster_of(paths, settings)
-    if found is None or member is None or settings.daemon.store is None:
-        return found, None, None, ()
-    from subagents.store.postgres.database_url import parse_url  # noqa: PLC0415 - an extra
-    from subagents.store.postgres.offers.postgres_offers import PostgresOffers  # noqa: PLC0415
-
-    clock, threads = SystemClock(), DaemonThreads("offers", threads_max=2)
-    offers = PostgresOffers(parse_url(settings.daemon.store))
-    closing.append(offers.close)
-    slots = Slots(paths.attempts_dir, member.slots, clock.elapsed_ms)
-    client = PeerClient(found.peers, survey)
-    remote = RemoteRuntimes(
-        client, clock, processes, result_bytes_max=settings.retention.result_bytes_max
-    )
-    host = AttemptHost(runtimes, slots, processes, {"SUBAGENTS_SOCKET": str(paths.socket)})
-
-    def may_take() -> bool:
-        own = survey().nodes.get(identity())
-        return own is not None and own.left_s > 0 and not own.is_draining
-
-    places: Places = PolledPlaces(offers, threads, clock)
-    taking: Taking = PolledTaking(
-        offers,
-        threads,
-        clock,
-        node=member.name,
-        labels=member.labels,
-        slots=slots,
-        may_take=may_take,
-    )
-    if settings.cluster.temporal is not None:
-        places, taking = through_temporal(
-            settings, member, offers, threads, slots=slots, may_take=may_take
-        )
-
-    async def take() -> None:
-        await processes(slots.load)
-        await taking.run()
-
-    ours = ClusterPlaces(
-        node=member.name, labels=member.labels, slots=slots, places=places, remote=remote
-    )
-    found = replace(found, routes=(*found.routes, *attempt_routes.routes(host)))
-    return found, ours, take, (threads,)
-
-
-def through_temporal(
-    settings: Settings,
-    member: Member,
-    offers: Offers,
-    threads: DaemonThreads,
-    *,
-    slots: FreeSlots,
-    may_take: Callable[[], bool],
-) -> tuple[Places, Taking]:
-    """Both sides of the way to places through the configured Temporal.
-
-    Raises:
-        ConfigError: Its client is not installed, or a file of its keys cannot be read.
-    """
-    given = settings.cluster
-    try:
-        from subagents.places.temporal_places import (  # noqa: PLC0415 - an extra
-            TemporalPlaces,
-            TemporalTaking,
-            temporal_address,
-        )
-    except ImportError as error:
-        raise ConfigError(
-            f"cluster.temporal is set, but {error.name} is not installed",
-            hint="install subagents[temporal], or remove cluster.temporal",
-            details={"keys": ["cluster.temporal"]},
-        ) from error
-    try:
-        address = temporal_address(
-            given.temporal or "",
-            cluster=given.temporal_queues,
-            namespace=given.temporal_namespace,
-            api_key=secret_of(given.temporal_api_key, settings),
-            is_tls=given.temporal_tls,
-            files=(given.temporal_ca, given.temporal_cert, given.temporal_key),
-        )
-    except OSError as error:
-        raise ConfigError(f"a file of cluster.temporal_… cannot be read: {error}") from error
-    places = TemporalPlaces(address, offers, threads, SystemClock())
-    taking = TemporalTaking(
-        address,
-        offers,
-        node=member.name,
-        labels=member.labels,
-        slots=slots,
-        may_take=may_take,
-    )
-    return places, taking
-
-
-def secret_of(value: str | None, settings: Settings) -> str | None:
-    """A configured value, asked for where it only refers to a secret."""
-    if value is None or not is_reference(value):
-        return value
-    name = value.removeprefix("secret:")
-    return ask(name, settings.secrets.get(name), os.environ)
 
 
 def settings_by(load_config: LoadConfig, off_loop: OffLoop) -> SettingsOf:
