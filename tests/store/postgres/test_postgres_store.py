@@ -319,13 +319,31 @@ def test_a_schema_of_a_newer_version_is_refused_and_not_changed(
 ) -> None:
     with closing(postgres_place.store()) as store:
         store.open("one")
-    postgres_place.execute("INSERT INTO migration (number, name) VALUES (999, 'later')")
+    put = "INSERT INTO migration (number, name, needs) VALUES (%s, 'later', %s)"
+    postgres_place.execute(put, 999, 998)
 
     with closing(postgres_place.store()) as store:
         for use in (partial(store.open, "two"), store.open_readonly):
-            with pytest.raises(CorruptState, match="migration 999, this version knows"):
+            with pytest.raises(
+                CorruptState, match="migration 999 and needs programs that know 998"
+            ):
                 use()
     assert postgres_place.asked("SELECT epoch FROM cluster") == [(1,)]
+
+
+@pytest.mark.requirement("store:migrations")
+def test_a_schema_of_a_newer_version_that_says_this_one_can_live_with_it_is_used(
+    postgres_place: PostgresPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = postgres_migrations.scripts()
+    later = "-- 0999 later\n--\n-- needs 0001\n\nCREATE TABLE {schema}.later ()"
+    monkeypatch.setattr(postgres_migrations, "scripts", lambda: (*known, (999, "later", later)))
+    with closing(postgres_place.store()) as store:
+        store.open("new")
+    monkeypatch.undo()
+
+    with closing(postgres_place.store()) as store:
+        assert store.open("old") == 2
 
 
 @pytest.mark.requirement("store:migrations")

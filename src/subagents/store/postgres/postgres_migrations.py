@@ -1,7 +1,13 @@
 """Numbered, forward-only migrations of a schema in PostgreSQL; all that are missing in one
 transaction, which one process at a time makes.
+
+Nodes of two versions work beside each other while a cluster is upgraded, and an old one that starts
+again meanwhile finds a migration that it does not know. So a migration which the version before can
+live with says how far that one knows them: ``-- needs 0005``. Without such a line only programs
+that know it may use the schema.
 """
 
+import re
 from functools import cache
 from typing import Final
 
@@ -12,6 +18,9 @@ from subagents.store.postgres.link import Link
 LOCK_WAIT: Final = "60s"
 """For another process that migrates."""
 IDLE_MAX: Final = "10s"
+
+
+_NEEDS: Final = re.compile(r"^-- needs (\d{4})$", re.MULTILINE)
 
 
 RUN_ROW: Final = (
@@ -44,7 +53,7 @@ def migrate(link: Link, schema: str) -> None:
     """Apply what is missing.
 
     Raises:
-        CorruptState: The schema is one of a newer version; nothing was changed.
+        CorruptState: Only newer programs may use the schema; nothing was changed.
         psycopg.Error: The server refused a step; nothing was changed.
     """
     sql = statements(schema)
@@ -53,20 +62,32 @@ def migrate(link: Link, schema: str) -> None:
         link.ask(sql["lock_migrations"])
         link.ask(sql["make_schema"])
         link.ask(sql["make_migrations"])
-        ((current,),) = link.ask(sql["select_migrations"])
-        require_known(schema, int(str(current)))
+        current = require_known(link, schema)
         for number, name, script in scripts():
-            if number > int(str(current)):
+            if number > current:
                 # Several statements, which only the simple protocol takes.
                 link.run_script(script.replace("{schema}", schema))
-                link.ask(sql["put_migration"], (number, name))
+                link.ask(sql["put_migration"], (number, name, needs(number, script)))
 
 
-def require_known(schema: str, version: int) -> None:
-    """Refuse a schema of a newer version."""
+def needs(number: int, script: str) -> int:
+    """The least newest migration that a program knows which may use a schema with this one."""
+    said = _NEEDS.search(script)
+    return number if said is None else int(said[1])
+
+
+def require_known(link: Link, schema: str) -> int:
+    """Refuse a schema that only newer programs may use; the newest migration that it has.
+
+    Raises:
+        CorruptState: It needs one that is not known here.
+    """
+    ((current, needed),) = link.ask(statements(schema)["select_migrations"])
     newest = scripts()[-1][0]
-    if version > newest:
+    if int(str(needed)) > newest:
         raise CorruptState(
-            f"schema {schema} has migration {version}, this version knows {newest}",
+            f"schema {schema} has migration {current} and needs programs that know {needed};"
+            f" this version knows {newest}",
             hint="install the newer subagents again, or restore a backup from before the upgrade",
         )
+    return int(str(current))

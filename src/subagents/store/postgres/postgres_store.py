@@ -244,8 +244,7 @@ class PostgresStore(RowStore):
         with self._reader() as link:
             if not self._require_usable(link):
                 raise StoreUnavailable(f"there is no schema of ours at {self._url.shown}")
-            ((version,),) = link.ask(self._sql["select_migrations"])
-            require_known(self._url.schema, int(str(version)))
+            require_known(link, self._url.schema)
 
     def _connected(self) -> Link:
         try:

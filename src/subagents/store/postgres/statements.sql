@@ -15,6 +15,7 @@ CREATE SCHEMA IF NOT EXISTS {schema};
 CREATE TABLE IF NOT EXISTS {schema}.migration (
   number     integer     PRIMARY KEY,
   name       text        NOT NULL,
+  needs      integer     NOT NULL,  -- the least newest migration that a program at work here knows
   applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
@@ -23,10 +24,10 @@ CREATE TABLE IF NOT EXISTS {schema}.migration (
 SELECT pg_advisory_xact_lock(hashtextextended('subagents.migration.{schema}', 0));
 
 -- name: select_migrations
-SELECT coalesce(max(number), 0) FROM {schema}.migration;
+SELECT coalesce(max(number), 0), coalesce(max(needs), 0) FROM {schema}.migration;
 
 -- name: put_migration
-INSERT INTO {schema}.migration (number, name) VALUES ($1, $2);
+INSERT INTO {schema}.migration (number, name, needs) VALUES ($1, $2, $3);
 
 -- name: set_waits
 -- Of this transaction alone: how long it may wait for a lock, and sit idle while it has one.
