@@ -24,6 +24,7 @@ log = logging.getLogger(__name__)
 
 LOOKS: Final = 4
 """In a lease."""
+EVERY: Final = frozenset(range(PARTITIONS))
 
 
 class Moving(Protocol):
@@ -112,9 +113,10 @@ class Membership:
         own = self._partitions.claimed
         if missing := own - self._partitions.owned:
             await self._moves.adopt(missing)  # claimed, and not loaded: that failed
+        owned = Counter(survey.owners.values())
         takers = Counter(
             {
-                each.identity: 0
+                each.identity: owned[each.identity]
                 for each in survey.nodes.values()
                 if each.left_s > 0 and not each.is_draining
             }
@@ -122,16 +124,13 @@ class Membership:
         if identity not in takers:
             await self._give_back_some(len(own))
             return
-        takers.update(owner for owner in survey.owners.values() if owner in takers)
-        free = {
-            part
-            for part in range(PARTITIONS)
-            if (owner := survey.owners.get(part)) is None
-            or (owner not in takers and self._is_over(owner) and self._ownership.is_proven)
-        }
+        free = EVERY - survey.owners.keys()
+        over = {each for each in owned if self._is_over(each) and self._ownership.is_proven}
+        if over:
+            free |= {part for part, owner in survey.owners.items() if owner in over}
         # What lay there at the looks before has to be taken by somebody, whatever is fair.
         overdue = free & self._seen_free[0] & self._seen_free[1]
-        self._seen_free = (self._seen_free[1], frozenset(free))
+        self._seen_free = (self._seen_free[1], free)
         taken = overdue or set(wanted(free, takers, identity))
         if taken:
             self._ownership.is_taking = True
@@ -141,7 +140,7 @@ class Membership:
                 self._ownership.is_taking = False
         above = 0 if free else excess(takers, identity)
         if above and self._was_above:
-            await self._give_back_some(-(-above // LOOKS))
+            await self._give_back_some(-(-above // 2))
         self._was_above = above > 0
 
     def _is_over(self, identity: str) -> bool:

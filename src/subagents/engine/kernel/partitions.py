@@ -70,9 +70,8 @@ class Partitions:
     @property
     def claimed(self) -> frozenset[int]:
         """What was ours in the store when it was asked last, loaded or not."""
-        return frozenset(
-            each for each, owner in self.survey.owners.items() if owner == self.identity
-        )
+        own = self.identity
+        return frozenset(each for each, owner in self.survey.owners.items() if owner == own)
 
     async def has(self, session: SessionKey) -> bool:
         """Whether a session is ours."""
