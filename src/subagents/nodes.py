@@ -56,6 +56,8 @@ class NodeParts:
     extend_work: Callable[[int], None] = lambda _until_ms: None
     """Lets the workers of this home live until a time at which the node may be over."""
     threads: tuple[DaemonThreads, ...] = ()
+    tidy: Callable[[], None] = lambda: None
+    """Drop what nobody comes for. Blocks; may raise ``StoreUnavailable``."""
     close: Callable[[], None] = lambda: None
     """Nobody uses them any more. Idempotent."""
 
@@ -213,6 +215,7 @@ def node_parts_of(
         taking=take,
         extend_work=watched(paths, member),
         threads=(threads,),
+        tidy=offers.sweep,
         close=offers.close,
     )
 

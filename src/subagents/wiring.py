@@ -262,7 +262,7 @@ def build_node(
         transcripts=logs.transcripts,
         performance=PerformanceFiles(paths.state_dir),
         results=logs.results,
-        tidy_logs=logs.tidy,
+        tidy_logs=partial(call_all, (logs.tidy, ours.tidy)),
         close_logs=partial(call_all, (logs.close, ours.close)),
         artifact_copies=logs.artifact_copies,
         owner=f"{node}:{os.getpid()}",

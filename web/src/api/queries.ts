@@ -109,5 +109,7 @@ export function useAlerts(kind: string) {
   });
 }
 
+/** The nodes that share the database; asked only where there is a cluster. */
+export const useCluster = (isNode: boolean) => useList<api.Cluster>("/v1/cluster", {}, isNode);
 export const useDiagnostics = () => useList<api.Diagnostics>("/v1/diagnostics");
 export const useOpenApi = () => useStill<Record<string, unknown>>("/openapi.json");

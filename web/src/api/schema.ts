@@ -2786,6 +2786,8 @@ export interface components {
             budgets: components["schemas"]["SharedBudget"][];
             /** @description What is started at its times. */
             schedules: components["schemas"]["ScheduleRow"][];
+            /** @description Its name in its cluster; null = it is in none. */
+            node: string | null;
         };
         /**
          * RecoveredRun

@@ -26,6 +26,7 @@ export type AttentionItem = Schemas["AttentionItem"];
 export type BudgetState = Schemas["BudgetState"];
 export type Check = Schemas["Check"];
 export type ConfiguredAgent = Schemas["ConfiguredAgent"];
+export type Cluster = Schemas["Cluster"];
 export type DaemonVersion = Schemas["DaemonVersion"];
 export type Diagnostics = Schemas["Diagnostics"];
 export type DryRun = Schemas["DryRun"];

@@ -3,7 +3,7 @@ import { useState } from "react";
 import { role } from "../api/login";
 import { reason } from "../api/actions";
 import { request } from "../api/client";
-import { useAgents, useConfig, useDiagnostics, useLogins, useVersion, useWaiting } from "../api/queries";
+import { useAgents, useCluster, useConfig, useDiagnostics, useLogins, useVersion, useWaiting } from "../api/queries";
 import type { Diagnostics } from "../api/types";
 import { Heading } from "../components/heading";
 import { Facts, Panel, TableBox } from "../components/panel";
@@ -23,6 +23,7 @@ export default function SystemPage() {
       <Heading title="System" note={version.data && `daemon ${version.data.version}`} />
       <div className="two-columns">
         <div>
+          <Nodes />
           <Lanes />
           <Answered query={diagnostics}>{(found) => <Doctor found={found} />}</Answered>
           <Configuration />
@@ -67,6 +68,47 @@ export default function SystemPage() {
         </aside>
       </div>
     </>
+  );
+}
+
+/** The cluster: which nodes there are, what each decides about and what runs can ask of it. */
+function Nodes() {
+  const node = useDiagnostics().data?.node ?? null;
+  const cluster = useCluster(node !== null).data;
+  if (node === null || cluster === undefined) return null;
+  const alive = cluster.nodes.filter((each) => each.alive);
+  return (
+    <Panel title="Nodes" note={`${alive.length} of ${cluster.nodes.length} at work${cluster.unowned > 0 ? `; ${cluster.unowned} partitions have no node` : ""}`}>
+      <TableBox name="nodes">
+        <thead>
+          <tr>
+            <th scope="col">node</th>
+            <th scope="col">state</th>
+            <th scope="col">partitions</th>
+            <th scope="col">places</th>
+            <th scope="col">slots</th>
+            <th scope="col">version</th>
+          </tr>
+        </thead>
+        <tbody>
+          {cluster.nodes.map((each) => (
+            <tr key={each.identity}>
+              <td>
+                <Said text={each.name} />
+                {each.isSelf && <span className="note"> this one</span>}
+              </td>
+              <td className={each.alive ? "" : "bad"}>{each.alive ? (each.draining ? "drains" : "at work") : "over"}</td>
+              <td>{each.partitions}</td>
+              <td>
+                <Said text={each.labels.join(", ") || "none"} />
+              </td>
+              <td>{each.slots ?? "no limit"}</td>
+              <td>{each.version}</td>
+            </tr>
+          ))}
+        </tbody>
+      </TableBox>
+    </Panel>
   );
 }
 

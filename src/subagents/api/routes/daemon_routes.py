@@ -163,6 +163,7 @@ async def diagnostics(request: Request) -> Response:
             lanes=_lanes(services),
             budgets=_budgets(services),
             schedules=schedule_rows(services.engine.schedules),
+            node=None if services.cluster is None else services.cluster.name,
         )
     )
 

@@ -252,6 +252,8 @@ class Diagnostics(WireStruct, frozen=True, kw_only=True):
     """Caps over several runs."""
     schedules: list[ScheduleRow] = []
     """What is started at its times."""
+    node: str | None = None
+    """Its name in its cluster; null = it is in none."""
 
 
 class Stopping(WireStruct, frozen=True, kw_only=True):

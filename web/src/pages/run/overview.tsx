@@ -224,6 +224,8 @@ function Parameters({ run }: { run: RunDetail }) {
         facts={[
           ["directory", <Said key="directory" text={run.directory} mono />],
           ["lane", text(resolved["lane"])],
+          ["place", text(resolved["place"])],
+          ["node", plain(run.attempts.at(-1)?.node ?? "")],
           ["retries", run.attemptsMax > 1 ? `${run.retriesUsed} of ${run.attemptsMax - 1} used` : "none"],
           ["budget", run.budget?.text ?? "none"],
           ["tags", plain(run.tags.join(", "))],
