@@ -24,7 +24,7 @@ from subagents.client.client import Client
 from subagents.config.paths import Paths
 from subagents.errors import DaemonUnreachable
 
-START_TIMEOUT_S: Final = 10.0
+START_TIMEOUT_S: Final = 30.0
 START_POLL_S: Final = 0.02
 LOG_TAIL_BYTES: Final = 4096
 
@@ -79,7 +79,7 @@ def ensure_daemon(paths: Paths, environ: Mapping[str, str] | None = None) -> boo
         Whether this call started it.
 
     Raises:
-        DaemonUnreachable: It did not answer within ten seconds, or ended at once; the message has
+        DaemonUnreachable: It did not answer within 30 seconds, or ended at once; the message has
             the end of its log.
         ConfigError: A directory cannot be made.
     """
@@ -263,14 +263,15 @@ def _cannot_start(error: OSError) -> DaemonUnreachable:
 
 
 def _did_not_start(paths: Paths, *, has_ended: bool) -> NoReturn:
-    ended = "and ended" if has_ended else "in time"
+    so_far = "ended at its start" if has_ended else f"has not started after {START_TIMEOUT_S:.0f} s"
     lines = log_tail(paths.log_file).strip().splitlines()
     messages = [line for line in lines if not line.startswith(_HINT)]
     hints = [line.removeprefix(_HINT) for line in lines[-1:] if line.startswith(_HINT)]
-    last = f": {log_message(messages[-1]).removeprefix(_OWN_NAME)}" if messages else ""
+    said = ": " if has_ended else "; the last it said: "
+    last = f"{said}{log_message(messages[-1]).removeprefix(_OWN_NAME)}" if messages else ""
     where = f"read {paths.log_file}, or run it in the foreground: subagents serve"
     raise DaemonUnreachable(
-        f"the daemon did not start {ended}{last}",
+        f"the daemon {so_far}{last}",
         hint=hints[0] if hints else where,
         details={"log": str(paths.log_file), "tail": lines[-10:]},
     )

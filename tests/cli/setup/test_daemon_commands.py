@@ -50,7 +50,7 @@ def test_a_daemon_that_cannot_start_is_said_at_once_with_its_reason(home: Home) 
     config.write_text("[agents.x]\nruntim = 'command'\n")
     done = home.cli("up", "--json")
     assert done.code == 7
-    assert "did not start and ended" in str(done.json["message"])
+    assert "the daemon ended at its start" in str(done.json["message"])
     assert "runtim" in str(done.json["details"])
 
 
