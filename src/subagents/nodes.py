@@ -31,13 +31,16 @@ from subagents.ports import (
     SeenNode,
     Survey,
     Taking,
+    Workplace,
 )
 from subagents.runtimes.process.node_deadline import margin_s
 from subagents.runtimes.process.secret_values import ask
 from subagents.runtimes.process.watchdog import Watchdog
 from subagents.runtimes.remote.attempt_host import AttemptHost
 from subagents.runtimes.remote.remote_runtime import RemoteRuntimes
+from subagents.runtimes.remote.remote_workplace import RemoteWorkplace
 from subagents.runtimes.remote.slots import Slots
+from subagents.runtimes.remote.workplace_host import WorkplaceHost
 
 Take = Callable[[], Coroutine[Any, Any, None]]
 """Takes attempts of other nodes until cancelled."""
@@ -151,6 +154,7 @@ def node_parts_of(
     survey: Callable[[], Survey],
     identity: Callable[[], str],
     promise: Callable[[], bool],
+    workplace: Callable[[], Workplace],
 ) -> NodeParts:
     """What a node knows of itself, of places on others, and what it takes from them.
 
@@ -163,6 +167,7 @@ def node_parts_of(
         survey: Which nodes there are.
         identity: Of this start of ours, once the store is open.
         promise: See ``Ownership.promise``.
+        workplace: Of this node.
 
     Raises:
         ConfigError: What is needed is not installed.
@@ -205,12 +210,18 @@ def node_parts_of(
         await processes(slots.load)
         await taking.run()
 
-    routes = (*attempt_routes.routes(host), *promises.routes(promise))
+    files = WorkplaceHost(workplace)
+    routes = (*attempt_routes.routes(host, files), *promises.routes(promise))
     return NodeParts(
         member=replace(found, routes=(*found.routes, *routes)),
         peers_promise=partial(promises.all_promise, client),
         places=ClusterPlaces(
-            node=member.name, labels=member.labels, slots=slots, places=places, remote=remote
+            node=member.name,
+            labels=member.labels,
+            slots=slots,
+            places=places,
+            remote=remote,
+            workplaces=lambda node: RemoteWorkplace(node, client, clock),
         ),
         taking=take,
         extend_work=watched(paths, member),

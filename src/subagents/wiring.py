@@ -1,4 +1,4 @@
-"""The composition root: the only place that names concrete adapters (but see ``stores``, ``nodes``)."""
+"""The composition root: only here, in ``stores`` and in ``nodes`` are concrete adapters named."""
 
 import asyncio
 import contextlib
@@ -231,6 +231,7 @@ def build_node(
         survey=lambda: engine.partitions.survey,
         identity=lambda: shared_store(store).identity,
         promise=lambda: engine.promise(),  # noqa: PLW0108 - made below
+        workplace=lambda: engine.workplace,
     )
     adapters = Adapters(
         peers_promise=ours.peers_promise,

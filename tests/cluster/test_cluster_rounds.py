@@ -54,8 +54,8 @@ def pause(seconds: float) -> None:
 
 
 def burst(rig: ClusterRig, number: int) -> tuple[ClusterLoad, ClusterNode]:
-    """150 runs of 50 sessions, and the node that decides about most of them."""
-    load = ClusterLoad(rig, sessions=50, runs=3, seconds=(1, 3), seed=f"round{number}")
+    """200 runs of 50 sessions, and the node that decides about most of them."""
+    load = ClusterLoad(rig, sessions=50, runs=4, seconds=(2, 4), seed=f"round{number}")
     load.begin()
 
     def victim() -> ClusterNode | None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.cluster.cluster_rig import ClusterNode, ClusterRig, cluster, patiently
 from tests.e2e.live_home import until
+from tests.repository import a_repository
 from tests.store.postgres_server import PostgresServer
 
 from subagents.client.client import Client
@@ -72,14 +73,51 @@ def test_a_label_that_no_node_has_is_refused_and_says_which_there_are(
         client = stack.enter_context(client_of(owner))
         with pytest.raises(UsageError, match=r"no node has the label .*: n1, n2"):
             spawned(client, tmp_path, "true", place="gpu")
-        with pytest.raises(UsageError, match="cannot have a contract"):
-            spawned(
-                client,
-                tmp_path,
-                "true",
-                place=owner.name,
-                verification={"artifacts": [{"path": "out"}]},
-            )
+
+
+@pytest.mark.requirement("cluster:files-at-place")
+def test_a_worktree_a_contract_and_what_it_names_are_where_the_work_is(
+    server: PostgresServer, tmp_path: Path
+) -> None:
+    repository = a_repository(tmp_path / "repository")
+    contract = {
+        "artifacts": [{"path": "out.txt"}],
+        "commands": ['echo "checked by $HOME" > by.txt'],
+    }
+    with cluster(server, tmp_path, nodes=2) as rig, ExitStack() as stack:
+        owner = rig.owner_of(SESSION)
+        place = other_than(rig, owner)
+        client = stack.enter_context(client_of(owner))
+        run_id = spawned(
+            client,
+            repository,
+            "pwd; echo made > out.txt",
+            place=place.name,
+            isolation="worktree",
+            verification=contract,
+        )
+        status, result = result_of(client, run_id)
+        shown: Any = client.get(f"/v1/runs/{run_id}")
+        assert (status, shown["verification"]["status"]) == ("ok", "passed"), shown
+        tree = shown["workspace"]["path"]
+        assert Path(tree).parent == place.home.paths.worktrees_dir
+        assert str(result).strip() == tree
+        diff: Any = client.get(f"/v1/runs/{run_id}/diff")
+        assert f"+checked by {place.home.root}" in diff["text"]
+        assert "+made" in diff["text"]
+        named: Any = client.get(f"/v1/runs/{run_id}/artifacts")
+        assert [(each["path"], each["bytes"]) for each in named["artifacts"]] == [("out.txt", 5)]
+
+        # Whose contract fails is told why, and its next attempt finds its work as it was.
+        mended = spawned(
+            client,
+            repository,
+            "if test -e half; then echo x > out.txt; else echo > half; fi",
+            place=place.name,
+            isolation="worktree",
+            verification={**contract, "onFailure": "retry_once"},
+        )
+        assert result_of(client, mended)[0] == "ok"
 
 
 @pytest.mark.requirement("cluster:slots")

@@ -59,6 +59,7 @@ from subagents.domain.run.events import (
     TimerFired,
     TokenIssued,
     VerificationFinished,
+    WorktreePlanned,
 )
 from subagents.domain.run.linked_runs import Child, Committed, Spent
 from subagents.domain.run.outcome import (
@@ -109,6 +110,7 @@ from subagents.domain.run.spec import (
     RunSpec,
 )
 from subagents.domain.run.values import RequestId, RunId, SessionKey
+from subagents.domain.run.workspace import Worktree
 from subagents.errors import IllegalTransition
 
 STEPS_MAX: Final = 40
@@ -199,6 +201,17 @@ MAKERS: Final[dict[type, Maker]] = {
     ),
     AttemptPlaced: lambda d, r, t: AttemptPlaced(
         at_ms=t, attempt=_attempt(d, r), node=d.draw(st.sampled_from(("box-1", "box-2")))
+    ),
+    WorktreePlanned: lambda d, r, t: WorktreePlanned(
+        at_ms=t,
+        worktree=Worktree(
+            repository="/r",
+            path=f"/trees/{r.seq}",
+            branch="subagents/x",
+            origin="/r",
+            node=d.draw(st.sampled_from(("box-1", "box-2"))),
+        ),
+        cwd=f"/trees/{r.seq}",
     ),
     TokenIssued: lambda d, r, t: TokenIssued(
         at_ms=t, attempt=_attempt(d, r), token_hash=f"{r.seq:064}"

@@ -61,10 +61,10 @@ from subagents.domain.run.signals import (
 from subagents.domain.run.spec import Abilities, Contract
 from subagents.domain.run.values import AttemptId, RunId, SessionKey, replace
 from subagents.domain.run.worker_output import OutputBatch
-from subagents.engine.verification.verifier import Before, Verifier
+from subagents.engine.verification.verifier import Verifier
 from subagents.engine.verification.work_root import WorkRoot
 from subagents.errors import RuntimeUnavailable, UsageError
-from subagents.ports import AttemptRef, Launch, StartedInfo
+from subagents.ports import AttemptRef, Before, Launch, StartedInfo
 
 SIGTERM: Final = 15
 SIGKILL: Final = 9

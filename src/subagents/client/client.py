@@ -22,6 +22,7 @@ from subagents.client.transport import (
 )
 from subagents.errors import (
     DaemonUnreachable,
+    Elsewhere,
     Forbidden,
     RateLimited,
     SubagentsError,
@@ -422,9 +423,20 @@ def error_from(document: Mapping[str, object]) -> SubagentsError:
         return Forbidden(message, guardrail=str(details.get("guardrail", "")), hint=hint)
     if kind is RateLimited:
         return _rate_limited(message, details)
+    if kind is Elsewhere:
+        return _elsewhere(details)
     if kind is None or kind is errors.IllegalTransition:
         return SubagentsError(message, hint=hint, details={**details, "code": code})
     return kind(message, hint=hint, details=details)
+
+
+def _elsewhere(details: Mapping[str, object]) -> Elsewhere:
+    partition, node, url = (details.get(name) for name in ("partition", "node", "url"))
+    return Elsewhere(
+        partition if isinstance(partition, int) else 0,
+        node=node if isinstance(node, str) else None,
+        url=url if isinstance(url, str) else None,
+    )
 
 
 def _rate_limited(message: str, details: Mapping[str, object]) -> RateLimited:

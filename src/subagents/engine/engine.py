@@ -98,6 +98,7 @@ class Engine:
         self.spawn = parts.spawner.spawn
         self.spawn_batch = parts.spawner.spawn_batch
         self.retry = parts.spawner.retry
+        self.workplace = parts.workplace
         self.plans = parts.plans
         self.schedules = parts.schedules
         self.send = parts.sessions.send

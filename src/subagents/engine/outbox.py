@@ -52,6 +52,7 @@ from subagents.engine.attempts.judges import Judges
 from subagents.engine.attempts.launch import launch_of, ref_of, set_in
 from subagents.engine.attempts.placement import Placement, RuntimeOf
 from subagents.engine.attempts.supervisor import Supervisor
+from subagents.engine.attempts.workplaces import WorkplaceOf
 from subagents.engine.attempts.workspaces import Workspaces
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.quarantine import (
@@ -62,9 +63,6 @@ from subagents.engine.kernel.quarantine import (
 )
 from subagents.engine.kernel.tasks import Tasks, TimeLimit
 from subagents.engine.messages.delivery import Deliveries
-from subagents.engine.records.artifact_files import ArtifactFiles
-from subagents.engine.verification.verifier import Verifier
-from subagents.engine.verification.work_root import root_of
 from subagents.errors import (
     Fenced,
     RuntimeUnavailable,
@@ -110,7 +108,7 @@ class Outbox:
         *,
         runtime_of: RuntimeOf,
         placement: Placement,
-        verifier: Verifier,
+        workplace_of: WorkplaceOf,
         deliveries: Deliveries,
         worker_env: Callable[[Run], Mapping[str, str | None]],
         contract_env: Callable[[Run], Mapping[str, str]],
@@ -119,12 +117,11 @@ class Outbox:
         supervisor: Supervisor,
         workspaces: Workspaces,
         judges: Judges,
-        artifacts: ArtifactFiles,
     ) -> None:
         self._ledger, self._clock = kernel.ledger, kernel.clock
         self._runtime_of = runtime_of
         self._placement = placement
-        self._verifier = verifier
+        self._workplace_of = workplace_of
         self._deliveries = deliveries
         self._worker_env = worker_env
         self._contract_env = contract_env
@@ -139,7 +136,6 @@ class Outbox:
         self._supervisor = supervisor
         self._workspaces = workspaces
         self._judges = judges
-        self._artifacts = artifacts
 
     def on_commit(self, batch: Batch) -> None:
         if self._checking:
@@ -329,7 +325,7 @@ class Outbox:
             if not self._placement.is_alone:
                 run = await self._placement.place(run)
             env = await self._env(run, number)
-            await self._workspaces.prepare(run)
+            run = await self._workspaces.prepare(run)
             await self._look_before(run)
             launch = launch_of(run, env)
             starting = (
@@ -364,7 +360,7 @@ class Outbox:
             return
         if any(attempt.times.started_at_ms is not None for attempt in run.attempts):
             return  # of 0.1.0: what its first worker found is not known any more
-        found = await self._verifier.before(contract, root_of(run.resolved))
+        found = await self._workplace_of(run).before(run)
         now = self._clock.now_ms()
         taken = BaselineTaken(at_ms=now, baseline=found.baseline, vacuous=found.is_vacuous)
         await self._ledger.apply(run.id, taken)
@@ -494,21 +490,7 @@ class Outbox:
                 await self._worker_secrets.load(run)
             own_env = self._contract_env(run)
         try:
-            found = await self._verifier.verify(
-                contract,
-                root=root_of(run.resolved),
-                attempt=run.attempt,
-                marker_env={
-                    **own_env,
-                    **runtime.marker(ref),
-                    "SUBAGENTS_RUN_ID": run.id,
-                },
-                baseline=run.verification.baseline,
-                commands_trusted=run.resolved.commands_trusted,
-            )
-            if found.verdict is Verdict.PASSED:
-                await self._artifacts.keep(run)
-            return found
+            return await self._workplace_of(run).verify(run, {**own_env, **runtime.marker(ref)})
         finally:
             if contract.commands:
                 await runtime.stop(ref, grace_s=0)

@@ -11,11 +11,17 @@ from subagents.domain.run.run import Run
 from subagents.domain.run.values import AttemptId
 from subagents.engine.attempts.judges import Judges
 from subagents.engine.attempts.permit_desk import PermitDesk
-from subagents.engine.attempts.placement import ClusterPlaces, Placement, runtime_at
+from subagents.engine.attempts.placement import (
+    ClusterPlaces,
+    Placement,
+    runtime_at,
+    workplace_at,
+)
 from subagents.engine.attempts.provider_gate import ProviderGates, ProviderOf, own_provider
 from subagents.engine.attempts.request_desk import RequestDesk
 from subagents.engine.attempts.shared_spending import SharedSpending
 from subagents.engine.attempts.supervisor import Supervisor
+from subagents.engine.attempts.workplaces import LocalWorkplace
 from subagents.engine.attempts.workspaces import Workspaces
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.ledger import CommitListener, Ledger
@@ -219,7 +225,11 @@ class Parts:
             self.shared_spending.admit(run) and self.provider_gates.admit(run)
         )
         self.artifacts = ArtifactFiles(given.off_loop, given.artifact_copies)
-        self.workspaces = Workspaces(kernel, self.recorder, given.worktrees)
+        self.workplace = LocalWorkplace(
+            given.verifier, self.artifacts, given.worktrees, given.off_loop
+        )
+        workplace_of = partial(workplace_at, self.workplace, given.places)
+        self.workspaces = Workspaces(kernel, self.recorder, given.worktrees, workplace_of)
         self.supervisor = Supervisor(
             kernel,
             runtime_of=runtime_of,
@@ -296,7 +306,7 @@ class Parts:
             kernel,
             runtime_of=runtime_of,
             placement=self.placement,
-            verifier=given.verifier,
+            workplace_of=workplace_of,
             deliveries=self.deliveries,
             worker_env=given.worker_env,
             contract_env=given.contract_env,
@@ -305,7 +315,6 @@ class Parts:
             supervisor=self.supervisor,
             workspaces=self.workspaces,
             judges=Judges(kernel, ids=given.ids, shared_spending=self.shared_spending),
-            artifacts=self.artifacts,
         )
         # Listeners take note, wake waiters and start tasks; none waits. So whoever they wake acts
         # only after all have heard, and the order is that in which tasks begin: a message that was

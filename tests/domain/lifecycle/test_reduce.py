@@ -18,6 +18,7 @@ from subagents.domain.lifecycle.reduce import REACTIONS, reduce
 from subagents.domain.rules.admission import queue_order
 from subagents.domain.rules.deadlines import next_due_ms, timer_event
 from subagents.domain.rules.evidence import SETTLE_MS
+from subagents.domain.run.access import Access, AccessLevel
 from subagents.domain.run.alert import Alert, AlertKind, AlertRules, OnStuck
 from subagents.domain.run.baseline import Baseline
 from subagents.domain.run.effects import (
@@ -37,6 +38,7 @@ from subagents.domain.run.effects import (
 )
 from subagents.domain.run.events import (
     Alerted,
+    AttemptPlaced,
     BaselineTaken,
     CancelPlanned,
     CancelRequested,
@@ -54,6 +56,7 @@ from subagents.domain.run.events import (
     TimerCause,
     TimerFired,
     VerificationFinished,
+    WorktreePlanned,
 )
 from subagents.domain.run.outcome import (
     OK,
@@ -81,6 +84,7 @@ from subagents.domain.run.spec import (
     RunSpec,
 )
 from subagents.domain.run.values import RunId, SessionKey, announcement_id, replace
+from subagents.domain.run.workspace import Worktree
 
 ERROR = Outcome(status=Status.ERROR, reason=Reason.EXIT_CODE, error="exit code 1")
 PARTIAL = Outcome(status=Status.PARTIAL, reason=Reason.REPORTED_PARTIAL, error="half")
@@ -93,6 +97,35 @@ def settled_dependency(
     run_id = a_dependency(number).run_id
     life.apply(DependencySettled(at_ms=life.at_ms, run_id=run_id, outcome=outcome, result=result))
     return life
+
+
+# -- places -------------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("cluster:files-at-place")
+def test_a_worktree_that_is_planned_at_its_place_is_where_the_run_and_its_contract_are() -> None:
+    access = Access(level=AccessLevel.WRITE, below="/r")
+    life = Life.begin(resolved=a_resolved(cwd="/r", contract_root="/r", access=access)).grant()
+    life.apply(AttemptPlaced(at_ms=life.at_ms, attempt=1, node="b"))
+    tree = Worktree(repository="/r", path="/t/x", branch="subagents/x", origin="/r", node="b")
+
+    life.apply(WorktreePlanned(at_ms=life.at_ms, worktree=tree, cwd="/t/x"))
+
+    found = life.run.resolved
+    assert (found.cwd, found.contract_root, found.worktree) == ("/t/x", "/t/x", tree)
+    assert found.access == replace(access, below="/t/x")
+    assert found.project == "/r"
+
+
+@pytest.mark.requirement("cluster:files-at-place")
+def test_a_worktree_of_a_place_that_the_attempt_has_no_more_changes_nothing() -> None:
+    life = Life.begin().grant()
+    life.apply(AttemptPlaced(at_ms=life.at_ms, attempt=1, node="b"))
+    before = life.run.resolved
+    tree = Worktree(repository="/r", path="/t/x", branch="subagents/x", origin="/r", node="a")
+
+    assert life.apply(WorktreePlanned(at_ms=life.at_ms, worktree=tree, cwd="/t/x")).stale
+    assert life.run.resolved == before
 
 
 # -- dependencies -------------------------------------------------------------------------------

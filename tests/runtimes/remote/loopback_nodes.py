@@ -12,7 +12,8 @@ from starlette.applications import Starlette
 
 from subagents.api.routes import attempt_routes
 from subagents.errors import NodeOver, NodeUnreachable
-from subagents.ports import AttemptHost, NodeAnswer, NodeStream
+from subagents.ports import AttemptHost, NodeAnswer, NodeStream, Workplace
+from subagents.runtimes.remote.workplace_host import WorkplaceHost
 
 READY_BOUND_S = 20.0
 
@@ -20,8 +21,9 @@ READY_BOUND_S = 20.0
 class NodeServer:
     """The door of one node, on a loop and thread of its own; can be shut and opened again."""
 
-    def __init__(self, host: AttemptHost) -> None:
+    def __init__(self, host: AttemptHost, files: Workplace | None = None) -> None:
         self._host = host
+        self._files = files
         self.port = 0
 
     def __enter__(self) -> Self:
@@ -33,7 +35,7 @@ class NodeServer:
 
     def open(self) -> None:
         """Listen; on the port from before, if there was one."""
-        app = Starlette(routes=attempt_routes.routes(self._host))
+        app = Starlette(routes=attempt_routes.routes(self._host, WorkplaceHost(self._workplace)))
         config = uvicorn.Config(
             app, host="127.0.0.1", port=self.port, log_level="critical", lifespan="off"
         )
@@ -48,6 +50,10 @@ class NodeServer:
         self._server.should_exit = self._server.force_exit = True
         self._thread.join(READY_BOUND_S)
         assert not self._thread.is_alive()
+
+    def _workplace(self) -> Workplace:
+        assert self._files is not None
+        return self._files
 
     def _serve(self) -> None:
         async def serve() -> None:

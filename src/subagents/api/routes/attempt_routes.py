@@ -1,4 +1,5 @@
-"""``/node/v1/attempts/{call}``: attempts that run here and that other nodes decide about.
+"""``/node/v1/attempts/{call}`` and ``/node/v1/files/{call}``: attempts that run here and that other
+nodes decide about, and their files.
 
 Served on the node door only, which lets nobody in but nodes of the cluster.
 """
@@ -11,11 +12,11 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from subagents.ports import AttemptHost, NodeAnswer
+from subagents.ports import AttemptHost, NodeAnswer, WorkplaceHost
 
 
-def routes(host: AttemptHost) -> tuple[Route, ...]:
-    """The routes that answer for ``host``."""
+def routes(host: AttemptHost, files: WorkplaceHost) -> tuple[Route, ...]:
+    """The routes that answer for them."""
 
     async def watch(request: Request) -> Response:
         """POST /node/v1/attempts/watch: lines of JSON, until the attempt ends."""
@@ -26,7 +27,12 @@ def routes(host: AttemptHost) -> tuple[Route, ...]:
         """POST /node/v1/attempts/{call}: one call of the attempt's runtime."""
         return _answer(await host.call(request.path_params["call"], await request.body()))
 
+    async def on_files(request: Request) -> Response:
+        """POST /node/v1/files/{call}: one call about the files of a run."""
+        return _answer(await files.call(request.path_params["call"], await request.body()))
+
     return (
+        Route("/node/v1/files/{call}", on_files, methods=["POST"]),
         Route("/node/v1/attempts/watch", watch, methods=["POST"]),
         Route("/node/v1/attempts/{call}", call, methods=["POST"]),
     )

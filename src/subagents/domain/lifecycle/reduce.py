@@ -38,7 +38,7 @@ from subagents.domain.lifecycle.steps import (
     with_attempt,
 )
 from subagents.domain.lifecycle.transitions import STALE, TRANSITIONS
-from subagents.domain.rules import clock_steps, provider_limits
+from subagents.domain.rules import ceilings, clock_steps, provider_limits
 from subagents.domain.rules.budgets import budgets
 from subagents.domain.rules.deadlines import longest_wait_ms, warn_at_ms
 from subagents.domain.rules.evidence import decide, merge, with_report_from_text
@@ -106,6 +106,7 @@ from subagents.domain.run.events import (
     TimerFired,
     TokenIssued,
     VerificationFinished,
+    WorktreePlanned,
 )
 from subagents.domain.run.linked_runs import Child, Dependencies, Dependency
 from subagents.domain.run.outcome import (
@@ -337,6 +338,21 @@ def _attempt_placed(run: Run, event: AttemptPlaced) -> Transition:
     if event.attempt != run.attempt.number:
         return Transition(run, stale=True)
     return Transition(with_attempt(run, replace(run.attempt, node=event.node)))
+
+
+def _worktree_planned(run: Run, event: WorktreePlanned) -> Transition:
+    if event.worktree.node != run.attempt.node:
+        return Transition(run, stale=True)
+    before = run.resolved
+    access = before.access
+    resolved = replace(
+        before,
+        cwd=event.cwd,
+        worktree=event.worktree,
+        contract_root=None if before.contract_root is None else event.cwd,
+        access=None if access is None else ceilings.placed(access, event.cwd),
+    )
+    return Transition(replace(run, resolved=resolved))
 
 
 def _token_issued(run: Run, event: TokenIssued) -> Transition:
@@ -939,6 +955,7 @@ REACTIONS: Final[dict[type, Callable[[Run, Any], Transition]]] = {
     SlotGranted: _slot_granted,
     BaselineTaken: _baseline_taken,
     AttemptPlaced: _attempt_placed,
+    WorktreePlanned: _worktree_planned,
     TokenIssued: _token_issued,
     AttemptStarted: _attempt_started,
     AttemptStartFailed: _start_failed,

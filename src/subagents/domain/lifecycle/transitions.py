@@ -52,6 +52,7 @@ from subagents.domain.run.events import (
     TimerFired,
     TokenIssued,
     VerificationFinished,
+    WorktreePlanned,
 )
 from subagents.domain.run.run import OVER, SETTLED, Phase
 
@@ -131,6 +132,7 @@ TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
     **{(phase, SteerSettled): frozenset({phase}) for phase in (*_LIVE, P.ENDING)},
     **{(phase, AttemptTakenOver): frozenset({phase}) for phase in (*_LIVE, P.ENDING)},
     (P.SPAWNING, AttemptPlaced): frozenset({P.SPAWNING}),
+    (P.SPAWNING, WorktreePlanned): frozenset({P.SPAWNING}),
     **{(phase, TokenIssued): frozenset({phase}) for phase in (*_LIVE, P.ENDING)},
     **{(phase, SignalReceived): frozenset({phase}) | _ENDS for phase in _LIVE},
     **{(phase, LeaseExpired): _ENDS for phase in (*_LIVE, P.ENDING)},
@@ -164,6 +166,7 @@ _LATE: Final[Mapping[type, frozenset[Phase]]] = {
     AttemptStartFailed: frozenset(P) - {P.WAITING},
     AttemptTakenOver: frozenset(P) - {P.WAITING},
     AttemptPlaced: frozenset(P) - {P.WAITING},
+    WorktreePlanned: frozenset(P) - {P.WAITING},
     TokenIssued: frozenset(P) - {P.WAITING},
     SignalReceived: frozenset(P) - {P.WAITING},
     LeaseExpired: frozenset(P) - {P.WAITING},

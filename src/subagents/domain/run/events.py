@@ -25,6 +25,7 @@ from subagents.domain.run.run import (
 from subagents.domain.run.signals import Signal
 from subagents.domain.run.spec import Resolved, RunSpec
 from subagents.domain.run.values import RunId, SessionKey, Value, decoded
+from subagents.domain.run.workspace import Worktree
 
 
 class Fact(Value, frozen=True):
@@ -81,6 +82,14 @@ class AttemptPlaced(Fact, frozen=True, tag=True):
 
     attempt: int
     node: str
+
+
+class WorktreePlanned(Fact, frozen=True, tag=True):
+    """Where the run has its worktree: at its place, which was not known at the spawn."""
+
+    worktree: Worktree
+    cwd: str
+    """In it, without links; the run works there."""
 
 
 class TokenIssued(Fact, frozen=True, tag=True):
@@ -406,6 +415,7 @@ Event: TypeAlias = (
     | DependencySettled
     | SlotGranted
     | AttemptPlaced
+    | WorktreePlanned
     | TokenIssued
     | BaselineTaken
     | AttemptStarted

@@ -40,6 +40,8 @@ class Worktree(Value, frozen=True):
     branch: str
     origin: str
     """The working directory that was asked for."""
+    node: str | None = None
+    """Name of the node on which it is; None = of its owner, as of every run without a place."""
 
 
 class ChangeKind(StrEnum):

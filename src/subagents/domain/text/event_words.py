@@ -340,6 +340,10 @@ WORDS: Final = dict(
             events.AttemptPlaced,
             lambda event, *_: f"attempt {event.attempt} has its place on node {event.node}",
         ),
+        _row(
+            events.WorktreePlanned,
+            lambda event, *_: f"its worktree is {event.worktree.path} on {event.worktree.node}",
+        ),
         _row(events.TokenIssued, lambda event, *_: f"attempt {event.attempt} got one more token"),
         _row(
             events.BaselineTaken,

@@ -6,6 +6,7 @@ child does.
 """
 
 from subagents.domain.lifecycle import judging
+from subagents.domain.rules import ceilings
 from subagents.domain.rules.budgets import reservations
 from subagents.domain.run.events import ChildSpawned, Spawned, VerificationFinished
 from subagents.domain.run.linked_runs import Child
@@ -95,10 +96,12 @@ def _within(resolved: Resolved, shared: Budget | None) -> Resolved:
 
 def _placed(run: Run, resolved: Resolved, spec: RunSpec) -> Resolved:
     """What the judge came to, under the label and the caps that are known only now."""
-    tags = (*run.spec.tags, *run.resolved.tags_above)
+    tags, access = (*run.spec.tags, *run.resolved.tags_above), resolved.access
     return replace(
         resolved,
         label=spec.label or resolved.label,
+        cwd=run.resolved.cwd,
+        access=None if access is None else ceilings.placed(access, run.resolved.cwd),
         plan=run.resolved.plan,
         tags_above=tuple(dict.fromkeys(tags)),
         commands_trusted=run.resolved.commands_trusted,

@@ -25,6 +25,7 @@ from subagents.ports import (
     RemoteRuntimes,
     Runtime,
     StartedInfo,
+    Workplace,
 )
 
 log = logging.getLogger(__name__)
@@ -48,6 +49,7 @@ class ClusterPlaces:
         slots: What is free here.
         places: Finds other nodes.
         remote: Runs attempts there.
+        workplaces: Where files are, by the name of a node.
     """
 
     def __init__(
@@ -58,12 +60,14 @@ class ClusterPlaces:
         slots: FreeSlots,
         places: Places,
         remote: RemoteRuntimes,
+        workplaces: Callable[[str], Workplace],
     ) -> None:
         self.node = node
         self.labels = labels
         self.slots = slots
         self.places = places
         self.remote = remote
+        self.workplaces = workplaces
 
     def may_run_here(self, run: Run) -> bool:
         """Whether this node has what the run asks for."""
@@ -92,6 +96,14 @@ def runtime_at(
     if node is None or node == cluster.node:
         return runtime
     return cluster.remote.at(node, runtime)
+
+
+def workplace_at(here: Workplace, cluster: ClusterPlaces | None, run: Run) -> Workplace:
+    """Where the files of a run are: at its newest attempt's place."""
+    node = run.attempts[-1].node if run.attempts and cluster is not None else None
+    if cluster is None or node is None or node == cluster.node:
+        return here
+    return cluster.workplaces(node)
 
 
 class Placement:
@@ -127,8 +139,8 @@ class Placement:
             return self._node
         next_one = attempt_id(run.id, len(run.attempts) + 1)
         is_new = run.attempts or run.session.continues is None
-        session = self._session_node(run)
-        is_here = is_new and cluster.may_run_here(run) and session in {None, cluster.node}
+        bound = self._judged_node(run) or self._session_node(run)
+        is_here = is_new and cluster.may_run_here(run) and bound in {None, cluster.node}
         return cluster.node if is_here and cluster.slots.keep(next_one) else None
 
     def on_commit(self, batch: Batch) -> None:
@@ -197,11 +209,11 @@ class Placement:
 
     async def _found(self, cluster: ClusterPlaces, run: Run) -> str:
         """The node that keeps a slot for it."""
-        before = self._session_node(run)
+        before = self._judged_node(run) or self._session_node(run)
         if before is None and run.session.continues is not None:
             before = self._session_node(await self._ledger.load_run(run.session.continues.run_id))
         if before is not None and before != cluster.node and self._is_alive(before):
-            return before  # its program's session is there, and nowhere else
+            return before  # the work that it judges is there, or its program's session
         if is_bound_to_files(run) or before == cluster.node:
             while not cluster.slots.keep(run.attempt_id):
                 await self._clock.sleep(LOOK_S)
@@ -224,6 +236,14 @@ class Placement:
             except StoreUnavailable as error:
                 log.warning("%s has no place yet: %s", run.attempt_id, error)
                 await self._clock.sleep(AGAIN_S)
+
+    def _judged_node(self, run: Run) -> str | None:
+        """Where the work is that it judges; None = it is no judge."""
+        judges, above = run.lineage.judges, run.lineage.requester_run
+        judged = None if above is None else self._ledger.live.get(above)
+        if judges is None or judged is None or len(judged.attempts) < judges:
+            return None
+        return judged.attempts[judges - 1].node
 
     def _session_node(self, run: Run) -> str | None:
         """Where the session is that its newest, or next, attempt goes on with; None = a new one."""

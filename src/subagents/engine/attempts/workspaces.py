@@ -8,11 +8,12 @@ import asyncio
 import logging
 from typing import Final
 
+from subagents.domain.run.events import WorktreePlanned
 from subagents.domain.run.outcome import Reason
 from subagents.domain.run.run import Attempt, Run
 from subagents.domain.run.signals import Exited, Signal, Vanished
 from subagents.domain.run.spec import Isolation, RunSpec
-from subagents.domain.run.values import RunId, Value
+from subagents.domain.run.values import RunId, Value, replace
 from subagents.domain.run.worker_output import LineType
 from subagents.domain.run.workspace import (
     LEFT_MAX,
@@ -22,9 +23,9 @@ from subagents.domain.run.workspace import (
     Worktree,
 )
 from subagents.domain.transcript.transcript_query import LogQuery
+from subagents.engine.attempts.workplaces import WorkplaceOf
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.records.recorder import Recorder
-from subagents.engine.verification.work_root import root_of
 from subagents.errors import CorruptState, NotFound, StoreUnavailable, SubagentsError, UsageError
 from subagents.ports import (
     Diff,
@@ -52,24 +53,39 @@ class PlannedWorkspace(Value, frozen=True):
 
 
 class Workspaces:
-    """One node's worktrees, and what attempts left in them.
+    """Worktrees of runs, and what attempts left in them.
 
     Args:
         kernel: Has the runs.
         recorder: Has what workers said.
-        worktrees: None = none can be made here.
+        worktrees: Of this node; None = none can be made here.
+        at: Where a run's files are.
     """
 
-    def __init__(self, kernel: Kernel, recorder: Recorder, worktrees: Worktrees | None) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        recorder: Recorder,
+        worktrees: Worktrees | None,
+        at: WorkplaceOf,
+    ) -> None:
         self._ledger, self._store, self._off_loop, self._clock = kernel
         self._recorder = recorder
         self._worktrees = worktrees
+        self._at = at
         self._looked_at_ms: dict[str, int] = {}
 
     # -- before an attempt -----------------------------------------------------------------
 
     async def plan(
-        self, spec: RunSpec, cwd: str, *, run_id: RunId, label: str, previous: Run | None
+        self,
+        spec: RunSpec,
+        cwd: str,
+        *,
+        run_id: RunId,
+        label: str,
+        previous: Run | None,
+        is_here: bool,
     ) -> PlannedWorkspace:
         """Where a run that wants to work in ``cwd`` will do so.
 
@@ -79,6 +95,7 @@ class Workspaces:
             run_id: Of the new run.
             label: Of the new run.
             previous: The run whose session, and worktree, it continues.
+            is_here: It asks for no place; where it has one, a worktree is planned by ``prepare``.
 
         Raises:
             UsageError: No worktree can be made of that directory; says the way out.
@@ -86,7 +103,7 @@ class Workspaces:
         before = None if previous is None else previous.resolved
         if before is not None and before.worktree is not None and cwd == before.cwd:
             return PlannedWorkspace(cwd=cwd, tree=before.worktree)
-        if spec.isolation is not Isolation.WORKTREE:
+        if spec.isolation is not Isolation.WORKTREE or not is_here:
             return PlannedWorkspace(cwd=cwd)
         if self._worktrees is None:
             raise UsageError(
@@ -96,21 +113,28 @@ class Workspaces:
         planned: Planned = await self._worktrees.plan(cwd, run_id=run_id, label=label)
         return PlannedWorkspace(cwd=planned.cwd, tree=planned.tree, warnings=planned.warnings)
 
-    async def prepare(self, run: Run) -> None:
+    async def prepare(self, run: Run) -> Run:
         """Make the place of the run's newest attempt ready; safe to repeat.
+
+        Returns:
+            The run; its worktree is on record, which on another node is planned only now.
 
         Raises:
             RuntimeUnavailable: Not now.
             UsageError: Never.
         """
-        tree = run.resolved.worktree
-        if tree is None:
-            return
-        if self._worktrees is None:
-            raise UsageError("worktrees are not available here", details={"field": "isolation"})
-        number = run.attempt.number
-        afresh = begins_afresh(run.attempts)
-        await self._worktrees.prepare(run.id, tree, attempt=number, afresh=afresh)
+        if is_without_its_tree(run):
+            planned = await self._at(run).plan(run)
+            tree = replace(planned.tree, node=run.attempt.node)
+            now = self._clock.now_ms()
+            await self._ledger.apply(
+                run.id, WorktreePlanned(at_ms=now, worktree=tree, cwd=planned.cwd)
+            )
+            run = self._ledger.published.get(run.id, run)
+        if run.resolved.worktree is not None:
+            afresh = begins_afresh(run.attempts)
+            await self._at(run).prepare(run, attempt=run.attempt.number, afresh=afresh)
+        return run
 
     # -- after an attempt ------------------------------------------------------------------
 
@@ -160,16 +184,10 @@ class Workspaces:
         return await self._existing(run, names[:LEFT_MAX])
 
     async def _existing(self, run: Run, names: list[str]) -> tuple[str, ...]:
-        if not names:
-            return ()
-        root = root_of(run.resolved)
-        return await self._off_loop(lambda: tuple(each for each in names if root.is_file(each)))
+        return await self._at(run).existing(run, names) if names else ()
 
     async def _changes(self, run: Run) -> Changes | None:
-        tree = run.resolved.worktree
-        if tree is None or self._worktrees is None:
-            return None
-        return await self._worktrees.changes(run.id, tree)
+        return None if run.resolved.worktree is None else await self._at(run).changes(run)
 
     async def diff(self, run: Run, path: str | None) -> Diff:
         """What the run changed in its worktree so far, as text; at most ``DIFF_BYTES_MAX`` of it.
@@ -183,28 +201,27 @@ class Workspaces:
             NotFound: The run has no worktree, or it is not there any more.
             RuntimeUnavailable: git could not say.
         """
-        tree = run.resolved.worktree
-        if tree is None or self._worktrees is None:
+        if run.resolved.worktree is None:
             raise NotFound(f"run {run.id} has no worktree of its own: nothing compares its files")
         if path is not None and (path.startswith("/") or ".." in path.split("/") or not path):
             raise UsageError(
                 "path must be one from the root of the worktree", details={"field": "path"}
             )
-        return await self._worktrees.diff(tree, path, bytes_max=DIFF_BYTES_MAX)
+        return await self._at(run).diff(run, path, bytes_max=DIFF_BYTES_MAX)
 
     # -- when it is over -------------------------------------------------------------------
 
     async def tidy(self, run: Run) -> None:
         """Remove the run's worktree if nothing is in it that somebody may want."""
         tree = run.resolved.worktree
-        if tree is None or self._worktrees is None or self._is_used(tree, besides=run.id):
+        if tree is None or self._is_used(tree, besides=run.id):
             return
         try:
             contract = run.spec.verification
             named = [each.path for each in contract.artifacts] if contract is not None else []
             named += [each.path for each in (run.report.artifacts if run.report else ())]
             if not await self._existing(run, named):
-                await self._worktrees.remove_clean(run.id, tree)
+                await self._at(run).remove_clean(run)
         except SubagentsError as error:
             log.warning("worktree %s stays: %s", tree.path, error)
 
@@ -245,6 +262,17 @@ class Workspaces:
             return await self._off_loop(lambda: self._store.run(run_id)) is not None
         except CorruptState:
             return True
+
+
+def is_without_its_tree(run: Run) -> bool:
+    """Whether it is to have a worktree where its newest attempt has its place, and has none there.
+
+    A retry on another node begins there where the first attempt did.
+    """
+    if run.spec.isolation is not Isolation.WORKTREE:
+        return False
+    tree = run.resolved.worktree
+    return tree is None or (tree.node is not None and tree.node != run.attempt.node)
 
 
 def begins_afresh(attempts: tuple[Attempt, ...]) -> bool:

@@ -66,7 +66,7 @@ from subagents.engine.runs.grants import Grants, ProofOf, no_proof_needed
 from subagents.engine.runs.idempotency_keys import IdempotencyKeys
 from subagents.engine.runs.queries import Queries
 from subagents.engine.verification.verifier import Verifier, check_schemas
-from subagents.engine.verification.work_root import real_below, root_of
+from subagents.engine.verification.work_root import below, real_below, root_of
 from subagents.errors import (
     Conflict,
     ContractError,
@@ -546,7 +546,7 @@ class Spawner:
         lane = spec.lane or agent.lane or DEFAULT_LANE
         label_of_place = spec.place or agent.place
         if label_of_place is not None:
-            check_place(label_of_place, spec, self._ledger.partitions.labels)
+            check_place(label_of_place, self._ledger.partitions.labels)
         run_id, label = self._ids.run_id(), spec.label or label_from(spec, agent_id)
         place = await self._place(
             spec, cwd, run_id, label, previous, is_here=label_of_place is None
@@ -646,7 +646,7 @@ class Spawner:
         is_same_tree = before is not None and before.worktree is not None and cwd == before.cwd
         found = cwd if is_same_tree else await self._workspace(cwd, is_here=is_here)
         return await self._workspaces.plan(
-            spec, found, run_id=run_id, label=label, previous=previous
+            spec, found, run_id=run_id, label=label, previous=previous, is_here=is_here
         )
 
     async def _workspace(self, cwd: str, *, is_here: bool) -> str:
@@ -713,8 +713,8 @@ class Spawner:
             # The same promise goes on: what its session has done for it so far counts.
             baseline = before.verification.baseline
             return replace(draft, spawned=replace(spawned, baseline=baseline))
-        if spawned.resolved.worktree is not None:
-            return draft  # not made yet: looked at when it is
+        if spawned.resolved.worktree is not None or spawned.resolved.place is not None:
+            return draft  # not made yet, or not known where: looked at when it is
         found = await self._verifier.before(wanted, root_of(spawned.resolved))
         if draft.labels:
             # What the runs before it leave behind is not its work: looked at again when it starts.
@@ -738,7 +738,10 @@ class Spawner:
         """
         own = settings.agent(resolved.agent_id).cwd
         roots = [each for each in (*caller_roots, own) if each]
-        root = await self._off_loop(lambda: real_below(resolved.project, roots))
+        if resolved.place is None:
+            root = await self._off_loop(lambda: real_below(resolved.project, roots))
+        else:
+            root = below(resolved.project, roots)  # its links are seen where it is, and refused
         if root is None:
             places = " or ".join(dict.fromkeys(roots)) or "a directory that is not known here"
             raise ContractError(

@@ -28,7 +28,7 @@ import msgspec
 
 from subagents.domain.redaction.redact import MARGIN_BYTES, ending
 from subagents.domain.rules.path_patterns import pattern_of
-from subagents.domain.run.baseline import Baseline, Fingerprint
+from subagents.domain.run.baseline import Baseline
 from subagents.domain.run.outcome import (
     Check,
     CheckType,
@@ -52,7 +52,7 @@ from subagents.engine.verification.contract_files import Abandoned, has_changed,
 from subagents.engine.verification.file_trees import TREE_FILES_MAX, TooManyFiles, matching_files
 from subagents.engine.verification.work_root import FileFault, WorkRoot
 from subagents.errors import ContractError
-from subagents.ports import Clock, OffLoop
+from subagents.ports import Before, Clock, OffLoop
 from subagents.process_group import kill_group
 from subagents.text import counted, listed, one_line
 
@@ -96,19 +96,6 @@ def check_schemas(contract: Checks, *, field: str = "verification") -> None:
             raise ContractError(
                 f"{field}.artifacts[{index}].{name} {error.message}", hint=error.hint
             ) from error
-
-
-class Before(NamedTuple):
-    """What a contract's files were before the work."""
-
-    baseline: Baseline
-    is_vacuous: bool = False
-    """It passes already, and nothing in it needs a change: it proves nothing."""
-
-    @property
-    def files(self) -> dict[str, Fingerprint]:
-        """Those that were there, by their path."""
-        return {each.path: each for each in self.baseline.files}
 
 
 class Verifier:

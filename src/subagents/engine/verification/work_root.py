@@ -236,6 +236,13 @@ def real_below(path: str, roots: Sequence[str]) -> str | None:
     return real if is_inside else None
 
 
+def below(path: str, roots: Sequence[str]) -> str | None:
+    """The same of a directory on another machine: by its name alone."""
+    plain = os.path.normpath(path)
+    is_inside = any(_below(plain, os.path.normpath(each)) is not None for each in roots)
+    return plain if is_inside else None
+
+
 def _below(path: str, root: str) -> str | None:
     """An absolute path as one from the root; None = it does not begin with that."""
     beginning = f"{root.rstrip('/')}/"

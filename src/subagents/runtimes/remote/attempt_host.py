@@ -90,7 +90,7 @@ class AttemptHost:
             call = _decoded(body)
             return NodeAnswer(200, encode(await perform(self._runtime(call), call)))
         except SubagentsError as error:
-            return _refused(error)
+            return refused(error)
 
     async def watch(self, body: bytes) -> NodeAnswer | AsyncGenerator[bytes, None]:
         """The lines of a watch as they come, or why there is none.
@@ -102,7 +102,7 @@ class AttemptHost:
             call = _decoded(body)
             runtime, ref = self._runtime(call), _ref(call)
         except SubagentsError as error:
-            return _refused(error)
+            return refused(error)
         return self._lines(runtime, ref, call)
 
     async def _lines(
@@ -251,5 +251,6 @@ def _line(line: WatchLine) -> bytes:
     return encode(line) + b"\n"
 
 
-def _refused(error: SubagentsError) -> NodeAnswer:
+def refused(error: SubagentsError) -> NodeAnswer:
+    """An error as the answer of a call."""
     return NodeAnswer(NOT_NOW if error.retryable else REFUSED, encode(error.to_wire()))
