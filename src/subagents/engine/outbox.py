@@ -469,7 +469,7 @@ class Outbox:
                 type=CheckType.ARTIFACT,
                 target="verification",
                 passed=False,
-                reason=f"the checker failed: {error!r}",
+                reason=f"the checker failed: {_said(error)}",
                 could_not_check=True,
             )
             verification = Verification(verdict=Verdict.COULD_NOT_CHECK, checks=(broken,))
@@ -494,6 +494,10 @@ class Outbox:
         finally:
             if contract.commands:
                 await runtime.stop(ref, grace_s=0)
+
+
+def _said(error: Exception) -> str:
+    return error.message if isinstance(error, SubagentsError) else repr(error)
 
 
 def _is_current(run: Run, number: int) -> bool:
