@@ -90,6 +90,28 @@ def test_after_an_outage_of_the_database_nobody_takes_anything_from_anybody(
     in_cluster(tmp_path, scenario)
 
 
+@pytest.mark.requirement("cluster:ownership", "cluster:outage")
+def test_a_node_that_looks_before_its_right_is_renewed_again_gives_nothing_away(
+    tmp_path: Path,
+) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        first, _ = await cluster.join(), await cluster.join()
+        await cluster.clock.advance(60 * LEASE_S)
+        before = first.owned
+        cluster.database.is_away = True
+        await cluster.clock.advance(3 * LEASE_S)
+        cluster.database.is_away = False
+        membership = first.engine._membership
+        assert membership is not None
+
+        await membership.look()
+
+        assert not first.engine.partitions.is_alive(first.directory.name)
+        assert first.owned == before
+
+    in_cluster(tmp_path, scenario)
+
+
 @pytest.mark.requirement("cluster:doors")
 def test_what_another_node_decides_is_refused_and_says_whose_it_is(tmp_path: Path) -> None:
     async def scenario(cluster: Cluster) -> None:

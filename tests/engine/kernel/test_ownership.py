@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -203,8 +203,12 @@ class Workers:
     def left_s(self) -> float:
         return (self.until_ms - self.clock.elapsed_ms()) / 1000
 
-    def ownership(self) -> Ownership:
+    def ownership(self, until: Callable[[], Awaitable[object]] | None = None) -> Ownership:
+        """One that renews when ``until`` says so."""
+
         async def off_loop(work: Callable[[], T]) -> T:
+            if until is not None and work == self.lender.renew:
+                await until()
             return work()
 
         found = Ownership(
@@ -233,6 +237,28 @@ def test_workers_of_a_node_that_is_cut_off_end_with_its_right_unless_all_others_
         workers.all_promise = False
         await workers.clock.advance(HELD_S)
         assert workers.left_s <= 0
+        running.cancel()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.requirement("cluster:workers-end", "cluster:outage")
+def test_a_server_that_stands_still_is_away_though_no_question_to_it_ever_fails() -> None:
+    async def scenario() -> None:
+        workers = Workers(FakeClock())
+        thawed = asyncio.Event()
+        ownership = workers.ownership(until=thawed.wait)
+        workers.all_promise = True
+        running = asyncio.ensure_future(ownership.run())
+        await workers.clock.advance(10 * HELD_S)
+        assert workers.lender.asked == 0
+        assert ownership.promise()
+        assert ownership.lapse is not None
+        assert workers.left_s > HELD_S / 2  # it is so for everybody
+        thawed.set()
+        await workers.clock.advance(HELD_S / 2)
+        assert ownership.lapse is None
+        assert not ownership.promise()
         running.cancel()
 
     asyncio.run(scenario())

@@ -138,25 +138,30 @@ class CurrentAnswers:
         if not is_looked_at or not self._engine.may_be_over:
             await self._app(scope, receive, send)
             return
+        if await self._is_refused(scope, receive, send):
+            return  # nothing was begun that would wait for the store, for nobody knows how long
         is_refused = False
 
         async def checked(message: Message) -> None:
             nonlocal is_refused
             if message["type"] == "http.response.start":
-                try:
-                    self._engine.require_ownership()
-                except Unavailable as error:
-                    is_refused = True
-                    status = status_of(error)
-                    await problem({**error.to_wire(), "status": status}, status)(
-                        scope, receive, send
-                    )
+                is_refused = await self._is_refused(scope, receive, send)
             if is_refused:
                 raise _NotSentError
             await send(message)
 
         with contextlib.suppress(_NotSentError):
             await self._app(scope, receive, checked)
+
+    async def _is_refused(self, scope: Scope, receive: Receive, send: Send) -> bool:
+        """Whether others may know better by now; then that is the answer."""
+        try:
+            self._engine.require_ownership()
+        except Unavailable as error:
+            status = status_of(error)
+            await problem({**error.to_wire(), "status": status}, status)(scope, receive, send)
+            return True
+        return False
 
 
 class _NotSentError(Exception):

@@ -122,8 +122,9 @@ class Membership:
             }
         )
         if identity not in takers:
-            await self._give_back_some(len(own))
-            return
+            if identity in survey.nodes and survey.nodes[identity].is_draining:
+                await self._give_back_some(len(own))
+            return  # else our right was not renewed in time, and may be: what is ours stays
         free = EVERY - survey.owners.keys()
         over = {each for each in owned if self._is_over(each) and self._ownership.is_proven}
         if over:

@@ -12,9 +12,10 @@ cannot be asked, each node asks the others: when none of them can ask it either,
 to take nothing over before it held its own right for a whole length again, the workers may go on.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Any, Final
 
 from subagents.errors import Fenced, StoreUnavailable
 from subagents.ports import EngineClock, OffLoop, Store
@@ -116,23 +117,45 @@ class Ownership:
 
     async def run(self) -> None:
         """Renew it until it is lost, or cancelled; returns at once where it needs no renewing."""
-        while self._held_s is not None:
-            await self._clock.sleep(self._held_s / TRIES)
-            asked_ms = self._clock.elapsed_ms()
-            try:
-                held_s = await self._off_loop(self._store.renew)
-                self._is_asked_in_vain = False
-                self.given(held_s, asked_ms=asked_ms)
-                await self.prolong_work(asked_ms)
-            except StoreUnavailable as error:
-                self._is_asked_in_vain = True
-                log.warning("the store cannot be asked whether its runs are ours: %s", error)
-                asked_ms = self._clock.elapsed_ms()
-                if await self._all_promise():
+        asked: asyncio.Future[float | None] | None = None
+        asked_ms = 0
+        try:
+            while self._held_s is not None:
+                pause = asyncio.ensure_future(self._clock.sleep(self._held_s / TRIES))
+                if asked is None:
+                    await pause
+                    asked_ms = self._clock.elapsed_ms()
+                    asked = asyncio.ensure_future(self._off_loop(self._store.renew))
+                    continue
+                # A server that stands still may not answer for as long as it does.
+                waited_for: set[asyncio.Future[Any]] = {asked, pause}
+                await asyncio.wait(waited_for, return_when=asyncio.FIRST_COMPLETED)
+                pause.cancel()
+                if not asked.done():
+                    await self._asked_in_vain("it has not answered yet")
+                    continue
+                answered, asked = asked, None
+                try:
+                    held_s = answered.result()
+                except StoreUnavailable as error:
+                    await self._asked_in_vain(error)
+                except Fenced as error:
+                    self._on_fenced(error)
+                    return
+                else:
+                    self._is_asked_in_vain = False
+                    self.given(held_s, asked_ms=asked_ms)
                     await self.prolong_work(asked_ms)
-            except Fenced as error:
-                self._on_fenced(error)
-                return
+        finally:
+            if asked is not None:
+                asked.cancel()
+
+    async def _asked_in_vain(self, why: object) -> None:
+        self._is_asked_in_vain = True
+        log.warning("the store cannot be asked whether its runs are ours: %s", why)
+        asked_ms = self._clock.elapsed_ms()
+        if await self._all_promise():
+            await self.prolong_work(asked_ms)
 
     async def prolong_work(self, asked_ms: int) -> None:
         """Our workers may live on: nobody may begin anew what they do, for a length from then."""
