@@ -6,6 +6,7 @@ command on ``n1``.
 """
 
 import itertools
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from subagents.client.client import Client
 from subagents.domain.cluster.partitioning import partition_of
 from subagents.domain.run.events import AnnouncementConsumed
 from subagents.domain.run.values import SessionKey
+from subagents.errors import RateLimited
 from subagents.runtimes.process.processes import scan
 
 Document = dict[str, Any]
@@ -102,26 +104,41 @@ class AgentTree:
         """How often its result was consumed, as its journal says."""
         return len(self.node("n1").home.events(run_id, AnnouncementConsumed))
 
-    def at_work(self, run_id: str) -> set[str]:
-        """The nodes in whose directories processes of the run live."""
-        roots = {str(each.home.paths.attempts_dir): each.name for each in self.rig.nodes}
-        return {
-            roots[each.marker.root]
-            for each in scan()
-            if each.marker is not None
-            and each.marker.attempt_id.startswith(f"{run_id}#")
-            and each.marker.root in roots
-        }
+    def steer(self, door: str, run_id: str, message: str) -> float:
+        """As soon as it may be: a run takes one message in two seconds.
 
-    def sockets_told(self, run_id: str) -> set[str]:
-        """The nodes whose sockets the processes of a run were told of."""
-        sockets = {str(each.home.paths.socket): each.name for each in self.rig.nodes}
-        told = {
-            variable_of(each.pid, "SUBAGENTS_SOCKET")
+        Returns:
+            When the call that was accepted began, by this process's clock.
+        """
+
+        def taken_at() -> float | None:
+            begun = time.monotonic()
+            try:
+                self.post(door, f"/v1/runs/{run_id}/steer", {"message": message})
+            except RateLimited:
+                return None
+            return begun
+
+        return until(taken_at, what=f"{run_id} takes a message")
+
+    def processes(self, run_id: str) -> dict[int, str]:
+        """Of a run, wherever they live: the directory of attempts that each belongs to."""
+        return {
+            each.pid: each.marker.root
             for each in scan()
             if each.marker is not None and each.marker.attempt_id.startswith(f"{run_id}#")
         }
-        return {sockets[each] for each in told if each is not None}
+
+    def at_work(self, run_id: str) -> set[str]:
+        """The nodes in whose directories processes of the run live."""
+        names = {str(each.home.paths.attempts_dir): each.name for each in self.rig.nodes}
+        return {names[root] for root in self.processes(run_id).values()}
+
+    def sockets_told(self, run_id: str) -> set[str]:
+        """The nodes whose sockets the processes of a run were told of."""
+        names = {str(each.home.paths.socket): each.name for each in self.rig.nodes}
+        told = {variable_of(pid, "SUBAGENTS_SOCKET") for pid in self.processes(run_id)}
+        return {names[socket] for socket in told if socket is not None}
 
     # -- what the models say ------------------------------------------------------------------
 

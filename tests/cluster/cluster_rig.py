@@ -30,7 +30,7 @@ from subagents.errors import SubagentsError
 SOCKET: Final = ".s.PGSQL.5432"
 LEASE_S: Final = 2.0
 COMMAND_S: Final = 60
-SETTLED_S: Final = 30.0
+SETTLED_S: Final = 60.0
 """For a cluster whose nodes all live to divide the partitions."""
 T = TypeVar("T")
 
