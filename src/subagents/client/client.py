@@ -422,6 +422,8 @@ def error_from(document: Mapping[str, object]) -> SubagentsError:
         return Forbidden(message, guardrail=str(details.get("guardrail", "")), hint=hint)
     if kind is RateLimited:
         return _rate_limited(message, details)
+    if kind is errors.Elsewhere:
+        return _elsewhere(details)
     if kind is None or kind is errors.IllegalTransition:
         return SubagentsError(message, hint=hint, details={**details, "code": code})
     return kind(message, hint=hint, details=details)
@@ -431,6 +433,15 @@ def _rate_limited(message: str, details: Mapping[str, object]) -> RateLimited:
     seconds = details.get("retryAfterSeconds")
     limit = str(details.get("limit") or message)
     return RateLimited(limit, retry_after_s=seconds if isinstance(seconds, int) else None)
+
+
+def _elsewhere(details: Mapping[str, object]) -> errors.Elsewhere:
+    partition, node, url = (details.get(name) for name in ("partition", "node", "url"))
+    return errors.Elsewhere(
+        partition if isinstance(partition, int) else -1,
+        url=url if isinstance(url, str) else None,
+        node=node if isinstance(node, str) else None,
+    )
 
 
 def _classes() -> dict[str, type[SubagentsError]]:
