@@ -79,6 +79,7 @@ from subagents.ports import (
     Store,
     Survey,
     Taking,
+    Worktrees,
 )
 from subagents.run_logs import run_logs_of
 from subagents.runtimes import runtime_plugins
@@ -96,6 +97,7 @@ from subagents.runtimes.provider_keys import provider_of
 from subagents.runtimes.remote.attempt_host import AttemptHost
 from subagents.runtimes.remote.remote_runtime import RemoteRuntimes
 from subagents.runtimes.remote.slots import Slots
+from subagents.runtimes.remote.worktree_calls import RemoteWorktrees, WorktreeHost
 from subagents.runtimes.runtime_plugins import RefusedPlugin, RuntimeHost
 from subagents.runtimes.scripted import ScriptedRuntime
 from subagents.store.run_remains import records_in, remains_of, runs_with_files
@@ -217,6 +219,7 @@ def build_node(
     checks = DaemonThreads("verification")
     processes = DaemonThreads("processes")
     trees = DaemonThreads("worktrees")
+    worktrees = GitWorktrees(paths.worktrees_dir, trees, os.environ)
     member = member_of(config.settings)
     store = store_of(paths, config.settings.daemon, member)
     kept = config.settings.retention.result_bytes_max
@@ -255,6 +258,7 @@ def build_node(
         member,
         runtimes,
         processes,
+        worktrees=worktrees,
         survey=lambda: engine.partitions.survey,
         identity=lambda: shared_store(store).identity,
         closing=closing,
@@ -317,7 +321,7 @@ def build_node(
             **trace_env(run, engine.queries.open_run, settings),
         },
         orphans=orphans,
-        worktrees=GitWorktrees(paths.worktrees_dir, trees, os.environ),
+        worktrees=worktrees,
         provider_of=lambda run: provider_of(run, os.environ),
         settings_of=None if load_config is None else settings_by(load_config, off_loop),
         proof_of=partial(proof_of, paths=paths, environ=os.environ),
@@ -433,6 +437,7 @@ def places_of(
     runtimes: Mapping[str, Runtime],
     processes: DaemonThreads,
     *,
+    worktrees: Worktrees,
     survey: Callable[[], Survey],
     identity: Callable[[], str],
     closing: list[Callable[[], None]],
@@ -445,6 +450,7 @@ def places_of(
         member: What it says of itself to others; None = there are none.
         runtimes: Of this node.
         processes: Threads for what looks at processes.
+        worktrees: Of this node.
         survey: Which nodes there are.
         identity: Of this start of ours, once the store is open.
         closing: Gets what is to be called when nobody asks any more.
@@ -492,9 +498,15 @@ def places_of(
         await taking.run()
 
     ours = ClusterPlaces(
-        node=member.name, labels=member.labels, slots=slots, places=places, remote=remote
+        node=member.name,
+        labels=member.labels,
+        slots=slots,
+        places=places,
+        remote=remote,
+        worktrees_at=lambda node: RemoteWorktrees(node, client),
     )
-    found = replace(found, routes=(*found.routes, *attempt_routes.routes(host)))
+    looking = attempt_routes.worktree_routes(WorktreeHost(worktrees))
+    found = replace(found, routes=(*found.routes, *attempt_routes.routes(host), *looking))
     return found, ours, take, (threads,)
 
 

@@ -219,7 +219,7 @@ class Parts:
             self.shared_spending.admit(run) and self.provider_gates.admit(run)
         )
         self.artifacts = ArtifactFiles(given.off_loop, given.artifact_copies)
-        self.workspaces = Workspaces(kernel, self.recorder, given.worktrees)
+        self.workspaces = Workspaces(kernel, self.recorder, given.worktrees, given.places)
         self.supervisor = Supervisor(
             kernel,
             runtime_of=runtime_of,

@@ -24,6 +24,7 @@ from subagents.ports.nodes import Offers as Offers
 from subagents.ports.nodes import Places as Places
 from subagents.ports.nodes import RemoteRuntimes as RemoteRuntimes
 from subagents.ports.nodes import Taking as Taking
+from subagents.ports.nodes import WorktreeHost as WorktreeHost
 from subagents.ports.permits import Amount as Amount
 from subagents.ports.permits import CapKey as CapKey
 from subagents.ports.permits import CapShare as CapShare
@@ -77,6 +78,7 @@ from subagents.ports.workers import abilities_of as abilities_of
 from subagents.ports.workers import access_of as access_of
 from subagents.ports.workers import usable_abilities as usable_abilities
 from subagents.ports.worktrees import Diff as Diff
+from subagents.ports.worktrees import FoundWorktrees as FoundWorktrees
 from subagents.ports.worktrees import Kept as Kept
 from subagents.ports.worktrees import Planned as Planned
 from subagents.ports.worktrees import Worktrees as Worktrees

@@ -84,6 +84,14 @@ class AttemptHost(Protocol):
         ...
 
 
+class WorktreeHost(Protocol):
+    """What a node's door hands calls about worktrees to: ``POST /node/v1/worktrees/<name>``."""
+
+    async def call(self, name: str, body: bytes) -> NodeAnswer:
+        """Answer one call; an error is answered, too, as its document."""
+        ...
+
+
 class Offer(NamedTuple):
     """An attempt that needs a place: no more than a node needs to know to take it."""
 

@@ -35,32 +35,8 @@ class Diff(Value, frozen=True):
         return len(self.text.encode()) < self.bytes_total
 
 
-class Worktrees(Protocol):
-    """Makes, inspects and removes worktrees; each method says what repeating it does."""
-
-    async def plan(self, cwd: str, *, run_id: RunId, label: str) -> Planned:
-        """Say where the worktree of a run that wants to work in ``cwd`` will be; changes nothing.
-
-        Raises:
-            UsageError: No worktree can be made of that directory; says why and the way out.
-        """
-        ...
-
-    async def prepare(self, run_id: RunId, tree: Worktree, *, attempt: int, afresh: bool) -> None:
-        """Make the worktree, or find it, ready for that attempt. Idempotent, after any crash.
-
-        Args:
-            run_id: Whose it is.
-            tree: As planned.
-            attempt: From 1.
-            afresh: The attempt begins where the first one did: what was changed since is kept on
-                a branch of its own (``Changes.kept_branches``). Once per attempt.
-
-        Raises:
-            RuntimeUnavailable: It could not be made now.
-            UsageError: It can never be made: something else is in its place.
-        """
-        ...
+class FoundWorktrees(Protocol):
+    """Looks at worktrees where they are, and removes them; repeating any of it is harmless."""
 
     async def changes(self, run_id: RunId, tree: Worktree) -> Changes | None:
         """What was changed since it was made; None = it was never made. Changes nothing."""
@@ -85,6 +61,34 @@ class Worktrees(Protocol):
 
         Returns:
             Whether nothing is left of it.
+        """
+        ...
+
+
+class Worktrees(FoundWorktrees, Protocol):
+    """Makes worktrees on this node, too; each method says what repeating it does."""
+
+    async def plan(self, cwd: str, *, run_id: RunId, label: str) -> Planned:
+        """Say where the worktree of a run that wants to work in ``cwd`` will be; changes nothing.
+
+        Raises:
+            UsageError: No worktree can be made of that directory; says why and the way out.
+        """
+        ...
+
+    async def prepare(self, run_id: RunId, tree: Worktree, *, attempt: int, afresh: bool) -> None:
+        """Make the worktree, or find it, ready for that attempt. Idempotent, after any crash.
+
+        Args:
+            run_id: Whose it is.
+            tree: As planned.
+            attempt: From 1.
+            afresh: The attempt begins where the first one did: what was changed since is kept on
+                a branch of its own (``Changes.kept_branches``). Once per attempt.
+
+        Raises:
+            RuntimeUnavailable: It could not be made now.
+            UsageError: It can never be made: something else is in its place.
         """
         ...
 

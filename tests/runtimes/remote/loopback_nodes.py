@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 
 from subagents.api.routes import attempt_routes
 from subagents.errors import NodeOver, NodeUnreachable
-from subagents.ports import AttemptHost, NodeAnswer, NodeStream
+from subagents.ports import AttemptHost, NodeAnswer, NodeStream, WorktreeHost
 
 READY_BOUND_S = 20.0
 
@@ -20,8 +20,10 @@ READY_BOUND_S = 20.0
 class NodeServer:
     """The door of one node, on a loop and thread of its own; can be shut and opened again."""
 
-    def __init__(self, host: AttemptHost) -> None:
-        self._host = host
+    def __init__(self, host: AttemptHost | None, worktrees: WorktreeHost | None = None) -> None:
+        attempts = () if host is None else attempt_routes.routes(host)
+        trees = () if worktrees is None else attempt_routes.worktree_routes(worktrees)
+        self._routes = (*attempts, *trees)
         self.port = 0
 
     def __enter__(self) -> Self:
@@ -33,7 +35,7 @@ class NodeServer:
 
     def open(self) -> None:
         """Listen; on the port from before, if there was one."""
-        app = Starlette(routes=attempt_routes.routes(self._host))
+        app = Starlette(routes=self._routes)
         config = uvicorn.Config(
             app, host="127.0.0.1", port=self.port, log_level="critical", lifespan="off"
         )
@@ -65,14 +67,14 @@ class LoopbackClient:
     """Calls nodes by name; which of them are over is told, as the store would."""
 
     def __init__(self, nodes: Mapping[str, NodeServer]) -> None:
-        self._nodes = nodes
+        self.nodes = nodes
         self.over: set[str] = set()
         self.calls: list[str] = []
 
     def _url(self, node: str, path: str) -> str:
         if node in self.over:
             raise NodeOver(f"node {node} is over")
-        return f"http://127.0.0.1:{self._nodes[node].port}{path}"
+        return f"http://127.0.0.1:{self.nodes[node].port}{path}"
 
     async def request(
         self, node: str, method: str, path: str, body: bytes | None = None, *, timeout_s: float

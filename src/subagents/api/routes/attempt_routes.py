@@ -1,4 +1,4 @@
-"""``/node/v1/attempts/{call}``: attempts that run here and that other nodes decide about.
+"""``/node/v1/attempts/{call}`` and ``/node/v1/worktrees/{call}``: what is here, for other nodes.
 
 Served on the node door only, which lets nobody in but nodes of the cluster.
 """
@@ -11,7 +11,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from subagents.ports import AttemptHost, NodeAnswer
+from subagents.ports import AttemptHost, NodeAnswer, WorktreeHost
 
 
 def routes(host: AttemptHost) -> tuple[Route, ...]:
@@ -30,6 +30,16 @@ def routes(host: AttemptHost) -> tuple[Route, ...]:
         Route("/node/v1/attempts/watch", watch, methods=["POST"]),
         Route("/node/v1/attempts/{call}", call, methods=["POST"]),
     )
+
+
+def worktree_routes(host: WorktreeHost) -> tuple[Route, ...]:
+    """The same for worktrees."""
+
+    async def call(request: Request) -> Response:
+        """POST /node/v1/worktrees/{call}: one call about a worktree on this node."""
+        return _answer(await host.call(request.path_params["call"], await request.body()))
+
+    return (Route("/node/v1/worktrees/{call}", call, methods=["POST"]),)
 
 
 class _Lines(StreamingResponse):

@@ -18,6 +18,7 @@ from subagents.engine.kernel.kernel import Kernel
 from subagents.errors import NodeOver, RuntimeUnavailable, StoreUnavailable
 from subagents.ports import (
     Batch,
+    FoundWorktrees,
     FreeSlots,
     Launch,
     Offer,
@@ -48,6 +49,7 @@ class ClusterPlaces:
         slots: What is free here.
         places: Finds other nodes.
         remote: Runs attempts there.
+        worktrees_at: Those of another node, by its name.
     """
 
     def __init__(
@@ -58,12 +60,14 @@ class ClusterPlaces:
         slots: FreeSlots,
         places: Places,
         remote: RemoteRuntimes,
+        worktrees_at: Callable[[str], FoundWorktrees],
     ) -> None:
         self.node = node
         self.labels = labels
         self.slots = slots
         self.places = places
         self.remote = remote
+        self.worktrees_at = worktrees_at
 
     def may_run_here(self, run: Run) -> bool:
         """Whether this node has what the run asks for."""

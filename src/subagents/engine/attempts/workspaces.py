@@ -22,12 +22,14 @@ from subagents.domain.run.workspace import (
     Worktree,
 )
 from subagents.domain.transcript.transcript_query import LogQuery
+from subagents.engine.attempts.placement import ClusterPlaces
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.records.recorder import Recorder
 from subagents.engine.verification.work_root import root_of
 from subagents.errors import CorruptState, NotFound, StoreUnavailable, SubagentsError, UsageError
 from subagents.ports import (
     Diff,
+    FoundWorktrees,
     Planned,
     Worktrees,
 )
@@ -52,15 +54,23 @@ class PlannedWorkspace(Value, frozen=True):
 
 
 class Workspaces:
-    """One node's worktrees, and what attempts left in them.
+    """One node's worktrees, and what attempts left in them there and on other nodes.
 
     Args:
         kernel: Has the runs.
         recorder: Has what workers said.
         worktrees: None = none can be made here.
+        cluster: None = all worktrees are here.
     """
 
-    def __init__(self, kernel: Kernel, recorder: Recorder, worktrees: Worktrees | None) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        recorder: Recorder,
+        worktrees: Worktrees | None,
+        cluster: ClusterPlaces | None = None,
+    ) -> None:
+        self._cluster = cluster
         self._ledger, self._store, self._off_loop, self._clock = kernel
         self._recorder = recorder
         self._worktrees = worktrees
@@ -166,10 +176,15 @@ class Workspaces:
         return await self._off_loop(lambda: tuple(each for each in names if root.is_file(each)))
 
     async def _changes(self, run: Run) -> Changes | None:
-        tree = run.resolved.worktree
-        if tree is None or self._worktrees is None:
-            return None
-        return await self._worktrees.changes(run.id, tree)
+        tree, there = run.resolved.worktree, self._at(run)
+        return None if tree is None or there is None else await there.changes(run.id, tree)
+
+    def _at(self, run: Run) -> FoundWorktrees | None:
+        """The worktrees of the node on which the run works, or worked last."""
+        node = run.attempts[-1].node if run.attempts else None
+        if self._cluster is None or node is None or node == self._cluster.node:
+            return self._worktrees
+        return self._cluster.worktrees_at(node)
 
     async def diff(self, run: Run, path: str | None) -> Diff:
         """What the run changed in its worktree so far, as text; at most ``DIFF_BYTES_MAX`` of it.
@@ -181,30 +196,30 @@ class Workspaces:
         Raises:
             UsageError: The path leads out of the worktree.
             NotFound: The run has no worktree, or it is not there any more.
-            RuntimeUnavailable: git could not say.
+            RuntimeUnavailable: git could not say, or its node does not answer.
         """
-        tree = run.resolved.worktree
-        if tree is None or self._worktrees is None:
+        tree, there = run.resolved.worktree, self._at(run)
+        if tree is None or there is None:
             raise NotFound(f"run {run.id} has no worktree of its own: nothing compares its files")
         if path is not None and (path.startswith("/") or ".." in path.split("/") or not path):
             raise UsageError(
                 "path must be one from the root of the worktree", details={"field": "path"}
             )
-        return await self._worktrees.diff(tree, path, bytes_max=DIFF_BYTES_MAX)
+        return await there.diff(tree, path, bytes_max=DIFF_BYTES_MAX)
 
     # -- when it is over -------------------------------------------------------------------
 
     async def tidy(self, run: Run) -> None:
         """Remove the run's worktree if nothing is in it that somebody may want."""
-        tree = run.resolved.worktree
-        if tree is None or self._worktrees is None or self._is_used(tree, besides=run.id):
+        tree, there = run.resolved.worktree, self._at(run)
+        if tree is None or there is None or self._is_used(tree, besides=run.id):
             return
         try:
             contract = run.spec.verification
             named = [each.path for each in contract.artifacts] if contract is not None else []
             named += [each.path for each in (run.report.artifacts if run.report else ())]
             if not await self._existing(run, named):
-                await self._worktrees.remove_clean(run.id, tree)
+                await there.remove_clean(run.id, tree)
         except SubagentsError as error:
             log.warning("worktree %s stays: %s", tree.path, error)
 

@@ -12,10 +12,12 @@ from subagents.domain.run.signals import ResultSeen, Signal
 from subagents.domain.run.values import Value
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.errors import RuntimeUnavailable, SubagentsError, UsageError
-from subagents.ports import AttemptRef, Launch, StartedInfo
+from subagents.ports import AttemptRef, Launch, NodeAnswer, StartedInfo
 
 PATH: Final = "/node/v1/attempts/"
 WATCH: Final = "watch"
+REFUSED: Final = 409
+NOT_NOW: Final = 503
 
 CallName = Literal[
     "start", "resume", "discard", "stop", "steer", "interrupt", "tidy", "forget", "freeze", "thaw"
@@ -67,6 +69,11 @@ encode = msgspec.json.Encoder().encode
 decode_call = msgspec.json.Decoder(AttemptCall).decode
 decode_line = msgspec.json.Decoder(WatchLine).decode
 decode_started = msgspec.json.Decoder(StartedInfo).decode
+
+
+def refused(error: SubagentsError) -> NodeAnswer:
+    """What was raised here, as an answer."""
+    return NodeAnswer(NOT_NOW if error.retryable else REFUSED, encode(error.to_wire()))
 
 
 def refusal(body: bytes, *, status: int, node: str) -> SubagentsError:

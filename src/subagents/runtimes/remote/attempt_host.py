@@ -32,6 +32,7 @@ from subagents.runtimes.remote.attempt_calls import (
     WatchLine,
     decode_call,
     encode,
+    refused,
 )
 from subagents.runtimes.remote.slots import Slots
 
@@ -39,8 +40,6 @@ log = logging.getLogger(__name__)
 
 QUIET_S: Final = 5.0
 """After so long without anything to say a watch says that it is there."""
-REFUSED: Final = 409
-NOT_NOW: Final = 503
 
 
 Perform = Callable[[Runtime, AttemptCall], Awaitable[object]]
@@ -90,7 +89,7 @@ class AttemptHost:
             call = _decoded(body)
             return NodeAnswer(200, encode(await perform(self._runtime(call), call)))
         except SubagentsError as error:
-            return _refused(error)
+            return refused(error)
 
     async def watch(self, body: bytes) -> NodeAnswer | AsyncGenerator[bytes, None]:
         """The lines of a watch as they come, or why there is none.
@@ -102,7 +101,7 @@ class AttemptHost:
             call = _decoded(body)
             runtime, ref = self._runtime(call), _ref(call)
         except SubagentsError as error:
-            return _refused(error)
+            return refused(error)
         return self._lines(runtime, ref, call)
 
     async def _lines(
@@ -249,7 +248,3 @@ def _launch(call: AttemptCall) -> Launch:
 
 def _line(line: WatchLine) -> bytes:
     return encode(line) + b"\n"
-
-
-def _refused(error: SubagentsError) -> NodeAnswer:
-    return NodeAnswer(NOT_NOW if error.retryable else REFUSED, encode(error.to_wire()))
