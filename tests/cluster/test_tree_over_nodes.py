@@ -4,6 +4,7 @@ Needs Codex: ``make test-real PROGRAMS=codex`` installs it.
 """
 
 import json
+import re
 import statistics
 import sys
 import threading
@@ -202,6 +203,7 @@ LINES: Final = 60
 TELLING: Final = (
     f"i=0; while [ $i -lt {LINES} ]; do i=$((i+1)); echo line $i $(date +%s%N); sleep 0.1; done"
 )
+LINE: Final = re.compile(r"line (\d+) (\d+)$")
 
 
 @pytest.mark.requirement("cluster:tree-of-vendors", "cluster:doors")
@@ -218,10 +220,9 @@ def test_log_follows_at_another_node_to_the_end_and_is_hardly_later_than_at_the_
         with tree.node(door).program("log", run_id, "-f", "--after-seq", "0") as program:
             assert program.stdout is not None
             for line in program.stdout:
-                words = line.split()
-                if words[:1] == ["line"]:
-                    lags[door].append(time.time() - int(words[2]) / 1e9)
-                    last[door] = words[1]
+                if (said := LINE.search(line)) is not None:
+                    lags[door].append(time.time() - int(said[2]) / 1e9)
+                    last[door] = said[1]
             assert program.wait(FINISH_S) == 0
 
     followers = [threading.Thread(target=follow, args=(door,)) for door in NODES]
@@ -273,13 +274,13 @@ def test_the_page_at_another_node_shows_a_tree_as_it_works(tree: AgentTree, tmp_
         }
         for door, tab in tabs.items():
             tab.goto(f"{tab.url.partition('/ui')[0].rstrip('/')}/ui/runs/{root}")
-            try:
-                tab.get_by_text("paged-leaf").first.wait_for(timeout=WAIT_MS)
-            finally:
-                tab.screenshot(path=tmp_path / f"{door}-open.png", full_page=True)
+            tab.get_by_text("paged-codex").first.wait_for(timeout=WAIT_MS)
+            tab.screenshot(path=tmp_path / f"{door}-open.png", full_page=True)
         go.touch()
         tree.result("n3", session, root)
         for door, tab in tabs.items():
             # It is not loaded anew: what follows comes with the stream.
             tab.get_by_text("Claude Code heard: Codex heard").first.wait_for(timeout=WAIT_MS)
-            tab.screenshot(path=tmp_path / f"{door}-over.png")
+            tab.get_by_role("link", name="as a tree").click()
+            tab.get_by_text("paged-leaf").first.wait_for(timeout=WAIT_MS)
+            tab.screenshot(path=tmp_path / f"{door}-over.png", full_page=True)
