@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.engine.cluster import LEASE_S, Cluster, Node, in_cluster
+from tests.engine.world import settings_of
 
 from subagents.domain.run.run import Decision, Phase
 from subagents.domain.run.values import AttemptId, RunId, SessionKey
@@ -84,6 +85,26 @@ def test_a_spawn_that_continues_a_session_of_another_partition_is_refused_wherev
         found = (await owner.until(again)).session.continues
         assert found is not None
         assert found.run_id == run_id
+
+    in_cluster(tmp_path, scenario)
+
+
+@pytest.mark.requirement("why:now:cluster")
+def test_what_is_free_of_a_lane_is_told_by_the_node_that_decides(tmp_path: Path) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        owner, other = await two_nodes(cluster)
+        for node in (owner, other):
+            node.settings = settings_of(max_concurrent=1)
+        first = await owner.spawn("hang", requester=cluster.session_of(owner))
+        await owner.until(first, Phase.RUNNING)
+        waits = await other.spawn("quick", requester=cluster.session_of(other))
+        await cluster.clock.advance(5)
+        run = await other.run(waits)
+        assert run.phase is Phase.QUEUED
+        found = other.engine.surroundings().lane_of(run)
+        assert found == (0, 1, None, 0)
+        assert owner.engine.surroundings().lane_of(run) is None
+        assert owner.engine.surroundings().is_cluster
 
     in_cluster(tmp_path, scenario)
 
