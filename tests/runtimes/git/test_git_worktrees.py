@@ -53,7 +53,7 @@ def test_a_worktree_that_another_node_planned_is_made_where_that_said_and_retrie
     (Path(tree.path) / "sub" / "a.txt").write_text("half\n")
     other.prepare(tree, attempt=2, afresh=True)
     found = other.changes(tree)
-    assert (found.files, len(found.kept_branches)) == ((), 1)
+    assert (found.files, len(found.kept_branches)) == (0, 1)
     diff = other.do(lambda trees: trees.diff(tree, None, bytes_max=1000))
     assert diff.text == ""
     assert other.remove(tree)
