@@ -592,10 +592,6 @@ def services_of(
         user: What goes on with the last good configuration; None = nothing does.
     """
 
-    async def orphans() -> list[tuple[str, int]]:
-        live = {r.attempt_id for r in node.engine.queries.open_runs if r.attempts}
-        return [(attempt, pid) for attempt, pid in await node.command.orphans(live)]
-
     return Services(
         engine=node.engine,
         queries=node.engine.queries,
@@ -608,7 +604,7 @@ def services_of(
             started_at_ms=wall_ms(),
         ),
         database=node.store,
-        orphans=orphans,
+        orphans=node.engine.orphans,
         off_loop=node.threads[0],
         refusals=Refusals(node.paths.state_dir / FILE_NAME, node.threads[0], node.engine),
         logins=Logins(node.paths, node.threads[0], wall_ms),

@@ -254,6 +254,15 @@ def test_each_error_comes_back_as_the_class_it_left_as(sent: SubagentsError) -> 
 
 
 @pytest.mark.requirement("client:errors")
+@pytest.mark.parametrize("node", ["n1", None])
+def test_what_another_node_decides_comes_back_as_that(node: str | None) -> None:
+    sent = errors.Elsewhere(7, url=None if node is None else "https://n1:1", node=node)
+    found = error_from(sent.to_wire())
+    assert isinstance(found, errors.Elsewhere)
+    assert (found.partition, found.to_wire()) == (7, sent.to_wire())
+
+
+@pytest.mark.requirement("client:errors")
 @BOTH
 def test_a_refusal_is_raised_with_its_guardrail(tmp_path: Path, call: Call) -> None:
     sent = Forbidden("too deep", guardrail="depth", hint="raise it")

@@ -43,6 +43,7 @@ max_spawn_depth = 3
 [daemon]
 node = "{name}"
 lease_seconds = 30
+http_port = {http_port}
 
 [cluster]
 listen = "127.0.0.1:{listen}"
@@ -70,16 +71,24 @@ class ClusterNode:
 
     def command(self, *words: str) -> str:
         """What a command prints that is run on its machine."""
-        done = subprocess.run(
+        with self.program(*words) as program:
+            try:
+                out, err = program.communicate(timeout=COMMAND_S)
+            finally:
+                program.kill()
+        assert program.returncode == 0, err
+        return out.strip()
+
+    def program(self, *words: str) -> "subprocess.Popen[str]":
+        """A command that is run on its machine, under way; nothing is typed into it yet."""
+        return subprocess.Popen(
             [sys.executable, "-m", "subagents", *words],
             env=self.home._env,
-            capture_output=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            check=False,
-            timeout=COMMAND_S,
         )
-        assert done.returncode == 0, done.stderr
-        return done.stdout.strip()
 
     def start(self) -> None:
         self.home.start()
@@ -146,6 +155,8 @@ class ClusterRig:
         slots: Runs at work at the same time at most.
         beat_s: A worker says so often that it is alive.
         env: More variables of each daemon.
+        agents: Tables of agents, the same in the configuration of each.
+        has_page: Whether each answers on a TCP port, too.
     """
 
     def __init__(
@@ -158,7 +169,10 @@ class ClusterRig:
         slots: int = 64,
         beat_s: float = 0.1,
         env: dict[str, str] | None = None,
+        agents: str = "",
+        has_page: bool = False,
     ) -> None:
+        self._agents, self._has_page = agents, has_page
         self.server, self.lease_s, self.beat_s = server, lease_s, beat_s
         self.root = root
         self.spans = root / "spans"
@@ -185,10 +199,11 @@ class ClusterRig:
             lease=self.lease_s,
             slots=slots,
             labels=f'["{name}"]',
+            http_port=free_port() if self._has_page else 0,
         )
         home = LiveHome(
             self.root / name,
-            config=config,
+            config=config + self._agents,
             grace_s=0.5,
             env=env,
             descriptors=None,
@@ -314,10 +329,20 @@ def cluster(
     slots: int = 64,
     beat_s: float = 0.1,
     env: dict[str, str] | None = None,
+    agents: str = "",
+    has_page: bool = False,
 ) -> Iterator[ClusterRig]:
     """Nodes that have divided the partitions; nothing of them is alive afterwards."""
     rig = ClusterRig(
-        server, root, nodes=nodes, lease_s=lease_s, slots=slots, beat_s=beat_s, env=env
+        server,
+        root,
+        nodes=nodes,
+        lease_s=lease_s,
+        slots=slots,
+        beat_s=beat_s,
+        env=env,
+        agents=agents,
+        has_page=has_page,
     )
     try:
         rig.start()

@@ -124,7 +124,8 @@ class Engine:
         self.release = parts.mailbox.release
         self.note_returned, self.note_told = parts.mailbox.note_returned, parts.mailbox.note_told
         self.acknowledge = parts.mailbox.acknowledge
-        self.sweep, self.on_commit = parts.sweep.once, parts.ledger.on_commit
+        self.sweep, self.orphans = parts.sweep.once, parts.sweep.orphans
+        self.on_commit = parts.ledger.on_commit
 
     # -- life ------------------------------------------------------------------------------
 

@@ -192,6 +192,28 @@ def test_one_sentence_says_why_a_run_is_in_its_phase(
     assert sentence in why_now(run, 2000, lane=LaneUse(used=4, slots=4))
 
 
+@pytest.mark.requirement("why:now:cluster")
+def test_in_a_cluster_it_is_said_where_a_run_works_and_what_it_waits_for_before() -> None:
+    plain = spawned()
+    labelled = replace(plain, resolved=replace(plain.resolved, place="gpu"))
+    placed = e.AttemptPlaced(at_ms=1000, attempt=1, node="n2")
+    for events, sentence in (
+        ((spawned(), slot()), "waits for a node with a free slot, for attempt 1"),
+        ((labelled, slot()), 'waits for a node with the label "gpu" and with a free slot'),
+        ((spawned(), slot(), placed), "on n2 was told to start attempt 1; not yet confirmed"),
+        ((spawned(), slot(), placed, started()), "attempt 1 on n2 (pid 7) is working"),
+    ):
+        assert sentence in why_now(run_after(*events), 2000, is_cluster=True)
+
+
+@pytest.mark.requirement("why:now:cluster")
+def test_a_full_lane_of_a_cluster_says_how_much_of_it_is_here() -> None:
+    run = run_after(spawned())
+    full = why_now(run, 2000, lane=LaneUse(used=1, slots=4, given=1))
+    assert full == 'no slot in lane "default": the cluster has 4 slots, of which 1 here'
+    assert "about to get" in why_now(run, 2000, lane=LaneUse(used=0, slots=4, given=1))
+
+
 @pytest.mark.requirement("why:now:every-phase")
 def test_the_sentences_are_tested_for_every_phase() -> None:
     assert {phase for _, phase, _ in WHY} == set(Phase)

@@ -24,6 +24,7 @@ class Busy:
     def __init__(self, gate: Gate | None, now_ms: int) -> None:
         self.gate, self.at_ms = gate, now_ms
         self.ledger = self.lanes = self.clock = self
+        self.permits = None
 
     def gate_of(self, _run: object) -> Gate | None:
         return self.gate
@@ -42,7 +43,7 @@ def around(gate: Gate | None, *, now_ms: int = NOW_MS) -> Surroundings:
 
 @pytest.mark.requirement("limits:shown")
 def test_a_lane_is_as_full_as_its_slots_and_limited_by_nothing_else() -> None:
-    assert around(None).lane(RUN) == (3, RUN.resolved.lane_slots, None)
+    assert around(None).lane(RUN) == (3, RUN.resolved.lane_slots, None, None)
 
 
 @pytest.mark.requirement("limits:shown")

@@ -43,6 +43,23 @@ def test_making_a_worktree_again_changes_nothing_in_it(harness: Harness, reposit
     assert (Path(tree.path) / "new.txt").read_text() == "work\n"
 
 
+@pytest.mark.requirement("worktree:made:other-home")
+def test_a_worktree_that_another_node_planned_is_made_where_that_said_and_retried(
+    harness: Harness, repository: Path, tmp_path: Path
+) -> None:
+    tree = harness.plan(repository).tree
+    other = Harness(tmp_path / "other")
+    other.prepare(tree)
+    (Path(tree.path) / "sub" / "a.txt").write_text("half\n")
+    other.prepare(tree, attempt=2, afresh=True)
+    found = other.changes(tree)
+    assert (found.files, len(found.kept_branches)) == (0, 1)
+    diff = other.do(lambda trees: trees.diff(tree, None, bytes_max=1000))
+    assert diff.text == ""
+    assert other.remove(tree)
+    assert not Path(tree.path).exists()
+
+
 @pytest.mark.requirement("worktree:made:half")
 def test_a_worktree_that_a_crash_left_half_made_is_made_anew_from_the_same_commit(
     harness: Harness, repository: Path

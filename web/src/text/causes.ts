@@ -45,7 +45,7 @@ function causeOf(run: RunRow): { key: string; words: string } {
     case "provider":
       return { key: `provider/${wait.name}`, words: `${wait.name}’s provider takes no more${wait.status === null ? "" : ` (${wait.status})`}` };
     case "lane":
-      return { key: `lane/${wait.name}`, words: `no slot in lane ${wait.name} (${wait.used}/${wait.slots} used)` };
+      return { key: `lane/${wait.name}`, words: `no slot in lane ${wait.name} (${wait.used === null ? `${wait.slots} in the cluster` : `${wait.used}/${wait.slots} used`})` };
     case "runs":
       return { key: `runs/${wait.runs.map((each) => each.runId).join()}`, words: runsOf(wait) };
     default:

@@ -31,11 +31,13 @@ async def why(services: Services, run: Run, *, steps_max: int = STEPS_MAX) -> Wh
         for each in explain.fold(page, folded):
             folded = each.run
             newest.extend(explain.steps_of(each))
+    around = services.around()
     sentence = explain.why_now(
         run,
         services.now_ms(),
-        lane=services.around().lane(run),
+        lane=around.lane_of(run),
         paused_by=paused_by if run.control.paused else None,
+        is_cluster=around.is_cluster,
     )
     tries = run.delivery.tries if run.delivery else ()
     return Why(

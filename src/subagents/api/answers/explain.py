@@ -67,7 +67,12 @@ def fold(entries: Iterable[JournalEntry], run: Run | None = None) -> Iterator[Fo
 
 
 def why_now(
-    run: Run, now_ms: int, *, lane: LaneUse | None = None, paused_by: str | None = None
+    run: Run,
+    now_ms: int,
+    *,
+    lane: LaneUse | None = None,
+    paused_by: str | None = None,
+    is_cluster: bool = False,
 ) -> str:
     """One sentence: why the run is in its phase, and until when.
 
@@ -76,8 +81,10 @@ def why_now(
         now_ms: Now, in ms since the epoch.
         lane: The load of the run's lane, when it is known.
         paused_by: Who paused it, when that is known.
+        is_cluster: Where it works is worth a word.
     """
-    planned, text = run.planned, named(run, _in_its_phase(run, now_ms, lane, paused_by))
+    planned = run.planned
+    text = named(run, _in_its_phase(run, now_ms, lane, paused_by, is_cluster=is_cluster))
     if planned is None:
         return text
     does = "cancels it" if planned.of_turn is None else "ends its turn"
@@ -98,7 +105,7 @@ def named(run: Run, text: str) -> str:
 
 
 def _in_its_phase(  # noqa: C901, PLR0912 - one sentence per phase
-    run: Run, now_ms: int, lane: LaneUse | None, paused_by: str | None
+    run: Run, now_ms: int, lane: LaneUse | None, paused_by: str | None, *, is_cluster: bool
 ) -> str:
     if is_paused(run):
         who = f" by {paused_by}" if paused_by else ""
@@ -109,11 +116,9 @@ def _in_its_phase(  # noqa: C901, PLR0912 - one sentence per phase
         case Phase.QUEUED:
             return _queued(run, lane)
         case Phase.SPAWNING:
-            runtime = run.resolved.runtime
-            text = f'runtime "{runtime}" was told to start attempt {run.attempt.number}'
-            return f"{text}; not yet confirmed"
+            return _spawning(run, is_cluster=is_cluster)
         case Phase.RUNNING:
-            return _running(run, now_ms)
+            return _running(run, now_ms, is_cluster=is_cluster)
         case Phase.ENDING:
             return _ending(run)
         case Phase.VERIFYING:
@@ -152,18 +157,32 @@ def _queued(run: Run, lane: LaneUse | None) -> str:
         return f'waits for a slot in lane "{name}" ({run.resolved.lane_slots} slots)'
     if lane.limit is not None:
         return lane.limit
+    if lane.given is not None and lane.given <= lane.used:
+        slots = counted(lane.slots, "slot")
+        return f'no slot in lane "{name}": the cluster has {slots}, of which {lane.given} here'
     if lane.used < lane.slots:
         return f'about to get a slot in lane "{name}" ({lane.used}/{lane.slots} used)'
     return f'no slot in lane "{name}" ({lane.used}/{lane.slots} used)'
 
 
-def _running(run: Run, now_ms: int) -> str:
+def _spawning(run: Run, *, is_cluster: bool) -> str:
+    if is_cluster and run.attempt.node is None:
+        label = run.resolved.place
+        with_label = "" if label is None else f' with the label "{label}" and'
+        return f"waits for a node{with_label} with a free slot, for attempt {run.attempt.number}"
+    runtime = run.resolved.runtime
+    where = f" on {run.attempt.node}" if is_cluster else ""
+    text = f'runtime "{runtime}"{where} was told to start attempt {run.attempt.number}'
+    return f"{text}; not yet confirmed"
+
+
+def _running(run: Run, now_ms: int, *, is_cluster: bool) -> str:
     stop = run.attempt.evidence.stop
     if stop is not None:
         return f"{_stopping(run, stop)}; attempt {run.attempt.number} is being stopped"
     if run.pending_requests:
         return _asks(run.pending_requests[0], now_ms)
-    text = f"{_attempt(run)} is working"
+    text = f"{_attempt(run, is_cluster=is_cluster)} is working"
     if run.attempt.times.deadline_ms is not None:
         text += f", for at most {_left(run.attempt.times.deadline_ms, now_ms)} more"
     if run.children.active:
@@ -302,10 +321,11 @@ def _given_up(run: Run) -> str:
     )
 
 
-def _attempt(run: Run) -> str:
+def _attempt(run: Run, *, is_cluster: bool) -> str:
     of = f" of {run.spec.retry_count + 1}" if run.spec.retry_count else ""
     pid = f" (pid {run.attempt.turn.pid})" if run.attempt.turn.pid else ""
-    return f"attempt {run.attempt.number}{of}{pid}"
+    where = f" on {run.attempt.node}" if is_cluster and run.attempt.node else ""
+    return f"attempt {run.attempt.number}{of}{where}{pid}"
 
 
 # -- the past -----------------------------------------------------------------------------------

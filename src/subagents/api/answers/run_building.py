@@ -86,7 +86,12 @@ def _head(run: Run, now_ms: int, around: Surroundings | None) -> dict[str, Any]:
         "pending_request_count": len(run.pending_requests),
         "usage": own_usage(run),
         "subtree_usage": subtree_usage(run),
-        "why": why_now(run, now_ms, lane=None if around is None else around.lane(run)),
+        "why": why_now(
+            run,
+            now_ms,
+            lane=None if around is None else around.lane_of(run),
+            is_cluster=around is not None and around.is_cluster,
+        ),
         "vacuous": run.verification.vacuous,
         "wait": None if around is None else wait(run, around),
         "last_sign_at": None if around is None else iso_or_none(around.last_sign_ms(run)),
@@ -498,7 +503,8 @@ def wait(run: Run, around: Surroundings) -> waits.Wait | None:
     cause = around.cause(run)
     if cause is None:
         return None
-    lane = around.lane(run) if cause.kind is WaitKind.LANE else None
+    is_lane = cause.kind is WaitKind.LANE
+    lane = around.lane(run) if is_lane and not around.is_cluster else None
     refusal = cause.refusal
     runs: Sequence[LinkedRun | Run] = cause.runs
     if refusal is not None and refusal.probe is not None and refusal.probe != run.id:
@@ -513,7 +519,7 @@ def wait(run: Run, around: Surroundings) -> waits.Wait | None:
         root=_root(around.root(cause)),
         place=around.place(run),
         used=None if lane is None else lane.used,
-        slots=None if lane is None else lane.slots,
+        slots=run.resolved.lane_slots if is_lane else None,
         request_id=cause.request_id,
         ends_at=iso_or_none(cause.ends_ms),
         gives_up_at=iso_or_none(cause.gives_up_ms),

@@ -105,7 +105,7 @@ def _node(run: Run, now_ms: int, around: Surroundings, counts: Descendants) -> G
         outcome=run_building.outcome(run.outcome),
         agent_id=run.resolved.agent_id,
         run_status=as_word(run_building.run_status(run)),
-        why=why_now(run, now_ms, lane=around.lane(run)),
+        why=why_now(run, now_ms, lane=around.lane_of(run), is_cluster=around.is_cluster),
         wait=run_building.wait(run, around),
         verdict=run_building.verdict(run),
         vacuous=run.verification.vacuous,

@@ -36,7 +36,7 @@ class Wait(WireStruct, frozen=True, kw_only=True):
     place: int | None = None
     """Of `lane`: its place in the line, 1 = next."""
     used: int | None = None
-    """Of `lane`: slots that are taken."""
+    """Of `lane`: slots that are taken; null in a cluster, all of whose nodes use them."""
     slots: int | None = None
     """Of `lane`: slots that there are."""
     request_id: str | None = None

@@ -350,6 +350,8 @@ class LaneUse(NamedTuple):
     slots: int
     limit: str | None = None
     """Why none of them is given to the run: ``waiting for anthropic: 429, until 14:05:10``."""
+    given: int | None = None
+    """In a cluster: how many of them its node may use, of which ``used`` are; None = all."""
 
 
 def lane_key(run: Run) -> tuple[str, int]:

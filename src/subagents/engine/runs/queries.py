@@ -108,6 +108,9 @@ class Descendants(NamedTuple):
     """There are more: counting ended at ``BELOW_MAX``."""
 
 
+MAY_ASK: Final = (Phase.WAITING, Phase.SPAWNING, Phase.RUNNING, Phase.ENDING)
+OTHERS_LOOKED_AT: Final = 1_000
+"""So many of the newest runs of other nodes."""
 ESCALATIONS_LOOKED_AT: Final = 1_000
 """So many of the newest blockers, and runs of one requester."""
 
@@ -202,6 +205,10 @@ class Queries:
         if run is None:
             raise NotFound(f"run {run_id} does not exist", hint="see: subagents list")
         return run
+
+    async def partition_of(self, run_id: RunId) -> int | None:
+        """See ``Partitions.partition_of_run``."""
+        return await self._ledger.partitions.partition_of_run(run_id)
 
     async def resolve(
         self, selector: str, session: SessionKey, *, may_see: MaySee | None = None
@@ -419,8 +426,14 @@ class Queries:
     async def attention(self, session: SessionKey | None = None) -> tuple[AttentionItem, ...]:
         """What needs a person: questions, blockers, deliveries given up, failures nobody read.
 
-        And runs at work with which something is wrong now, in the text of its alert.
+        And runs at work with which something is wrong now, in the text of its alert: of a cluster,
+        those that this node decides about.
+
+        Raises:
+            Elsewhere: The session is another node's.
         """
+        if session is not None and not self._ledger.partitions.is_alone:
+            await self._ledger.partitions.require_session(session)
         published = tuple(self._ledger.published.values())
         mine = [
             run
@@ -428,7 +441,8 @@ class Queries:
             # What a requester that ended was asked is for its nearest ancestor at work.
             if session is None or answering_inbox(self._ledger.live, run) == session
         ]
-        open_requests = pending_requests(mine)
+        others = await self._others_at_work() if session is None else ()
+        open_requests = pending_requests((*mine, *others))
         items = [
             AttentionItem(
                 kind=str(request.priority or "question"),
@@ -481,6 +495,16 @@ class Queries:
                     text = f"offered to {lapses} readers, none of which took it"
                     items.append(_unread(about, "unread", row, text=text))
         return tuple(items)
+
+    async def _others_at_work(self) -> Sequence[Run]:
+        """The newest runs whose workers may ask, and that other nodes decide about."""
+        partitions = self._ledger.partitions
+        if partitions.is_alone:
+            return ()
+        where = RunFilter(phases=MAY_ASK, limit=OTHERS_LOOKED_AT)
+        return await self._off_loop(
+            lambda: [run for run in self._store.runs(where) if not partitions.has_run(run.id)]
+        )
 
     async def _escalations(self, session: SessionKey | None) -> list[AttentionItem]:
         """Broken contracts that were escalated, until continued, repeated or dismissed.

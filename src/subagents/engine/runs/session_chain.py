@@ -39,11 +39,25 @@ async def newest_of(queries: Queries, run: Run) -> Run:
 
 
 async def previous(
-    queries: Queries, selector: str, *, requester: SessionKey, is_operator: bool
+    queries: Queries,
+    selector: str,
+    *,
+    requester: SessionKey,
+    is_operator: bool,
+    partition: int | None,
 ) -> Run:
     """The run whose session a spawn continues: the newest of the session that is named.
 
+    Args:
+        queries: Find it.
+        selector: As it was given.
+        requester: Who asks.
+        is_operator: A person or their program.
+        partition: Theirs in the cluster; None = there is none.
+
     Raises:
+        UsageError: In a cluster it is of another partition than whoever asks, and a session is of
+            one: one node decides who goes on with it.
         NotFound: No such run.
         Forbidden: It is not below the one who asks.
         SessionTaken: It is at work.
@@ -67,6 +81,13 @@ async def previous(
             hint=f"send it the message: subagents steer {run.id} MESSAGE",
         )
     check_resumable(run)
+    if partition is not None and await queries.partition_of(run.id) not in {None, partition}:
+        raise UsageError(
+            f"{requester} cannot continue the session of run {run.id}: this cluster decides about"
+            " the two apart",
+            hint=f"send it a message: subagents continue {run.id} MESSAGE",
+            details={"field": "continues"},
+        )
     return run
 
 

@@ -75,7 +75,9 @@ class Sessions:
         Args:
             run_id: Any run of the session.
             message: At most 4,000 characters for a run at work, 256 KiB to start one.
-            by: Who sends it; is told of the end of a run that it starts.
+            by: Who sends it; is told of the end of a run that it starts. In a cluster a session
+                stays with its tree, so a sender of another partition leaves that to whoever asked
+                for the tree.
             settings: The effective configuration where the session works.
             is_operator: A person or their program.
             ceiling: The most that the sender may do itself; see ``Spawner.spawn_batch``
@@ -109,7 +111,7 @@ class Sessions:
                 spec = RunSpec(task=message, continues=run.id, idempotency_key=key)
                 started = await self._spawner.spawn(
                     spec,
-                    requester=by,
+                    requester=await self._requester(run, by),
                     settings=settings,
                     cwd="",  # the session's own is taken over
                     is_operator=is_operator,
@@ -121,6 +123,23 @@ class Sessions:
         raise SessionTaken(
             f"the session of run {run_id} changes too quickly", hint="send it again in a moment"
         )
+
+    async def _requester(self, run: Run, by: SessionKey) -> SessionKey:
+        """Who asks for the run that goes on with the session: mostly the sender.
+
+        Raises:
+            Elsewhere: Another node decides about the session.
+        """
+        partitions = self._ledger.partitions
+        partition = await partitions.partition_of_run(run.id)
+        if partition is None:
+            return by
+        partitions.require(partition)
+        if await partitions.partition_of_session(by) == partition:
+            return by
+        while run.lineage.requester_run is not None:
+            run = await self._queries.run(run.lineage.requester_run)
+        return run.requester
 
     async def _tell(
         self,

@@ -320,7 +320,11 @@ class Spawner:
             None
             if spec.continues is None
             else await session_chain.previous(
-                self._queries, spec.continues, requester=inbox, is_operator=is_operator
+                self._queries,
+                spec.continues,
+                requester=inbox,
+                is_operator=is_operator,
+                partition=partition,
             )
             for spec in specs
         ]

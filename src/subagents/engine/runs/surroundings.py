@@ -83,12 +83,23 @@ class Surroundings:
             awaited = found.runs[0]
         return Root(at, found)
 
+    @property
+    def is_cluster(self) -> bool:
+        """Whether there are other nodes: a process is found only where its node is named."""
+        return not self._ledger.partitions.is_alone
+
+    def lane_of(self, run: Run) -> LaneUse | None:
+        """The same of an open run; None = it is over, or another node decides about it."""
+        return self.lane(run) if run.id in self._ledger.published else None
+
     def lane(self, run: Run) -> LaneUse:
-        """How full its lane is now."""
-        held = self._ledger.lanes.held(lane_key(run))
+        """How full its lane is now: in a cluster, that part which is this node's."""
+        lane, permits = lane_key(run), self._ledger.permits
+        held = self._ledger.lanes.held(lane)
+        given = None if permits is None else permits.given.get(lane, (0, 0))[0]
         gate = self._gates.gate_of(run)
         limit = None if gate is None else _refusing(gate, self._clock.now_ms())
-        return LaneUse(used=held, slots=run.resolved.lane_slots, limit=limit)
+        return LaneUse(used=held, slots=run.resolved.lane_slots, limit=limit, given=given)
 
     def place(self, run: Run) -> int | None:
         """Its place in the line of its lane, 1 = next; None = it is not in one."""

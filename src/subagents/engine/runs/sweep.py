@@ -121,7 +121,7 @@ class Sweep:
         await self._workspaces.sweep()
         if not self._has_looked_for_strays:
             await self._forget_strays()
-        orphans = await self._orphans(self._expected())
+        orphans = await self.orphans()
         for attempt in dict.fromkeys(attempt for attempt, _ in orphans):
             pids = ", ".join(str(pid) for name, pid in orphans if name == attempt)
             ended = await self._end_orphan(AttemptId(attempt))
@@ -185,6 +185,26 @@ class Sweep:
 
         await self._off_loop(partial(environments.forget_strays, is_known))
 
+    async def orphans(self) -> list[tuple[str, int]]:
+        """Marked processes of attempts that nobody has at work: ``(attempt, pid)``."""
+        found = await self._orphans(self._expected())
+        if self._ledger.partitions.is_alone:
+            return found
+        names = dict.fromkeys(attempt for attempt, _ in found)
+        others = {each for each in names if await self._is_anothers(AttemptId(each))}
+        return [(attempt, pid) for attempt, pid in found if attempt not in others]
+
+    async def _is_anothers(self, name: AttemptId) -> bool:
+        """Whether it works here for a run that another node decides about."""
+        run_id, _, number = name.rpartition("#")
+        if await self._off_loop(lambda: self._ledger.partitions.has_run(RunId(run_id))):
+            return False
+        try:
+            run = await self._off_loop(lambda: self._store.run(RunId(run_id)))
+        except CorruptState:
+            return True
+        return run is not None and not run.is_settled and number == str(len(run.attempts))
+
     def _expected(self) -> set[AttemptId]:
         """Attempts that may have processes."""
         return {
@@ -214,7 +234,7 @@ class Sweep:
         run_id, _, number = name.rpartition("#")
         try:
             run, attempt = await self._queries.run(RunId(run_id)), int(number)
-        except (NotFound, CorruptState, ValueError):
+        except (NotFound, CorruptState, Elsewhere, ValueError):
             return False
         is_over = run.is_settled or attempt < len(run.attempts)
         if not is_over or not 1 <= attempt <= len(run.attempts):

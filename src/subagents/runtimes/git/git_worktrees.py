@@ -213,7 +213,7 @@ class GitWorktrees:
         tree, kept = record.tree, f"refs/heads/{record.tree.branch}-attempt-{attempt}"
         if self._git(tree.path).line("rev-parse", "--verify", "--quiet", kept) is not None:
             return  # kept before a crash; what is there by now may be half of it
-        index = self._directory / f"{Path(tree.path).name}.index"
+        index = Path(f"{tree.path}.index")
         index.unlink(missing_ok=True)
         git = self._git(tree.path, index=index)
         try:
@@ -244,7 +244,7 @@ class GitWorktrees:
         record = self._record(tree)
         if record is None or not record.is_made or not Path(tree.path).is_dir():
             raise NotFound(f"worktree {tree.path} is not there: nothing was changed, or it is gone")
-        index = self._directory / f"{Path(tree.path).name}.diff-index"
+        index = Path(f"{tree.path}.diff-index")
         index.unlink(missing_ok=True)
         git = self._git(tree.path, index=index)
         try:
@@ -295,8 +295,9 @@ class GitWorktrees:
 
     def _write(self, record: Record) -> None:
         """Whole or not at all, also after a power cut."""
-        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         file = self._file(record.tree)
+        # Not ours, when the node that planned it is over and its run begins again here.
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         fresh = file.with_suffix(".new")
         with fresh.open("wb") as out:
             out.write(json.dumps(msgspec.to_builtins(record)).encode())
