@@ -20,7 +20,7 @@ from tests.cluster.cluster_load import ClusterLoad, Judgement, judge, pause
 from tests.cluster.cluster_rig import ClusterRig, cluster
 from tests.cluster.node_calls import client_of, other_than, result_of, spawned
 from tests.e2e.live_home import until
-from tests.places.temporal_server import TemporalServer, temporal
+from tests.places.temporal_server import TemporalServer, history, temporal
 from tests.store.postgres_server import PostgresServer
 
 from subagents.domain.cluster.partitioning import partition_of
@@ -37,7 +37,7 @@ SPAWN_S: Final = 2.0
 """Between two spawns of one caller."""
 SETTLE_S: Final = 120.0
 SESSION: Final = "agent:main:temporal"
-SECRETS: Final = ("hush-said-the-task", "hush-said-the-variable", "hush-said-the-worker")
+SECRETS: Final = tuple(f"hush-{each}" for each in ("task", "variable", "output", "directory"))
 
 pytestmark = pytest.mark.cluster
 
@@ -222,14 +222,15 @@ def test_a_node_that_is_cut_from_temporal_moves_and_repeats_nothing(
 def test_temporal_is_told_ids_and_labels_and_nothing_of_what_a_run_is_about(
     server: PostgresServer, temporal_server: TemporalServer, tmp_path: Path
 ) -> None:
-    in_task, in_variable, said = SECRETS
+    in_task, in_variable, said, directory = SECRETS
+    (tmp_path / directory).mkdir()
     with cluster(server, tmp_path, nodes=2, temporal=temporal_server) as rig:
         owner = rig.owner_of(SESSION)
         place = other_than(rig, owner)
         with client_of(owner, SESSION) as client:
             run_id = spawned(
                 client,
-                tmp_path,
+                tmp_path / directory,
                 f": {in_task}; echo {said}; echo $TOKEN | wc -c",
                 environment={"TOKEN": in_variable},
                 place=place.name,
@@ -248,20 +249,6 @@ def test_temporal_is_told_ids_and_labels_and_nothing_of_what_a_run_is_about(
     # What is looked for would be found, had it been said.
     assert run_id.encode() in kept
     assert run_id in described
-    for secret in (*SECRETS, str(tmp_path)):
+    for secret in SECRETS:
         assert secret not in described
         assert secret.encode() not in kept
-
-
-async def history(target: str) -> list[tuple[str, list[object], str]]:
-    """Of each activity: its queue, its arguments, and all that Temporal says of it."""
-    from temporalio.client import Client as TemporalClient  # noqa: PLC0415 - an extra
-
-    client = await TemporalClient.connect(target)
-    found = []
-    async for each in client.list_activities(""):
-        handle = client.get_activity_handle(each.activity_id, run_id=each.activity_run_id)
-        said = await handle.describe(include_input=True, include_outcome=True)
-        shown = f"{said.raw_info} {said.raw_input} {said.raw_outcome}"
-        found.append((each.task_queue, list(await said.input() or ()), shown))
-    return found

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import threading
-from collections.abc import AsyncIterator, Collection, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from contextlib import asynccontextmanager
 from typing import Protocol
 
@@ -150,3 +150,11 @@ async def working(*takings: Taking) -> AsyncIterator[None]:
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
+
+
+def play(scenario: Callable[[], Awaitable[None]]) -> None:
+    async def bounded() -> None:
+        async with asyncio.timeout(2 * BOUND_S):
+            await scenario()
+
+    asyncio.run(bounded())

@@ -87,3 +87,17 @@ def temporal(directory: Path) -> Iterator[TemporalServer]:
         yield server
     finally:
         server.kill()
+
+
+async def history(target: str) -> list[tuple[str, list[object], str]]:
+    """Of each activity: its queue, its arguments, and all that Temporal says of it."""
+    from temporalio.client import Client as TemporalClient  # noqa: PLC0415 - an extra
+
+    client = await TemporalClient.connect(target)
+    found = []
+    async for each in client.list_activities(""):
+        handle = client.get_activity_handle(each.activity_id, run_id=each.activity_run_id)
+        said = await handle.describe(include_input=True, include_outcome=True)
+        shown = f"{said.raw_info} {said.raw_input} {said.raw_outcome}"
+        found.append((each.task_queue, list(await said.input() or ()), shown))
+    return found

@@ -143,6 +143,8 @@ class TemporalPlaces:
         self._off_loop = off_loop
         self._clock = clock
         self._client: Client | None = None
+        self._is_away = False
+        """Nobody answered last time; said once, however many wait."""
 
     async def place(self, offer: Offer) -> str:
         """See ``ports.Places.place``."""
@@ -152,18 +154,31 @@ class TemporalPlaces:
             if taker is not None:
                 return taker
             try:
-                if await self._dispatched(offer) is None:
+                if not await self._is_answered(offer):
                     await self._clock.sleep(AGAIN_S)
             except (TemporalError, RuntimeError) as error:
-                log.warning("no place is found for %s now: %s", offer.attempt_id, error)
+                self._note(error)
                 await self._clock.sleep(AGAIN_S)
 
     async def settle(self, attempt_id: AttemptId) -> None:
         """See ``ports.Places.settle``; the activity of one that waits still finds no offer."""
         await self._off_loop(partial(self._offers.drop, attempt_id))
 
-    async def _dispatched(self, offer: Offer) -> str | None:
-        """Put it into its queue, where it may be already, and wait for what comes of it."""
+    def _note(self, error: Exception | None) -> None:
+        """Temporal answered, or it did not and why."""
+        if error is not None and not self._is_away:
+            log.warning(
+                "new attempts get no place on other nodes until Temporal answers: %s", error
+            )
+        elif error is None and self._is_away:
+            log.info("Temporal answers again")
+        self._is_away = error is not None
+
+    async def _is_answered(self, offer: Offer) -> bool:
+        """Put it into its queue, where it may be already, and wait until the store may know more.
+
+        False = whoever got it did not take it. Who took it only the store says.
+        """
         self._client = self._client or await self._address.connect(is_lazy=True)
         handle = await self._client.start_activity(
             TAKE,
@@ -178,17 +193,13 @@ class TemporalPlaces:
             priority=Priority(priority_key=_priority_key(offer.priority)),
             rpc_timeout=timedelta(seconds=CALL_S),
         )
-        while True:
-            try:
-                return await asyncio.wait_for(handle.result(), LOOK_AGAIN_S) or None
-            except ActivityFailureError:
-                return None  # its node did not finish; what the store knows counts
-            except TimeoutError:
-                # Also when an answer was lost with a server that came back without it.
-                found = await self._off_loop(partial(self._offers.takers, (offer.attempt_id,)))
-                if offer.attempt_id in found:
-                    return found[offer.attempt_id]
-                return None
+        self._note(None)
+        try:
+            return await asyncio.wait_for(handle.result(), LOOK_AGAIN_S) is not None
+        except ActivityFailureError:
+            return False
+        except TimeoutError:
+            return True  # an answer may be lost with a server that came back without it
 
 
 def _priority_key(priority: int) -> int:
@@ -276,7 +287,11 @@ class TemporalTaking:
     def _worker(self, client: Client, queue: str) -> Worker:
         @activity.defn(name=TAKE)
         async def take(attempt_id: str, epoch: int) -> str | None:
-            return await asyncio.to_thread(self._take, AttemptId(attempt_id), epoch)
+            try:
+                return await asyncio.to_thread(self._take, AttemptId(attempt_id), epoch)
+            except Exception as error:  # noqa: BLE001 - its text is for us, not for Temporal
+                log.warning("%s cannot be taken now: %s", attempt_id, error)
+                return None
 
         none = FixedSizeSlotSupplier(1)
         return Worker(
