@@ -31,7 +31,7 @@ pytest.importorskip("temporalio")
 OUTAGE_S: Final = float(os.environ.get("CLUSTER_OUTAGE_S", "60"))
 CUTS: Final = max(int(os.environ.get("CLUSTER_ROUNDS", "20")) // 2, 1)
 LEASE_S: Final = 6.0
-AFTER_S: Final = 35.0
+AFTER_S: Final = 30.0
 """Longer than Temporal waits for an activity that a node got before the outage."""
 SPAWN_S: Final = 2.0
 """Between two spawns of one caller."""

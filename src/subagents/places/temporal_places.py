@@ -45,8 +45,9 @@ log = logging.getLogger(__name__)
 
 TAKE: Final = "subagents-take"
 """The activity's type."""
-TAKE_S: Final = 30.0
-"""For one activity, from its start: some statements in the store."""
+TAKE_S: Final = 10.0
+"""For one activity, from its start: some statements in the store. Its node may be gone by then; and
+one that is later than this still takes what nobody has."""
 CALL_S: Final = 10.0
 """For one call; a server that is frozen answers none."""
 AGAIN_S: Final = 1.0
