@@ -130,10 +130,11 @@ def through_outage(
             end()
         back_at = time.monotonic()
 
-        assert result_of(client, delayed)[0] == "ok"
+        until(late.exists, what="what waited is placed", within_s=SETTLE_S)
         first_s = time.monotonic() - back_at
         load.finish(SETTLE_S)
         all_s = time.monotonic() - back_at
+        assert result_of(client, delayed)[0] == "ok"
         pause(after_s)
         shown: Any = client.get(f"/v1/runs/{delayed}")
         assert [each["node"] for each in shown["attempts"]] == [place.name]

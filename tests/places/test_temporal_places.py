@@ -12,6 +12,7 @@ from tests.store.postgres_server import PostgresServer
 
 from subagents.engine.kernel.system_clock import SystemClock
 from subagents.errors import StoreUnavailable
+from subagents.ports import Offer
 
 pytest.importorskip("temporalio")
 
@@ -21,16 +22,6 @@ def world(postgres: PostgresServer, temporal_server: TemporalServer) -> Iterator
     made = TemporalWorld(postgres, temporal_server)
     yield made
     made.close()
-
-
-class CountingClock(SystemClock):
-    """Knows how often somebody waited."""
-
-    sleeps = 0
-
-    async def sleep(self, seconds: float) -> None:
-        self.sleeps += 1
-        await super().sleep(seconds)
 
 
 @pytest.mark.requirement("cluster:temporal-secrets")
@@ -66,24 +57,40 @@ def test_temporal_is_not_told_why_a_node_could_not_ask_its_database(
 
 
 @pytest.mark.requirement("cluster:temporal-away")
-def test_a_temporal_that_is_away_is_told_once_however_many_wait_for_it(
-    world: TemporalWorld, caplog: pytest.LogCaptureFixture
+def test_of_all_that_wait_for_a_temporal_that_is_away_one_asks_at_a_time_and_it_is_told_once(
+    world: TemporalWorld, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from subagents.places.temporal_places import TemporalPlaces  # noqa: PLC0415 - an extra
 
-    caplog.set_level("INFO", logger=TemporalPlaces.__module__)
-    clock = CountingClock()
+    module = TemporalPlaces.__module__
+    monkeypatch.setattr(f"{module}.AGAIN_S", 0.01)
+    caplog.set_level("INFO", logger=module)
     address = world.address._replace(target=f"127.0.0.1:{free_port()}")
-    places = TemporalPlaces(address, world.offers, world.off_loop, clock)
+    places = TemporalPlaces(address, world.offers, world.off_loop, SystemClock())
+    asking, most = 0, list[int]()
+    start = places._start
+
+    async def counted(which: Offer) -> object:
+        nonlocal asking
+        asking += 1
+        most.append(asking)
+        try:
+            return await start(which)
+        finally:
+            asking -= 1
+
+    monkeypatch.setattr(places, "_start", counted)
 
     async def go() -> None:
-        waiting = [asyncio.create_task(places.place(offer(each))) for each in range(1, 6)]
-        await until_async("each asked twice in vain", lambda: clock.sleeps >= 2 * len(waiting))
-        for each in waiting:
+        tasks = [asyncio.create_task(places.place(offer(each))) for each in range(1, 6)]
+        await until_async("each asked, and some again", lambda: len(most) > 20)
+        for each in tasks:
             each.cancel()
-        await asyncio.wait(waiting)
+        await asyncio.wait(tasks)
 
     play(go)
-    said = [each.getMessage() for each in caplog.records if each.name == TemporalPlaces.__module__]
+    # At first nobody knew.
+    assert set(most[len(most) // 2 :]) == {1}
+    said = [each.getMessage() for each in caplog.records if each.name == module]
     assert len(said) == 1
     assert said[0].startswith("new attempts get no place on other nodes until Temporal answers: ")

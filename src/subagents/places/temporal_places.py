@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from temporalio import activity
-from temporalio.client import ActivityFailureError, Client
+from temporalio.client import ActivityFailureError, ActivityHandle, Client
 from temporalio.common import (
     ActivityIDConflictPolicy,
     ActivityIDReusePolicy,
@@ -144,6 +144,7 @@ class TemporalPlaces:
         self._off_loop = off_loop
         self._clock = clock
         self._client: Client | None = None
+        self._turn = asyncio.Lock()
         self._is_away = False
         """Nobody answered last time; said once, however many wait."""
 
@@ -155,11 +156,17 @@ class TemporalPlaces:
             if taker is not None:
                 return taker
             try:
-                if not await self._is_answered(offer):
-                    await self._clock.sleep(AGAIN_S)
+                async with asyncio.timeout(LOOK_AGAIN_S):
+                    handle = await self._dispatched(offer)
+                    if await handle.result() is not None:
+                        continue
+            except TimeoutError:
+                continue  # the store may know more: an answer may be lost, with all of Temporal
+            except ActivityFailureError as error:
+                log.info("no node took %s: %s", offer.attempt_id, error.cause or error)
             except (TemporalError, RuntimeError) as error:
                 self._note(error)
-                await self._clock.sleep(AGAIN_S)
+            await self._clock.sleep(AGAIN_S)
 
     async def settle(self, attempt_id: AttemptId) -> None:
         """See ``ports.Places.settle``; the activity of one that waits still finds no offer."""
@@ -175,13 +182,21 @@ class TemporalPlaces:
             log.info("Temporal answers again")
         self._is_away = error is not None
 
-    async def _is_answered(self, offer: Offer) -> bool:
-        """Put it into its queue, where it may be already, and wait until the store may know more.
+    async def _dispatched(self, offer: Offer) -> ActivityHandle[str | None]:
+        """Put it into its queue; while Temporal is away one of all that wait asks at a time."""
+        async with self._turn:
+            if self._is_away:
+                try:
+                    return await self._start(offer)
+                except (TemporalError, RuntimeError):
+                    await self._clock.sleep(AGAIN_S)
+                    raise
+        return await self._start(offer)
 
-        False = whoever got it did not take it. Who took it only the store says.
-        """
+    async def _start(self, offer: Offer) -> ActivityHandle[str | None]:
+        """Its activity, which may be there already."""
         self._client = self._client or await self._address.connect(is_lazy=True)
-        handle = await self._client.start_activity(
+        handle: ActivityHandle[str | None] = await self._client.start_activity(
             TAKE,
             args=[offer.attempt_id, offer.epoch],
             id=f"{offer.attempt_id}/{offer.epoch}",
@@ -195,12 +210,7 @@ class TemporalPlaces:
             rpc_timeout=timedelta(seconds=CALL_S),
         )
         self._note(None)
-        try:
-            return await asyncio.wait_for(handle.result(), LOOK_AGAIN_S) is not None
-        except ActivityFailureError:
-            return False
-        except TimeoutError:
-            return True  # an answer may be lost with a server that came back without it
+        return handle
 
 
 def _priority_key(priority: int) -> int:
