@@ -81,13 +81,13 @@ def require_nothing_moved_or_repeated(
 ) -> None:
     assert found.wrong == []
     assert found.repeated == 0
-    assert (
-        rig.asked(
-            "SELECT run_id, count(*) FROM journal WHERE type = 'SlotGranted'"
-            " GROUP BY run_id HAVING count(*) <> 1"
-        )
-        == []
-    ), "also no attempt that never came to a worker"
+    # Nor any attempt that never came to a worker.
+    again = rig.asked(
+        "SELECT run_id, convert_from(data, 'UTF8') FROM journal WHERE run_id IN (SELECT run_id"
+        " FROM journal WHERE type = 'SlotGranted' GROUP BY run_id HAVING count(*) > 1)"
+        " ORDER BY run_id, seq"
+    )
+    assert again == [], "\n".join(f"{run_id} {event}" for run_id, event in again)
     assert (rig.owners(), rig.epochs()) == before
 
 
