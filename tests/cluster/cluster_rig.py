@@ -5,6 +5,7 @@ killed alone or with everything that its machine ran, frozen, drained and starte
 """
 
 import contextlib
+import json
 import os
 import random
 import signal
@@ -12,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -20,6 +21,7 @@ from typing import Any, Final, TypeVar
 import psycopg
 from tests.cluster.cuttable_line import CuttableLine, free_port, is_of
 from tests.e2e.live_home import LiveHome, until
+from tests.places.temporal_server import TemporalServer
 from tests.store.postgres_server import PostgresPlace, PostgresServer
 
 from subagents.client.client import Client
@@ -51,6 +53,9 @@ url = "https://127.0.0.1:{port}"
 lease_seconds = {lease}
 labels = {labels}
 """
+TEMPORAL: Final = """
+temporal = "127.0.0.1:{port}"
+"""
 
 
 @dataclass(slots=True)
@@ -61,6 +66,7 @@ class ClusterNode:
     home: LiveHome
     to_database: CuttableLine
     to_node: CuttableLine
+    to_temporal: CuttableLine | None = None
     is_frozen: bool = False
     is_up: bool = False
     cut_from_peers: bool = False
@@ -157,6 +163,8 @@ class ClusterRig:
         env: More variables of each daemon.
         agents: Tables of agents, the same in the configuration of each.
         has_page: Whether each answers on a TCP port, too.
+        labels: Those of some nodes, beside their names.
+        temporal: Finds the places of attempts; None = PostgreSQL does.
     """
 
     def __init__(
@@ -171,8 +179,11 @@ class ClusterRig:
         env: dict[str, str] | None = None,
         agents: str = "",
         has_page: bool = False,
+        labels: Mapping[str, Sequence[str]] | None = None,
+        temporal: TemporalServer | None = None,
     ) -> None:
         self._agents, self._has_page = agents, has_page
+        self.temporal, self._labels = temporal, labels or {}
         self.server, self.lease_s, self.beat_s = server, lease_s, beat_s
         self.root = root
         self.spans = root / "spans"
@@ -198,9 +209,13 @@ class ClusterRig:
             port=to_node.port,
             lease=self.lease_s,
             slots=slots,
-            labels=f'["{name}"]',
             http_port=free_port() if self._has_page else 0,
+            labels=json.dumps([name, *self._labels.get(name, ())]),
         )
+        to_temporal = None
+        if self.temporal is not None:
+            to_temporal = CuttableLine(("127.0.0.1", 0), ("127.0.0.1", self.temporal.port))
+            config += TEMPORAL.format(port=to_temporal.port)
         home = LiveHome(
             self.root / name,
             config=config + self._agents,
@@ -209,7 +224,7 @@ class ClusterRig:
             descriptors=None,
             place=place,
         )
-        node = ClusterNode(name, home, to_database, to_node)
+        node = ClusterNode(name, home, to_database, to_node, to_temporal)
         to_node.is_cut_for = lambda port: self._is_cut(node, port)
         return node
 
@@ -252,6 +267,8 @@ class ClusterRig:
             node.home.clean_up()
             node.to_database.close()
             node.to_node.close()
+            if node.to_temporal is not None:
+                node.to_temporal.close()
         for node in self.nodes:
             (self._lines / node.name / SOCKET).unlink(missing_ok=True)
             (self._lines / node.name).rmdir()
@@ -331,6 +348,8 @@ def cluster(
     env: dict[str, str] | None = None,
     agents: str = "",
     has_page: bool = False,
+    labels: Mapping[str, Sequence[str]] | None = None,
+    temporal: TemporalServer | None = None,
 ) -> Iterator[ClusterRig]:
     """Nodes that have divided the partitions; nothing of them is alive afterwards."""
     rig = ClusterRig(
@@ -343,6 +362,8 @@ def cluster(
         env=env,
         agents=agents,
         has_page=has_page,
+        labels=labels,
+        temporal=temporal,
     )
     try:
         rig.start()

@@ -9,7 +9,6 @@ import random
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from tests.cluster.cluster_load import ClusterLoad, Judgement, judge, shown
+from tests.cluster.cluster_load import ClusterLoad, Judgement, judge, pause, shown
 from tests.cluster.cluster_rig import ClusterNode, ClusterRig, cluster
 from tests.e2e.live_home import until
 from tests.store.postgres_server import PostgresServer
@@ -46,11 +45,6 @@ pytestmark = [
 def rig_of(server: PostgresServer, root: Path, *, nodes: int = 3) -> Iterator[ClusterRig]:
     with cluster(server, root, nodes=nodes, lease_s=LEASE_S, slots=256, beat_s=0.5) as rig:
         yield rig
-
-
-def pause(seconds: float) -> None:
-    """What is measured takes this long; nothing is waited for."""
-    threading.Event().wait(seconds)
 
 
 def burst(rig: ClusterRig, number: int) -> tuple[ClusterLoad, ClusterNode]:

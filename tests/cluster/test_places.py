@@ -5,38 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cluster.cluster_rig import ClusterNode, ClusterRig, cluster, patiently
+from tests.cluster.cluster_rig import ClusterNode, cluster
+from tests.cluster.node_calls import client_of, other_than, result_of, spawned
 from tests.e2e.live_home import until
 from tests.repository import a_repository
 from tests.store.postgres_server import PostgresServer
 
-from subagents.client.client import Client
 from subagents.errors import UsageError
 
 pytestmark = pytest.mark.cluster
 SESSION = "agent:main:places"
-
-
-def spawned(client: Client, cwd: Path, script: str, **parameters: object) -> str:
-    spec = {"task": script, "agentId": "sh", **parameters}
-    body = {"spec": spec, "cwd": str(cwd)}
-    return str(patiently(lambda: client.post("/v1/runs", body), within_s=20)["runId"])
-
-
-def client_of(node: ClusterNode) -> Client:
-    return Client(node.home.paths.socket, session=SESSION, reader="r", timeout_s=15)
-
-
-def other_than(rig: ClusterRig, node: ClusterNode) -> ClusterNode:
-    return next(each for each in rig.nodes if each is not node)
-
-
-def result_of(client: Client, run_id: str) -> tuple[object, object]:
-    body = {"runIds": [run_id], "until": "all", "timeoutSeconds": 40}
-    found = patiently(lambda: client.post("/v1/wait", body, timeout_s=45), within_s=60)
-    answer: Any = found
-    [item] = answer["completed"]
-    return item["outcome"]["status"], item.get("result")
 
 
 @pytest.mark.requirement("cluster:places")
@@ -46,7 +24,7 @@ def test_a_run_works_on_the_node_with_its_label_and_outlives_its_owners_daemon(
     with cluster(server, tmp_path, nodes=2) as rig, ExitStack() as stack:
         owner = rig.owner_of(SESSION)
         place = other_than(rig, owner)
-        client = stack.enter_context(client_of(owner))
+        client = stack.enter_context(client_of(owner, SESSION))
         go, begun = tmp_path / "go", tmp_path / "begun"
         script = (
             f"echo $$ > {begun}; until test -e {go}; do sleep 0.05; done; echo $SUBAGENTS_SOCKET"
@@ -70,7 +48,7 @@ def test_a_label_that_no_node_has_is_refused_and_says_which_there_are(
 ) -> None:
     with cluster(server, tmp_path, nodes=2) as rig, ExitStack() as stack:
         owner = rig.owner_of(SESSION)
-        client = stack.enter_context(client_of(owner))
+        client = stack.enter_context(client_of(owner, SESSION))
         with pytest.raises(UsageError, match=r"no node has the label .*: n1, n2"):
             spawned(client, tmp_path, "true", place="gpu")
 
@@ -125,7 +103,7 @@ def test_one_session_uses_the_slots_of_all_nodes(server: PostgresServer, tmp_pat
     env = {"SUBAGENTS_CLUSTER__SLOTS": "1"}
     with cluster(server, tmp_path, nodes=2, env=env) as rig, ExitStack() as stack:
         owner = rig.owner_of(SESSION)
-        client = stack.enter_context(client_of(owner))
+        client = stack.enter_context(client_of(owner, SESSION))
         go = tmp_path / "go"
         script = f"until test -e {go}; do sleep 0.05; done; echo $SUBAGENTS_SOCKET"
         run_ids = [spawned(client, tmp_path, script) for _ in range(4)]

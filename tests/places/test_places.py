@@ -1,30 +1,21 @@
 """What every way to a place does: one taker each, with the label, while slots are free."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
 from tests.places.place_worlds import (
-    BOUND_S,
     CountedSlots,
     PolledWorld,
     offer,
+    play,
     working,
 )
 from tests.runtimes.attempt_harness import until_async
 from tests.store.postgres_server import PostgresServer
 
 from subagents.errors import StoreUnavailable
-
-
-def play(scenario: Callable[[], Awaitable[None]]) -> None:
-    async def bounded() -> None:
-        async with asyncio.timeout(2 * BOUND_S):
-            await scenario()
-
-    asyncio.run(bounded())
 
 
 @pytest.mark.requirement("cluster:places")

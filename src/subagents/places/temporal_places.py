@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from temporalio import activity
-from temporalio.client import ActivityFailureError, Client
+from temporalio.client import ActivityFailureError, ActivityHandle, Client
 from temporalio.common import (
     ActivityIDConflictPolicy,
     ActivityIDReusePolicy,
@@ -45,8 +45,9 @@ log = logging.getLogger(__name__)
 
 TAKE: Final = "subagents-take"
 """The activity's type."""
-TAKE_S: Final = 30.0
-"""For one activity, from its start: some statements in the store."""
+TAKE_S: Final = 10.0
+"""For one activity, from its start: some statements in the store. Its node may be gone by then; and
+one that is later than this still takes what nobody has."""
 CALL_S: Final = 10.0
 """For one call; a server that is frozen answers none."""
 AGAIN_S: Final = 1.0
@@ -143,6 +144,9 @@ class TemporalPlaces:
         self._off_loop = off_loop
         self._clock = clock
         self._client: Client | None = None
+        self._turn = asyncio.Lock()
+        self._is_away = False
+        """Nobody answered last time; said once, however many wait."""
 
     async def place(self, offer: Offer) -> str:
         """See ``ports.Places.place``."""
@@ -152,20 +156,47 @@ class TemporalPlaces:
             if taker is not None:
                 return taker
             try:
-                if await self._dispatched(offer) is None:
-                    await self._clock.sleep(AGAIN_S)
+                async with asyncio.timeout(LOOK_AGAIN_S):
+                    handle = await self._dispatched(offer)
+                    if await handle.result() is not None:
+                        continue
+            except TimeoutError:
+                continue  # the store may know more: an answer may be lost, with all of Temporal
+            except ActivityFailureError as error:
+                log.info("no node took %s: %s", offer.attempt_id, error.cause or error)
             except (TemporalError, RuntimeError) as error:
-                log.warning("no place is found for %s now: %s", offer.attempt_id, error)
-                await self._clock.sleep(AGAIN_S)
+                self._note(error)
+            await self._clock.sleep(AGAIN_S)
 
     async def settle(self, attempt_id: AttemptId) -> None:
         """See ``ports.Places.settle``; the activity of one that waits still finds no offer."""
         await self._off_loop(partial(self._offers.drop, attempt_id))
 
-    async def _dispatched(self, offer: Offer) -> str | None:
-        """Put it into its queue, where it may be already, and wait for what comes of it."""
+    def _note(self, error: Exception | None) -> None:
+        """Temporal answered, or it did not and why."""
+        if error is not None and not self._is_away:
+            log.warning(
+                "new attempts get no place on other nodes until Temporal answers: %s", error
+            )
+        elif error is None and self._is_away:
+            log.info("Temporal answers again")
+        self._is_away = error is not None
+
+    async def _dispatched(self, offer: Offer) -> ActivityHandle[str | None]:
+        """Put it into its queue; while Temporal is away one of all that wait asks at a time."""
+        async with self._turn:
+            if self._is_away:
+                try:
+                    return await self._start(offer)
+                except (TemporalError, RuntimeError):
+                    await self._clock.sleep(AGAIN_S)
+                    raise
+        return await self._start(offer)
+
+    async def _start(self, offer: Offer) -> ActivityHandle[str | None]:
+        """Its activity, which may be there already."""
         self._client = self._client or await self._address.connect(is_lazy=True)
-        handle = await self._client.start_activity(
+        handle: ActivityHandle[str | None] = await self._client.start_activity(
             TAKE,
             args=[offer.attempt_id, offer.epoch],
             id=f"{offer.attempt_id}/{offer.epoch}",
@@ -178,17 +209,8 @@ class TemporalPlaces:
             priority=Priority(priority_key=_priority_key(offer.priority)),
             rpc_timeout=timedelta(seconds=CALL_S),
         )
-        while True:
-            try:
-                return await asyncio.wait_for(handle.result(), LOOK_AGAIN_S) or None
-            except ActivityFailureError:
-                return None  # its node did not finish; what the store knows counts
-            except TimeoutError:
-                # Also when an answer was lost with a server that came back without it.
-                found = await self._off_loop(partial(self._offers.takers, (offer.attempt_id,)))
-                if offer.attempt_id in found:
-                    return found[offer.attempt_id]
-                return None
+        self._note(None)
+        return handle
 
 
 def _priority_key(priority: int) -> int:
@@ -276,7 +298,11 @@ class TemporalTaking:
     def _worker(self, client: Client, queue: str) -> Worker:
         @activity.defn(name=TAKE)
         async def take(attempt_id: str, epoch: int) -> str | None:
-            return await asyncio.to_thread(self._take, AttemptId(attempt_id), epoch)
+            try:
+                return await asyncio.to_thread(self._take, AttemptId(attempt_id), epoch)
+            except Exception as error:  # noqa: BLE001 - its text is for us, not for Temporal
+                log.warning("%s cannot be taken now: %s", attempt_id, error)
+                return None
 
         none = FixedSizeSlotSupplier(1)
         return Worker(
