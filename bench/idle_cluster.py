@@ -1,0 +1,86 @@
+"""(n): what three nodes cost that have nothing to do, lately after every partition was used.
+
+A run in each of the 256 partitions, so that nothing is idle because it was never opened; then
+nothing for a while. Then processor time is taken for some seconds, and for as many more, in which
+PostgreSQL logs it, every statement is counted.
+"""
+
+import asyncio
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Final
+
+from bench.cluster_nodes import Nodes, serving_cluster
+from bench.daemon import spawn_body
+from subagents.client.client import AsyncClient
+from subagents.domain.cluster.partitioning import PARTITIONS, partition_of
+from subagents.domain.run.values import SessionKey
+
+NODES: Final = 3
+SLOTS: Final = 64
+AT_ONCE: Final = 16
+WAIT_S: Final = 60
+
+
+def measure(home: Path, *, seconds: float, quiet_s: float, places: str) -> dict[str, float]:
+    """Of the worst node ``cpu_percent`` of one core, ``statements`` per second and
+    ``connections``; of all nodes ``statements_total`` per second, and PostgreSQL's
+    ``postgres_percent``.
+
+    Args:
+        home: A fresh directory.
+        seconds: Measured for so long.
+        quiet_s: After the last run.
+        places: One of ``cluster_nodes.PLACES``.
+    """
+    serving = serving_cluster(home, nodes=NODES, slots=SLOTS, places=places)
+    with serving as nodes:
+        asyncio.run(_use_all(nodes))
+        time.sleep(quiet_s)
+        before, cpu, began = _each(nodes), nodes.cpu(), time.perf_counter()
+        time.sleep(seconds)
+        each, used, took = _each(nodes), nodes.cpu().since(cpu), time.perf_counter() - began
+        connections = nodes.connections()
+        told: Counter[str] = Counter()
+        for (node, _), number in nodes.statements(seconds).items():
+            told[node] += number
+    return {
+        "cpu_percent": max(b - a for a, b in zip(before, each, strict=True)) * 100 / took,
+        "postgres_percent": used.postgres * 100 / took,
+        "temporal_percent": used.temporal * 100 / took,
+        "statements": max(told.values()) / seconds,
+        "statements_total": told.total() / seconds,
+        "connections": max(connections.values()),
+    }
+
+
+def _each(nodes: Nodes) -> list[float]:
+    return [nodes.cpu_of(each) for each in nodes.daemons]
+
+
+async def _use_all(nodes: Nodes) -> None:
+    """A run in each partition, through any of the nodes."""
+    room = asyncio.Semaphore(AT_ONCE)
+
+    async def one(partition: int, session: str) -> None:
+        socket = nodes.daemons[partition % len(nodes.daemons)].socket
+        async with room, AsyncClient(socket, session=session) as client:
+            run_id = (await client.post("/v1/runs", spawn_body("true")))["runId"]
+            body = {"runIds": [run_id], "until": "all", "timeoutSeconds": WAIT_S}
+            found = await client.post("/v1/wait", body, timeout_s=WAIT_S)
+            assert found["completed"], found
+            await client.post("/v1/inbox/ack", {"messageIds": found["messages"]})
+
+    await asyncio.gather(*(one(*each) for each in _sessions().items()))
+
+
+def _sessions() -> dict[int, str]:
+    """One of each partition."""
+    found: dict[int, str] = {}
+    number = 0
+    while len(found) < PARTITIONS:
+        session = f"agent:main:{number}"
+        found.setdefault(partition_of(SessionKey(session)), session)
+        number += 1
+    return found
