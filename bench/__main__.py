@@ -254,7 +254,7 @@ def cluster_measurements(sizes: Sizes) -> tuple[Measurement, ...]:
         Measurement(
             "temporal_parts",
             "m",
-            f"peer_temporal.measure_parts(Path('{{here}}/db'), runs={sizes.peer_runs})",
+            f"peer_temporal.measure_parts(Path('{{here}}/db'), runs={sizes.peer_runs // 2})",
         ),
         *(
             Measurement(

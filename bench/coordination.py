@@ -10,20 +10,20 @@ All nodes, PostgreSQL, Temporal and the callers share one machine. Read processo
 second say what is left on it.
 """
 
-import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from bench.cluster_caller import Caller, play
 from bench.cluster_nodes import Nodes, serving_alone, serving_cluster
-from bench.daemon import spawn_body
 from bench.table import percentiles
-from subagents.client.client import AsyncClient, Client
+from subagents.client.client import Client
 
 SESSIONS: Final = 16
 SLOTS: Final = 64
-WAIT_S: Final = 120
+AGENT: Final = "true"
 SINGLES: Final = 15
 """Runs one after the other, for the time of one."""
 
@@ -73,15 +73,14 @@ def _anywhere(session: str) -> None:
 def _measured(nodes: Nodes, kinds: dict[str, PlaceOf], runs: int) -> dict[str, float]:
     """Of each kind: ``…_runs_per_s``, ``…_ms`` (p50 of one run) and the parts' ``…_<part>_ms``."""
     each = max(runs // SESSIONS, 1)
-    sockets = [str(daemon.socket) for daemon in nodes.daemons]
+    number = each * SESSIONS
     found: dict[str, float] = {}
     for kind, place_of in kinds.items():
-        asyncio.run(_burst(sockets, place_of, 1))  # imports, connections, what starts workers
+        _burst(nodes, place_of, 1)  # imports, connections, what starts workers
         before, began = nodes.cpu(), time.perf_counter()
-        asyncio.run(_burst(sockets, place_of, each))
+        _burst(nodes, place_of, each)
         took = time.perf_counter() - began
         used = nodes.cpu().since(before)
-        number = each * SESSIONS
         found |= {
             f"{kind}_runs_per_s": number / took,
             f"{kind}_ms": _one_ms(nodes, place_of),
@@ -92,44 +91,33 @@ def _measured(nodes: Nodes, kinds: dict[str, PlaceOf], runs: int) -> dict[str, f
     return found
 
 
-async def _burst(sockets: Sequence[str], place_of: PlaceOf, runs: int) -> None:
+def _burst(nodes: Nodes, place_of: PlaceOf, runs: int) -> None:
     """Each session's runs at once, each session at one of the nodes."""
-    await asyncio.gather(
-        *(
-            _caller(sockets[number % len(sockets)], session, place_of(session), runs)
+    with ThreadPoolExecutor(SESSIONS) as pool:
+        playing = [
+            pool.submit(
+                play,
+                nodes.daemons[number % len(nodes.daemons)].socket,
+                session,
+                runs,
+                AGENT,
+                place_of(session),
+            )
             for number, session in enumerate(_sessions())
-        )
-    )
-
-
-async def _caller(socket: str, session: str, place: str | None, runs: int) -> None:
-    asked = {} if place is None else {"place": place}
-    async with AsyncClient(socket, session=session) as client:
-        receipts = [await client.post("/v1/runs", spawn_body("true", **asked)) for _ in range(runs)]
-        body = {
-            "runIds": [str(each["runId"]) for each in receipts],
-            "until": "all",
-            "timeoutSeconds": WAIT_S,
-        }
-        found: Any = await client.post("/v1/wait", body, timeout_s=WAIT_S)
-        assert len(found["completed"]) == runs, found["pending"]
-        assert all(each["outcome"]["status"] == "ok" for each in found["completed"])
-        await client.post("/v1/inbox/ack", {"messageIds": found["messages"]})
+        ]
+    for each in playing:
+        each.result()
 
 
 def _one_ms(nodes: Nodes, place_of: PlaceOf) -> float:
-    """From spawning one run to having its result, at the node that decides about it."""
+    """From spawning one run to having consumed its result, at the node that decides about it."""
     session = _sessions()[0]
     owner = nodes.owner_of(session) if len(nodes.daemons) > 1 else 0
-    place = place_of(session)
-    asked = {} if place is None else {"place": place}
     taken = []
     with Client(nodes.daemons[owner].socket, session=session) as client:
+        caller = Caller(client, AGENT, place_of(session))
         for _ in range(SINGLES):
             began = time.perf_counter()
-            run_id = client.post("/v1/runs", spawn_body("true", **asked))["runId"]
-            body = {"runIds": [run_id], "until": "all", "timeoutSeconds": WAIT_S}
-            found = client.post("/v1/wait", body, timeout_s=WAIT_S)
+            caller.play(1)
             taken.append(time.perf_counter() - began)
-            client.post("/v1/inbox/ack", {"messageIds": found["messages"]})
     return percentiles(taken).p50_ms

@@ -5,22 +5,21 @@ nothing for a while. Then processor time is taken for some seconds, and for as m
 PostgreSQL logs it, every statement is counted.
 """
 
-import asyncio
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
+from bench.cluster_caller import play
 from bench.cluster_nodes import Nodes, serving_cluster
-from bench.daemon import spawn_body
-from subagents.client.client import AsyncClient
 from subagents.domain.cluster.partitioning import PARTITIONS, partition_of
 from subagents.domain.run.values import SessionKey
 
 NODES: Final = 3
 SLOTS: Final = 64
 AT_ONCE: Final = 16
-WAIT_S: Final = 60
+AGENT: Final = "true"
 
 
 def measure(home: Path, *, seconds: float, quiet_s: float, places: str) -> dict[str, float]:
@@ -36,7 +35,7 @@ def measure(home: Path, *, seconds: float, quiet_s: float, places: str) -> dict[
     """
     serving = serving_cluster(home, nodes=NODES, slots=SLOTS, places=places)
     with serving as nodes:
-        asyncio.run(_use_all(nodes))
+        _use_all(nodes)
         time.sleep(quiet_s)
         before, cpu, began = _each(nodes), nodes.cpu(), time.perf_counter()
         time.sleep(seconds)
@@ -59,20 +58,17 @@ def _each(nodes: Nodes) -> list[float]:
     return [nodes.cpu_of(each) for each in nodes.daemons]
 
 
-async def _use_all(nodes: Nodes) -> None:
+def _use_all(nodes: Nodes) -> None:
     """A run in each partition, through any of the nodes."""
-    room = asyncio.Semaphore(AT_ONCE)
-
-    async def one(partition: int, session: str) -> None:
-        socket = nodes.daemons[partition % len(nodes.daemons)].socket
-        async with room, AsyncClient(socket, session=session) as client:
-            run_id = (await client.post("/v1/runs", spawn_body("true")))["runId"]
-            body = {"runIds": [run_id], "until": "all", "timeoutSeconds": WAIT_S}
-            found = await client.post("/v1/wait", body, timeout_s=WAIT_S)
-            assert found["completed"], found
-            await client.post("/v1/inbox/ack", {"messageIds": found["messages"]})
-
-    await asyncio.gather(*(one(*each) for each in _sessions().items()))
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        playing = [
+            pool.submit(
+                play, nodes.daemons[partition % len(nodes.daemons)].socket, session, 1, AGENT
+            )
+            for partition, session in _sessions().items()
+        ]
+    for each in playing:
+        each.result()
 
 
 def _sessions() -> dict[int, str]:
