@@ -2458,7 +2458,7 @@ export interface components {
             root: components["schemas"]["WaitRoot"] | null;
             /** @description Of `lane`: its place in the line, 1 = next. */
             place: number | null;
-            /** @description Of `lane`: slots that are taken. */
+            /** @description Of `lane`: slots that are taken; null in a cluster, all of whose nodes use them. */
             used: number | null;
             /** @description Of `lane`: slots that there are. */
             slots: number | null;
