@@ -65,7 +65,7 @@ def test_a_worktree_a_contract_and_what_it_names_are_where_the_work_is(
     with cluster(server, tmp_path, nodes=2) as rig, ExitStack() as stack:
         owner = rig.owner_of(SESSION)
         place = other_than(rig, owner)
-        client = stack.enter_context(client_of(owner))
+        client = stack.enter_context(client_of(owner, SESSION))
         run_id = spawned(
             client,
             repository,
