@@ -43,9 +43,9 @@ command = ["sh", "-c", "sleep 0.05; exec date +%s.%N"]
 runtime = "command"
 command = ["true"]
 
-[agents.second]
+[agents.nap]
 runtime = "command"
-command = ["sleep", "1"]
+command = ["sleep", "2"]
 
 [agents.sleep]
 runtime = "command"

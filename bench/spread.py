@@ -1,7 +1,7 @@
 """(s): how much more one session gets done by four nodes with eight slots each than by one.
 
-Its runs ``sleep`` for a second, so that slots are what there is too little of. The session belongs
-to one node; what finds no slot there is offered to the others.
+Its runs ``sleep`` for two seconds, so that slots are what there is too little of, not processors.
+The session belongs to one node; what finds no slot there is offered to the others.
 """
 
 import time
@@ -14,7 +14,7 @@ from subagents.client.client import Client
 
 LANE: Final = 1_000
 """Runs at work that the configuration allows: more than there are slots."""
-AGENT: Final = "second"
+AGENT: Final = "nap"
 SESSION: Final = "agent:main:spread"
 
 

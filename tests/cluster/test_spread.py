@@ -17,7 +17,7 @@ SLOTS: Final = 8
 NODES: Final = 4
 WAVES: Final = int(os.environ.get("SPREAD_WAVES", "4"))
 """So many runs for each slot."""
-TASK: Final = "sleep 1; echo $SUBAGENTS_SOCKET"
+TASK: Final = "sleep 2; echo $SUBAGENTS_SOCKET"
 MORE_MIN: Final = 3.0
 WITHIN_S: Final = 240.0
 
