@@ -15,6 +15,13 @@ from subagents.errors import UsageError
 
 pytestmark = pytest.mark.cluster
 SESSION = "agent:main:places"
+VERDICT = '{"verdict": "pass"}'
+CRITIC = f"""
+[agents.critic]
+runtime = "command"
+command = ["sh", "-c", "echo judged by $SUBAGENTS_SOCKET > judge.txt; echo $VERDICT"]
+env = {{ VERDICT = '{VERDICT}' }}
+"""
 
 
 @pytest.mark.requirement("cluster:places")
@@ -58,11 +65,12 @@ def test_a_worktree_a_contract_and_what_it_names_are_where_the_work_is(
     server: PostgresServer, tmp_path: Path
 ) -> None:
     repository = a_repository(tmp_path / "repository")
-    contract = {
+    contract: dict[str, object] = {
         "artifacts": [{"path": "out.txt"}],
         "commands": ['echo "checked by $HOME" > by.txt'],
     }
-    with cluster(server, tmp_path, nodes=2) as rig, ExitStack() as stack:
+    judge = {"agentId": "critic", "criteria": "is it good", "access": "full"}
+    with cluster(server, tmp_path, nodes=2, agents=CRITIC) as rig, ExitStack() as stack:
         owner = rig.owner_of(SESSION)
         place = other_than(rig, owner)
         client = stack.enter_context(client_of(owner, SESSION))
@@ -72,7 +80,7 @@ def test_a_worktree_a_contract_and_what_it_names_are_where_the_work_is(
             "pwd; echo made > out.txt",
             place=place.name,
             isolation="worktree",
-            verification=contract,
+            verification={**contract, "judge": judge},
         )
         status, result = result_of(client, run_id)
         shown: Any = client.get(f"/v1/runs/{run_id}")
@@ -82,6 +90,7 @@ def test_a_worktree_a_contract_and_what_it_names_are_where_the_work_is(
         assert str(result).strip() == tree
         diff: Any = client.get(f"/v1/runs/{run_id}/diff")
         assert f"+checked by {place.home.root}" in diff["text"]
+        assert f"+judged by {place.home.paths.socket}" in diff["text"]
         assert "+made" in diff["text"]
         named: Any = client.get(f"/v1/runs/{run_id}/artifacts")
         assert [(each["path"], each["bytes"]) for each in named["artifacts"]] == [("out.txt", 5)]

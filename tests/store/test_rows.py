@@ -2,13 +2,15 @@
 
 import msgspec
 import pytest
-from tests.builders import NOW_MS, RUN, Life, in_phase
+from tests.builders import NOW_MS, RUN, Life, a_resolved, in_phase
 
+from subagents.domain.run.access import Access, AccessLevel
 from subagents.domain.run.effects import CleanUp, decode_effects
-from subagents.domain.run.events import Paused
+from subagents.domain.run.events import AttemptPlaced, Paused, WorktreePlanned
 from subagents.domain.run.run import OVER, Message, MessageKind, Phase
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import MessageId, RunId, SessionKey
+from subagents.domain.run.workspace import Worktree
 from subagents.ports import JournalEntry, OutboxEntry
 from subagents.store import rows
 from subagents.store.rows import Checkpoint
@@ -170,3 +172,18 @@ def test_whatever_a_damaged_column_holds_is_refused_in_one_way(data: bytes) -> N
     ):
         with pytest.raises(msgspec.DecodeError):
             read()
+
+
+@pytest.mark.requirement("cluster:files-at-place")
+def test_a_worktree_that_was_planned_at_a_place_is_read_back_with_the_run() -> None:
+    access = Access(level=AccessLevel.WRITE, below="/r")
+    life = Life.begin(resolved=a_resolved(cwd="/r", contract_root="/r", access=access)).grant()
+    origin = rows.origin_of(life.run)
+    life.apply(AttemptPlaced(at_ms=life.at_ms, attempt=1, node="b"))
+    tree = Worktree(repository="/r", path="/t/x", branch="subagents/x", origin="/r", node="b")
+    life.apply(WorktreePlanned(at_ms=life.at_ms, worktree=tree, cwd="/t/x"))
+
+    found = rows.run_from(origin, rows.state_of(life.run))
+
+    assert found == life.run
+    assert found.resolved.cwd == "/t/x"

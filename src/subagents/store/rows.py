@@ -10,6 +10,7 @@ from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
+from subagents.domain.rules.places import with_tree
 from subagents.domain.run import linked_runs
 from subagents.domain.run.effects import decode_effects, encode_effects
 from subagents.domain.run.events import decode_event, encode_event
@@ -116,6 +117,8 @@ def run_from(origin: bytes, state: bytes) -> Run:
     # The columns of the spawn stay as they were: that its fallback took over is in the state.
     is_fallen_back = run.waiting.fell_back is not None
     resolved = stored.resolved.fallen_back if is_fallen_back else stored.resolved
+    if run.placed_tree is not None:  # so is where its worktree is
+        resolved = with_tree(resolved, run.placed_tree)
     return replace(run, spec=stored.spec, resolved=resolved)
 
 

@@ -51,6 +51,7 @@ class Far:
         spec = RunSpec(task="do it", isolation=Isolation.WORKTREE, verification=contract)
         cwd = str(directory or self.repository / "sub")
         life = Life.begin(spec, a_resolved(cwd=cwd, place=NODE, contract_root=cwd)).grant()
+        life.child()  # what comes with it over the line is not only plain fields
         attempt = replace(life.run.attempt, node=NODE)
         return replace(life.run, attempts=(attempt,))
 

@@ -38,10 +38,11 @@ from subagents.domain.lifecycle.steps import (
     with_attempt,
 )
 from subagents.domain.lifecycle.transitions import STALE, TRANSITIONS
-from subagents.domain.rules import ceilings, clock_steps, provider_limits
+from subagents.domain.rules import clock_steps, provider_limits
 from subagents.domain.rules.budgets import budgets
 from subagents.domain.rules.deadlines import longest_wait_ms, warn_at_ms
 from subagents.domain.rules.evidence import decide, merge, with_report_from_text
+from subagents.domain.rules.places import with_tree
 from subagents.domain.rules.retry import retry_delay_ms
 from subagents.domain.run.alert import AlertKind, OnStuck
 from subagents.domain.run.effects import (
@@ -146,6 +147,7 @@ from subagents.domain.run.values import (
     RunId,
     replace,
 )
+from subagents.domain.run.workspace import PlacedTree
 from subagents.domain.text import announcement
 from subagents.errors import IllegalTransition
 from subagents.text import one_line
@@ -343,16 +345,8 @@ def _attempt_placed(run: Run, event: AttemptPlaced) -> Transition:
 def _worktree_planned(run: Run, event: WorktreePlanned) -> Transition:
     if event.worktree.node != run.attempt.node:
         return Transition(run, stale=True)
-    before = run.resolved
-    access = before.access
-    resolved = replace(
-        before,
-        cwd=event.cwd,
-        worktree=event.worktree,
-        contract_root=None if before.contract_root is None else event.cwd,
-        access=None if access is None else ceilings.placed(access, event.cwd),
-    )
-    return Transition(replace(run, resolved=resolved))
+    tree = PlacedTree(worktree=event.worktree, cwd=event.cwd)
+    return Transition(replace(run, placed_tree=tree, resolved=with_tree(run.resolved, tree)))
 
 
 def _token_issued(run: Run, event: TokenIssued) -> Transition:

@@ -2,8 +2,11 @@
 
 from collections.abc import Collection
 
+from subagents.domain.rules import ceilings
 from subagents.domain.run.run import Run
-from subagents.domain.run.spec import Isolation
+from subagents.domain.run.spec import Isolation, Resolved
+from subagents.domain.run.values import replace
+from subagents.domain.run.workspace import PlacedTree
 from subagents.errors import UsageError
 
 
@@ -21,6 +24,18 @@ def is_bound_to_files(run: Run) -> bool:
         return False
     has_tree = run.resolved.worktree is not None or run.spec.isolation is Isolation.WORKTREE
     return has_tree or run.spec.verification is not None or run.lineage.judges is not None
+
+
+def with_tree(resolved: Resolved, tree: PlacedTree) -> Resolved:
+    """What the spawn came to, of a run whose worktree is at its place."""
+    access = resolved.access
+    return replace(
+        resolved,
+        cwd=tree.cwd,
+        worktree=tree.worktree,
+        contract_root=None if resolved.contract_root is None else tree.cwd,
+        access=None if access is None else ceilings.placed(access, tree.cwd),
+    )
 
 
 def check_place(place: str, labels: Collection[str]) -> None:

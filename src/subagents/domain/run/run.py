@@ -24,7 +24,7 @@ from subagents.domain.run.values import (
     Value,
 )
 from subagents.domain.run.values import attempt_id as make_attempt_id
-from subagents.domain.run.workspace import Remains
+from subagents.domain.run.workspace import PlacedTree, Remains
 
 
 class Phase(StrEnum):
@@ -670,6 +670,8 @@ class Run(Value, frozen=True):
     """Of its announcement; None until the run is settled."""
     rules: int = 0
     """Under which it ends; see ``RULES``."""
+    placed_tree: PlacedTree | None = None
+    """``resolved`` has it, too; None = its worktree was planned at the spawn, or it has none."""
 
     @property
     def outcome(self) -> Outcome | None:

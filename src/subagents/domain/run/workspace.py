@@ -44,6 +44,14 @@ class Worktree(Value, frozen=True):
     """Name of the node on which it is; None = of its owner, as of every run without a place."""
 
 
+class PlacedTree(Value, frozen=True):
+    """A worktree at the run's place, which is known only when a node has taken its attempt."""
+
+    worktree: Worktree
+    cwd: str
+    """In it, without links; the run works there."""
+
+
 class ChangeKind(StrEnum):
     ADDED = "added"
     MODIFIED = "modified"

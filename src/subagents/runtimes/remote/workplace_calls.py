@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from subagents.domain.run import linked_runs
 from subagents.domain.run.outcome import Verification
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import Value
@@ -33,8 +34,12 @@ class WorkplaceCall(Value, frozen=True, kw_only=True, omit_defaults=True):
     bytes_max: int = 0
 
 
-encode = msgspec.json.Encoder().encode
-decode_call = msgspec.json.Decoder(WorkplaceCall).decode
+def _from_list(kind: type, found: object) -> object:
+    return found if kind is object else linked_runs.from_list(kind, found)
+
+
+encode = msgspec.json.Encoder(enc_hook=linked_runs.as_list).encode
+decode_call = msgspec.json.Decoder(WorkplaceCall, dec_hook=_from_list).decode
 decode_planned = msgspec.json.Decoder(Planned).decode
 decode_before = msgspec.json.Decoder(Before).decode
 decode_verification = msgspec.json.Decoder(Verification).decode
