@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from bench import llm_workers, log_search, machine, standing
+from bench.cluster_rows import cluster_rows
 from bench.table import Row, render
 
 PARTS: Final = "abcdefghijklw"
-ON_DEMAND: Final = "xpt"
+ON_DEMAND: Final = "xptmns"
 """Parts that take long, or need what is not everywhere: only when they are asked for by name."""
 TIMEOUT_S: Final = 1_800.0
 
@@ -50,6 +51,10 @@ class Sizes(NamedTuple):
     tree: int
     drawn: int
     pages: int
+    cluster_runs: int
+    waves: int
+    quiet_s: float
+    """Longer than connections between nodes are kept (60 s)."""
 
 
 FULL: Final = Sizes(
@@ -73,6 +78,9 @@ FULL: Final = Sizes(
     tree=3_000,
     drawn=1_000,
     pages=10,
+    cluster_runs=320,
+    waves=4,
+    quiet_s=75.0,
 )
 QUICK: Final = Sizes(
     runs=500,
@@ -95,6 +103,9 @@ QUICK: Final = Sizes(
     tree=600,
     drawn=200,
     pages=10,
+    cluster_runs=96,
+    waves=2,
+    quiet_s=10.0,
 )
 TINY: Final = Sizes(
     runs=20,
@@ -117,6 +128,9 @@ TINY: Final = Sizes(
     tree=40,
     drawn=10,
     pages=2,
+    cluster_runs=16,
+    waves=1,
+    quiet_s=0.1,
 )
 """For the test that the harness works at all; its numbers mean nothing."""
 
@@ -209,6 +223,61 @@ def measurements(sizes: Sizes) -> tuple[Measurement, ...]:
             f"page_transcript.measure(Path('{{here}}/p'), lines={sizes.lines})",
         ),
         Measurement("page_restart", "p", "page_restart.measure(Path('{here}/p'))"),
+        *cluster_measurements(sizes),
+    )
+
+
+def cluster_measurements(sizes: Sizes) -> tuple[Measurement, ...]:
+    """Those of several nodes."""
+    runs = f"runs={sizes.cluster_runs}"
+    return (
+        *(
+            Measurement(
+                name, "m", f"coordination.alone(Path('{{here}}'), {runs}, is_shared={is_shared})"
+            )
+            for name, is_shared in (("alone_sqlite", False), ("alone_postgres", True))
+        ),
+        *(
+            Measurement(
+                f"nodes{nodes}_{places}",
+                "m",
+                f"coordination.cluster(Path('{{here}}'), {runs}, nodes={nodes}, places={places!r})",
+            )
+            for nodes, places in (
+                (1, "postgres"),
+                (2, "postgres"),
+                (4, "postgres"),
+                (2, "temporal"),
+                (4, "temporal"),
+            )
+        ),
+        Measurement(
+            "temporal_parts",
+            "m",
+            f"peer_temporal.measure_parts(Path('{{here}}/db'), runs={sizes.peer_runs // 2})",
+        ),
+        *(
+            Measurement(
+                f"idle_{places}",
+                "n",
+                f"idle_cluster.measure(Path('{{here}}'), seconds={sizes.seconds},"
+                f" quiet_s={sizes.quiet_s}, places={places!r})",
+            )
+            for places in ("postgres", "temporal")
+        ),
+        *(
+            Measurement(
+                name,
+                "s",
+                f"spread.measure(Path('{{here}}'), nodes={nodes}, slots=8, waves={sizes.waves},"
+                f" places={places!r})",
+            )
+            for name, nodes, places in (
+                ("spread1", 1, "postgres"),
+                ("spread4_postgres", 4, "postgres"),
+                ("spread4_temporal", 4, "temporal"),
+            )
+        ),
     )
 
 
@@ -326,6 +395,7 @@ def table(samples: Samples, sizes: Sizes) -> list[Row]:
     rows += command_run_rows(samples.get("command_runs", []), sizes.idle)
     rows += worker_rows(samples.get("workers", []))
     rows += page_rows(samples, sizes)
+    rows += cluster_rows(samples)
     if "full" in samples:
         rows += [
             Row(

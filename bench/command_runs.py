@@ -8,13 +8,12 @@ must not depend on what else runs on the machine. Linux only.
 """
 
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from bench.daemon import Daemon, make_home, serving
+from bench.daemon import Daemon, clock_s, make_home, serving
 from subagents.client.client import Client
 
 ROUND: Final = 20
@@ -61,12 +60,7 @@ def _cpu_of(daemon: Daemon, client: Client, agent: str, runs: int) -> float:
 def _cpu_s(daemon: int) -> float:
     """Of the daemon and its helper; workers are nobody's children here."""
     children = Path(f"/proc/{daemon}/task/{daemon}/children").read_text().split()
-    return sum(_clock_s(pid) for pid in (daemon, *map(int, children)))
-
-
-def _clock_s(pid: int) -> float:
-    # The clock of another process, as clock_getcpuclockid(3) makes it: finer than ticks.
-    return time.clock_gettime((~pid << 3) | 2)
+    return sum(clock_s(pid) for pid in (daemon, *map(int, children)))
 
 
 @contextmanager

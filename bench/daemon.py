@@ -43,6 +43,10 @@ command = ["sh", "-c", "sleep 0.05; exec date +%s.%N"]
 runtime = "command"
 command = ["true"]
 
+[agents.second]
+runtime = "command"
+command = ["sleep", "1"]
+
 [agents.sleep]
 runtime = "command"
 command = ["sleep", "3600"]
@@ -79,9 +83,15 @@ def cpu_s(pid: int) -> float:
     return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
 
 
-def spawn_body(agent: str) -> Document:
+def clock_s(pid: int) -> float:
+    """Processor time of a process until now, threads that ended included."""
+    # The clock of another process, as clock_getcpuclockid(3) makes it: finer than ticks.
+    return time.clock_gettime((~pid << 3) | 2)
+
+
+def spawn_body(agent: str, **parameters: object) -> Document:
     """What a client posts for one run."""
-    return {"spec": {"task": "work", "agentId": agent}, "cwd": "/"}
+    return {"spec": {"task": "work", "agentId": agent, **parameters}, "cwd": "/"}
 
 
 def paths_of(home: Path) -> Paths:

@@ -10,6 +10,7 @@ import pytest
 from bench import browser
 from bench.__main__ import TINY, in_a_process, main, measurements, preparations, table
 from bench.table import Row, percentiles, render
+from tests.store.postgres_server import programs
 
 
 @pytest.mark.requirement("bench:measures")
@@ -99,6 +100,41 @@ def test_a_real_daemon_is_measured(name: str, tmp_path: Path) -> None:
     sample = in_a_process(calls[name], here=tmp_path, kept=tmp_path)
 
     assert all(math.isfinite(value) for value in sample.values())
+
+
+@pytest.mark.requirement("bench:cluster")
+@pytest.mark.cluster
+@pytest.mark.skipif(sys.platform != "linux", reason="CPU time is read from /proc")
+@pytest.mark.skipif(programs() is None, reason="PostgreSQL is not installed")
+@pytest.mark.parametrize("name", ["alone_postgres", "nodes1_postgres", "spread1"])
+def test_a_real_node_on_a_real_database_is_measured(name: str, tmp_path: Path) -> None:
+    calls = {each.name: each.call for each in measurements(TINY)}
+
+    sample = in_a_process(calls[name], here=tmp_path, kept=tmp_path)
+
+    assert all(math.isfinite(value) for value in sample.values())
+    if name != "spread1":
+        assert sample["plain_nodes_ms"] > 0
+        assert sample["plain_postgres_ms"] > 0
+
+
+@pytest.mark.requirement("bench:cluster")
+def test_what_nodes_cost_is_told_over_one_daemon_of_the_same_round() -> None:
+    def sample(kind: str, nodes_ms: float) -> dict[str, float]:
+        names = ("runs_per_s", "ms", "nodes_ms", "postgres_ms", "temporal_ms")
+        return {f"{kind}_{name}": nodes_ms if name == "nodes_ms" else 0.0 for name in names}
+
+    samples = {
+        "alone_sqlite": [sample("plain", 10.0), sample("plain", 20.0)],
+        "nodes2_postgres": [
+            sample("plain", 15.0) | sample("remote", 40.0),
+            sample("plain", 30.0) | sample("remote", 60.0),
+        ],
+    }
+
+    ratios = [row.values for row in table(samples, TINY) if "÷" in row.what]
+
+    assert ratios == [[1.5, 1.5], [4.0, 3.0]]
 
 
 @pytest.mark.requirement("bench:daemon")

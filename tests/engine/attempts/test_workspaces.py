@@ -170,7 +170,8 @@ def test_an_engine_without_worktrees_refuses_them(tmp_path: Path) -> None:
 
 
 def with_worktrees(world: World, home: Path) -> None:
-    world.parts.workspaces._worktrees = GitWorktrees(home, world.off_loop, os.environ)
+    trees = GitWorktrees(home, world.off_loop, os.environ)
+    world.parts.workspaces._worktrees = world.parts.workplace._worktrees = trees
 
 
 async def isolated(world: World, repository: Path, *script: Mapping[str, object]) -> Run:

@@ -74,6 +74,8 @@ class LoopbackClient:
         self._nodes = nodes
         self.over: set[str] = set()
         self.calls: list[str] = []
+        self.ended = 0
+        """Streams that were read to their end; the connection of another one is of no more use."""
 
     def _url(self, node: str, path: str) -> str:
         if node in self.over:
@@ -110,6 +112,7 @@ class LoopbackClient:
                 try:
                     async for piece in answer.aiter_raw():
                         yield piece
+                    self.ended += 1
                 except httpx2.HTTPError as error:
                     raise NodeUnreachable(f"node {node} was cut off: {error!r}") from error
 

@@ -141,6 +141,20 @@ def test_a_worker_goes_on_when_its_owner_dies_and_the_next_owner_reads_from_the_
 
 
 @pytest.mark.requirement("cluster:remote-attempts")
+def test_whoever_stops_reading_at_the_end_of_an_attempt_breaks_no_connection(far: Far) -> None:
+    async def go() -> None:
+        runtime = far.runtime()
+        await runtime.start(far.harness.launch("echo", "done"))
+        async with asyncio.timeout(BOUND_S):
+            async for each, _ in runtime.watch(far.harness.ref(), cursor=0, positions={}):
+                if isinstance(each, Exited):
+                    break
+        assert far.client.ended == 1
+
+    asyncio.run(go())
+
+
+@pytest.mark.requirement("cluster:remote-attempts")
 def test_a_watch_waits_for_a_node_that_does_not_answer_and_loses_and_repeats_nothing(
     far: Far,
 ) -> None:

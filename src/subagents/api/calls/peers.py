@@ -1,5 +1,6 @@
 """Calls to the other nodes of the cluster, over connections that are kept."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -62,7 +63,7 @@ class PeerAnswer:
 
 
 class Peers:
-    """Calls nodes by their URLs; loads its HTTP client, 100 ms, with the first call.
+    """Calls nodes by their URLs; loads its HTTP client with the first call.
 
     Args:
         trust: Proves who we are, and who they are.
@@ -71,6 +72,7 @@ class Peers:
     def __init__(self, trust: ClusterTrust) -> None:
         self._trust = trust
         self._client: httpx2.AsyncClient | None = None
+        self._making = asyncio.Lock()
 
     @asynccontextmanager
     async def call(
@@ -97,20 +99,9 @@ class Peers:
             NotSentError: No connection.
             LostError: No answer.
         """
+        client = self._client or await self._made()
         import httpx2  # noqa: PLC0415
 
-        if self._client is None:
-            # It has a line for each request, which would be most of the daemon's log.
-            logging.getLogger("httpx2").setLevel(logging.WARNING)
-            self._client = httpx2.AsyncClient(
-                verify=self._trust.client_context(),
-                trust_env=False,
-                limits=httpx2.Limits(
-                    max_connections=None,
-                    max_keepalive_connections=IDLE_CONNECTIONS_MAX,
-                    keepalive_expiry=IDLE_S,
-                ),
-            )
         limits = {"connect": CONNECT_S, "write": WRITE_S, "read": read_s, "pool": CONNECT_S}
         request = httpx2.Request(
             method,
@@ -120,7 +111,7 @@ class Peers:
             extensions={"target": target, "timeout": limits},
         )
         try:
-            response = await self._client.send(request, stream=True)
+            response = await client.send(request, stream=True)
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
             raise NotSentError(str(error) or type(error).__name__) from error
         except httpx2.HTTPError as error:
@@ -129,6 +120,29 @@ class Peers:
             yield PeerAnswer(response)
         finally:
             await response.aclose()
+
+    async def _made(self) -> "httpx2.AsyncClient":
+        """On a thread: it takes 0.2 s of processor, in which a loop that stood still would renew
+        nothing, and where there is little of it that is seconds."""
+        async with self._making:
+            if self._client is None:
+                self._client = await asyncio.to_thread(self._make)
+            return self._client
+
+    def _make(self) -> "httpx2.AsyncClient":
+        import httpx2  # noqa: PLC0415
+
+        # It has a line for each request, which would be most of the daemon's log.
+        logging.getLogger("httpx2").setLevel(logging.WARNING)
+        return httpx2.AsyncClient(
+            verify=self._trust.client_context(),
+            trust_env=False,
+            limits=httpx2.Limits(
+                max_connections=None,
+                max_keepalive_connections=IDLE_CONNECTIONS_MAX,
+                keepalive_expiry=IDLE_S,
+            ),
+        )
 
     async def close(self) -> None:
         """End all connections. Idempotent; a later call opens new ones."""

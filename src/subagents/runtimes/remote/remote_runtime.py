@@ -6,7 +6,9 @@ waited for as long as it is alive, by its row in the store: it may be at work, a
 start that attempt. A place that is over has ended its workers before (``process.watchdog``).
 """
 
+import asyncio
 import codecs
+import contextlib
 import logging
 import os
 import tempfile
@@ -47,6 +49,8 @@ END_S: Final = 15.0
 """How much longer than the grace a stop may take, which ends with SIGKILL."""
 QUIET_S: Final = 15.0
 """A watch says something every few seconds; after so long it counts as cut off."""
+REST_S: Final = 1.0
+"""For the end of an answer behind the end of an attempt: it comes with it, or was cut off."""
 AGAIN_FIRST_S: Final = 0.1
 AGAIN_S_MAX: Final = 2.0
 """Between two tries to reach a place."""
@@ -173,7 +177,8 @@ class RemoteRuntime:
                 raise refusal(body, status=status, node=self.node)
             with tempfile.SpooledTemporaryFile(SPOOL_BYTES) as text:
                 is_whole = False
-                async for raw in _lines(pieces):
+                lines = _lines(pieces)
+                async for raw in lines:
                     if not raw:
                         continue
                     line = decode_line(raw)
@@ -189,6 +194,12 @@ class RemoteRuntime:
                     elif line.batch is not None:
                         yield line.batch, line.cursor
                     elif line.signal is not None:
+                        if isinstance(line.signal, TERMINAL):
+                            # Whoever reads stops here, and a connection is kept only behind the
+                            # end of an answer.
+                            with contextlib.suppress(NodeUnreachable, TimeoutError):
+                                async with asyncio.timeout(REST_S):
+                                    await anext(lines, None)
                         yield line.signal, line.cursor
 
     async def discard(
