@@ -13,7 +13,7 @@ from subagents.client.client import Client, Document
 from subagents.config.paths import Paths
 from subagents.errors import DaemonUnreachable
 
-START_S: Final = 30.0
+START_S: Final = 90.0
 STOP_S: Final = 20.0
 
 CONFIG: Final = """\
