@@ -110,6 +110,8 @@ class Caller:
         begin = time.monotonic()
         left: set[str] = set()
         while spawned < len(lengths) or left:
+            if self._load.is_enough:
+                lengths = lengths[:spawned]
             if spawned < len(lengths) and time.monotonic() >= begin + spawned * pause_s:
                 known = set(self.accepted)
                 self.spawn(spawned, lengths[spawned])
@@ -176,6 +178,8 @@ class ClusterLoad:
         self._working: list[Future[None]] = []
         self._accepted = threading.Semaphore(0)
         self.blows: list[Blow] = []
+        self.is_enough = False
+        """Nobody spawns any more; what is under way ends."""
 
     def note_accepted(self, _run_id: str) -> None:
         self._accepted.release()

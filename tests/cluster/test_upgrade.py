@@ -62,7 +62,7 @@ def test_nodes_of_two_versions_work_beside_each_other_and_no_run_notices_the_upg
     root.mkdir()
     with cluster(server, root) as rig:
         before = newest_migration(rig)
-        load = ClusterLoad(rig, sessions=9, runs=45, seconds=(0.5, 1.5), pause_s=2)
+        load = ClusterLoad(rig, sessions=9, runs=300, seconds=(0.5, 1.5), pause_s=2)
         load.begin()
         load.until_accepted(27)
 
@@ -85,6 +85,7 @@ def test_nodes_of_two_versions_work_beside_each_other_and_no_run_notices_the_upg
         upgrade(third)
         assert versions(rig) == {NEXT}
         assert not load.is_done, "the load was over before the upgrade was"
+        load.is_enough = True
         load.finish(120)
         found = judge(load)
 
