@@ -94,3 +94,33 @@ def test_of_all_that_wait_for_a_temporal_that_is_away_one_asks_at_a_time_and_it_
     said = [each.getMessage() for each in caplog.records if each.name == module]
     assert len(said) == 1
     assert said[0].startswith("new attempts get no place on other nodes until Temporal answers: ")
+
+
+@pytest.mark.requirement("cluster:temporal-away")
+def test_not_all_that_wait_come_to_temporal_at_once(
+    world: TemporalWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from subagents.places.temporal_places import STARTS_MAX, TemporalPlaces  # noqa: PLC0415
+
+    places = TemporalPlaces(world.address, world.offers, world.off_loop, SystemClock())
+    asking, most = 0, 0
+    start = places._start
+
+    async def counted(which: Offer) -> object:
+        nonlocal asking, most
+        asking += 1
+        most = max(most, asking)
+        try:
+            return await start(which)
+        finally:
+            asking -= 1
+
+    monkeypatch.setattr(places, "_start", counted)
+
+    async def go() -> None:
+        async with working(world.taking("b", CountedSlots(None))):
+            wanted = [places.place(offer(each)) for each in range(1, 3 * STARTS_MAX)]
+            assert set(await asyncio.gather(*wanted)) == {"b"}
+
+    play(go)
+    assert 1 < most <= STARTS_MAX

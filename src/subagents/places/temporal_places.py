@@ -50,6 +50,9 @@ TAKE_S: Final = 10.0
 one that is later than this still takes what nobody has."""
 CALL_S: Final = 10.0
 """For one call; a server that is frozen answers none."""
+STARTS_MAX: Final = 8
+"""Calls at the same time that put something into a queue: all that waited come at once when
+Temporal is back, and it would answer none of them in time."""
 AGAIN_S: Final = 1.0
 """After nobody could be asked, or the node that got it could not take it."""
 LOOK_AGAIN_S: Final = 20.0
@@ -145,6 +148,7 @@ class TemporalPlaces:
         self._clock = clock
         self._client: Client | None = None
         self._turn = asyncio.Lock()
+        self._starts = asyncio.Semaphore(STARTS_MAX)
         self._is_away = False
         """Nobody answered last time; said once, however many wait."""
 
@@ -191,7 +195,8 @@ class TemporalPlaces:
                 except (TemporalError, RuntimeError):
                     await self._clock.sleep(AGAIN_S)
                     raise
-        return await self._start(offer)
+        async with self._starts:
+            return await self._start(offer)
 
     async def _start(self, offer: Offer) -> ActivityHandle[str | None]:
         """Its activity, which may be there already."""
