@@ -1,4 +1,4 @@
-"""The composition root: only here, in ``stores`` and in ``nodes`` are concrete adapters named."""
+"""The composition root: only here, in ``stores`` and ``node_parts`` are concrete adapters named."""
 
 import asyncio
 import contextlib
@@ -54,7 +54,7 @@ from subagents.engine.schedules.schedules import SettingsOf
 from subagents.engine.verification.command_sandbox import CommandSandbox
 from subagents.engine.verification.verifier import Verifier
 from subagents.errors import ConfigError, Fenced, UsageError
-from subagents.nodes import member_of, node_name, node_parts_of
+from subagents.node_parts import member_of, node_name, node_parts_of
 from subagents.ports import (
     EnvironmentLog,
     Exporter,

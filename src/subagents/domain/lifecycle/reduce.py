@@ -19,6 +19,7 @@ from subagents.domain.lifecycle import (
     judging,
     open_questions,
     pausing,
+    placing,
     steering,
     stopping,
     turns,
@@ -42,7 +43,6 @@ from subagents.domain.rules import clock_steps, provider_limits
 from subagents.domain.rules.budgets import budgets
 from subagents.domain.rules.deadlines import longest_wait_ms, warn_at_ms
 from subagents.domain.rules.evidence import decide, merge, with_report_from_text
-from subagents.domain.rules.places import with_tree
 from subagents.domain.rules.retry import retry_delay_ms
 from subagents.domain.run.alert import AlertKind, OnStuck
 from subagents.domain.run.effects import (
@@ -147,7 +147,6 @@ from subagents.domain.run.values import (
     RunId,
     replace,
 )
-from subagents.domain.run.workspace import PlacedTree
 from subagents.domain.text import announcement
 from subagents.errors import IllegalTransition
 from subagents.text import one_line
@@ -334,19 +333,6 @@ def _baseline_taken(run: Run, event: BaselineTaken) -> Transition:
         return Transition(run, stale=True)
     record = replace(run.verification, baseline=event.baseline, vacuous=event.vacuous)
     return Transition(replace(run, verification=record))
-
-
-def _attempt_placed(run: Run, event: AttemptPlaced) -> Transition:
-    if event.attempt != run.attempt.number:
-        return Transition(run, stale=True)
-    return Transition(with_attempt(run, replace(run.attempt, node=event.node)))
-
-
-def _worktree_planned(run: Run, event: WorktreePlanned) -> Transition:
-    if event.worktree.node != run.attempt.node:
-        return Transition(run, stale=True)
-    tree = PlacedTree(worktree=event.worktree, cwd=event.cwd)
-    return Transition(replace(run, placed_tree=tree, resolved=with_tree(run.resolved, tree)))
 
 
 def _token_issued(run: Run, event: TokenIssued) -> Transition:
@@ -948,8 +934,8 @@ REACTIONS: Final[dict[type, Callable[[Run, Any], Transition]]] = {
     DependencySettled: _dependency_settled,
     SlotGranted: _slot_granted,
     BaselineTaken: _baseline_taken,
-    AttemptPlaced: _attempt_placed,
-    WorktreePlanned: _worktree_planned,
+    AttemptPlaced: placing.attempt_placed,
+    WorktreePlanned: placing.worktree_planned,
     TokenIssued: _token_issued,
     AttemptStarted: _attempt_started,
     AttemptStartFailed: _start_failed,
