@@ -61,7 +61,7 @@ class Moves:
                 return
             loaded = await self._off_loop(lambda: store.load_partitions(taken))
             aside = await self._off_loop(store.set_aside)
-            await parts.spawner.keys.load()
+            keys = await parts.spawner.keys.stored()
             await parts.shared_spending.adopt(loaded.runs)
             await parts.spawner.environments.load(loaded.runs)
             stored = await self._off_loop(store.load_schedules)
@@ -70,6 +70,7 @@ class Moves:
                 return
             # Nothing is awaited from here on, as in a start.
             self._partitions.owned |= taken
+            parts.spawner.keys.adopt(keys)
             outbox = self._ledger.adopt(loaded, aside)
             for run in loaded.runs:
                 parts.timers.arm(run)

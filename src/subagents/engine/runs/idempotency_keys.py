@@ -1,6 +1,6 @@
 """Idempotency keys: the same key of the same requester is the same run, for a day."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from subagents.domain.rules import idempotency
@@ -26,10 +26,22 @@ class IdempotencyKeys:
         self._most = KEYS_MAX
 
     async def load(self) -> None:
-        """Read those that still count."""
+        """Know those that are stored and still count, and no other."""
+        found = await self.stored()
+        self._keys.clear()
+        self.adopt(found)
+
+    async def stored(self) -> Sequence[RememberedKey]:
+        """Those that still count, as they are stored now."""
         since = self._since()
-        found = await self._off_loop(lambda: self._store.load_idempotency(since))
-        self._keys = {(each.requester, each.key): each for each in found}
+        return await self._off_loop(lambda: self._store.load_idempotency(since))
+
+    def adopt(self, found: Iterable[RememberedKey]) -> None:
+        """Know these, too; what was remembered while they were read stays."""
+        for each in found:
+            known = self._keys.get((each.requester, each.key))
+            if known is None or known.at_ms < each.at_ms:
+                self._keys[each.requester, each.key] = each
 
     def _since(self) -> int:
         return self._clock.now_ms() - IDEMPOTENCY_WINDOW_MS
