@@ -231,9 +231,9 @@ class MachineRuntime(SimulatedRuntime):
         await self._around.hazard()
         if self._happens(self._around.faults.start_refused):
             raise RuntimeUnavailable("no room to start anything")
+        self._machine.require_right()
         self._workers.judge.handed_over(launch.run_id, launch.number, launch.env)
         is_new = self._workers.start_on(self._machine.name, launch)
-        self._machine.look_at_deadline()
         await self._around.hazard()
         name = launch.native_session or f"session of {launch.attempt_id}"
         return StartedInfo(pid=1, adopted=not is_new, native_session=name)
@@ -261,6 +261,7 @@ class MachineRuntime(SimulatedRuntime):
         """See ``ports.Runtime.resume``."""
         if not self._is_here(ref):
             raise RuntimeUnavailable(f"{ref.attempt_id} is on another machine")
+        self._machine.require_right()
         return await super().resume(ref, message, env=env)
 
     async def discard(
@@ -338,6 +339,11 @@ class Machine:
         """Nothing works here behind it."""
         if self.world.loop.time() >= self._deadline_s:
             self.world.workers.end_all(self.name, "its node's right is over")
+
+    def require_right(self) -> None:
+        """What looks right before it becomes a worker; see ``shim.sh``."""
+        if self.world.loop.time() >= self._deadline_s:
+            raise RuntimeUnavailable("the right of its node is over")
 
     async def _peers_promise(self, peers: Sequence[SeenNode]) -> bool:
         """See ``Adapters.peers_promise``."""

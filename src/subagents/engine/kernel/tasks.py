@@ -6,6 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final, TypeVar
 
+from subagents.errors import Fenced
 from subagents.ports import Clock
 
 log = logging.getLogger(__name__)
@@ -111,6 +112,8 @@ async def _kept(work: Callable[[], Coroutine[Any, Any, None]], name: str, clock:
     while True:
         try:
             return await work()
+        except Fenced:
+            return None  # all that is done here ends, as the renewal or the next commit says
         except Exception:
             log.exception("%s failed, again in %s s", name, AGAIN_S)
         with contextlib.suppress(MemoryError):
