@@ -13,7 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeVar
 
-from subagents.domain.cluster.partitioning import PARTITIONS, partition_of_new
+from subagents.domain.cluster.partitioning import (
+    OUTAGE_LEASES,
+    PARTITIONS,
+    partition_of_new,
+)
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.errors import AlreadyRunning, Fenced, StoreUnavailable
@@ -51,6 +55,7 @@ class NodeRow:
     renewed_since_s: float
     """Since when it was renewed without a break."""
     commits: int = 0
+    peers: frozenset[str] = frozenset()
     is_over: bool = False
     is_draining: bool = False
 
@@ -193,6 +198,7 @@ class SharedSqlite(SqliteStore):
         self._require_reached()
         shared, now_s = self._shared, self._shared.now_s()
         has_some = set(shared.owners.values())
+        outage_s = OUTAGE_LEASES * self._member.lease_s
         nodes = {
             row.identity: SeenNode(
                 identity=row.identity,
@@ -201,13 +207,17 @@ class SharedSqlite(SqliteStore):
                 labels=row.member.labels,
                 slots=row.member.slots,
                 version=__version__,
-                left_s=0.0 if row.is_over else max(row.until_s - now_s, 0.0),
+                left_s=min(row.until_s - now_s, 0.0) if row.is_over else row.until_s - now_s,
                 is_draining=row.is_draining,
             )
             for row in shared.nodes.values()
-            if row.identity in has_some or (not row.is_over and row.until_s > now_s)
+            if row.identity in has_some or (not row.is_over and row.until_s > now_s - outage_s)
         }
         return Survey(nodes, dict(shared.owners))
+
+    def tell_peers(self, identities: Collection[str]) -> None:
+        """See ``ports.SharedStore.tell_peers``."""
+        self._row().peers = frozenset(identities)
 
     def claim(self, partitions: Collection[int]) -> frozenset[int]:
         """See ``ports.SharedStore.claim``."""
@@ -221,7 +231,9 @@ class SharedSqlite(SqliteStore):
                 continue
             before = None if had is None else shared.nodes[had]
             if before is not None and not before.is_over:
-                if not self._is_proven(ours):
+                long_ago_s = shared.now_s() - OUTAGE_LEASES * self._member.lease_s
+                is_known = self.identity in before.peers or before.until_s < long_ago_s
+                if not (is_known and self._is_proven(ours)):
                     continue
                 before.is_over = True
             shared.on_claim(ours, part, before)

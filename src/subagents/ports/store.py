@@ -115,7 +115,7 @@ class SeenNode(NamedTuple):
     """So many workers at most; None = nobody said."""
     version: str
     left_s: float
-    """For so long its right holds; 0 = it is over."""
+    """For so long its right holds; 0 or less = it is over, for so long."""
     is_draining: bool
     """It takes no more partitions and gives back those that it has."""
 
@@ -566,12 +566,22 @@ class SharedStore(Store, Protocol):
         """
         ...
 
+    def tell_peers(self, identities: Collection[str]) -> None:
+        """Say in our row whom we ask for their promise while the store is away.
+
+        Raises:
+            StoreUnavailable: It may be said, or not.
+            Fenced: We are over.
+        """
+        ...
+
     def claim(self, partitions: Collection[int]) -> frozenset[int]:
         """Take partitions over that nobody has, or whose node is over; which of them are ours now.
 
         A node whose right is over is fenced by it for good: nothing it writes is taken any more.
         The caller has renewed its own right without a break for as long as that right lasts: what
-        seems over is not so only because nobody could renew.
+        seems over is not so only because nobody could renew. And that node said that it knows us
+        (``tell_peers``), or is over for so long that its workers have ended in any case.
 
         Raises:
             StoreUnavailable: None was taken, or nobody can say yet.

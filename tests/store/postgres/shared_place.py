@@ -52,13 +52,16 @@ class SharedPlace:
         return store
 
     def opened(self, name: str, *, host: Path | None = None) -> PostgresStore:
-        """One that has held its right for longer than a lease, and holds it for a minute more."""
+        """One that has held its right for longer than a lease, holds it for a minute more, and is
+        known to all others, as they are to it.
+        """
         store = self.started(name, host=host)
         long = (
             "UPDATE node SET since = since - interval '1 hour', until = until + interval '1 minute'"
             " WHERE name = ?"
         )
         self.place.execute(long, name)
+        self.place.execute("UPDATE node SET peers = (SELECT array_agg(identity) FROM node)")
         return store
 
     def started(self, name: str, *, host: Path | None = None) -> PostgresStore:

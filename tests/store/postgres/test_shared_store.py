@@ -104,7 +104,7 @@ def test_a_claim_fences_a_node_that_did_not_renew_and_takes_what_it_had(
     first.claim(ALL)
     first.commit(spawned(a_run(1)))
     cluster.lapse("a")
-    assert first.survey().nodes[first.identity].left_s == 0
+    assert first.survey().nodes[first.identity].left_s <= -60
     first.commit(spawned(a_run(2)))  # nobody has taken anything
 
     assert second.claim([MINE]) == {MINE}
@@ -117,6 +117,24 @@ def test_a_claim_fences_a_node_that_did_not_renew_and_takes_what_it_had(
     loaded = second.load_partitions([MINE])
     assert list(loaded.runs) == [a_run(1), a_run(2)]
     assert second.claim(ALL) == {*ALL}  # the rest of one that is over is nobody's
+
+
+@pytest.mark.requirement("cluster:claim", "cluster:outage")
+def test_who_is_not_known_to_a_node_takes_nothing_from_it_while_its_workers_may_live(
+    cluster: SharedPlace,
+) -> None:
+    first, second = cluster.opened("a"), cluster.opened("b")
+    first.claim([MINE])
+    first.tell_peers(["another"])
+    cluster.lapse("a")
+    assert second.claim([MINE]) == frozenset()
+    assert first.identity in second.survey().nodes
+
+    long_ago = "UPDATE node SET until = until - interval '1 hour' WHERE name = ?"
+    cluster.place.execute(long_ago, "a")
+    assert second.claim([MINE]) == {MINE}
+    with pytest.raises(Fenced):
+        first.tell_peers([second.identity])
 
 
 @pytest.mark.requirement("cluster:claim")

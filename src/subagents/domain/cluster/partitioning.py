@@ -13,6 +13,9 @@ from typing import Final
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId, SessionKey
 
+OUTAGE_LEASES: Final = 50
+"""For so many lengths of its right a node lets its workers live on the word of the nodes that it
+knows. One that it does not know may take nothing from it before."""
 PARTITIONS: Final = 256
 """The width of the hash: it is in every row of a run, so it can never be another number."""
 

@@ -17,6 +17,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
+from subagents.domain.cluster.partitioning import OUTAGE_LEASES
 from subagents.errors import Fenced, StoreUnavailable
 from subagents.ports import EngineClock, OffLoop, Store
 
@@ -154,7 +155,9 @@ class Ownership:
         self._is_asked_in_vain = True
         log.warning("the store cannot be asked whether its runs are ours: %s", why)
         asked_ms = self._clock.elapsed_ms()
-        if await self._all_promise():
+        # A node that we do not know asks nobody, and waits for longer than this.
+        outage_ms = int((self._held_s or 0) * (OUTAGE_LEASES - 2) * 1000)
+        if asked_ms < self._until_ms + outage_ms and await self._all_promise():
             await self.prolong_work(asked_ms)
 
     async def prolong_work(self, asked_ms: int) -> None:

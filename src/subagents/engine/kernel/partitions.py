@@ -38,6 +38,9 @@ class Partitions:
         """Loaded: about these we decide. Meaningless where ``is_alone``."""
         self.survey = Survey({}, {})
         """Who had what when it was asked last."""
+        self.peers: tuple[SeenNode, ...] = ()
+        """All that may take over what is ours, with our word for it in the store."""
+        self._told: frozenset[str] = frozenset()
 
     @property
     def identity(self) -> str | None:
@@ -55,8 +58,19 @@ class Partitions:
         Raises:
             StoreUnavailable: It cannot be asked.
         """
-        if self._store is not None:
-            self.survey = await self._off_loop(self._store.survey)
+        store = self._store
+        if store is None:
+            return
+        self.survey = await self._off_loop(store.survey)
+        found = [each for each in self.survey.nodes.values() if each.identity != store.identity]
+        identities = frozenset(each.identity for each in found)
+        if identities != self._told:
+            # Whoever is not asked any more learns first that it is not: from then on it waits.
+            known = {each.identity: each for each in (*self.peers, *found)}
+            self.peers = tuple(known.values())
+            await self._off_loop(lambda: store.tell_peers(identities))
+            self._told = identities
+        self.peers = tuple(found)
 
     async def load(self) -> None:
         """What is ours in the store is what the engine loads now.
@@ -95,14 +109,6 @@ class Partitions:
         """Of all nodes that were alive when the store was asked last."""
         nodes = self.survey.nodes.values()
         return frozenset(label for each in nodes if each.left_s > 0 for label in each.labels)
-
-    @property
-    def peers(self) -> tuple[SeenNode, ...]:
-        """The other nodes that were alive when the store was asked last."""
-        own = None if self._store is None else self._store.identity
-        return tuple(
-            each for each in self.survey.nodes.values() if each.left_s > 0 and each.identity != own
-        )
 
     def owner_of(self, partition: int) -> SeenNode | None:
         """Who has a partition, as far as known; None = nobody, or nobody who is alive."""

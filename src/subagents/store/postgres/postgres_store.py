@@ -843,6 +843,11 @@ class PostgresStore(RowStore):
                 return self.partition(run.id)
         return None
 
+    def tell_peers(self, identities: Collection[str]) -> None:
+        """See ``ports.SharedStore.tell_peers``."""
+        if not self._all("tell_peers", (self._identity, json_list(identities))):
+            raise self._fenced()
+
     def drain(self, *, is_on: bool) -> None:
         """See ``ports.SharedStore.drain``."""
         with self._writing, self._refused_in_words():

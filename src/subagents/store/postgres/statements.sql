@@ -97,13 +97,22 @@ WHERE identity = $1::text;
 -- name: drain_node
 UPDATE {schema}.node SET is_draining = $2::bigint = 1 WHERE identity = $1::text;
 
+-- name: tell_peers
+-- $2 is a JSON list.
+UPDATE {schema}.node SET peers = ARRAY(SELECT json_array_elements_text($2::text::json))
+WHERE identity = $1::text AND NOT is_over RETURNING identity;
+
 -- name: end_lapsed
 -- The nodes of these partitions (a JSON list) that did not renew; none that does so now. Asked by
 -- one whose own right never ended for a whole lease: what was decided from an older look is too late.
+-- One that does not know us may let its workers live on without our word: OUTAGE_LEASES.
 UPDATE {schema}.node SET is_over = TRUE
 WHERE NOT is_over AND until < clock_timestamp() AND identity IN (
   SELECT identity FROM {schema}.node
-  WHERE NOT is_over AND until < clock_timestamp() AND identity IN (
+  WHERE NOT is_over AND until < clock_timestamp()
+  AND ($2::text = ANY (peers)
+       OR until < clock_timestamp() - 50 * lease_ms * interval '1 millisecond')
+  AND identity IN (
     SELECT owner FROM {schema}.part
     WHERE part IN (SELECT json_array_elements_text($1::text::json)::smallint))
   AND EXISTS (SELECT FROM {schema}.node AS ours
@@ -135,14 +144,16 @@ SELECT part FROM {schema}.part WHERE owner = $1;
 
 -- name: survey_nodes
 SELECT identity, name, url, labels, slots, version,
-       CASE WHEN is_over OR until < clock_timestamp() THEN 0
-            WHEN lease_ms IS NULL THEN 'infinity'::float8
+       CASE WHEN lease_ms IS NULL AND NOT is_over THEN 'infinity'::float8
+            WHEN is_over THEN least(0, extract(epoch FROM until - clock_timestamp())::float8)
             ELSE extract(epoch FROM until - clock_timestamp())::float8 END,
        is_draining, owned.parts
 FROM {schema}.node LEFT JOIN (
   SELECT owner, json_agg(part)::text AS parts FROM {schema}.part GROUP BY owner
 ) AS owned ON owned.owner = identity
-WHERE NOT is_over OR owned.parts IS NOT NULL;
+WHERE owned.parts IS NOT NULL
+   OR NOT is_over AND (lease_ms IS NULL
+                       OR until > clock_timestamp() - 50 * lease_ms * interval '1 millisecond');
 
 -- name: end_holders
 -- Whoever has written to the row of one of these nodes (a JSON list) or of their partitions, or of

@@ -29,6 +29,7 @@ CREATE TABLE {schema}.node (
   until       timestamptz NOT NULL,                   -- by the clock of this server
   since       timestamptz NOT NULL DEFAULT clock_timestamp(),  -- it never ended since then
   is_draining boolean     NOT NULL,
+  peers       text[]      NOT NULL DEFAULT '{}',      -- identities: these it asks before its workers live on
   is_over     boolean     NOT NULL,
   commits     bigint      NOT NULL,                   -- the newest one; tells whether it was made
   checksum    bigint                                  -- of identity, home and epoch
