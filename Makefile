@@ -211,6 +211,7 @@ PROGRAMS ?=
 test-real: dev ## our workers in the newest agent programs of npm (hundreds of MB; PROGRAMS="codex")
 	SUBAGENTS_REAL="$(REAL)" $(PY) -m tests.real.install --newest $(PROGRAMS)
 	SUBAGENTS_REAL="$(REAL)" $(PY) -m pytest -q -m real tests/real
+	$(PY) -m pytest -q -m thorough tests/e2e
 	SUBAGENTS_REAL="$(REAL)" $(PY) -m tests.real.runtime_table --write $(PROGRAMS)
 
 CLIENTS ?= $(CURDIR)/.clients

@@ -10,14 +10,16 @@ from tests.e2e.runtime_cells import CELLS, filled
 from tests.e2e.vendor_tree import show_that_all_results_arrive_once
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "runtime-table.md"
-HERE: Final = (CLAUDE, LLM, ACP)
-"""Their programs are packages of the test environment; ``tests/real`` has the others."""
 ROWS: Final = {"claude", "codex", "opencode", "gemini", "goose", "qwen", "llm", "acp"}
 
 
 @pytest.mark.requirement("runtimes:same-tasks")
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("setup", HERE, ids=lambda setup: setup.name)
+@pytest.mark.parametrize(
+    "setup",
+    [CLAUDE, *(pytest.param(each, marks=pytest.mark.thorough) for each in (LLM, ACP))],
+    ids=lambda setup: setup.name,
+)
 def test_every_runtime_does_the_same_things(tmp_path: Path, setup: ProgramSetup) -> None:
     assert setup.missing() is None, setup.missing()
 
