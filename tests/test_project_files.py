@@ -77,6 +77,6 @@ def test_ci_runs_what_the_laptop_runs(tmp_path: Path) -> None:
 
     assert done.stdout.splitlines() == [
         f"--no-print-directory {target} PYTHON=/some/python"
-        for target in ("check", "package", "audit")
+        for target in ("dev", "check", "package", "audit")
     ]
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
