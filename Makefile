@@ -76,7 +76,7 @@ pytest: dev
 	$(PY) -m pytest -q -n $(WORKERS)
 
 test-web: web ## the web page in a real browser (needs npm and Chromium)
-	$(PY) -m pytest -q -n $(WORKERS) -m "thorough or not thorough" tests/web
+	$(PY) -m pytest -q -n $(WORKERS) -m "thorough or not thorough" tests/web tests/test_bench.py
 
 web-pictures: web ## take the pictures of the page in docs/pictures anew (needs npm and Chromium)
 	$(PY) -m scripts.web_pictures

@@ -163,6 +163,7 @@ def test_searching_a_transcript_is_measured_against_grep_with_the_same_answers(
 @pytest.mark.requirement("bench:page")
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+@pytest.mark.thorough
 @pytest.mark.skipif(browser.missing() is not None, reason=browser.missing() or "")
 def test_the_web_page_is_measured_in_a_real_browser(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -235,7 +235,8 @@ def signal_all(server: PostgresServer, number: signal.Signals) -> None:
     """The server with all its processes."""
     children = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
     for pid in (server.pid, *map(int, children)):
-        os.kill(pid, number)
+        with suppress(ProcessLookupError):  # one that ended between the two
+            os.kill(pid, number)
 
 
 @pytest.mark.requirement("cluster:busy-machine")

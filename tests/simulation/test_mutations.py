@@ -52,8 +52,32 @@ LIKELY = {
 others follow, so that this may be wrong and never proves less."""
 
 
+LONG = {
+    "cancels_no_children",
+    "does_not_sync_results",
+    "does_not_sync_the_names_of_results",
+    "gives_up_starting_over",
+    "gives_up_watching_after_a_failed_read",
+    "goes_on_after_a_failed_commit",
+    "names_results_before_they_are_files",
+    "never_takes_an_offer_back",
+    "offers_what_a_courier_carries",
+    "performs_the_effects_of_a_run_at_once",
+    "prunes_what_nobody_read",
+    "pushes_what_a_reader_holds",
+    "spawns_without_looking_at_budgets",
+    "takes_read_for_stored",
+    "takes_written_answers_for_read_ones",
+    "works_on_while_memory_is_thrown_away",
+}
+"""Their search takes from a quarter of a minute to two: ``make mutations`` has it."""
+
+
 @pytest.mark.requirement("simulator:catches-mutations")
-@pytest.mark.parametrize("name", MUTATIONS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.thorough if name in LONG else ()) for name in MUTATIONS],
+)
 def test_a_broken_daemon_is_caught_within_500_seeds(
     name: str,
     monkeypatch: pytest.MonkeyPatch,
