@@ -19,6 +19,8 @@ from subagents.store.postgres.postgres_migrations import scripts
 from subagents.version import __version__
 
 NEXT: Final = "999.0.0"
+LEASE_S: Final = 6.0
+"""Longer than a daemon takes to start again: nothing of one that was killed is repeated."""
 
 pytestmark = [pytest.mark.cluster, pytest.mark.thorough, pytest.mark.timeout(400)]
 
@@ -60,7 +62,7 @@ def test_nodes_of_two_versions_work_beside_each_other_and_no_run_notices_the_upg
     path = next_version(tmp_path / "next")
     root = tmp_path / "rig"
     root.mkdir()
-    with cluster(server, root) as rig:
+    with cluster(server, root, lease_s=LEASE_S) as rig:
         before = newest_migration(rig)
         load = ClusterLoad(rig, sessions=9, runs=300, seconds=(0.5, 1.5), pause_s=2)
         load.begin()
