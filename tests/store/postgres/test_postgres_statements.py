@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.store.postgres_server import PostgresPlace
 
+from subagents.domain.cluster.partitioning import OUTAGE_LEASES
 from subagents.store import rows
 from subagents.store.postgres.link import values_of
 from subagents.store.postgres.postgres_migrations import statements
@@ -91,3 +92,9 @@ def test_what_is_asked_all_the_time_scans_no_table(
         plan = plan_of(store, statements(postgres_place.schema)[name])
 
     assert "Seq Scan on" not in plan.replace("Seq Scan on set_aside", ""), plan
+
+
+@pytest.mark.requirement("cluster:outage")
+@pytest.mark.parametrize("name", ["end_lapsed", "survey_nodes"])
+def test_a_node_is_waited_for_as_long_as_its_workers_may_live_on(name: str) -> None:
+    assert f"- {OUTAGE_LEASES} * lease_ms" in statements("s")[name]
