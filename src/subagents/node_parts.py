@@ -20,6 +20,7 @@ from subagents.engine.kernel.system_clock import SystemClock
 from subagents.engine.kernel.threads import DaemonThreads
 from subagents.engine.parts import no_peers
 from subagents.errors import ConfigError
+from subagents.node_keeper import NodeKeeper
 from subagents.places.polled_places import PolledPlaces, PolledTaking
 from subagents.ports import (
     ClusterTrust,
@@ -84,11 +85,16 @@ def member_of(settings: Settings) -> Member | None:
     )
 
 
-def watched(paths: Paths, member: Member) -> Callable[[int], None]:
+def watched(paths: Paths, member: Member, keeper: NodeKeeper) -> Callable[[int], None]:
     """Lets the workers of a home live until a time at which its node may be over."""
     watchdog = Watchdog(paths.state_dir, paths.attempts_dir)
     margin_ms = int(margin_s(member.lease_s) * 1000)
-    return lambda until_ms: watchdog.extend(until_ms - margin_ms)
+
+    def extend(until_ms: int) -> None:
+        watchdog.extend(until_ms - margin_ms)
+        keeper.ensure()
+
+    return extend
 
 
 def trust_of(paths: Paths, settings: Settings) -> ClusterTrust | None:
@@ -178,6 +184,7 @@ def node_parts_of(
     from subagents.store.postgres.database_url import parse_url  # noqa: PLC0415 - an extra
     from subagents.store.postgres.offers.postgres_offers import PostgresOffers  # noqa: PLC0415
 
+    keeper = NodeKeeper(paths.state_dir, settings.daemon.store, member.lease_s, identity)
     clock, threads = SystemClock(), DaemonThreads("offers", threads_max=2)
     offers = PostgresOffers(parse_url(settings.daemon.store))
     slots = Slots(paths.attempts_dir, member.slots, clock.elapsed_ms)
@@ -210,6 +217,10 @@ def node_parts_of(
         await processes(slots.load)
         await taking.run()
 
+    def close() -> None:
+        offers.close()
+        keeper.close()
+
     files = WorkplaceHost(workplace)
     routes = (*attempt_routes.routes(host, files), *promises.routes(promise))
     return NodeParts(
@@ -224,10 +235,10 @@ def node_parts_of(
             workplaces=lambda node: RemoteWorkplace(node, client, clock),
         ),
         taking=take,
-        extend_work=watched(paths, member),
+        extend_work=watched(paths, member, keeper),
         threads=(threads,),
         tidy=offers.sweep,
-        close=offers.close,
+        close=close,
     )
 
 

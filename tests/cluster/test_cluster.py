@@ -10,6 +10,8 @@ from tests.cluster.cluster_rig import ClusterNode, ClusterRig, cluster
 from tests.e2e.live_home import until
 from tests.store.postgres_server import PostgresServer
 
+from subagents.runtimes.process import node_deadline
+
 pytestmark = pytest.mark.cluster
 
 
@@ -60,6 +62,26 @@ def test_a_node_that_was_frozen_for_longer_than_its_lease_does_nothing_after_it(
         found = judge(load)
 
     assert found.wrong == []
+
+
+@pytest.mark.requirement("cluster:daemon-killed")
+def test_a_daemon_that_is_away_for_longer_than_its_lease_finds_its_workers_at_work(
+    server: PostgresServer, tmp_path: Path
+) -> None:
+    with cluster(server, tmp_path) as rig:
+        load = loaded(rig)
+        victim = busiest(rig)
+        load.note("killed alone", victim.name)
+        victim.kill()
+        last = node_deadline.read(victim.home.paths.state_dir)
+        assert last is not None
+        until(lambda: not last.left_ms, what="the end that it had said last", pause_s=0.05)
+        victim.start()
+        load.finish(60)
+        found = judge(load)
+
+    assert found.wrong == []
+    assert found.repeated == 0
 
 
 @pytest.mark.requirement("cluster:drain")

@@ -41,6 +41,7 @@ from tests.simulation.virtual_loop import (
 )
 
 from subagents.config.settings import Settings
+from subagents.domain.cluster.partitioning import KEPT_LEASES
 from subagents.domain.run.signals import ResultSeen, Signal, Vanished
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import AttemptId
@@ -54,6 +55,7 @@ from subagents.errors import (
     StoreUnavailable,
     SubagentsError,
 )
+from subagents.node_keeper import TRIES
 from subagents.ports import AttemptRef, Batch, Launch, Member, SeenNode, StartedInfo
 from subagents.runtimes.process.node_deadline import margin_s
 from subagents.store.progress_files import ProgressFiles
@@ -288,6 +290,8 @@ class Machine:
         self.stays_down_s = 0.0
         """How long nobody starts a daemon here again."""
         self._deadline_s = 0.0
+        self._keeping: asyncio.Task[None] | None = None
+        """What renews the right of a daemon that is gone."""
         self._state = world.directory / name
         self._state.mkdir()
         self._rng = random.Random(f"{world.seed}:{name}")
@@ -334,6 +338,23 @@ class Machine:
             self.look_at_deadline,
             context=self.world.outside,
         )
+
+    def _keep_right_of(self, store: NodeStore) -> None:
+        """See ``node_keeper``: a process apart renews in the place of a daemon that is gone."""
+        loop, outside = self.world.loop, self.world.outside
+        self._keeping = loop.create_task(self._keep(store), context=outside)
+
+    async def _keep(self, store: NodeStore) -> None:
+        for _ in range(KEPT_LEASES * TRIES):
+            await asyncio.sleep(LEASE_S / TRIES)
+            asked_s = self.world.loop.time()
+            try:
+                if not await self.off_loop(store.keep):
+                    return
+            except StoreUnavailable:
+                continue
+            if asked_s + LEASE_S - margin_s(LEASE_S) > self._deadline_s:
+                self.extend_work(EPOCH_MS + round((asked_s + LEASE_S) * 1000))
 
     def look_at_deadline(self) -> None:
         """Nothing works here behind it."""
@@ -438,6 +459,14 @@ class Machine:
         self.stays_down_s = down_s
         if self.life is not None:
             self._end(self.life, "kill -9")
+            self._keep_right_of(self.life.store)
+
+    def lose_power(self, down_s: float) -> None:
+        """Nothing that ran here does any more."""
+        self.world.workers.end_all(self.name, "the machine lost its power")
+        self.kill(down_s)
+        if self._keeping is not None:
+            self._keeping.cancel()
 
     async def stop(self, down_s: float) -> None:
         """An orderly end, as at an upgrade."""
@@ -455,6 +484,7 @@ class Machine:
             return
         self.stays_down_s = down_s
         self._end(life, "stop")
+        self._keep_right_of(life.store)
 
     # -- what it asks, and is asked ------------------------------------------------------------
 
@@ -655,14 +685,13 @@ class ClusterWorld:
 
     async def kill(self) -> None:
         """A daemon alone; it is started again before or after its right is over."""
-        self.drawn().kill(self._rng.choice((0.01, 1.0, LEASE_S * 2)))
+        self.drawn().kill(self._rng.choice((0.01, 1.0, LEASE_S * 2, LEASE_S * 5)))
 
     async def kill_machine(self) -> None:
         """A daemon with its workers."""
         machine = self.drawn()
         self.judge.note(f"{self.loop.time():.3f} {machine.name} loses its power")
-        self.workers.end_all(machine.name, "the machine lost its power")
-        machine.kill(self._rng.choice((0.5, LEASE_S * 2, LEASE_S * 5)))
+        machine.lose_power(self._rng.choice((0.5, LEASE_S * 2, LEASE_S * 5)))
 
     async def freeze(self) -> None:
         """A daemon stands still, and goes on with what it believed."""

@@ -186,6 +186,15 @@ class SharedSqlite(SqliteStore):
         row.until_s = now_s + self._member.lease_s
         return self._member.lease_s
 
+    def keep(self) -> bool:
+        """As ``KeptNode.renew``: while the daemon is gone; False = it is over."""
+        self._require_reached()
+        row, now_s = self._shared.nodes.get(self.identity), self._shared.now_s()
+        if row is None or row.is_over or row.until_s <= now_s:
+            return False
+        row.until_s = now_s + self._member.lease_s
+        return True
+
     # -- partitions ------------------------------------------------------------------------
 
     @property

@@ -20,6 +20,7 @@ from subagents.domain.run.run import Phase
 from subagents.domain.run.values import RunId, SessionKey, replace
 from subagents.errors import AlreadyRunning, CorruptState, Elsewhere, Fenced, StoreUnavailable
 from subagents.ports import Batch, Below, Lease, RunFilter
+from subagents.store.postgres.kept_node import KeptNode
 from subagents.store.postgres.postgres_store import READERS_MAX, PostgresStore
 from subagents.testing.conformance import Behaviour, StorePlace
 from subagents.testing.store_suite import (
@@ -135,6 +136,36 @@ def test_who_is_not_known_to_a_node_takes_nothing_from_it_while_its_workers_may_
     assert second.claim([MINE]) == {MINE}
     with pytest.raises(Fenced):
         first.tell_peers([second.identity])
+
+
+@pytest.mark.requirement("cluster:daemon-killed")
+def test_the_right_of_a_daemon_that_is_gone_is_renewed_unless_it_ended_or_another_has_it(
+    cluster: SharedPlace,
+) -> None:
+    first = cluster.opened("a")
+    last = "UPDATE node SET until = clock_timestamp() + interval '5 seconds' WHERE name = ?"
+    cluster.place.execute(last, "a")
+
+    with closing(KeptNode(cluster.place.url, first.identity)) as kept:
+        assert kept.renew()
+        assert first.survey().nodes[first.identity].left_s > 50
+
+        cluster.lapse("a")
+        assert not kept.renew()
+
+        cluster.lose_lock("a")
+        following = cluster.started("a")
+        assert not kept.renew()
+    with closing(KeptNode(cluster.place.url, following.identity)) as kept:
+        assert kept.renew()
+
+
+@pytest.mark.requirement("cluster:daemon-killed")
+def test_a_database_that_is_away_is_no_end_of_a_right(cluster: SharedPlace) -> None:
+    nobody = KeptNode("postgresql:///none?host=/nonexistent", "identity")
+
+    with pytest.raises(OSError, match="cannot be asked"):
+        nobody.renew()
 
 
 @pytest.mark.requirement("cluster:claim")

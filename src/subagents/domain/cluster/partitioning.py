@@ -16,6 +16,8 @@ from subagents.domain.run.values import RunId, SessionKey
 OUTAGE_LEASES: Final = 50
 """For so many lengths of its right a node lets its workers live on the word of the nodes that it
 knows. One that it does not know may take nothing from it before."""
+KEPT_LEASES: Final = 2
+"""For so many lengths the right of a node is renewed in the place of a daemon that is gone."""
 PARTITIONS: Final = 256
 """The width of the hash: it is in every row of a run, so it can never be another number."""
 

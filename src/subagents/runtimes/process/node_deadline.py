@@ -53,9 +53,26 @@ def write(state_dir: Path, until_ms: int) -> None:
     Raises:
         OSError: It cannot be written.
     """
-    # The number twice: a reader that meets a write half done sees that they differ.
-    text = f"{until_ms:020d} {until_ms:020d} {boot_id():<36} {os.getpid():010d}\n"
     file = os.open(state_dir / FILE, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    _put(file, until_ms, os.getpid())
+
+
+def move_on(state_dir: Path, until_ms: int) -> None:
+    """Let it come later, if there is one and it would come earlier; the daemon's pid stays.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    found = read(state_dir)
+    if found is None or found.until_ms >= until_ms:
+        return
+    with contextlib.suppress(FileNotFoundError):  # removed meanwhile: there is no end any more
+        _put(os.open(state_dir / FILE, os.O_WRONLY | os.O_CLOEXEC), until_ms, found.pid)
+
+
+def _put(file: int, until_ms: int, pid: int) -> None:
+    # The number twice: a reader that meets a write half done sees that they differ.
+    text = f"{until_ms:020d} {until_ms:020d} {boot_id():<36} {pid:010d}\n"
     try:
         os.pwrite(file, text.encode(), 0)
     finally:

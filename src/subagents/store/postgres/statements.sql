@@ -86,6 +86,12 @@ UPDATE {schema}.node SET until = clock_timestamp() + lease_ms * interval '1 mill
 WHERE identity = $1::text AND NOT is_over
 RETURNING {schema}.horizon() - 1;
 
+-- name: keep_node
+-- While its daemon is gone: never one whose right has ended, since its workers have.
+UPDATE {schema}.node SET until = clock_timestamp() + lease_ms * interval '1 millisecond'
+WHERE identity = $1::text AND NOT is_over AND until > clock_timestamp()
+RETURNING identity;
+
 -- name: end_node
 -- Unless something is still ours: then its right runs out, or the next start of its home ends it.
 UPDATE {schema}.node
