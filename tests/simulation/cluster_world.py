@@ -66,6 +66,8 @@ from subagents.store.transcripts.transcript_files import TranscriptFiles
 T = TypeVar("T")
 
 LEASE_S: Final = 3.0
+CLOCK_S: Final = 1e-6
+"""A loop calls what is due up to its clock's resolution too early."""
 CALL_S: Final = 30.0
 PEER_S: Final = 0.5
 """For an answer of one node to another."""
@@ -358,7 +360,7 @@ class Machine:
 
     def look_at_deadline(self) -> None:
         """Nothing works here behind it."""
-        if self.world.loop.time() >= self._deadline_s:
+        if self.world.loop.time() >= self._deadline_s - CLOCK_S:
             self.world.workers.end_all(self.name, "its node's right is over")
 
     def require_right(self) -> None:
