@@ -237,6 +237,8 @@ class Judgement(NamedTuple):
     wrong: list[str]
     settled_after_s: list[float]
     """Of runs that were open when something was done to a node: from then to their results."""
+    why: list[str]
+    """How the first attempts of the repeated runs ended, as the journal has it."""
 
 
 def spans_of(rig: ClusterRig, run_id: str) -> list[Span]:
@@ -259,14 +261,16 @@ def judge(load: ClusterLoad) -> Judgement:
     """Look for what must never be: in the workers' files, in the answers, and in the journal."""
     rig, accepted = load.rig, load.accepted
     wrong: list[str] = []
-    attempts = 0
+    attempts, again = 0, []
     consumed, granted = _events(rig, AnnouncementConsumed), _events(rig, SlotGranted)
     for run_id, run in accepted.items():
         if run.settled_at is None or run.outcome != "ok":
             wrong.append(f"{run_id} came to {run.outcome}: {run.result}")
             continue
         spans = spans_of(rig, run_id)
-        attempts += len({span.attempt for span in spans})
+        names = {span.attempt for span in spans}
+        attempts += len(names)
+        again += [run_id] if len(names) > 1 else []
         wrong += [
             f"two workers of {run_id} at once: {one} and {two}"
             for one, two in pairwise(spans)
@@ -279,7 +283,7 @@ def judge(load: ClusterLoad) -> Judgement:
             wrong.append(f"{run_id}: the result {run.result!r} is of no worker that ended: {ended}")
         if consumed[run_id] != 1:
             wrong.append(f"{run_id} was consumed {consumed[run_id]} times")
-        if granted[run_id] < len({span.attempt for span in spans}):
+        if granted[run_id] < len(names):
             wrong.append(f"{run_id}: more workers than attempts")
     stored = {run_id for (run_id,) in rig.asked("SELECT run_id FROM run")}
     wrong += [f"{run_id} was acknowledged, and is lost" for run_id in set(accepted) - stored]
@@ -293,6 +297,7 @@ def judge(load: ClusterLoad) -> Judgement:
         repeated=attempts - len(accepted),
         wrong=wrong,
         settled_after_s=settled(load),
+        why=[text for run_id in again for text in _signals(rig, run_id)],
     )
 
 
@@ -301,6 +306,15 @@ def _events(rig: ClusterRig, kind: type) -> Counter[str]:
         "SELECT run_id, count(*) FROM journal WHERE type = %s GROUP BY run_id", kind.__name__
     )
     return Counter({str(run_id): int(number) for run_id, number in found})
+
+
+def _signals(rig: ClusterRig, run_id: str) -> list[str]:
+    found = rig.asked(
+        "SELECT type, data FROM journal WHERE run_id = %s"
+        " AND type IN ('SignalReceived', 'AttemptTakenOver', 'AttemptRefused') ORDER BY seq",
+        run_id,
+    )
+    return [f"{run_id} {kind} {bytes(data)[:160]!r}" for kind, data in found]
 
 
 def _gaps(rig: ClusterRig) -> list[str]:

@@ -69,6 +69,9 @@ def told(name: str, found: list[Judgement]) -> None:
         f"\n{name}: {len(found)} × among {runs} runs, {repeated} attempts repeated,"
         f" settled after {shown(times)}\n"
     )
+    for number, judgement in enumerate(found):
+        for why in judgement.why:
+            sys.stdout.write(f"  round {number}: {why}\n")
 
 
 def in_rounds(
