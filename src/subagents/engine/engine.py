@@ -48,6 +48,8 @@ class Engine:
         self._parts = parts = Parts(given)
         self._tasks = Tasks()
         self._life = Tasks()
+        self._holding = Tasks()
+        """What renews our right, from the store's opening to its closing."""
         self._memory = asyncio.Lock()
         """Whoever loads runs, or gives some back, does it alone."""
         self.promise = parts.ownership.promise
@@ -136,14 +138,19 @@ class Engine:
             AlreadyRunning: Another process holds the store.
             CorruptState: The store cannot be trusted; nothing was changed.
         """
-        ownership, asked_ms = self._parts.ownership, self._clock.elapsed_ms()
-        self._epoch, held_s = await self._off_loop(self._take_over)
+        ownership = self._parts.ownership
+        self._epoch, held_s, asked_ms = await self._off_loop(self._take_over)
         ownership.given(held_s, asked_ms=asked_ms)
         await ownership.prolong_work(asked_ms)
         self.may_be_over = ownership.is_limited
-        await self._load_and_resume()
         if ownership.is_limited:
-            self._life.keep(ownership.run, "ownership", self._clock)
+            # At once: to load what is open may take longer than a right holds.
+            self._holding.keep(ownership.run, "ownership", self._clock)
+        try:
+            await self._load_and_resume()
+        except BaseException:
+            await self._holding.stop()
+            raise
         if self._membership is not None:
             # The first before anybody calls: a cluster that begins has nodes without anything.
             await self._membership.look()
@@ -152,8 +159,10 @@ class Engine:
         if self._parts.taking is not None:
             self._life.keep(self._parts.taking, "taking", self._clock)
 
-    def _take_over(self) -> tuple[int, float | None]:
-        return self._store.open(self._owner), self._store.renew()
+    def _take_over(self) -> tuple[int, float | None, int]:
+        epoch = self._store.open(self._owner)
+        asked_ms = self._clock.elapsed_ms()
+        return epoch, self._store.renew(), asked_ms
 
     async def _load_and_resume(self) -> None:
         async with self._memory:
@@ -221,6 +230,8 @@ class Engine:
         if self.fence is None:
             await self._off_loop(self._store.checkpoint)
         await self._off_loop(self._close_logs)
+        # Not before: until then our workers are ours, whoever waits for what is committed last.
+        await self._holding.stop()
         await self._off_loop(self._store.close)
 
     async def drain(self, *, is_on: bool) -> None:
@@ -272,6 +283,7 @@ class Engine:
     async def _give_up(self) -> None:
         """Leave everything to who took the store over, workers past their deadline, too."""
         await self._life.stop()  # a recovery, where there is one
+        await self._holding.stop()
         await self._end_acting()
         for listener in self._on_fenced:
             listener()

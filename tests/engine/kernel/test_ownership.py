@@ -2,15 +2,16 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import pytest
 from tests.engine.fake_clock import FakeClock
-from tests.engine.world import T, TroubledStore, World, in_world
+from tests.engine.world import HeldCommit, T, TroubledStore, World, in_world
 
 from subagents.domain.run.outcome import OK
 from subagents.domain.run.run import Phase
+from subagents.domain.schedules.schedule import Schedule
 from subagents.engine.kernel.ownership import TRIES, Ownership
 from subagents.errors import Fenced, StoreUnavailable
 
@@ -61,6 +62,53 @@ def refuses(world: World) -> bool:
     except (StoreUnavailable, Fenced):
         return True
     return False
+
+
+class SlowStore(LendingStore):
+    """One that takes longer to open than its right holds, and to load as long as it is told to."""
+
+    is_loading = False
+
+    def open(self, owner: str) -> int:
+        self._lender.clock.jump(2 * HELD_S)
+        return super().open(owner)
+
+    def load_schedules(self) -> Sequence[Schedule]:
+        if self.is_loading:
+            raise HeldCommit
+        return super().load_schedules()
+
+
+@pytest.mark.requirement("ownership:lapse", "cluster:daemon-killed")
+def test_the_right_counts_from_the_end_of_a_long_opening(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        await world.crash()
+        await world.boot(store=SlowStore(world.path, Lender(world.clock)))
+
+        assert not refuses(world)
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("ownership:lapse", "cluster:daemon-killed")
+def test_the_right_is_renewed_while_what_is_open_is_loaded(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        await world.crash()
+        lender = Lender(world.clock)
+        store = SlowStore(world.path, lender)
+        store.is_loading = True
+        booting = asyncio.ensure_future(world.boot(store=store))
+        for _ in range(3 * TRIES):
+            await world.clock.advance(HELD_S / TRIES)
+            assert not refuses(world)
+
+        assert lender.asked > 2 * TRIES
+        store.is_loading = False
+        world.let_commits_go()
+        await booting
+        assert not refuses(world)
+
+    in_world(tmp_path, scenario)
 
 
 @pytest.mark.requirement("ownership:lapse")
