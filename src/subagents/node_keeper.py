@@ -21,11 +21,7 @@ import msgspec
 
 from subagents.domain.cluster.partitioning import KEPT_LEASES
 from subagents.runtimes.process import node_deadline
-from subagents.runtimes.process.processes import (
-    ATTEMPT_VARIABLE,
-    ROOT_VARIABLE,
-    TURN_VARIABLE,
-)
+from subagents.runtimes.process.processes import unmarked
 
 TRIES: Final = 4
 """So often it is renewed in the time for which it is given."""
@@ -68,14 +64,12 @@ class NodeKeeper:
         """
         if self._process is not None and self._process.poll() is None:
             return
-        # A worker's command may have started us, and this must not pass for one of its processes.
-        marks = {ATTEMPT_VARIABLE, ROOT_VARIABLE, TURN_VARIABLE}
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", __spec__.name],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env={name: value for name, value in os.environ.items() if name not in marks},
+            env=unmarked(os.environ),
             cwd="/",
             start_new_session=True,
         )

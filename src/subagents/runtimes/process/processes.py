@@ -512,6 +512,15 @@ def send(identity: Identity, number: signal.Signals) -> None:
             os.close(descriptor)
 
 
+def unmarked(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a process that outlives us, and must not pass for one of a worker's.
+
+    A command of a worker may have started the daemon.
+    """
+    marks = {ATTEMPT_VARIABLE, ROOT_VARIABLE, TURN_VARIABLE}
+    return {name: value for name, value in environ.items() if name not in marks}
+
+
 def identity_of(process: Process) -> Identity:
     """Of a process that was seen."""
     return Identity(process.pid, process.start, boot_id(), _NEVER)

@@ -22,13 +22,11 @@ from typing import Final
 from subagents.runtimes.process import cgroups, node_deadline
 from subagents.runtimes.process.launcher import LAUNCHER
 from subagents.runtimes.process.processes import (
-    ATTEMPT_VARIABLE,
-    ROOT_VARIABLE,
-    TURN_VARIABLE,
     carriers_of,
     identity_of,
     scan,
     send,
+    unmarked,
 )
 
 LOCK: Final = "watchdog.lock"
@@ -88,9 +86,7 @@ class Watchdog:
         base = cgroups.place().path
         words = [str(self._state_dir), str(self._attempts_dir), *([base] if base else [])]
         argv = [sys.executable, "-P", "-m", __spec__.name, *words]
-        # A worker's command may have started us, and this must not pass for one of its processes.
-        marks = {ATTEMPT_VARIABLE, ROOT_VARIABLE, TURN_VARIABLE}
-        env = {os.fsencode(k): os.fsencode(v) for k, v in os.environ.items() if k not in marks}
+        env = {os.fsencode(k): os.fsencode(v) for k, v in unmarked(os.environ).items()}
         LAUNCHER.start([os.fsencode(each) for each in argv], env, b"/")
         until_s = time.monotonic() + START_BOUND_S
         while not _is_watched(self._state_dir):
