@@ -12,8 +12,9 @@ from tests.engine.world import HeldCommit, T, TroubledStore, World, in_world
 from subagents.domain.run.outcome import OK
 from subagents.domain.run.run import Phase
 from subagents.domain.schedules.schedule import Schedule
-from subagents.engine.kernel.ownership import TRIES, Ownership
+from subagents.engine.kernel.ownership import HASTE, TRIES, Ownership
 from subagents.errors import Fenced, StoreUnavailable
+from subagents.runtimes.process.node_deadline import margin_s
 
 HELD_S = 6.0
 
@@ -307,6 +308,27 @@ def test_a_server_that_stands_still_is_away_though_no_question_to_it_ever_fails(
         await workers.clock.advance(HELD_S / 2)
         assert ownership.lapse is None
         assert not ownership.promise()
+        running.cancel()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.requirement("cluster:workers-end", "cluster:outage")
+def test_workers_live_on_though_the_last_node_learns_of_an_outage_almost_too_late() -> None:
+    async def scenario() -> None:
+        workers = Workers(FakeClock())
+        clock, never = workers.clock, asyncio.Event()
+        begun_ms = clock.elapsed_ms()
+        running = asyncio.ensure_future(workers.ownership(until=never.wait).run())
+        # Another one renewed as the server came to a halt, and asks it again only then.
+        others_know_s = 2 * HELD_S / TRIES + HELD_S / HASTE
+        while clock.elapsed_ms() - begun_ms < others_know_s * 1000:
+            await clock.advance(HELD_S / (2 * HASTE))
+        assert workers.until_ms == 0
+        workers.all_promise = True
+        while clock.elapsed_ms() - begun_ms < (HELD_S - margin_s(HELD_S)) * 1000:
+            await clock.advance(HELD_S / (2 * HASTE))
+        assert workers.left_s > HELD_S / 2
         running.cancel()
 
     asyncio.run(scenario())

@@ -25,6 +25,9 @@ log = logging.getLogger(__name__)
 
 TRIES: Final = 4
 """So often it is renewed in the time for which it was given."""
+HASTE: Final = 12
+"""So often in that time the store and the other nodes are asked while it does not answer: the other
+ones learn of it at their own next renewal, and workers are to live until all of them know."""
 
 
 def _without_end(_until_ms: int) -> None:
@@ -122,7 +125,9 @@ class Ownership:
         asked_ms = 0
         try:
             while self._held_s is not None:
-                pause = asyncio.ensure_future(self._clock.sleep(self._held_s / TRIES))
+                is_well = asked is None and not self._is_asked_in_vain
+                wait_s = self._held_s / (TRIES if is_well else HASTE)
+                pause = asyncio.ensure_future(self._clock.sleep(wait_s))
                 if asked is None:
                     await pause
                     asked_ms = self._clock.elapsed_ms()
@@ -144,6 +149,8 @@ class Ownership:
                     self._on_fenced(error)
                     return
                 else:
+                    if self._is_asked_in_vain:
+                        log.info("the store can be asked again")
                     self._is_asked_in_vain = False
                     self.given(held_s, asked_ms=asked_ms)
                     await self.prolong_work(asked_ms)
@@ -152,8 +159,9 @@ class Ownership:
                 asked.cancel()
 
     async def _asked_in_vain(self, why: object) -> None:
+        if not self._is_asked_in_vain:
+            log.warning("the store cannot be asked whether its runs are ours: %s", why)
         self._is_asked_in_vain = True
-        log.warning("the store cannot be asked whether its runs are ours: %s", why)
         asked_ms = self._clock.elapsed_ms()
         # A node that we do not know asks nobody, and waits for longer than this.
         outage_ms = int((self._held_s or 0) * (OUTAGE_LEASES - 2) * 1000)
