@@ -46,6 +46,7 @@ from subagents.domain.run.values import AttemptId, RunId
 from subagents.domain.trace.trace_ids import lineage, traceparent
 from subagents.engine.attempts.placement import runtime_at
 from subagents.engine.engine import Engine
+from subagents.engine.kernel import ownership
 from subagents.engine.kernel.system_clock import RandomIds, SystemClock
 from subagents.engine.kernel.threads import DaemonThreads
 from subagents.engine.parts import Adapters
@@ -187,7 +188,7 @@ def build_node(
     """
     clock = SystemClock()
     off_loop = DaemonThreads("store", threads_max=STORE_THREADS)
-    renewing = DaemonThreads("ownership", threads_max=1)
+    renewing = DaemonThreads("ownership", threads_max=ownership.THREADS)
     checks = DaemonThreads("verification")
     processes = DaemonThreads("processes")
     trees = DaemonThreads("worktrees")

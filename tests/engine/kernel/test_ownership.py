@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import threading
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
@@ -12,7 +13,9 @@ from tests.engine.world import HeldCommit, T, TroubledStore, World, in_world
 from subagents.domain.run.outcome import OK
 from subagents.domain.run.run import Phase
 from subagents.domain.schedules.schedule import Schedule
-from subagents.engine.kernel.ownership import HASTE, TRIES, Ownership
+from subagents.engine.kernel.ownership import HASTE, THREADS, TRIES, Ownership
+from subagents.engine.kernel.system_clock import SystemClock
+from subagents.engine.kernel.threads import DaemonThreads
 from subagents.errors import Fenced, StoreUnavailable
 from subagents.runtimes.process.node_deadline import margin_s
 
@@ -309,6 +312,44 @@ def test_a_server_that_stands_still_is_away_though_no_question_to_it_ever_fails(
         assert ownership.lapse is None
         assert not ownership.promise()
         running.cancel()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.requirement("cluster:workers-end", "cluster:outage")
+def test_the_workers_deadline_is_moved_on_while_a_question_hangs_in_its_thread() -> None:
+    thawed = threading.Event()
+
+    class Still(Lender):
+        def renew(self) -> float | None:
+            thawed.wait()
+            return self.held_s
+
+    async def promised() -> bool:
+        return True
+
+    async def scenario() -> None:
+        clock, moved = SystemClock(), asyncio.Event()
+        loop, threads = asyncio.get_running_loop(), DaemonThreads("ownership", threads_max=THREADS)
+
+        def extend(_until_ms: int) -> None:
+            loop.call_soon_threadsafe(moved.set)
+
+        ownership = Ownership(
+            Still(FakeClock()),  # type: ignore[arg-type]  # it renews alone
+            threads,
+            clock,
+            lambda _: None,
+            extend=extend,
+            all_promise=promised,
+        )
+        ownership.given(0.1, asked_ms=clock.elapsed_ms())
+        running = asyncio.ensure_future(ownership.run())
+        async with asyncio.timeout(20):
+            await moved.wait()
+        running.cancel()
+        thawed.set()
+        threads.close()
 
     asyncio.run(scenario())
 

@@ -25,6 +25,9 @@ log = logging.getLogger(__name__)
 
 TRIES: Final = 4
 """So often it is renewed in the time for which it was given."""
+THREADS: Final = 2
+"""That ``off_loop`` needs: one hangs with a question to a server that stands still, while the other
+moves the workers' deadline on."""
 HASTE: Final = 12
 """So often in that time the store and the other nodes are asked while it does not answer: the other
 ones learn of it at their own next renewal, and workers are to live until all of them know."""
