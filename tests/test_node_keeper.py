@@ -11,8 +11,6 @@ from subagents.node_keeper import TRIES, Kept, keep
 from subagents.runtimes.process import node_deadline
 from subagents.runtimes.process.processes import boot_id
 
-pytestmark = pytest.mark.requirement("cluster:daemon-killed")
-
 LEASE_S = 0.2
 
 
@@ -41,6 +39,7 @@ def until_ms(kept: Kept) -> int:
     return deadline.until_ms
 
 
+@pytest.mark.requirement("cluster:daemon-killed")
 def test_it_is_renewed_for_two_lengths_and_the_workers_live_as_much_longer(kept: Kept) -> None:
     asked: list[int] = []
 
@@ -51,6 +50,7 @@ def test_it_is_renewed_for_two_lengths_and_the_workers_live_as_much_longer(kept:
     assert asked[0] <= until_ms(kept) <= asked[-1] + LEASE_S * 1000 - margin_ms
 
 
+@pytest.mark.requirement("cluster:daemon-killed")
 def test_nothing_is_renewed_any_more_once_another_daemon_has_the_node(kept: Kept) -> None:
     asked: list[int] = []
     before = until_ms(kept)
@@ -61,6 +61,7 @@ def test_nothing_is_renewed_any_more_once_another_daemon_has_the_node(kept: Kept
     assert until_ms(kept) == before
 
 
+@pytest.mark.requirement("cluster:daemon-killed")
 def test_a_database_that_cannot_be_asked_is_asked_again(kept: Kept) -> None:
     asked: list[int] = []
 
@@ -70,6 +71,7 @@ def test_a_database_that_cannot_be_asked_is_asked_again(kept: Kept) -> None:
     assert until_ms(kept) > asked[2]
 
 
+@pytest.mark.requirement("cluster:daemon-killed")
 def test_an_end_that_the_next_daemon_has_moved_on_further_stays(tmp_path: Path) -> None:
     far_ms = node_deadline.elapsed_ms() + 60_000
     node_deadline.write(tmp_path, far_ms)
@@ -78,6 +80,7 @@ def test_an_end_that_the_next_daemon_has_moved_on_further_stays(tmp_path: Path) 
     assert node_deadline.read(tmp_path) == node_deadline.Deadline(far_ms, boot_id(), os.getpid())
 
 
+@pytest.mark.requirement("cluster:daemon-killed")
 def test_where_the_workers_have_no_end_they_get_none(tmp_path: Path) -> None:
     node_deadline.move_on(tmp_path, node_deadline.elapsed_ms())
 
