@@ -11,6 +11,7 @@ the node over. It ends with the machine, as its workers do: nobody else waits lo
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from contextlib import closing, suppress
@@ -73,6 +74,8 @@ class NodeKeeper:
             cwd="/",
             start_new_session=True,
         )
+        # A program in which the daemon is embedded lives on: somebody has to wait for its end.
+        threading.Thread(target=self._process.wait, name="keeper", daemon=True).start()
         kept = Kept(str(self._state_dir), self._url, self._identity(), self._lease_s)
         if self._process.stdin is not None:
             self._process.stdin.write(msgspec.json.encode(kept) + b"\n")

@@ -83,7 +83,7 @@ def test_a_worker_goes_on_with_the_same_pid_and_no_gap_when_its_daemon_is_killed
     tmp_path: Path,
 ) -> None:
     with live_home(tmp_path) as home:
-        run_id = home.spawn(lines(100))
+        run_id = home.spawn(lines(300))
         pid = home.worker_pid(run_id)
         until(lambda: "line 20" in home.output(run_id), what="some output")
         home.restart_after_kill()
@@ -91,7 +91,7 @@ def test_a_worker_goes_on_with_the_same_pid_and_no_gap_when_its_daemon_is_killed
         assert home.row(run_id)["phase"] == "running"
         assert home.worker_pid(run_id) == pid
         os.kill(pid, 0)
-        assert_ended_once(home, run_id, numbered(100))
+        assert_ended_once(home, run_id, numbered(300))
         assert len(home.events(run_id, AttemptStarted)) == 1
 
 
