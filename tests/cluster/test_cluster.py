@@ -68,8 +68,11 @@ def test_a_node_that_was_frozen_for_longer_than_its_lease_does_nothing_after_it(
 def test_a_daemon_that_is_away_for_longer_than_its_lease_finds_its_workers_at_work(
     server: PostgresServer, tmp_path: Path
 ) -> None:
-    with cluster(server, tmp_path) as rig:
-        load = loaded(rig)
+    # A lease in which a daemon can start on a busy machine, and workers that outlast it.
+    with cluster(server, tmp_path, lease_s=6.0) as rig:
+        load = ClusterLoad(rig, sessions=9, runs=2, seconds=(8, 9), pause_s=0.2)
+        load.begin()
+        load.until_accepted(9)
         victim = busiest(rig)
         load.note("killed alone", victim.name)
         victim.kill()
