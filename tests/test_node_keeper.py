@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from subagents.domain.cluster.partitioning import KEPT_LEASES
-from subagents.node_keeper import TRIES, Kept, keep
+from subagents.domain.cluster.partitioning import KEPT_LEASES, TRIES
+from subagents.node_keeper import Kept, keep
 from subagents.runtimes.process import node_deadline
 from subagents.runtimes.process.processes import boot_id
 

@@ -16,16 +16,12 @@ import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
-from subagents.domain.cluster.partitioning import KEPT_LEASES
+from subagents.domain.cluster.partitioning import KEPT_LEASES, TRIES
 from subagents.runtimes.process import node_deadline
 from subagents.runtimes.process.processes import unmarked
-
-TRIES: Final = 4
-"""So often it is renewed in the time for which it is given."""
 
 
 class Kept(msgspec.Struct, frozen=True):

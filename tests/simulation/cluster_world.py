@@ -41,7 +41,7 @@ from tests.simulation.virtual_loop import (
 )
 
 from subagents.config.settings import Settings
-from subagents.domain.cluster.partitioning import KEPT_LEASES
+from subagents.domain.cluster.partitioning import KEPT_LEASES, TRIES
 from subagents.domain.run.signals import ResultSeen, Signal, Vanished
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import AttemptId
@@ -55,7 +55,6 @@ from subagents.errors import (
     StoreUnavailable,
     SubagentsError,
 )
-from subagents.node_keeper import TRIES
 from subagents.ports import AttemptRef, Batch, Launch, Member, SeenNode, StartedInfo
 from subagents.runtimes.process.node_deadline import margin_s
 from subagents.store.progress_files import ProgressFiles

@@ -10,10 +10,11 @@ import pytest
 from tests.engine.fake_clock import FakeClock
 from tests.engine.world import HeldCommit, T, TroubledStore, World, in_world
 
+from subagents.domain.cluster.partitioning import TRIES
 from subagents.domain.run.outcome import OK
 from subagents.domain.run.run import Phase
 from subagents.domain.schedules.schedule import Schedule
-from subagents.engine.kernel.ownership import HASTE, THREADS, TRIES, Ownership
+from subagents.engine.kernel.ownership import HASTE, THREADS, Ownership
 from subagents.engine.kernel.system_clock import SystemClock
 from subagents.engine.kernel.threads import DaemonThreads
 from subagents.errors import Fenced, StoreUnavailable

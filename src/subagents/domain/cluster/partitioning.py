@@ -16,6 +16,8 @@ from subagents.domain.run.values import RunId, SessionKey
 OUTAGE_LEASES: Final = 50
 """For so many lengths of its right a node lets its workers live on the word of the nodes that it
 knows. One that it does not know may take nothing from it before."""
+TRIES: Final = 4
+"""So often a right is renewed in the time for which it is given."""
 KEPT_LEASES: Final = 2
 """For so many lengths the right of a node is renewed in the place of a daemon that is gone."""
 PARTITIONS: Final = 256

@@ -17,14 +17,12 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from subagents.domain.cluster.partitioning import OUTAGE_LEASES
+from subagents.domain.cluster.partitioning import OUTAGE_LEASES, TRIES
 from subagents.errors import Fenced, StoreUnavailable
 from subagents.ports import EngineClock, OffLoop, Store
 
 log = logging.getLogger(__name__)
 
-TRIES: Final = 4
-"""So often it is renewed in the time for which it was given."""
 THREADS: Final = 2
 """That ``off_loop`` needs: one hangs with a question to a server that stands still, while the other
 moves the workers' deadline on."""
