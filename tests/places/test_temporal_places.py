@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from tests.cluster.cuttable_line import free_port
@@ -124,3 +125,38 @@ def test_not_all_that_wait_come_to_temporal_at_once(
 
     play(go)
     assert 1 < most <= STARTS_MAX
+
+
+@pytest.mark.requirement("cluster:temporal-away")
+def test_a_call_that_temporal_cancels_ends_no_wait_for_a_place(
+    world: TemporalWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from temporalio.service import RPCError, RPCStatusCode, WorkflowService  # noqa: PLC0415
+
+    monkeypatch.setattr("subagents.places.temporal_places.AGAIN_S", 0.01)
+    polls = 0
+    ask = WorkflowService.poll_activity_execution
+
+    async def poll(service: WorkflowService, *request: Any, **options: Any) -> object:
+        nonlocal polls
+        polls += 1
+        if polls <= 2:
+            raise RPCError("operation was canceled", RPCStatusCode.CANCELLED, b"")
+        return await ask(service, *request, **options)
+
+    async def go() -> None:
+        waiting = asyncio.create_task(world.places().place(offer(1)))
+        await until_async("canceled twice, and asked again", lambda: polls > 2)
+        assert not waiting.done()
+        async with working(world.taking("b", CountedSlots(None))):
+            assert await waiting == "b"
+        # One whose own task is cancelled does end.
+        leaving = asyncio.create_task(world.places().place(offer(2)))
+        seen = polls
+        await until_async("it waits for an answer", lambda: polls > seen)
+        leaving.cancel()
+        await asyncio.wait({leaving})
+        assert leaving.cancelled()
+
+    monkeypatch.setattr(WorkflowService, "poll_activity_execution", poll)
+    play(go)

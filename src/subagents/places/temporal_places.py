@@ -161,8 +161,7 @@ class TemporalPlaces:
                 return taker
             try:
                 async with asyncio.timeout(LOOK_AGAIN_S):
-                    handle = await self._dispatched(offer)
-                    if await handle.result() is not None:
+                    if await _answer(await self._dispatched(offer)) is not None:
                         continue
             except TimeoutError:
                 continue  # the store may know more: an answer may be lost, with all of Temporal
@@ -216,6 +215,16 @@ class TemporalPlaces:
         )
         self._note(None)
         return handle
+
+
+async def _answer(handle: ActivityHandle[str | None]) -> str | None:
+    """Who took it; a call that the server canceled is an error as any, not the end of our task."""
+    try:
+        return await handle.result()
+    except asyncio.CancelledError as canceled:
+        if isinstance(canceled.__cause__, TemporalError):
+            raise canceled.__cause__ from None
+        raise
 
 
 def _priority_key(priority: int) -> int:

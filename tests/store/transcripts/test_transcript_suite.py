@@ -166,35 +166,40 @@ def test_a_reader_sees_whole_batches_without_gaps_while_they_are_written(
     transcripts: TranscriptPlace,
 ) -> None:
     log = transcripts.log()
-    done = threading.Event()
+    enough = threading.Event()
+    last = 0
 
     def write() -> None:
-        try:
-            for end in range(10, 8_001, 10):
-                state = checkpoint(end)
-                log.append(RUN, lines(end - 9, end), state, bytes_max=40_000)
-                log.append(RUN, [], state, bytes_max=40_000)
-        finally:
-            done.set()
+        nonlocal last
+        while last < 8_000 or not enough.is_set():
+            last += 10
+            state = checkpoint(last)
+            log.append(RUN, lines(last - 9, last), state, bytes_max=40_000)
+            log.append(RUN, [], state, bytes_max=40_000)
 
     reader = transcripts.log()
     writer = threading.Thread(target=write)
     writer.start()
     looks, seen = 0, 0
-    while not done.is_set():
-        for query in (LogQuery(offset=0, limit=10**7), LogQuery(grep="line", limit=10**7)):
-            page = reader.read(RUN, query)
-            if page.lines:
-                found = numbers(page)
-                assert found == list(range(found[0], found[-1] + 1))
-                assert found[-1] % 10 == 0
-                assert found[-1] >= seen
-                seen = found[-1]
-                looks += 1
-    writer.join()
+    try:
+        while writer.is_alive():
+            for query in (LogQuery(offset=0, limit=10**7), LogQuery(grep="line", limit=10**7)):
+                page = reader.read(RUN, query)
+                if page.lines:
+                    found = numbers(page)
+                    assert found == list(range(found[0], found[-1] + 1))
+                    assert found[-1] % 10 == 0
+                    assert found[-1] >= seen
+                    seen = found[-1]
+                    looks += 1
+            if looks > 10:
+                enough.set()
+    finally:
+        enough.set()
+        writer.join()
 
     assert looks > 10
-    assert numbers(log.read(RUN, LogQuery(limit=1))) == [8_000]
+    assert numbers(log.read(RUN, LogQuery(limit=1))) == [last]
 
 
 @pytest.mark.requirement("transcript:query")
