@@ -17,7 +17,7 @@ from subagents.config.settings import EVERYWHERE, Settings
 from subagents.domain.run.secret_reference import is_reference
 from subagents.engine.attempts.placement import ClusterPlaces
 from subagents.engine.kernel.system_clock import SystemClock
-from subagents.engine.kernel.threads import DaemonThreads
+from subagents.engine.kernel.threads import DaemonThreads, on_own_loop
 from subagents.engine.parts import no_peers
 from subagents.errors import ConfigError
 from subagents.node_keeper import NodeKeeper
@@ -284,6 +284,7 @@ def through_temporal(
     taking = TemporalTaking(
         address,
         offers,
+        on_own_loop,
         node=member.name,
         labels=member.labels,
         slots=slots,

@@ -48,7 +48,7 @@ from subagents.engine.attempts.placement import runtime_at
 from subagents.engine.engine import Engine
 from subagents.engine.kernel import ownership
 from subagents.engine.kernel.system_clock import RandomIds, SystemClock
-from subagents.engine.kernel.threads import DaemonThreads
+from subagents.engine.kernel.threads import DaemonThreads, on_own_loop
 from subagents.engine.parts import Adapters
 from subagents.engine.runs.repairs import Repair, apply_repairs
 from subagents.engine.schedules.schedules import SettingsOf
@@ -251,6 +251,7 @@ def build_node(
         ids=RandomIds(clock),
         off_loop=off_loop,
         renewing=renewing,
+        own_loop=on_own_loop,
         verifier=Verifier(
             checks,
             clock,

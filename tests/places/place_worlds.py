@@ -12,7 +12,7 @@ from tests.store.postgres_server import PostgresServer
 
 from subagents.domain.run.values import AttemptId, RunId, attempt_id
 from subagents.engine.kernel.system_clock import SystemClock
-from subagents.engine.kernel.threads import DaemonThreads
+from subagents.engine.kernel.threads import DaemonThreads, on_own_loop
 from subagents.errors import RuntimeUnavailable
 from subagents.places.polled_places import PolledPlaces, PolledTaking
 from subagents.ports import Offer, Places, Taking
@@ -133,6 +133,7 @@ class TemporalWorld(PolledWorld):
         return TemporalTaking(
             self.address,
             self.offers,
+            on_own_loop,
             node=node,
             labels=labels,
             slots=slots,

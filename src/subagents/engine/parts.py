@@ -25,7 +25,7 @@ from subagents.engine.attempts.workplaces import LocalWorkplace
 from subagents.engine.attempts.workspaces import Workspaces
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.ledger import CommitListener, Ledger
-from subagents.engine.kernel.ownership import Ownership
+from subagents.engine.kernel.ownership import Ownership, in_line
 from subagents.engine.kernel.partitions import Partitions
 from subagents.engine.kernel.quarantine import Quarantine
 from subagents.engine.messages.alert_history import AlertHistory
@@ -60,6 +60,7 @@ from subagents.ports import (
     EnvironmentLog,
     Ids,
     OffLoop,
+    OwnLoop,
     PerformanceLog,
     Permits,
     ProgressLog,
@@ -104,6 +105,8 @@ class Adapters:
     """For the store and the logs."""
     renewing: OffLoop | None = None
     """For ``Store.renew``; None = ``off_loop``."""
+    own_loop: OwnLoop = in_line
+    """For the same."""
     verifier: Verifier
     settings: Settings
     """The daemon's own; a spawn brings those of its caller."""
@@ -180,6 +183,7 @@ class Parts:
             ledger.fail,
             extend=given.extend_work,
             all_promise=lambda: given.peers_promise(self.partitions.peers),
+            own_loop=given.own_loop,
         )
         self.taking = given.taking
         kernel = Kernel(ledger, given.store, given.off_loop, given.clock)

@@ -8,7 +8,6 @@ nothing else. Temporal is told ids and labels only.
 
 import asyncio
 import logging
-import threading
 from collections.abc import Callable, Collection
 from datetime import timedelta
 from functools import partial
@@ -39,7 +38,7 @@ from temporalio.worker import (
 
 from subagents.domain.run.values import AttemptId
 from subagents.places.polled_places import fits
-from subagents.ports import Clock, FreeSlots, Offer, Offers, OffLoop
+from subagents.ports import Clock, FreeSlots, Offer, Offers, OffLoop, OwnLoop
 
 log = logging.getLogger(__name__)
 
@@ -61,8 +60,6 @@ FREE_LOOK_S: Final = 0.1
 """How often a node without a free slot looks for one."""
 PRIORITIES: Final = 5
 """Temporal's, of which 1 is the first and 3 what has none."""
-STOP_S: Final = 10.0
-"""For the workers to end in; then they are left to the end of the process."""
 
 
 class TemporalAddress(NamedTuple):
@@ -235,13 +232,13 @@ def _priority_key(priority: int) -> int:
 
 
 class TemporalTaking:
-    """See ``ports.Taking``: workers of Temporal in a thread and loop of their own.
-
-    Nothing that the engine is busy with delays them, and nothing of theirs the engine.
+    """See ``ports.Taking``: workers of Temporal.
 
     Args:
         address: Of Temporal.
         offers: Where they are kept.
+        own_loop: Nothing that the engine is busy with delays them, and nothing of theirs the
+            engine.
         node: Our name.
         labels: Of this node.
         slots: What is free here.
@@ -252,6 +249,7 @@ class TemporalTaking:
         self,
         address: TemporalAddress,
         offers: Offers,
+        own_loop: OwnLoop,
         *,
         node: str,
         labels: Collection[str],
@@ -260,6 +258,7 @@ class TemporalTaking:
     ) -> None:
         self._address = address
         self._offers = offers
+        self._own_loop = own_loop
         self._node = node
         self._labels = tuple(labels)
         self._slots = slots
@@ -267,41 +266,15 @@ class TemporalTaking:
 
     async def run(self) -> None:
         """See ``ports.Taking.run``."""
-        loop, stopped = asyncio.get_running_loop(), asyncio.Event()
-        stop = threading.Event()
+        await self._own_loop(self._work)
 
-        def work() -> None:
+    async def _work(self) -> None:
+        while True:
             try:
-                asyncio.run(self._work(stop))
-            except Exception:
-                log.exception("nothing is taken through Temporal any more")
-            finally:
-                loop.call_soon_threadsafe(stopped.set)
-
-        threading.Thread(target=work, name="temporal", daemon=True).start()
-        try:
-            await stopped.wait()
-        finally:
-            stop.set()
-            async with asyncio.timeout(STOP_S):
-                await stopped.wait()
-
-    async def _work(self, stop: threading.Event) -> None:
-        """On the thread: keep the workers running until told to stop."""
-        working: asyncio.Task[None] | None = None
-        try:
-            while not stop.is_set():
-                if working is None or working.done():
-                    if working is not None and (error := working.exception()) is not None:
-                        log.warning("Temporal cannot be reached: %s", error)
-                    working = asyncio.create_task(self._serve())
-                await asyncio.wait({working}, timeout=FREE_LOOK_S)
-                if working.done():
-                    await asyncio.sleep(AGAIN_S)
-        finally:
-            if working is not None:
-                working.cancel()
-                await asyncio.wait({working})
+                await self._serve()
+            except Exception as error:  # noqa: BLE001 - a server may refuse in many ways
+                log.warning("Temporal cannot be reached: %s", error)
+            await asyncio.sleep(AGAIN_S)
 
     async def _serve(self) -> None:
         client = await self._address.connect(is_lazy=False)

@@ -4,6 +4,7 @@ from subagents.ports.clock import Clock as Clock
 from subagents.ports.clock import EngineClock as EngineClock
 from subagents.ports.clock import Ids as Ids
 from subagents.ports.clock import OffLoop as OffLoop
+from subagents.ports.clock import OwnLoop as OwnLoop
 from subagents.ports.cluster_trust import ClusterTrust as ClusterTrust
 from subagents.ports.cluster_trust import peer_node as peer_node
 from subagents.ports.logs import ArtifactLog as ArtifactLog

@@ -1,7 +1,7 @@
 """Time, names and threads, as the engine asks for them."""
 
-from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Protocol, TypeVar
 
 from subagents.domain.run.values import RunId
 
@@ -52,3 +52,12 @@ class OffLoop(Protocol):
     """Runs blocking work away from the event loop; the simulator runs it in line."""
 
     def __call__(self, work: Callable[[], T], /) -> Awaitable[T]: ...
+
+
+class OwnLoop(Protocol):
+    """Runs what must go on while the event loop is busy, to its end, on a loop of its own.
+
+    The simulator runs it in line. What the work raises is raised.
+    """
+
+    def __call__(self, work: Callable[[], Coroutine[Any, Any, None]], /) -> Awaitable[None]: ...

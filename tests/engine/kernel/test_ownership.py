@@ -5,10 +5,12 @@ import logging
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import Self
 
 import pytest
 from tests.engine.fake_clock import FakeClock
 from tests.engine.world import HeldCommit, T, TroubledStore, World, in_world
+from tests.runtimes.attempt_harness import until_async
 
 from subagents.domain.cluster.partitioning import TRIES
 from subagents.domain.run.outcome import OK
@@ -16,7 +18,7 @@ from subagents.domain.run.run import Phase
 from subagents.domain.schedules.schedule import Schedule
 from subagents.engine.kernel.ownership import HASTE, THREADS, Ownership
 from subagents.engine.kernel.system_clock import SystemClock
-from subagents.engine.kernel.threads import DaemonThreads
+from subagents.engine.kernel.threads import DaemonThreads, on_own_loop
 from subagents.errors import Fenced, StoreUnavailable
 from subagents.runtimes.process.node_deadline import margin_s
 
@@ -416,5 +418,88 @@ def test_a_right_that_lapsed_is_proven_only_a_whole_length_after_it_came_back() 
         await workers.clock.advance(HELD_S)
         assert ownership.is_proven
         running.cancel()
+
+    asyncio.run(scenario())
+
+
+class Renewals:
+    """A right that is renewed by the real clock, on a loop of its own, until the block ends."""
+
+    def __init__(self, held_s: float) -> None:
+        self.held_s = held_s
+        self.error: Exception | None = None
+        self.asked = threading.Semaphore(0)
+        self.fenced: list[tuple[str, threading.Thread]] = []
+        self.promised_on: set[threading.Thread] = set()
+        self.clock = SystemClock()
+        self._threads = DaemonThreads("ownership", threads_max=THREADS)
+        self.ownership = Ownership(
+            self,  # type: ignore[arg-type]  # it renews alone
+            self._threads,
+            self.clock,
+            lambda error: self.fenced.append((str(error), threading.current_thread())),
+            all_promise=self._promised,
+            own_loop=on_own_loop,
+        )
+        self.ownership.given(held_s, asked_ms=self.clock.elapsed_ms())
+
+    def renew(self) -> float:
+        self.asked.release()
+        if self.error is not None:
+            raise self.error
+        return self.held_s
+
+    async def _promised(self) -> bool:
+        self.promised_on.add(threading.current_thread())
+        return False
+
+    async def __aenter__(self) -> Self:
+        self._running = asyncio.ensure_future(self.ownership.run())
+        await asyncio.sleep(0)  # it begins
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._running.cancel()
+        await asyncio.wait({self._running})
+        self._threads.close()
+
+
+@pytest.mark.requirement("ownership:lapse", "cluster:busy-machine")
+def test_a_loop_that_is_busy_for_longer_than_its_right_holds_does_not_lose_it() -> None:
+    async def scenario() -> None:
+        async with Renewals(2.0) as renewals:
+            begun_ms = renewals.clock.elapsed_ms()
+            while renewals.clock.elapsed_ms() - begun_ms < 2_400:
+                assert renewals.asked.acquire(timeout=20)  # our loop does nothing else
+            assert renewals.ownership.lapse is None
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.requirement("ownership:lapse")
+def test_a_loop_that_hangs_loses_its_right_and_has_it_again_when_it_turns() -> None:
+    async def scenario() -> None:
+        async with Renewals(0.1) as renewals:
+            hangs_at_ms = renewals.clock.elapsed_ms()
+            while renewals.ownership.lapse is None:
+                renewals.asked.acquire(timeout=0.01)
+                assert renewals.clock.elapsed_ms() - hangs_at_ms < 20_000
+
+            await until_async("it is renewed", lambda: renewals.ownership.lapse is None)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.requirement("recovery:fenced", "cluster:outage")
+def test_peers_are_asked_and_a_loss_is_told_on_the_loop_that_answers() -> None:
+    async def scenario() -> None:
+        async with Renewals(0.2) as renewals:
+            renewals.error = StoreUnavailable("away")
+            await until_async("peers are asked", lambda: renewals.promised_on)
+            renewals.error = Fenced("epoch 2 is over")
+            await until_async("it is told", lambda: renewals.fenced)
+        ours = threading.current_thread()
+        assert renewals.promised_on == {ours}
+        assert renewals.fenced == [("epoch 2 is over", ours)]
 
     asyncio.run(scenario())

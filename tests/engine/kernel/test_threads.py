@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from subagents.engine.kernel.threads import DaemonThreads
+from subagents.engine.kernel.threads import DaemonThreads, on_own_loop
 
 
 @pytest.mark.requirement("off-loop:threads")
@@ -88,3 +88,50 @@ def test_a_process_with_a_stuck_thread_still_ends() -> None:
         return output, process.returncode
 
     assert asyncio.run(run()) == (b"done\n", 0)
+
+
+@pytest.mark.requirement("off-loop:threads")
+def test_work_on_a_loop_of_its_own_goes_on_while_ours_is_busy() -> None:
+    turned = threading.Event()
+
+    async def turns() -> None:
+        for _ in range(3):
+            await asyncio.sleep(0)
+        turned.set()
+
+    async def run() -> None:
+        work = asyncio.ensure_future(on_own_loop(turns))
+        await asyncio.sleep(0)  # it begins
+        assert turned.wait(20)  # and our loop does nothing meanwhile
+        await work
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("off-loop:threads")
+def test_what_work_on_a_loop_of_its_own_raises_is_raised_and_a_cancelled_one_has_ended() -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    async def fails() -> None:
+        raise ZeroDivisionError
+
+    async def waits() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            ended.set()
+
+    async def run() -> None:
+        with pytest.raises(ZeroDivisionError):
+            await on_own_loop(fails)
+        work = asyncio.ensure_future(on_own_loop(waits))
+        await asyncio.to_thread(begun.wait, 20)
+        assert not ended.is_set()
+        work.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await work
+        assert ended.is_set()
+
+    asyncio.run(run())

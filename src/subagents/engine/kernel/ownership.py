@@ -5,7 +5,8 @@ the right ends by itself when it is not renewed (``ports.Store.renew``): whoever
 off must know, by a clock of its own, that others may act by now. What such an owner writes, the
 store refuses; what it would answer from memory, it has to refuse itself.
 
-The loop that answers is the one that renews, so one that hangs loses the right, too.
+A loop of its own renews, since the one that answers may be busy for as long as the right holds; one
+that hangs for longer than that loses it, too.
 
 In a cluster the workers of a node end with its right, by a process of their own. Where the store
 cannot be asked, each node asks the others: when none of them can ask it either, and each promises
@@ -14,12 +15,12 @@ to take nothing over before it held its own right for a whole length again, the 
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
 
 from subagents.domain.cluster.partitioning import OUTAGE_LEASES, TRIES
 from subagents.errors import Fenced, StoreUnavailable
-from subagents.ports import EngineClock, OffLoop, Store
+from subagents.ports import EngineClock, OffLoop, OwnLoop, Store
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +30,8 @@ moves the workers' deadline on."""
 HASTE: Final = 12
 """So often in that time the store and the other nodes are asked while it does not answer: the other
 ones learn of it at their own next renewal, and workers are to live until all of them know."""
+HANG_LEASES: Final = 2
+"""For so many lengths of the right it is renewed while the loop that answers does not turn."""
 
 
 def _without_end(_until_ms: int) -> None:
@@ -39,6 +42,11 @@ async def _nobody_asked() -> bool:
     return False
 
 
+async def in_line(work: Callable[[], Coroutine[Any, Any, None]], /) -> None:
+    """An ``OwnLoop`` that is the loop of who asks."""
+    await work()
+
+
 class Ownership:
     """The right that ``Store.open`` gave, and what is left of it.
 
@@ -46,10 +54,12 @@ class Ownership:
         store: It gives and renews it.
         off_loop: For the renewals: they must not wait for commits.
         clock: Its ``elapsed_ms`` says what is left.
-        on_fenced: Called when a renewal learns that the store is another's.
+        on_fenced: Called, on the loop that answers, when a renewal learns that the store is
+            another's.
         extend: Lets workers live until then, by ``elapsed_ms``. Blocking.
         all_promise: Whether every other node says, now, that it cannot ask the store either
-            (``promise``).
+            (``promise``). Asked on the loop that answers.
+        own_loop: For the renewals.
     """
 
     def __init__(
@@ -61,6 +71,7 @@ class Ownership:
         *,
         extend: Callable[[int], None] = _without_end,
         all_promise: Callable[[], Awaitable[bool]] = _nobody_asked,
+        own_loop: OwnLoop = in_line,
     ) -> None:
         self._store = store
         self._off_loop = off_loop
@@ -68,6 +79,11 @@ class Ownership:
         self._on_fenced = on_fenced
         self._extend = extend
         self._all_promise = all_promise
+        self._own_loop = own_loop
+        self._answering: asyncio.AbstractEventLoop | None = None
+        """The loop that answers, once ``run`` was called on it."""
+        self._turned_ms = 0
+        """When that was last seen to turn, by ``elapsed_ms``."""
         self._is_asked_in_vain = False
         """The store could not be asked when it was last tried."""
         self.is_taking = False
@@ -122,6 +138,29 @@ class Ownership:
 
     async def run(self) -> None:
         """Renew it until it is lost, or cancelled; returns at once where it needs no renewing."""
+        self._answering = asyncio.get_running_loop()
+        self._turned()
+        try:
+            await self._own_loop(self._renewed)
+        except Fenced as error:
+            self._on_fenced(error)
+
+    def _other_loop(self) -> asyncio.AbstractEventLoop | None:
+        """The one that answers; None = this one does."""
+        return None if self._answering is asyncio.get_running_loop() else self._answering
+
+    def _turned(self) -> None:
+        self._turned_ms = self._clock.elapsed_ms()
+
+    def _hangs(self, held_s: float) -> bool:
+        """Whether the loop that answers has not turned for too long; it is asked to, each time."""
+        answering = self._other_loop()
+        if answering is None:
+            return False
+        answering.call_soon_threadsafe(self._turned)
+        return self._clock.elapsed_ms() - self._turned_ms > HANG_LEASES * held_s * 1000
+
+    async def _renewed(self) -> None:
         asked: asyncio.Future[float | None] | None = None
         asked_ms = 0
         try:
@@ -131,6 +170,8 @@ class Ownership:
                 pause = asyncio.ensure_future(self._clock.sleep(wait_s))
                 if asked is None:
                     await pause
+                    if self._hangs(self._held_s):
+                        continue
                     asked_ms = self._clock.elapsed_ms()
                     asked = asyncio.ensure_future(self._off_loop(self._store.renew))
                     continue
@@ -146,9 +187,6 @@ class Ownership:
                     held_s = answered.result()
                 except StoreUnavailable as error:
                     await self._asked_in_vain(error)
-                except Fenced as error:
-                    self._on_fenced(error)
-                    return
                 else:
                     if self._is_asked_in_vain:
                         log.info("the store can be asked again")
@@ -166,8 +204,17 @@ class Ownership:
         asked_ms = self._clock.elapsed_ms()
         # A node that we do not know asks nobody, and waits for longer than this.
         outage_ms = int((self._held_s or 0) * (OUTAGE_LEASES - 2) * 1000)
-        if asked_ms < self._until_ms + outage_ms and await self._all_promise():
+        if asked_ms < self._until_ms + outage_ms and await self._promised():
             await self.prolong_work(asked_ms)
+
+    async def _promised(self) -> bool:
+        async def asked() -> bool:
+            return await self._all_promise()
+
+        answering = self._other_loop()
+        if answering is None:
+            return await asked()
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asked(), answering))
 
     async def prolong_work(self, asked_ms: int) -> None:
         """Our workers may live on: nobody may begin anew what they do, for a length from then."""

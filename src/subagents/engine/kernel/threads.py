@@ -7,15 +7,18 @@ one of at most ``threads_max`` places and dies with the process. Give work that 
 """
 
 import asyncio
+import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
 from queue import SimpleQueue
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 T = TypeVar("T")
 
 THREADS_MAX: Final = 32
+STOP_S: Final = 10.0
+"""For work on a loop of its own to end in once it is cancelled; then its thread is left behind."""
 
 
 class DaemonThreads:
@@ -147,3 +150,35 @@ class _Task(_Job, Generic[T]):
             wrapped.__cause__ = error
             error = wrapped
         self.future.set_exception(error)
+
+
+async def on_own_loop(work: Callable[[], Coroutine[Any, Any, None]], /) -> None:
+    """The real ``OwnLoop``: on a daemon thread, until it ends.
+
+    Nothing that our loop is busy with delays it. Cancelling cancels the work and waits for its end,
+    ``STOP_S`` at most.
+
+    Raises:
+        Exception: What the work raised.
+    """
+    ours, loop = asyncio.get_running_loop(), asyncio.new_event_loop()
+    task, ended = loop.create_task(work()), ours.create_future()
+
+    async def finished() -> None:
+        await asyncio.wait({task})
+
+    def run() -> None:
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            runner.run(finished())
+        with contextlib.suppress(RuntimeError):  # left behind, and our loop is closed by now
+            ours.call_soon_threadsafe(ended.set_result, None)
+
+    threading.Thread(target=run, name=work.__qualname__, daemon=True).start()
+    try:
+        await asyncio.shield(ended)
+    except asyncio.CancelledError:
+        with contextlib.suppress(RuntimeError):  # it has just ended, and its loop is closed
+            loop.call_soon_threadsafe(task.cancel)
+        await asyncio.wait({ended}, timeout=STOP_S)
+        raise
+    task.result()
