@@ -43,6 +43,8 @@ START_S: Final = 40.0
 BOUND_S: Final = 40.0
 """For what takes a second or two here: a machine may be slow, and busy with other tests."""
 POLL_S: Final = 0.02
+LATEST_CHARS: Final = 4_000
+"""Of what a daemon said, where a test fails."""
 
 AGENTS: Final = """
 [agents.main]
@@ -129,7 +131,13 @@ class LiveHome:
             assert is_there, self.stderr()
             assert time.monotonic() < due, "the daemon did not answer in time"
             time.sleep(POLL_S)
-        serving = int(self.get("/version")["pid"])
+        try:
+            serving = int(self.get("/version")["pid"])
+        except DaemonUnreachable as error:
+            raise AssertionError(
+                f"it answered once: {error}\n{self._daemon.pid} ended: {self._daemon.poll()}\n"
+                f"{self.stderr()[-LATEST_CHARS:]}\n{self.log()[-LATEST_CHARS:]}"
+            ) from error
         if serving != self._daemon.pid:
             self._others_pid = serving
             self._daemon.wait(BOUND_S)
