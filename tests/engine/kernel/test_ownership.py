@@ -246,10 +246,12 @@ class Workers:
         self.clock = clock
         self.lender = Lender(clock)
         self.until_ms = 0
+        self.on_extend: Callable[[], None] = lambda: None
         self.all_promise = False
 
     def extend(self, until_ms: int) -> None:
         self.until_ms = until_ms
+        self.on_extend()
 
     async def promised(self) -> bool:
         return self.all_promise
@@ -292,6 +294,25 @@ def test_workers_of_a_node_that_is_cut_off_end_with_its_right_unless_all_others_
         workers.all_promise = False
         await workers.clock.advance(HELD_S)
         assert workers.left_s <= 0
+        running.cancel()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.requirement("cluster:workers-end")
+def test_the_workers_deadline_is_moved_on_before_anything_may_begin_again() -> None:
+    async def scenario() -> None:
+        workers = Workers(FakeClock())
+        ownership = workers.ownership()
+        workers.lender.error = StoreUnavailable("away")
+        running = asyncio.ensure_future(ownership.run())
+        await workers.clock.advance(2 * HELD_S)
+        workers.lender.error = None
+        found = list[bool]()
+        workers.on_extend = lambda: found.append(ownership.lapse is None)
+        await workers.clock.advance(HELD_S / HASTE)
+        assert found == [False]
+        assert ownership.lapse is None
         running.cancel()
 
     asyncio.run(scenario())

@@ -191,8 +191,9 @@ class Ownership:
                     if self._is_asked_in_vain:
                         log.info("the store can be asked again")
                     self._is_asked_in_vain = False
-                    self.given(held_s, asked_ms=asked_ms)
+                    # First: what begins once the right is back would be ended by an old deadline.
                     await self.prolong_work(asked_ms)
+                    self.given(held_s, asked_ms=asked_ms)
         finally:
             if asked is not None:
                 asked.cancel()
