@@ -42,6 +42,21 @@ def test_a_run_that_one_node_decides_about_is_had_through_any(homes: TrustHomes)
     asyncio.run(scenario())
 
 
+@pytest.mark.requirement("cluster:doors", "performance:stats")
+def test_every_node_says_what_the_attempts_of_all_came_to(homes: TrustHomes) -> None:
+    async def scenario() -> None:
+        async with cluster(homes, "a", "b") as nodes:
+            for number, asked in enumerate([*nodes, *nodes], 1):
+                owner = nodes[number % len(nodes)]
+                session = owner.session()
+                await owner.spawn(session)
+                await owner.ok(session, "POST", "/v1/wait", {"timeoutSeconds": 15})
+                [found] = (await asked.ok(session, "GET", "/v1/agents/stats"))["stats"]
+                assert (found["name"], found["attemptCount"]) == ("quick", number)
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.requirement("cluster:doors")
 def test_an_open_run_is_shown_steered_and_cancelled_through_any_node(homes: TrustHomes) -> None:
     async def scenario() -> None:

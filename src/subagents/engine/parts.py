@@ -200,7 +200,9 @@ class Parts:
         self.results = Results(kernel, given.results, bytes_max=settings.retention.result_bytes_max)
         self.counters = Counters(ledger)
         self.recorder = Recorder(kernel, given.transcripts)
-        self.track_records = TrackRecords(kernel, given.performance)
+        self.track_records = TrackRecords(
+            kernel, given.performance, is_shared=given.cluster is not None
+        )
         self.deliveries = Deliveries(
             kernel,
             self.mailbox,

@@ -6,7 +6,8 @@ made at once, a task of its own writes them, in order, off the loop. What a cras
 kept from being written is made again from the store: at the start, and once the log can be
 written again. For that the log has a mark: what the journal says up to there is in it, so only what
 was journaled since is looked at. Each sweep moves it on, and so does a stop. The log itself keeps
-each attempt once (``ports.PerformanceLog``).
+each attempt once (``ports.PerformanceLog``). In a store that other nodes write, too, what they
+journaled is looked at in the same way whenever somebody asks, so that each node knows of all.
 """
 
 import asyncio
@@ -78,11 +79,13 @@ class TrackRecords:
     Args:
         kernel: Has the runs.
         records: Keeps the records.
+        is_shared: Whether attempts end at other nodes, too, of which only the store tells.
     """
 
-    def __init__(self, kernel: Kernel, records: PerformanceLog) -> None:
+    def __init__(self, kernel: Kernel, records: PerformanceLog, *, is_shared: bool) -> None:
         self._ledger, self._store, self._off_loop, self._clock = kernel
         self._records = records
+        self._is_shared = is_shared
         self._seen: dict[RunId, int] = {}
         """How many attempts of a run were taken."""
         self._due: list[_Due] = []
@@ -93,7 +96,7 @@ class TrackRecords:
         self._marked: int | None = None
         """How far the mark is, as far as this process moved it."""
         self._has_work = asyncio.Event()
-        self._writing = asyncio.Lock()
+        self._writing, self._following = asyncio.Lock(), asyncio.Lock()
         self._is_failing = False
         self._read: dict[int, _Read] = {}
         self._reading = threading.Lock()
@@ -161,6 +164,9 @@ class TrackRecords:
 
     async def settle(self) -> None:
         """Write what waits and move the mark behind it, if nothing is missing."""
+        if self._is_shared:
+            await self._gather()
+            return
         number: int | None = None
         with contextlib.suppress(SubagentsError):
             newest = await self._off_loop(self._store.newest_number)
@@ -169,6 +175,13 @@ class TrackRecords:
             number = newest
         if await self.flush() and number is not None and not self._is_behind:
             await self._try(partial(self._mark, number))
+
+    async def _gather(self) -> None:
+        """Write what waits, and what other nodes journaled."""
+        await self.flush()
+        if self._is_shared:
+            self._missed += 1
+            await self._catch_up()
 
     @property
     def _oldest_day(self) -> int:
@@ -191,10 +204,11 @@ class TrackRecords:
 
     async def _catch_up(self) -> bool:
         """Write what only the store knows; False = not all of it."""
-        missed = self._missed
-        if self._is_behind and await self._try(self._follow) is not None:
-            self._made_good = missed
-        return not self._is_behind
+        async with self._following:
+            missed = self._missed
+            if self._is_behind and await self._try(self._follow) is not None:
+                self._made_good = missed
+            return not self._is_behind
 
     async def _try(self, work: Callable[[], T]) -> T | None:
         """Do it off the loop; None = it failed, which is said once until records are kept again."""
@@ -259,7 +273,7 @@ class TrackRecords:
         Raises:
             OSError: The log cannot be read.
         """
-        await self.flush()
+        await self._gather()
         first = self._today - days + 1
         sums = await self._off_loop(lambda: self._sums(wanted or Wanted(), first))
         names = sorted(sums, key=lambda name: (name is None, name))
@@ -300,7 +314,7 @@ class TrackRecords:
         Raises:
             OSError: The log cannot be read.
         """
-        await self.flush()
+        await self._gather()
         now_ms, first = self._clock.now_ms(), self._today - days + 1
 
         def added_up() -> Sequence[tuple[int, Groups]]:
