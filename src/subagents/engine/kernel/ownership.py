@@ -167,15 +167,15 @@ class Ownership:
             while self._held_s is not None:
                 is_well = asked is None and not self._is_asked_in_vain
                 wait_s = self._held_s / (TRIES if is_well else HASTE)
-                pause = asyncio.ensure_future(self._clock.sleep(wait_s))
                 if asked is None:
-                    await pause
+                    await self._clock.sleep(wait_s)
                     if self._hangs(self._held_s):
                         continue
                     asked_ms = self._clock.elapsed_ms()
                     asked = asyncio.ensure_future(self._off_loop(self._store.renew))
                     continue
                 # A server that stands still may not answer for as long as it does.
+                pause = asyncio.ensure_future(self._clock.sleep(wait_s))
                 waited_for: set[asyncio.Future[Any]] = {asked, pause}
                 await asyncio.wait(waited_for, return_when=asyncio.FIRST_COMPLETED)
                 pause.cancel()
