@@ -1,10 +1,12 @@
 """A command on a pseudo-terminal, which a test types into."""
 
 import contextlib
+import math
 import os
 import pty
 import re
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -37,6 +39,22 @@ class Terminal:
 
     def type(self, text: str) -> None:
         os.write(self._ours, text.encode())
+
+    def interrupt(self, *texts: str) -> None:
+        """Press Ctrl-C, again after five seconds, until these are shown.
+
+        It is no key here, for this is nobody's controlling terminal. And Python's line editor
+        does not see a signal between its prompt and its wait for a key.
+        """
+        due = time.monotonic() + BOUND_S
+        pressed = -math.inf
+        while not all(text in self.shown for text in texts):
+            now = time.monotonic()
+            assert now < due, self.shown
+            if now > pressed + 5 and self._process.poll() is None:
+                self._process.send_signal(signal.SIGINT)
+                pressed = now
+            self._read()
 
     def until(self, *texts: str) -> None:
         """Read on until all of these are shown."""

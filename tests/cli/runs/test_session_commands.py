@@ -163,10 +163,10 @@ def test_whoever_leaves_leaves_the_work_going_on(shared: Home, keys: str) -> Non
     run_id = at_work(shared, f"t2{len(keys)}{ord(keys[0])}")
     with terminal(shared, "attach", run_id) as screen:
         screen.until("› ", "at work")
-        screen.type(keys)
         if keys == "\x03":
-            # Not its controlling terminal here: the key alone is no signal.
-            screen._process.send_signal(2)
+            screen.interrupt("Detached")
+        else:
+            screen.type(keys)
         assert screen.code() == 0
 
     assert f"Detached; the work continues. Come back: subagents attach {run_id}" in screen.shown
