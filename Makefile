@@ -11,6 +11,9 @@ SMOKE_SEEDS ?= 200
 
 VENV := .venv
 PY := $(VENV)/bin/python
+# Hundreds of processes start in a run of the tests: none compiles again what one compiled, even
+# where a container says that none may be kept.
+export PYTHONDONTWRITEBYTECODE :=
 # What .venv holds, each written when its installation succeeded: the path of the checkout it is for.
 SETUP := $(VENV)/.setup
 DEV := $(VENV)/.dev
