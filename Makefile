@@ -11,6 +11,7 @@ SMOKE_SEEDS ?= 200
 
 VENV := .venv
 PY := $(VENV)/bin/python
+PYTEST := -m pytest -q -n $(WORKERS) --dist worksteal
 # Hundreds of processes start in a run of the tests: none compiles again what one compiled, even
 # where a container says that none may be kept.
 export PYTHONDONTWRITEBYTECODE :=
@@ -27,7 +28,7 @@ PYTHON ?= $(shell for each in python3 python3.11 python3.12 python3.13 python3.1
 HERE := $(shell pwd -P)
 moved = $(if $(findstring <$(HERE)>,<$(shell cat $(1) 2>/dev/null)>),,FORCE)
 
-.PHONY: help setup dev web test-web web-pictures demo test check quick format-check lint types imports bandit audit package sbom pytest smoke docs docs-check site \
+.PHONY: help setup dev web test-web web-pictures demo test check static quick format-check lint types imports bandit audit package sbom pytest smoke docs docs-check site \
 	torture torture-short simulate simulate-cluster test-cluster test-deploy demo-cluster mutations conformance first-day upgrade test-real test-clients runtime-table fuzz bench bench-web format clean FORCE
 
 help: ## list the targets
@@ -76,10 +77,10 @@ demo: setup ## real work by a small fleet, without a model or a key
 test: pytest smoke ## all default tests
 
 pytest: dev
-	$(PY) -m pytest -q -n $(WORKERS)
+	$(PY) $(PYTEST)
 
 test-web: web ## the web page in a real browser (needs npm and Chromium)
-	$(PY) -m pytest -q -n $(WORKERS) -m "thorough or not thorough" tests/web tests/test_bench.py
+	$(PY) $(PYTEST) -m "thorough or not thorough" tests/web tests/test_bench.py
 
 web-pictures: web ## take the pictures of the page in docs/pictures anew (needs npm and Chromium)
 	$(PY) -m scripts.web_pictures
@@ -87,10 +88,13 @@ web-pictures: web ## take the pictures of the page in docs/pictures anew (needs 
 smoke: dev
 	$(PY) -m tests.simulation.simulator --seeds $(SMOKE_SEEDS) --workers $(WORKERS)
 
-check: format-check lint types imports bandit test docs-check site simulate simulate-cluster torture-short ## all that must hold before a commit
+check: static test docs-check site simulate simulate-cluster torture-short ## all that must hold before a commit
 
-quick: format-check lint types imports docs-check site ## what is quick to check while you work
-	$(PY) -m pytest -q -n $(WORKERS) tests/domain tests/config tests/test_*.py
+static: dev
+	@$(MAKE) --no-print-directory -j $(WORKERS) format-check lint types imports bandit
+
+quick: static docs-check site ## what is quick to check while you work
+	$(PY) $(PYTEST) tests/domain tests/config tests/test_*.py
 
 format-check: dev
 	$(PY) -m ruff format --check .

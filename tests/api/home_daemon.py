@@ -274,6 +274,8 @@ async def serving(
         services.stopping.set()
         async with asyncio.timeout(DEADLINE_S):
             await running
+        assert isinstance(services.off_loop, DaemonThreads)
+        services.off_loop.close()
 
 
 Scenario = Callable[[Home], Awaitable[None]]

@@ -65,6 +65,7 @@ class Peer:
         return head + b"\r\n\r\n" + body
 
     def close(self) -> None:
+        self._socket.shutdown(socket.SHUT_RDWR)  # closing alone ends no accept
         self._socket.close()
         for each in self._open:
             each.close()

@@ -52,6 +52,7 @@ class CuttableLine:
 
     def close(self) -> None:
         self._is_open = False
+        self._listener.shutdown(socket.SHUT_RDWR)  # closing alone ends no accept
         self._listener.close()
 
     def _accept(self) -> None:

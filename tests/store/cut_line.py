@@ -116,6 +116,7 @@ class CutLine:
 
     def close(self) -> None:
         self._thawed.set()
+        self._listener.shutdown(socket.SHUT_RDWR)  # closing alone ends no accept
         self._listener.close()
 
 

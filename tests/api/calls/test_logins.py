@@ -47,7 +47,11 @@ class Place:
 
 
 def play(root: Path, scenario: Callable[[Place], Coroutine[None, None, None]]) -> None:
-    asyncio.run(scenario(Place(root)))
+    place = Place(root)
+    try:
+        asyncio.run(scenario(place))
+    finally:
+        place.threads.close()
 
 
 # -- codes ---------------------------------------------------------------------------------------
