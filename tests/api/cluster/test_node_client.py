@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from tests.api.cluster.door_nodes import Nodes, play
+from tests.api.tcp_options import has_nagle
 
 from subagents.api.cluster.node_client import PeerClient
+from subagents.api.server import node_listener
 from subagents.errors import NodeOver, NodeUnreachable
 
 
@@ -35,6 +38,18 @@ ROUTES = (
     Route("/node/v1/told", told, methods=["GET", "POST"]),
     Route("/node/v1/pieces", pieces, methods=["POST"]),
 )
+
+
+@pytest.mark.requirement("cluster:node-calls")
+def test_the_second_part_of_an_answer_waits_for_no_acknowledgement_of_the_first(
+    tmp_path: Path,
+) -> None:
+    async def scenario(nodes: Nodes, _client: httpx2.AsyncClient) -> None:
+        anywhere = replace(nodes["a"].member, address=("127.0.0.1", 0))
+        with node_listener.bound(anywhere) as listener:
+            assert not await has_nagle(listener)
+
+    play(tmp_path, scenario)
 
 
 @pytest.mark.requirement("cluster:node-calls")

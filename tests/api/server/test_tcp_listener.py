@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.api.home_daemon import Home, serving
 from tests.api.login_tab import Tab
+from tests.api.tcp_options import has_nagle
 
 from subagents.api.server import tcp_listener
 from subagents.config.settings import DaemonSettings
@@ -25,6 +26,18 @@ def taken(port: int) -> Iterator[None]:
     with tcp_listener.bound(DaemonSettings(http_port=port)) as other:
         other.listen()
         yield
+
+
+@pytest.mark.requirement("http:tcp")
+def test_the_second_part_of_an_answer_waits_for_no_acknowledgement_of_the_first() -> None:
+    async def scenario() -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        with tcp_listener.bound(DaemonSettings(http_port=port)) as listener:
+            assert not await has_nagle(listener)
+
+    asyncio.run(scenario())
 
 
 @pytest.mark.requirement("login:port")

@@ -28,10 +28,11 @@ def bound(member: ClusterMember) -> Iterator[socket.socket]:
     """
     host, port = member.address
     try:
-        family, kind, _, _, address = socket.getaddrinfo(
+        family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        listener = socket.socket(family, kind)
+        # With its protocol: see ``tcp_listener.bound``.
+        listener = socket.socket(family, kind, protocol)
     except OSError as error:
         raise _not_had(member, error) from error
     with listener:

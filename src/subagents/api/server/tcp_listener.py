@@ -160,7 +160,8 @@ def bound(settings: DaemonSettings) -> Iterator[socket.socket]:
         ConfigError: The port is taken, or not for us.
     """
     family = socket.AF_INET6 if ":" in settings.http_host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as listener:
+    # With its protocol, or asyncio does not know it for TCP and leaves Nagle's algorithm on.
+    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         # The connections of a daemon that was killed must not keep the next one from the port.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
