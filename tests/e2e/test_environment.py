@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.e2e.file_contents import contents
 from tests.e2e.live_home import live_home
 
 SECRETS = {
@@ -40,6 +41,6 @@ def test_no_secret_of_the_daemons_environment_reaches_a_worker_or_its_shim(tmp_p
         assert f"SUBAGENTS_TOKEN=sa_{plain}_1_" in seen  # its own, not the daemon's
         assert "AWS_SECRET_ACCESS_KEY=planted-two" in seen_allowed
         assert "planted-one" not in seen_allowed
-        for file in home.paths.state_dir.rglob("*"):
-            if file.is_file() and not file.is_relative_to(home.paths.attempts_dir / allowed):
-                assert b"planted-one" not in file.read_bytes(), file
+        for file, content in contents(home.paths.state_dir):
+            if not file.is_relative_to(home.paths.attempts_dir / allowed):
+                assert b"planted-one" not in content, file

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.e2e.file_contents import contents
 from tests.e2e.live_home import DEFAULTS, LiveHome, live_home, until
 from tests.planted import SHOWN, found_in, private_key
 from tests.published_secrets import made_of
@@ -177,10 +178,8 @@ def test_no_planted_secret_reaches_the_database_a_file_or_an_answer(tmp_path: Pa
 
         # -- nothing of it is left when the attempts are over
         def is_let_go() -> bool:
-            files = home.paths.attempts_dir.rglob("*")
-            return not any(
-                leaked(each.read_text("utf-8", "replace")) for each in files if each.is_file()
-            )
+            left = (content for _, content in contents(home.paths.attempts_dir))
+            return not any(leaked(each.decode("utf-8", "replace")) for each in left)
 
         until(is_let_go, what="the raw output of the attempts is gone")
         home.stop()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.e2e.file_contents import contents
 from tests.e2e.live_home import BOUND_S, DEFAULTS, LiveHome, live_home, until, variable_of
 
 from subagents.domain.run.events import CallRefused, TokenIssued
@@ -82,13 +83,7 @@ def free_port() -> int:
 
 def holds(directory: Path, text: str) -> list[Path]:
     """The files below the directory that hold the text anywhere."""
-    wanted = text.encode()
-    found = []
-    for file in directory.rglob("*"):
-        with contextlib.suppress(FileNotFoundError):
-            if stat.S_ISREG(file.lstat().st_mode) and wanted in file.read_bytes():
-                found.append(file)
-    return found
+    return [file for file, content in contents(directory) if text.encode() in content]
 
 
 @pytest.mark.requirement("e2e:token:not-on-disk")
