@@ -404,6 +404,7 @@ def _simulate(seed: int, judge: ClusterJudge, directory: Path) -> Verdict:
         runs=len(judge.view),
         virtual_s=loop.time(),
         steps=loop.steps,
+        program="cluster_simulator",
     )
 
 

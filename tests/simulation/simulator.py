@@ -68,6 +68,8 @@ class Verdict:
     runs: int
     virtual_s: float
     steps: int
+    program: str = "simulator"
+    """What simulated it; see ``_report``."""
 
 
 class _Listener(logging.Handler):
@@ -306,7 +308,7 @@ def _verdicts(seeds: range, workers: int, simulated: Callable[[int], Verdict]) -
 
 def _report(verdict: Verdict) -> None:
     _say(f"seed {verdict.seed} broke: {verdict.broken}")
-    _say(f"  again: python -m tests.simulation.simulator --seed {verdict.seed} --trace")
+    _say(f"  again: python -m tests.simulation.{verdict.program} --seed {verdict.seed} --trace")
 
 
 def _say(line: str) -> None:
