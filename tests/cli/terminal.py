@@ -44,7 +44,7 @@ class Terminal:
         """Press Ctrl-C, again after five seconds, until these are shown.
 
         It is no key here, for this is nobody's controlling terminal. And Python's line editor
-        does not see a signal between its prompt and its wait for a key.
+        may miss a signal between its prompt and its wait for a key.
         """
         due = time.monotonic() + BOUND_S
         pressed = -math.inf

@@ -226,13 +226,13 @@ class MachineRuntime(SimulatedRuntime):
         super().__init__(name, abilities, workers, machine)
         self._workers, self._machine = workers, machine
 
-    def _is_here(self, ref: AttemptRef) -> bool:
-        return self._workers.machine_of.get(ref.attempt_id) == self._machine.name
+    def _is_here(self, attempt: AttemptRef | Launch) -> bool:
+        return self._workers.machine_of.get(attempt.attempt_id) == self._machine.name
 
     async def start(self, launch: Launch) -> StartedInfo:
         """See ``ports.Runtime.start``."""
         await self._around.hazard()
-        if self._workers.machine_of.get(launch.attempt_id) != self._machine.name:
+        if not self._is_here(launch):
             # What somebody started before is adopted, and needs neither room nor right.
             if self._happens(self._around.faults.start_refused):
                 raise RuntimeUnavailable("no room to start anything")
