@@ -76,19 +76,19 @@ def artifact_update(run: Run, result: str) -> TaskArtifactUpdateEvent:
 
 
 def status_of(run: Run) -> TaskStatus:
-    """State, time, and what there is to say: a question, how far it is, or why it failed."""
+    """State, time, and what there is to say: a question, how far it is, or why it failed.
+
+    Of a task that has ended it stays the same, whatever its run still does (say, hand over).
+    """
     status = TaskStatus(state=state_of(run))
-    latest = run.progress.latest
-    at_ms = max(run.times.phase_since_ms, latest.updated_at_ms if latest is not None else 0)
-    asked = question_of(run)
-    if asked is not None:
-        at_ms = max(at_ms, asked.asked_at_ms)
-    status.timestamp.FromMilliseconds(at_ms)
+    end = run.conclusion
+    status.timestamp.FromMilliseconds(_changed_at_ms(run) if end is None else end.ended_at_ms)
     text = _words(run)
     if text:
+        seq = run.seq if end is None else end.seq
         status.message.CopyFrom(
             Message(
-                message_id=f"{run.id}:{run.seq}",
+                message_id=f"{run.id}:{seq}",
                 task_id=run.id,
                 context_id=context_of(run),
                 role=Role.ROLE_AGENT,
@@ -165,6 +165,14 @@ def question_of(run: Run) -> Request | None:
     return run.pending_requests[0] if run.pending_requests else None
 
 
+def _changed_at_ms(run: Run) -> int:
+    at_ms = run.times.phase_since_ms
+    if run.progress.latest is not None:
+        at_ms = max(at_ms, run.progress.latest.updated_at_ms)
+    asked = question_of(run)
+    return at_ms if asked is None else max(at_ms, asked.asked_at_ms)
+
+
 def _words(run: Run) -> str:
     if run.outcome is not None and run.is_settled:
         if run.outcome.status is Status.OK:
@@ -191,12 +199,10 @@ def _artifact(result: str) -> Artifact:
 
 def _metadata(run: Run) -> dict[str, dict[str, str]]:
     """What A2A has no field for, under our name."""
-    found = {
-        "agentId": run.resolved.agent_id,
-        "label": run.resolved.label,
-        "phase": run.phase.value,
-    }
-    if run.outcome is not None:
+    found = {"agentId": run.resolved.agent_id, "label": run.resolved.label}
+    if run.outcome is None:
+        found["phase"] = run.phase.value
+    else:
         found["status"] = run.outcome.status.value
         if run.outcome.reason is not None:
             found["reason"] = run.outcome.reason.value
