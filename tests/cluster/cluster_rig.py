@@ -165,6 +165,7 @@ class ClusterRig:
         has_page: Whether each answers on a TCP port, too.
         labels: Those of some nodes, beside their names.
         temporal: Finds the places of attempts; None = PostgreSQL does.
+        module: What each daemon is started as.
     """
 
     def __init__(
@@ -181,7 +182,9 @@ class ClusterRig:
         has_page: bool = False,
         labels: Mapping[str, Sequence[str]] | None = None,
         temporal: TemporalServer | None = None,
+        module: str = "subagents",
     ) -> None:
+        self._module = module
         self._agents, self._has_page = agents, has_page
         self.temporal, self._labels = temporal, labels or {}
         self.server, self.lease_s, self.beat_s = server, lease_s, beat_s
@@ -223,6 +226,7 @@ class ClusterRig:
             env=env,
             descriptors=None,
             place=place,
+            module=self._module,
         )
         node = ClusterNode(name, home, to_database, to_node, to_temporal)
         to_node.is_cut_for = lambda port: self._is_cut(node, port)
@@ -350,6 +354,7 @@ def cluster(
     has_page: bool = False,
     labels: Mapping[str, Sequence[str]] | None = None,
     temporal: TemporalServer | None = None,
+    module: str = "subagents",
 ) -> Iterator[ClusterRig]:
     """Nodes that have divided the partitions; nothing of them is alive afterwards."""
     rig = ClusterRig(
@@ -364,6 +369,7 @@ def cluster(
         has_page=has_page,
         labels=labels,
         temporal=temporal,
+        module=module,
     )
     try:
         rig.start()
