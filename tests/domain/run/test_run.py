@@ -47,6 +47,21 @@ def test_only_the_event_that_gave_the_outcome_settled_the_run() -> None:
     assert not Life.begin().run.is_settled_by(0)
 
 
+@pytest.mark.requirement("lifecycle:transitions-are-data")
+def test_the_last_news_of_a_run_is_its_end_however_long_its_result_waits_for_a_reader() -> None:
+    life = Life.begin().start()
+    begun_ms = life.run.news_at_ms
+    life.pass_ms(1_000).ask()
+    asked_ms = life.run.news_at_ms
+    life.pass_ms(1_000).exit()
+    ended_ms = life.run.news_at_ms
+
+    handed_over = life.pass_ms(60_000).deliver().consume().clean_up().run
+
+    assert [asked_ms - begun_ms, ended_ms - asked_ms] == [1_000, 1_000]
+    assert handed_over.news_at_ms == ended_ms == handed_over.ended_at_ms
+
+
 @pytest.mark.requirement("outcome:typed")
 @pytest.mark.parametrize("status", list(Status))
 def test_a_partial_outcome_is_no_failure_and_an_open_run_has_not_failed(status: Status) -> None:

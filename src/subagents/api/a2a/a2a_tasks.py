@@ -81,11 +81,10 @@ def status_of(run: Run) -> TaskStatus:
     Of a task that has ended it stays the same, whatever its run still does (say, hand over).
     """
     status = TaskStatus(state=state_of(run))
-    end = run.conclusion
-    status.timestamp.FromMilliseconds(_changed_at_ms(run) if end is None else end.ended_at_ms)
+    status.timestamp.FromMilliseconds(run.news_at_ms)
     text = _words(run)
     if text:
-        seq = run.seq if end is None else end.seq
+        seq = run.seq if run.conclusion is None else run.conclusion.seq
         status.message.CopyFrom(
             Message(
                 message_id=f"{run.id}:{seq}",
@@ -163,14 +162,6 @@ def text_of(message: Message) -> str:
 def question_of(run: Run) -> Request | None:
     """The question that the next message answers: the oldest that is open."""
     return run.pending_requests[0] if run.pending_requests else None
-
-
-def _changed_at_ms(run: Run) -> int:
-    at_ms = run.times.phase_since_ms
-    if run.progress.latest is not None:
-        at_ms = max(at_ms, run.progress.latest.updated_at_ms)
-    asked = question_of(run)
-    return at_ms if asked is None else max(at_ms, asked.asked_at_ms)
 
 
 def _words(run: Run) -> str:

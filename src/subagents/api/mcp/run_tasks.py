@@ -218,7 +218,7 @@ class RunTasks:
             id=task_id,
             status=self._status(task_id, named, runs, now_ms),
             created_at_ms=created,
-            updated_at_ms=max(created, *(_updated(run) for run in runs)),
+            updated_at_ms=max(created, *(run.news_at_ms for run in runs)),
             ttl_ms=self._ttl_ms(),
             poll_ms=next((poll for age, poll in _POLLS if now_ms - created < age), _POLL_MS),
             message=_message(named, runs),
@@ -387,11 +387,6 @@ def _is_timeout(value: object) -> bool:
 
 def _is_cancelled(run: Run) -> bool:
     return run.outcome is not None and run.outcome.status is Status.CANCELLED
-
-
-def _updated(run: Run) -> int:
-    latest = run.progress.latest
-    return max(run.times.phase_since_ms, latest.updated_at_ms if latest is not None else 0)
 
 
 def _message(named: _Named, runs: Sequence[Run]) -> str:

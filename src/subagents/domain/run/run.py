@@ -777,6 +777,21 @@ class Run(Value, frozen=True):
         return self.phase in SETTLED
 
     @property
+    def news_at_ms(self) -> int:
+        """When whoever asked for it was last to learn something; of one that has an end, then.
+
+        What becomes of it afterwards, its announcement and its tidying, is no news of the work.
+        """
+        if self.conclusion is not None:
+            return self.conclusion.ended_at_ms
+        latest = self.progress.latest
+        return max(
+            self.times.phase_since_ms,
+            latest.updated_at_ms if latest is not None else 0,
+            *(request.asked_at_ms for request in self.pending_requests),
+        )
+
+    @property
     def is_follow_up_asked(self) -> bool:
         """Its newest attempt is to have one more turn, which has not started yet."""
         return bool(self.attempts) and self.attempts[-1].turn.next_asked
