@@ -6,12 +6,14 @@ SHELL := /bin/sh
 .DELETE_ON_ERROR:
 
 WORKERS ?= 2
+# Of the tests: they wait for disks, timers and processes half of the time.
+TEST_WORKERS ?= 4
 SEEDS ?= 2000
 SMOKE_SEEDS ?= 500
 
 VENV := .venv
 PY := $(VENV)/bin/python
-PYTEST := -m pytest -q -n $(WORKERS) --dist worksteal
+PYTEST := -m pytest -q -n $(TEST_WORKERS) --dist worksteal
 # Hundreds of processes start in a run of the tests: none compiles again what one compiled, even
 # where a container says that none may be kept.
 export PYTHONDONTWRITEBYTECODE :=

@@ -15,7 +15,7 @@ from subagents.agent_loop.shared_limits import (
     fingerprint,
 )
 
-BOUND_S = 20.0
+BOUND_S = 60.0
 
 
 class Clock:

@@ -8,7 +8,7 @@ from subagents.agent_loop.tools.shell_tool import (
     Shell,
 )
 
-BOUND_S = 20.0
+BOUND_S = 60.0
 
 
 def tool(bounds: PathBounds, name: str) -> LoopTool:

@@ -15,7 +15,7 @@ from subagents.domain.run.run import Run
 from subagents.domain.run.values import SessionKey
 from subagents.testing.conformance import Received
 
-BOUND_S = 10.0
+BOUND_S = 60.0
 
 
 class Posted(NamedTuple):

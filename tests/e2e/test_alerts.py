@@ -62,7 +62,7 @@ command = [{python}, "-c", {script}]
 grace_seconds = 0.5
 
 [agents.talker.alerts]
-stuck_seconds = 3
+stuck_seconds = 8
 commit_batch_seconds = 1
 """
 
@@ -95,7 +95,7 @@ def told(home: LiveHome, run_id: str) -> list[tuple[str, str]]:
 
 
 def _timeless(text: str) -> str:
-    """Three seconds, or some more where the machine is busy."""
+    """Those of the rule, or some more where the machine is busy."""
     return re.sub(r"for \d+ seconds", "for N seconds", text)
 
 

@@ -40,7 +40,7 @@ OF_THE_PROGRAM: Final = {
 }
 """The others depend on what all conversations share; one real program shows that for all."""
 RUN: Final = RunId("r-suite")
-BOUND_S: Final = 20.0
+BOUND_S: Final = 60.0
 HANGS: Final = "tail -f /dev/null --pid=1 -s 51"
 """A plain sleep is refused by Claude Code."""
 SCRIPTS: Final = {

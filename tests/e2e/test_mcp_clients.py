@@ -28,7 +28,7 @@ ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = ROOT / "docs" / "howto" / "mcp-clients.md"
 OTHERS: Final = Path(os.environ.get("SUBAGENTS_CLIENTS", ROOT / ".clients"))
 """The environment of what needs another ``mcp`` than we do."""
-BOUND_S: Final = 60.0
+BOUND_S: Final = 180.0
 RUN: Final = r'"runId": ?"(r-[a-z0-9]+)"'
 CLIENTS: Final[dict[str, list[pytest.MarkDecorator]]] = {
     "Claude Agent SDK": [

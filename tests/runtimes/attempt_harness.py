@@ -31,7 +31,7 @@ from subagents.runtimes.process.shim import AttemptDirectory
 
 T = TypeVar("T")
 RUN = RunId("r-bench")
-BOUND_S = 20.0
+BOUND_S = 60.0
 
 
 def off_loop(work: Callable[[], T], /) -> Awaitable[T]:

@@ -24,7 +24,7 @@ from subagents.telemetry import journal_export, span_export
 from subagents.telemetry.otlp import OtlpSender
 from subagents.telemetry.span_export import CURSOR_FILE, NoExport, SpanExport
 
-BOUND_S = 20.0
+BOUND_S = 60.0
 
 
 class Place:

@@ -15,7 +15,7 @@ from subagents.errors import NodeOver, NodeUnreachable
 from subagents.ports import AttemptHost, NodeAnswer, NodeStream, Workplace
 from subagents.runtimes.remote.workplace_host import WorkplaceHost
 
-READY_BOUND_S = 20.0
+READY_BOUND_S = 60.0
 
 
 class NodeServer:
