@@ -6,8 +6,8 @@ SHELL := /bin/sh
 .DELETE_ON_ERROR:
 
 WORKERS ?= 2
-# Of the tests: they wait for disks, timers and processes half of the time.
-TEST_WORKERS ?= 4
+# Of the tests, which also wait: for disks, timers and processes.
+TEST_WORKERS ?= 3
 SEEDS ?= 2000
 SMOKE_SEEDS ?= 500
 
