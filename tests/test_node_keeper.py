@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from subagents.domain.cluster.partitioning import KEPT_LEASES, TRIES
 from subagents.node_keeper import Kept, keep
@@ -46,8 +47,19 @@ def test_it_is_renewed_for_two_lengths_and_the_workers_live_as_much_longer(kept:
     keep(kept, answering([True], asked))
 
     margin_ms = round(node_deadline.margin_s(LEASE_S) * 1000)
-    assert len(asked) == KEPT_LEASES * TRIES
+    assert len(asked) == KEPT_LEASES * TRIES + 1
+    assert asked[-1] - asked[0] >= KEPT_LEASES * LEASE_S * 1000
     assert asked[0] <= until_ms(kept) <= asked[-1] + LEASE_S * 1000 - margin_ms
+
+
+@pytest.mark.requirement("cluster:daemon-killed")
+def test_it_is_renewed_at_once_since_half_of_what_was_left_may_be_over(kept: Kept) -> None:
+    asked: list[int] = []
+    begun_ms, lease_s = node_deadline.elapsed_ms(), 240.0
+
+    keep(replace(kept, lease_s=lease_s), answering([False], asked))
+
+    assert asked[0] - begun_ms < lease_s / TRIES * 1000
 
 
 @pytest.mark.requirement("cluster:daemon-killed")

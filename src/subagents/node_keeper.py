@@ -2,13 +2,15 @@
 
 A daemon that was killed, or is upgraded, leaves workers that the next one adopts. For that its node
 must not be over before. So a process of its own waits for the daemon's end, which closes its input,
-and then renews the right in its place for ``KEPT_LEASES``, unless the next daemon ends it by taking
-the node over. It ends with the machine, as its workers do: nobody else waits longer for those.
+and then renews the right in its place, at once and for ``KEPT_LEASES``, unless the next daemon ends
+it by taking the node over. It ends with the machine, as its workers do: nobody else waits longer
+for those.
 
     python -m subagents.node_keeper
 """
 
 import os
+import select
 import subprocess
 import sys
 import threading
@@ -16,12 +18,16 @@ import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from subagents.domain.cluster.partitioning import KEPT_LEASES, TRIES
 from subagents.runtimes.process import node_deadline
 from subagents.runtimes.process.processes import unmarked
+
+LOADED_AFTER_S: Final = 5.0
+"""So long after its start what asks the database is loaded."""
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -92,8 +98,9 @@ def keep(kept: Kept, renew: Callable[[], bool]) -> None:
         renew: Once, in the database: False = it is over. ``OSError`` = it cannot be asked.
     """
     margin_ms = int(node_deadline.margin_s(kept.lease_s) * 1000)
-    for _ in range(KEPT_LEASES * TRIES):
-        time.sleep(kept.lease_s / TRIES)
+    for number in range(KEPT_LEASES * TRIES + 1):
+        if number:  # at once first: of what the daemon had left, half may be over already
+            time.sleep(kept.lease_s / TRIES)
         asked_ms = node_deadline.elapsed_ms()
         try:
             if not renew():
@@ -110,10 +117,12 @@ def main() -> None:
     if not told:
         return
     kept = msgspec.json.decode(told, type=Kept)
-    sys.stdin.buffer.read()
-    # Only now, since it is a process of each node that waits for most of its life.
+    # The daemon that starts needs the processor more. But before its end: on a machine that is busy
+    # this takes as long as there is time then.
+    select.select([sys.stdin], [], [], LOADED_AFTER_S)
     from subagents.store.postgres.kept_node import KeptNode  # noqa: PLC0415
 
+    sys.stdin.buffer.read()
     with closing(KeptNode(kept.url, kept.identity)) as node:
         keep(kept, node.renew)
 

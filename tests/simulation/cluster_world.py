@@ -348,8 +348,9 @@ class Machine:
         self._keeping = loop.create_task(self._keep(store), context=outside)
 
     async def _keep(self, store: NodeStore) -> None:
-        for _ in range(KEPT_LEASES * TRIES):
-            await asyncio.sleep(LEASE_S / TRIES)
+        for number in range(KEPT_LEASES * TRIES + 1):
+            if number:
+                await asyncio.sleep(LEASE_S / TRIES)
             asked_s = self.world.loop.time()
             try:
                 if not await self.off_loop(store.keep):
