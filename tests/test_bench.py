@@ -29,6 +29,7 @@ def test_every_run_of_the_benchmark_is_really_over_and_its_rows_can_be_replayed(
 
 
 @pytest.mark.requirement("bench:standing")
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="CPU time is read from /proc")
 def test_a_daemon_beside_finished_runs_is_measured_with_their_track_records_kept(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
