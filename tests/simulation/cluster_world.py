@@ -608,6 +608,7 @@ class ClusterWorld:
         """Of what nothing kills."""
         shutil.copyfile(template, directory / "shared.db")
         self.database = SharedDatabase(directory / "shared.db", loop.time)
+        self.database.on_end = self._ended
         self.database.on_claim = self._claimed
         self.database.on_write = self._written
         self.workers = Workers(seed, loop, clock, judge)
@@ -636,18 +637,22 @@ class ClusterWorld:
 
     # -- what must hold at each step -----------------------------------------------------------
 
-    def _claimed(self, claimer: NodeRow, part: int, before: NodeRow | None) -> None:
+    def _ended(self, by: NodeRow, node: NodeRow) -> None:
+        now_s = self.loop.time()
+        if node.until_s > now_s:
+            self.judge.fail("only a right that has run out is ended", node.identity)
+        if now_s - by.renewed_since_s < by.member.lease_s:
+            self.judge.fail(
+                "who ends another node has renewed its right for a whole lease",
+                f"{by.identity} ended {node.identity}",
+            )
+
+    def _claimed(self, part: int, before: NodeRow | None) -> None:
         if before is None:
             return
         self.claims += 1
-        now_s = self.loop.time()
-        if before.until_s > now_s and not before.is_over:
+        if not before.is_over:
             self.judge.fail("only what is over is taken over", f"{part} from {before.identity}")
-        if now_s - claimer.renewed_since_s < claimer.member.lease_s:
-            self.judge.fail(
-                "who takes over has renewed its right for a whole lease",
-                f"{claimer.identity} took {part} from {before.identity}",
-            )
 
     def _written(self, writer: NodeRow, batch: Batch) -> None:
         for entry in batch.journal:

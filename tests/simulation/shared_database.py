@@ -82,8 +82,10 @@ class SharedDatabase:
     """Nobody reaches it."""
     began_s: float = 0.0
     """When it could be reached again last."""
-    on_claim: Callable[[NodeRow, int, NodeRow | None], None] = lambda *_: None
-    """Hears who takes which partition over, and from whom."""
+    on_end: Callable[[NodeRow, NodeRow], None] = lambda *_: None
+    """Hears who is about to say of which other node that it is over."""
+    on_claim: Callable[[int, NodeRow | None], None] = lambda *_: None
+    """Hears which partition is taken over, and from whom."""
     on_write: Callable[[NodeRow, Batch], None] = lambda *_: None
     """Hears of each commit, in its transaction."""
 
@@ -244,8 +246,9 @@ class SharedSqlite(SqliteStore):
                 is_known = self.identity in before.peers or before.until_s < long_ago_s
                 if not (is_known and self._is_proven(ours)):
                     continue
+                shared.on_end(ours, before)
                 before.is_over = True
-            shared.on_claim(ours, part, before)
+            shared.on_claim(part, before)
             shared.owners[part] = self.identity
             taken.add(part)
         self._open.forget()
