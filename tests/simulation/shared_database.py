@@ -84,8 +84,8 @@ class SharedDatabase:
     """When it could be reached again last."""
     on_end: Callable[[NodeRow, NodeRow], None] = lambda *_: None
     """Hears who is about to say of which other node that it is over."""
-    on_claim: Callable[[int, NodeRow | None], None] = lambda *_: None
-    """Hears which partition is taken over, and from whom."""
+    on_claim: Callable[[NodeRow | None], None] = lambda *_: None
+    """Hears from whom a partition is taken over."""
     on_write: Callable[[NodeRow, Batch], None] = lambda *_: None
     """Hears of each commit, in its transaction."""
 
@@ -248,7 +248,7 @@ class SharedSqlite(SqliteStore):
                     continue
                 shared.on_end(ours, before)
                 before.is_over = True
-            shared.on_claim(part, before)
+            shared.on_claim(before)
             shared.owners[part] = self.identity
             taken.add(part)
         self._open.forget()
