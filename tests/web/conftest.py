@@ -37,9 +37,13 @@ async (code) => {
 """What our own page does with the code behind the ``#``."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """One browser for all tests; each has a context, and so cookies, of its own."""
+    """One browser for a module's tests; each has a context, and so cookies, of its own.
+
+    Not for the session: Playwright's event loop counts as running in this thread until it ends, and
+    the tests of other folders, which may follow in this process, could not run one of theirs.
+    """
     found = program()
     if found is None:
         pytest.skip(f"no Chromium here (looked for {', '.join(CHROMIUMS)})")
