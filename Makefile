@@ -30,7 +30,7 @@ PYTHON ?= $(shell for each in python3 python3.11 python3.12 python3.13 python3.1
 HERE := $(shell pwd -P)
 moved = $(if $(findstring <$(HERE)>,<$(shell cat $(1) 2>/dev/null)>),,FORCE)
 
-.PHONY: help setup dev web test-web web-pictures demo test check static quick format-check lint types imports bandit audit package sbom pytest smoke docs docs-check site \
+.PHONY: help setup dev temporal web test-web web-pictures demo test check static quick format-check lint types imports bandit audit package sbom pytest smoke docs docs-check site \
 	torture torture-short simulate simulate-cluster test-cluster test-deploy demo-cluster mutations conformance first-day upgrade test-real test-clients runtime-table fuzz bench bench-web format clean FORCE
 
 help: ## list the targets
@@ -40,6 +40,9 @@ help: ## list the targets
 setup: $(SETUP) ## make .venv with the product alone
 
 dev: $(DEV) ## and with all that developing and testing it needs
+
+temporal: dev ## and with Temporal's client and its development server (200 MB)
+	@$(call add,bench-temporal)
 
 $(SETUP): pyproject.toml $(call moved,$(SETUP))
 	@$(call prepare,-e .)
@@ -194,8 +197,7 @@ torture-short: dev ## the same, which ends within ten minutes
 	@$(PY) -m tests.torture.run --minutes 4 --within 10 $(if $(SEED),--seed $(SEED))
 
 # CLUSTER_ROUNDS=2 CLUSTER_OUTAGE_S=10 make test-cluster: the same in a few minutes.
-test-cluster: dev ## several nodes on a real PostgreSQL, killed, frozen and cut off (an hour and a half)
-	@$(call add,bench-temporal)
+test-cluster: temporal ## several nodes on a real PostgreSQL, killed, frozen and cut off (an hour and a half)
 	SUBAGENTS_REAL="$(REAL)" $(PY) -m tests.real.install codex
 	SUBAGENTS_REAL="$(REAL)" $(PY) -m pytest -q -s -m "thorough or not thorough" tests/cluster
 
