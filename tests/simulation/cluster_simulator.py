@@ -12,7 +12,7 @@ import os
 import random
 import sys
 import tempfile
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -110,6 +110,8 @@ class ClusterScenario:
         self._runs_left = self._rng.randrange(4, 14)
         self._labels = 0
         self._keyed: dict[tuple[SessionKey, str], RunId] = {}
+        self._told: dict[RunId, int] = {}
+        """The newest state of each run that some caller was told by its owner."""
         self.is_over = False
 
     def start(self) -> None:
@@ -121,6 +123,7 @@ class ClusterScenario:
         for session in self.sessions:
             spawners.append(self._begin(self._spawn_some(session)))
             self._begin(self._read_on(session, f"{session}/reader"))
+        self._begin(self._look_on())
         self._begin(self._control())
         self._begin(self._lead_workers())
         self._begin(world.strike())
@@ -143,6 +146,21 @@ class ClusterScenario:
             return await self._world.call(request)
         except SubagentsError:
             return None
+
+    def _tell(self, runs: Iterable[Run], before: Mapping[RunId, int]) -> None:
+        """A caller has this answer; ``before`` is what was told when it began to ask.
+
+        What is over, any node reads in the database: its owner may not know yet that its last
+        commit arrived (docs/cluster.md), so that this binds nobody.
+        """
+        for run in runs:
+            if run.seq < before.get(run.id, 0):
+                self._judge.fail(
+                    "nobody is told less than was told before",
+                    f"{run.id} seq {run.seq}, told {before[run.id]}",
+                )
+            if run.phase not in OVER:
+                self._told[run.id] = max(run.seq, self._told.get(run.id, 0))
 
     # -- spawning ------------------------------------------------------------------------------
 
@@ -198,6 +216,7 @@ class ClusterScenario:
             except SubagentsError:
                 return None
             self._judge.promised(receipt.run)
+            self._tell([receipt.run], {})
             key = (session, spec.idempotency_key or "")
             first = self._keyed.setdefault(key, receipt.run.id)
             if first != receipt.run.id:
@@ -216,11 +235,14 @@ class ClusterScenario:
     async def _read_once(
         self, session: SessionKey, reader: str, *, wait_s: float, surely: bool = False
     ) -> None:
+        before, seen = dict(self._told), list[Run]()
+
         async def wait(engine: Engine) -> list[str]:
             found = await engine.wait(
                 [], session=session, until="any", timeout_s=wait_s, reader=reader
             )
-            for run in (*found.completed, *found.pending):
+            seen[:] = (*found.completed, *found.pending)
+            for run in seen:
                 self._judge.promised(run)
             return self._offered(found.offered, reader, engine)
 
@@ -229,6 +251,8 @@ class ClusterScenario:
             return self._offered([row.message.id for row in rows], reader, engine)
 
         names = await self._try(wait if wait_s else read)
+        if names is not None:
+            self._tell(seen, before)
         if not names or (not surely and self._rng.random() < 0.2):
             return
         await self._pause(1.0)
@@ -240,6 +264,20 @@ class ClusterScenario:
         for name in names:
             if name.endswith(ANNOUNCE_SUFFIX):
                 self._judge.consumed(name)
+
+    async def _look_on(self) -> None:
+        """Somebody who asks for runs one by one."""
+        rng = random.Random(f"{self._seed}:looks")
+        while not self._world.is_calm:
+            await asyncio.sleep(rng.random() * 2)
+            before = dict(self._told)
+            if not before:
+                continue
+            run_id = rng.choice(list(before)[-6:])
+            run = await self._try(lambda engine, it=run_id: engine.queries.run(it))  # type: ignore[misc]  # the default binds this run
+            if run is not None:
+                self._judge.promised(run)
+                self._tell([run], before)
 
     def _offered(self, found: Sequence[str], reader: str, engine: Engine) -> list[str]:
         """Inside the daemon, at the step at which it hands them over."""
@@ -358,9 +396,13 @@ class ClusterScenario:
 def simulate(seed: int, *, is_traced: bool = False) -> Verdict:
     """Run one seed from an empty database to the end of everything."""
     with _collected():
-        judge = ClusterJudge(_say if is_traced else lambda _: None)
-        with _listening(judge), tempfile.TemporaryDirectory(dir=_directory()) as directory:
-            return _simulate(seed, judge, Path(directory))
+        return _judged(seed, is_traced=is_traced)
+
+
+def _judged(seed: int, *, is_traced: bool) -> Verdict:
+    judge = ClusterJudge(_say if is_traced else lambda _: None)
+    with _listening(judge), tempfile.TemporaryDirectory(dir=_directory()) as directory:
+        return _simulate(seed, judge, Path(directory))
 
 
 def _simulate(seed: int, judge: ClusterJudge, directory: Path) -> Verdict:

@@ -4,22 +4,30 @@ import argparse
 import multiprocessing
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import pytest
 from tests.simulation import (
     client_mutations,
+    cluster_mutations,
+    cluster_simulator,
     domain_mutations,
     engine_mutations,
     store_mutations,
 )
 from tests.simulation.invariants import Broken
-from tests.simulation.mutation_table import MUTATIONS
-from tests.simulation.simulator import simulate
+from tests.simulation.mutation_table import CLUSTER_MUTATIONS, MUTATIONS
+from tests.simulation.simulator import Verdict, simulate
 
-TABLES = (client_mutations, domain_mutations, engine_mutations, store_mutations)
+TABLES = (client_mutations, cluster_mutations, domain_mutations, engine_mutations, store_mutations)
+ALL = MUTATIONS | CLUSTER_MUTATIONS
 SEEDS_MAX = 500
+
+
+def simulator_of(name: str) -> Callable[[int], Verdict]:
+    """The one that is to catch a mutation."""
+    return cluster_simulator.simulate if name in CLUSTER_MUTATIONS else simulate
 
 
 class Caught(NamedTuple):
@@ -29,10 +37,10 @@ class Caught(NamedTuple):
     broken: Broken
 
 
-def caught_by(seeds: Iterable[int]) -> Caught | None:
+def caught_by(seeds: Iterable[int], simulated: Callable[[int], Verdict]) -> Caught | None:
     """The first of these seeds under which an invariant breaks as things are now."""
     for seed in seeds:
-        verdict = simulate(seed)
+        verdict = simulated(seed)
         if verdict.broken is not None:
             return Caught(seed, verdict.broken)
     return None
@@ -41,8 +49,8 @@ def caught_by(seeds: Iterable[int]) -> Caught | None:
 def search(name: str) -> tuple[str, Caught | None]:
     """Look for a mutation through all seeds, from the first."""
     with pytest.MonkeyPatch.context() as patch:
-        MUTATIONS[name](patch)
-        return name, caught_by(range(SEEDS_MAX))
+        ALL[name](patch)
+        return name, caught_by(range(SEEDS_MAX), simulator_of(name))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -53,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     survivors = 0
     with multiprocessing.get_context("fork").Pool(options.workers) as pool:
-        for name, caught in pool.imap(search, options.names or sorted(MUTATIONS)):
+        for name, caught in pool.imap(search, options.names or sorted(ALL)):
             survivors += caught is None
             what = "survives" if caught is None else f"{caught.seed:4}  {caught.broken.invariant}"
             sys.stdout.write(f"{name:62} {what}\n")

@@ -13,12 +13,20 @@ from subagents.store.sqlite.statements import statements
 
 Mutation = Callable[[pytest.MonkeyPatch], None]
 MUTATIONS: dict[str, Mutation] = {}
-"""By name; ``engine_mutations`` and ``store_mutations`` fill it, too."""
+"""Of a daemon alone, by name; ``engine_mutations``, ``store_mutations`` and others fill it."""
+CLUSTER_MUTATIONS: dict[str, Mutation] = {}
+"""Of the nodes of a cluster; ``cluster_mutations`` fills it."""
 
 
 def mutation(broken: Mutation) -> Mutation:
     """Put it into the table."""
     MUTATIONS[broken.__name__] = broken
+    return broken
+
+
+def cluster_mutation(broken: Mutation) -> Mutation:
+    """Put it into the other one."""
+    CLUSTER_MUTATIONS[broken.__name__] = broken
     return broken
 
 
