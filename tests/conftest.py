@@ -1,19 +1,46 @@
-"""What holds for all tests: the profile of the property tests, and a Ctrl-C that works."""
+"""What holds for all tests: which of them run, the profile of the property tests, and a Ctrl-C that
+works.
+"""
 
+import os
 import signal
+from typing import Final
 
+import pytest
 from hypothesis import HealthCheck, settings
+from tests.tier_report import TierReport
+from tests.tiers import Selection, Tier, Tiers
 
-settings.register_profile(
-    "suite",
-    deadline=None,  # the machine may be busy with other tests
-    derandomize=True,  # the same examples on every machine; the simulator explores further
-    max_examples=80,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.load_profile("suite")
+EXAMPLES: Final = {Tier.test: 20, Tier.check: 80, Tier.ci: 80, Tier.all: 500}
+"""Of a property test that says nothing else."""
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell that starts this in the background says so; the programs under test inherit it, and
     # then no Ctrl-C of a test would reach them.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--tier",
+        choices=[*Tier.__members__],
+        default=Tier.test.name,
+        help="how much of tests/tiers.toml runs: each tier runs those before it, too (test)",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    tier = Tier[config.getoption("tier")]
+    # For tests that do more in a later tier, and for the processes that run them.
+    os.environ["SUBAGENTS_TIER"] = tier.name
+    config.pluginmanager.register(Selection(config, Tiers.read(), tier))
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(TierReport(config, tier))
+    settings.register_profile(
+        "suite",
+        deadline=None,  # the machine may be busy with other tests
+        derandomize=True,  # the same examples on every machine; the simulator explores further
+        max_examples=EXAMPLES[tier],
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    settings.load_profile("suite")

@@ -221,11 +221,3 @@ def test_what_is_spelled_out_to_start_quickly_is_what_the_domain_says() -> None:
     assert tuple(Phase) == PHASES
     assert set(PHASES_AT_WORK) == set(Phase) - SETTLED
     assert spec.TASK_BYTES_MAX == TASK_BYTES_MAX
-
-
-@pytest.mark.requirement("cli:start-up")
-def test_the_table_is_that_of_the_declarations() -> None:
-    from scripts import flag_table  # noqa: PLC0415  it imports every command
-
-    assert flag_table.main(["--check"]) == 0
-    assert "cyclopts" in sys.modules

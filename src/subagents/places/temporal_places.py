@@ -217,11 +217,12 @@ class TemporalPlaces:
 async def _answer(handle: ActivityHandle[str | None]) -> str | None:
     """Who took it; a call that the server canceled is an error as any, not the end of our task."""
     try:
-        return await handle.result()
+        taker: str | None = await handle.result()
     except asyncio.CancelledError as canceled:
         if isinstance(canceled.__cause__, TemporalError):
             raise canceled.__cause__ from None
         raise
+    return taker
 
 
 def _priority_key(priority: int) -> int:
