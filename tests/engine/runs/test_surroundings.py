@@ -12,7 +12,7 @@ from subagents.config.settings import Settings
 from subagents.domain.rules.provider_limits import PROBE_MS, Gate
 from subagents.domain.rules.wait_causes import WaitKind
 from subagents.domain.run.run import Phase
-from subagents.domain.run.values import RunId
+from subagents.domain.run.values import RunId, replace
 from subagents.engine.runs.surroundings import DAY_MS, Surroundings
 
 RUN = Life.begin().run
@@ -123,5 +123,25 @@ def test_the_last_sign_of_life_is_what_its_worker_said_last(tmp_path: Path) -> N
         await world.engine.cancel(run_id, by="me")
         ended = await world.until(run_id)
         assert world.engine.surroundings().last_sign_ms(ended) is None
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("wire:last-sign")
+def test_a_worker_that_tells_of_no_progress_gives_a_sign_of_life_with_each_line(
+    tmp_path: Path,
+) -> None:
+    script = ({"sleep_ms": 10_000}, {"tool": "Bash"}, {"hang": True})
+
+    async def scenario(world: World) -> None:
+        world.settings.agents["hang"] = replace(world.settings.agents["hang"], script=script)
+        run_id = await world.spawn("hang")
+        begun = await world.until(run_id, Phase.RUNNING)
+        await world.clock.advance(35)
+
+        last = world.engine.surroundings().last_sign_ms(await world.run(run_id))
+
+        assert begun.attempt.times.started_at_ms is not None
+        assert last == begun.attempt.times.started_at_ms + 10_000
 
     in_world(tmp_path, scenario)
