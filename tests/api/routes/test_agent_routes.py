@@ -1,11 +1,15 @@
 """What the calls below ``/v1/agents`` take, refuse and show to whom."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 from tests.api.home_daemon import Home, serving
+
+from subagents.config.programs.program_catalog import installed, subject
+from subagents.config.programs.scope_probes import Probe, ProbedClaim, ProbeVerdict, keep
 
 AGENT = {"X-Subagents-Caller": "agent"}
 CONFIG = """
@@ -125,6 +129,29 @@ def test_the_list_has_each_agents_card_and_limits(tmp_path: Path) -> None:
         assert found["command"]["tags"] == []
         assert found["command"]["limits"]["runTimeoutSeconds"] is None
         assert "main" not in found
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:agents")
+def test_the_list_has_what_a_probe_found_of_the_program_that_is_installed(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        services = home.services
+        agent = services.load_config(None, {}, {}).settings.agents["command"]
+        claim = ProbedClaim("scope", ProbeVerdict.BROKEN, "the denied tool made the file")
+        probe = Probe("command", "command", "sh", "1.2", 1_000, (claim,))
+        keep(services.paths, subject(agent, installed(agent, os.environ)), probe)
+
+        found = {each["id"]: each for each in (await home.ok("GET", "/v1/agents"))["agents"]}
+
+        assert found["command"]["probe"] == {
+            "version": "1.2",
+            "probedAt": "1970-01-01T00:00:01.000Z",
+            "claims": [
+                {"name": "scope", "verdict": "broken", "detail": "the denied tool made the file"}
+            ],
+        }
+        assert found["good"]["probe"] is None
 
     play(tmp_path, scenario)
 
