@@ -334,6 +334,24 @@ def test_it_can_be_frozen_and_tidied_as_any_other(far: Far) -> None:
     asyncio.run(go())
 
 
+@pytest.mark.requirement("cluster:remote-attempts", "output:deleted-at-the-end")
+def test_what_its_owner_keeps_is_deleted_where_it_was_written(far: Far) -> None:
+    async def go() -> None:
+        runtime = far.runtime()
+        await runtime.start(far.harness.launch("sh", "-c", "echo one"))
+        ended = await read(far, runtime)
+        assert [item.text for item in ended.output] == ["one"]
+        assert far.harness.directory().sizes().out > 0
+
+        at = ended.pairs[-1][1]
+        await runtime.discard(far.harness.ref(), cursor=at, positions=ended.positions, ended=True)
+
+        assert far.harness.directory().sizes().out == 0
+        assert (await read(far, far.runtime())).exited.exit.code == 0
+
+    asyncio.run(go())
+
+
 @pytest.mark.requirement("cluster:slots")
 def test_no_more_workers_are_started_than_there_are_slots_whoever_asks(tmp_path: Path) -> None:
     async def go(far: Far) -> None:
