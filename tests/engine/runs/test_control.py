@@ -54,6 +54,30 @@ def test_a_cancel_is_durable_before_the_worker_is_stopped(tmp_path: Path) -> Non
     in_world(tmp_path, scenario)
 
 
+@pytest.mark.requirement("interrupt:politely-then-stop")
+def test_only_a_run_at_work_has_a_turn_that_can_be_interrupted(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        at_work = await world.spawn("hang")
+        waits = await world.spawn("quick", chain_after=at_work)
+        await world.until(at_work, Phase.RUNNING)
+        with pytest.raises(Conflict, match="there is no turn to interrupt"):
+            await world.engine.interrupt(waits, by="me")
+
+        await world.clock.result(world.engine.interrupt(at_work, by="me"))
+
+        ended = await world.until(at_work)
+        assert ended.outcome is not None
+        assert (ended.outcome.status, ended.outcome.reason) == (
+            Status.PARTIAL,
+            Reason.INTERRUPTED,
+        )
+        assert ended.result == "so far"
+        with pytest.raises(Conflict, match="there is no turn to interrupt"):
+            await world.engine.interrupt(at_work, by="me")
+
+    in_world(tmp_path, scenario)
+
+
 @pytest.mark.requirement("cancel:every-phase")
 def test_a_run_cancelled_before_its_start_never_starts(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
