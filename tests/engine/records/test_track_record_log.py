@@ -415,7 +415,9 @@ def test_statistics_are_of_so_many_days_and_of_files_as_they_are_now(tmp_path: P
             return [each.outcomes[Result.SUCCESS] for each in await stats(days=days)]
 
         assert await successes(30) == [2]
+        assert await successes(3) == [2]
         assert await successes(2) == [1]
+        assert await successes(1) == [1]
         files(world)[-1].write_bytes(b"")
         assert await successes(30) == [1]
         for file in files(world):
