@@ -61,6 +61,27 @@ def test_whoever_waits_beside_a_reader_is_let_go_when_that_one_acknowledges(tmp_
     in_world(tmp_path, scenario)
 
 
+@pytest.mark.requirement("wait:whole-session")
+def test_whoever_waits_is_told_at_once_though_another_has_given_up_waiting(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn("slow")
+        gone, stays = (
+            asyncio.ensure_future(world.engine.wait([], session=ME, timeout_s=300, reader=reader))
+            for reader in ("gone", "stays")
+        )
+        await world.until(run_id, Phase.RUNNING)
+        gone.cancel()
+        await world.until(run_id, Phase.COMPLETED)
+        ended = world.clock.now_ms()
+
+        found = await world.clock.result(stays)
+
+        assert found.offered == (announcement_id(run_id),)
+        assert world.clock.now_ms() - ended < 1_000
+
+    in_world(tmp_path, scenario)
+
+
 @pytest.mark.requirement("wait:whole-session", "delivery:consumed-once")
 def test_of_two_that_look_at_the_same_moment_one_is_told_what_ended_and_the_other_nothing(
     tmp_path: Path,
