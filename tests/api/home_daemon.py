@@ -86,7 +86,7 @@ def build(home: Path, config: str = CONFIG) -> Services:
 
     threads, clock = DaemonThreads("test"), SystemClock()
     command = CommandRuntime(paths.attempts_dir, clock, threads)
-    store = SqliteStore(paths.database)
+    store = SqliteStore(paths.database, synchronous="OFF")  # no machine loses its power here
 
     async def orphans() -> Sequence[tuple[str, int]]:
         return ()

@@ -11,8 +11,8 @@ from tests.store.sqlite.sqlite_place import SqlitePlace
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
-    """One server for all tests of this process."""
-    with running() as server:
+    """One server for all tests of this process; they kill it, and its machine never."""
+    with running(is_durable=False) as server:
         yield server
 
 
