@@ -81,8 +81,10 @@ check: ## before you stop: those, lint, types, layers, docs, browser, PostgreSQL
 ci: ## what CI runs: all that must never break, and the package
 	@$(PYTHON) -m scripts.gate ci
 
-test-all: $(call group,ci) $(call group,temporal) $(call group,bench) ## and the rest, an hour or two: every test, thousands of seeds, torture
-	@$(PYTHON) -m scripts.gate all
+test-all: export SEEDS = 2000
+test-all: export OF_COMMIT = 1000
+test-all: ## and the rest, an hour or two: every test, thousands of seeds, torture
+	@$(PYTHON) -m scripts.gate all --record
 
 soak: ## what takes a night: an hour of torture, every mutation, fuzzing, real programs, clusters
 	@$(PYTHON) -m scripts.gate soak

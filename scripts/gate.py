@@ -1,6 +1,6 @@
 """Run all parts of a tier to the end, and say then everything that was red.
 
-    python -m scripts.gate check|ci|all [--record]
+    python -m scripts.gate check|ci|all|soak [--record]
 
 A part is a target of the Makefile; that one is red hides none that follows. On a machine with
 nothing else to do, a tier over its budget by more than a third is red, too. With ``--record`` a
@@ -11,6 +11,8 @@ import argparse
 import json
 import os
 import platform
+import re
+import shutil
 import subprocess
 import sys
 import time
@@ -35,23 +37,32 @@ class Gate:
     Args:
         parts: Targets of the Makefile, in their order.
         budget_s: What it may take on two cores that have nothing else to do.
+        told: Parts that are told when they are red, and fail nothing.
     """
 
     parts: tuple[str, ...]
-    budget_s: int
+    budget_s: float
+    told: frozenset[str] = frozenset({"seeds-of-commit"})
 
 
-_CHECK: Final = ("web-if-possible", "static", "docs-check", "site")
+_STATIC: Final = ("web-if-possible", "static", "docs-check", "site")
+_SEEDS: Final = ("seeds", "seeds-of-commit")
+_PACKAGE: Final = ("package", "audit")
 GATES: Final = {
-    "check": Gate((*_CHECK, "tests-check", "seeds"), 15 * 60),
-    "ci": Gate((*_CHECK, "tests-ci", "seeds", "package", "audit"), 25 * 60),
-    "all": Gate(
+    "check": Gate((*_STATIC, "tests-check", *_SEEDS), 15 * 60),
+    "ci": Gate((*_STATIC, "tests-ci", *_SEEDS, *_PACKAGE), 25 * 60),
+    "all": Gate((*_STATIC, "tests-all", *_SEEDS, "torture-short", "upgrade", *_PACKAGE), 120 * 60),
+    "soak": Gate(
         (
-            *_CHECK,
-            *("tests-all", "simulate", "simulate-cluster", "torture-short", "upgrade"),
-            *("package", "audit"),
+            "mutations",
+            "torture",
+            "fuzz",
+            "conformance",
+            "test-clients",
+            "test-real",
+            "test-cluster",
         ),
-        120 * 60,
+        12 * 60 * 60,
     ),
 }
 
@@ -82,23 +93,22 @@ def passed(name: str, gate: Gate, *, is_recorded: bool = False) -> int:
     ended = [run(part) for part in gate.parts]
     seconds = time.monotonic() - began
     others = max(others, running_elsewhere())
-    say(f"\n{name}:")
-    for each in ended:
-        say(f"  {'ok ' if each.code == 0 else 'RED'} {each.part:<17} {each.seconds:6.0f} s")
     cores = os.cpu_count() or 1
     allowed = gate.budget_s * TOLERANCE * max(1, 2 / cores) * (1 + others / cores)
-    is_late = seconds > allowed
+    red = [each.part for each in ended if each.code != 0 and each.part not in gate.told]
+    say(f"\n{name}:")
+    for each in ended:
+        state = "ok" if each.code == 0 else "RED" if each.part in red else "told"
+        say(f"  {state:<4} {each.part:<16} {each.seconds:6.0f} s")
     say(
-        f"  {seconds / 60:.1f} minutes of {gate.budget_s / 60:.0f}"
-        f" ({cores} cores; {others:.1f} processes of others ran"
-        f"{'' if others < 1 else f', so {allowed / 60:.0f} minutes are allowed'})"
+        f"  {seconds / 60:.1f} of {gate.budget_s / 60:.0f} minutes on {cores} cores, beside"
+        f" {others:.1f} processes of others that ran: up to {allowed / 60:.0f} would be allowed"
     )
-    if is_late:
-        say("  RED too slow: move what costs most to a later tier (tests/tiers.toml), or mend it")
-    red = [each.part for each in ended if each.code != 0]
+    if is_late := seconds > allowed:
+        say("  RED  too slow: make the dearest tests quicker, or give them a later tier")
     if red:
-        say(f"  again, one by one: make {' '.join(red)}")
-    elif is_recorded and not is_late:
+        say(f"  to run them again: make -k {' '.join(red)}")
+    if is_recorded and not red and not is_late:
         record(name, seconds, ended)
     return 1 if red or is_late else 0
 
@@ -135,16 +145,33 @@ def running_elsewhere() -> float:
 def record(name: str, seconds: float, ended: Sequence[Ended]) -> None:
     """Write down that all of it was green."""
     known = json.loads(RECORD.read_text("utf-8")) if RECORD.exists() else {}
-    found = next(each.tests for each in ended if each.tests)
     known[name] = {
         "date": datetime.now(UTC).date().isoformat(),
         "commit": _printed("git", "rev-parse", "--short=8", "HEAD"),
-        "python": platform.python_version(),
         "seconds": round(seconds),
-        "tests": found["tests"],
+        "tests": sum(each.tests.get("tests", 0) for each in ended),
+        "left_out": {why: n for each in ended for why, n in each.tests.get("left_out", {}).items()},
         "parts": {each.part: round(each.seconds) for each in ended},
+        "seeds": {each: os.environ.get(each, "") for each in ("SEEDS", "OF_COMMIT")},
+        "versions": {"Python": platform.python_version(), **versions()},
     }
     RECORD.write_text(json.dumps(known, indent=1) + "\n", "utf-8")
+
+
+def versions() -> dict[str, str]:
+    """What the programs that tests talk to say of themselves, as far as they are here."""
+    programs = {
+        "PostgreSQL": ("initdb", "--version"),
+        "Chromium": ("chromium", "--version"),
+        "bubblewrap": ("bwrap", "--version"),
+        "Node.js": ("node", "--version"),
+        "git": ("git", "--version"),
+    }
+    return {
+        name: re.sub(r"^[^\d]*(\S+).*", r"\1", _printed(*command), flags=re.DOTALL)
+        for name, command in programs.items()
+        if shutil.which(command[0])
+    }
 
 
 def _printed(*command: str) -> str:

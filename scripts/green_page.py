@@ -30,12 +30,13 @@ def drawn(page: str, record: dict[str, Any]) -> str:
     Raises:
         ValueError: A marker is missing.
     """
-    lines = ["| tier | last green | tests | minutes | of them | on |", "|---|---|---|---|---|---|"]
+    lines = ["| tier | last green | tests | minutes | of them, in seconds | on |", "|---" * 6 + "|"]
     for tier, found in record.items():
-        parts = ", ".join(f"{part} {seconds} s" for part, seconds in found["parts"].items())
+        parts = ", ".join(f"{part} {seconds}" for part, seconds in found["parts"].items())
+        on = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
         lines.append(
             f"| `{tier}` | {found['date']}, `{found['commit']}` | {found['tests']:,} |"
-            f" {found['seconds'] / 60:.1f} | {parts} | {found['machine']} |"
+            f" {found['seconds'] / 60:.1f} | {parts} | {on} |"
         )
     return drawn_anew(page, BEGIN, END, "\n".join(lines))
 

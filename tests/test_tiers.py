@@ -1,4 +1,4 @@
-"""The table of tiers: what it says of a place, that what it names is there, and what is left out."""
+"""The table of tiers: what it says of a place, what is left out, and that its places are there."""
 
 import re
 from pathlib import Path

@@ -135,7 +135,9 @@ class Selection:
 
     def _runs(self, item: pytest.Item) -> bool:
         place = item.nodeid
-        if any(place == each or place.startswith((f"{each}::", f"{each}[")) for each in self._named):
+        if any(
+            place == each or place.startswith((f"{each}::", f"{each}[")) for each in self._named
+        ):
             return True
         marks = [Tier[each.args[0]] for each in item.iter_markers("tier")]
         return max(self._tiers.of(place, _fixtures(item)), *marks, Tier.test) <= self._asked
@@ -148,8 +150,6 @@ class Selection:
 
 def _fixtures(item: pytest.Item) -> Iterator[str]:
     """The fixtures of conftests that it uses, as the table names them."""
-    info: Mapping[str, object] = getattr(item, "_fixtureinfo").name2fixturedefs
-    for name, definitions in info.items():
-        for each in definitions:  # type: ignore[attr-defined]
-            if each.baseid:
-                yield f"{each.baseid}/conftest.py::{name}"
+    if isinstance(item, pytest.Function):
+        for name, definitions in item._fixtureinfo.name2fixturedefs.items():
+            yield from (f"{each.baseid}/conftest.py::{name}" for each in definitions if each.baseid)

@@ -1,7 +1,6 @@
 """The frequent commands without the parser: what it understands, it understands as the parser."""
 
 import inspect
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

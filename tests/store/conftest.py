@@ -33,7 +33,7 @@ def pooled_place(postgres: PostgresServer, pooler: Path, tmp_path: Path) -> Post
     return PostgresPlace(postgres, tmp_path, host=pooler)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.tier("check"))])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> RowPlace:
     if request.param == "sqlite":
         return SqlitePlace(tmp_path)

@@ -30,7 +30,7 @@ DAILY = CapKey("budgets.daily", "2026-11-26")
 LASTING = CapKey("budgets.tags.x", "")
 
 
-@pytest.fixture(params=["memory", "postgres"])
+@pytest.fixture(params=["memory", pytest.param("postgres", marks=pytest.mark.tier("check"))])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[PermitPlace]:
     if request.param == "memory":
         made: PermitPlace = MemoryPlace()

@@ -22,7 +22,7 @@ def row_place(postgres: PostgresServer, tmp_path: Path) -> Iterator[RowPlace]:
     place.close()
 
 
-@pytest.fixture(params=["files", "rows"])
+@pytest.fixture(params=["files", pytest.param("rows", marks=pytest.mark.tier("check"))])
 def transcripts(request: pytest.FixtureRequest, tmp_path: Path) -> TranscriptPlace:
     if request.param == "files":
         return FilePlace(tmp_path)

@@ -1,0 +1,50 @@
+"""A tier as a whole: all parts run, all reds are told, and time counts on a quiet machine alone."""
+
+from pathlib import Path
+
+import pytest
+from scripts import gate
+from scripts.gate import Gate, passed
+
+
+@pytest.fixture
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A `make` that writes down its targets, and fails for those that say so."""
+    program, log = tmp_path / "make", tmp_path / "log"
+    program.write_text(f'#!/bin/sh\necho "$2" >> {log}\ncase $2 in bad*) exit 2;; esac\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("MAKE", str(program))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(gate, "running_elsewhere", lambda: 0.0)
+    return log
+
+
+@pytest.mark.requirement("tests:gate")
+def test_a_red_part_hides_none_that_follows_and_the_end_names_all_of_them(
+    make: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert passed("check", Gate(("bad-1", "good", "bad-2"), budget_s=600)) == 1
+
+    assert make.read_text().split() == ["bad-1", "good", "bad-2"]
+    said = capfd.readouterr().out
+    assert "RED  bad-1" in said
+    assert "ok   good" in said
+    assert "make -k bad-1 bad-2" in said
+
+
+@pytest.mark.requirement("tests:gate")
+def test_what_is_only_told_fails_nothing(make: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    told = Gate(("good", "bad"), budget_s=600, told=frozenset({"bad"}))
+
+    assert passed("check", told) == 0
+    assert "told bad" in capfd.readouterr().out
+
+
+@pytest.mark.requirement("tests:gate")
+@pytest.mark.parametrize(("others", "code"), [(0.0, 1), (1e9, 0)])
+def test_a_tier_over_its_budget_is_red_unless_others_used_the_machine(
+    make: Path, monkeypatch: pytest.MonkeyPatch, others: float, code: int
+) -> None:
+    monkeypatch.setattr(gate, "running_elsewhere", lambda: others)
+
+    assert passed("check", Gate(("good",), budget_s=1e-6)) == code
