@@ -21,6 +21,7 @@ from subagents.domain.run.signals import ProgressSeen
 from subagents.domain.run.values import RunId
 from subagents.errors import RuntimeUnavailable, UsageError
 from subagents.runtimes.output.output_reader import Sizes
+from subagents.runtimes.process import shim
 from subagents.runtimes.process.processes import alive
 from subagents.runtimes.process.shim import SHIM, AttemptDirectory
 
@@ -382,6 +383,29 @@ def test_an_exit_is_handed_over_long_before_the_next_poll(harness: Harness) -> N
 
     # Best of three, because the machine may be busy; the next poll would come after 0.4 s.
     assert asyncio.run(go()) < 0.3
+
+
+@pytest.mark.requirement("runtimes:one-worker")
+def test_a_shim_that_runs_and_has_not_claimed_its_attempt_yet_is_waited_for(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = harness.root.parent / "late.sh"
+    begun, go = harness.cwd / "begun", harness.cwd / "go"
+    late.write_text(
+        f'touch {begun}\nuntil test -e {go}; do sleep 0.01; done\nexec sh {SHIM} "$@"\n'
+    )
+    monkeypatch.setattr(shim, "SHIM", late)
+    monkeypatch.setattr(shim, "START_BOUND_S", 0.0)
+
+    async def start() -> None:
+        starting = asyncio.create_task(harness.runtime().start(harness.launch("sleep", "600")))
+        await until_async("the shim runs", begun.exists)
+        assert not starting.done()
+        monkeypatch.setattr(shim, "START_BOUND_S", 60.0)
+        go.touch()
+        assert (await starting).pid is not None
+
+    asyncio.run(start())
 
 
 @pytest.mark.requirement("runtimes:stdin-fifo")

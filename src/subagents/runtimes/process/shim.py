@@ -73,6 +73,9 @@ SHIM: Final = Path(__file__).with_name("shim.sh")
 START_BOUND_S: Final = 5.0
 """So long a claimed attempt may take to show its worker; usually it takes 3 ms."""
 
+CLAIM_BOUND_S: Final = 60.0
+"""So long a shim that runs may take to claim its attempt, on a machine that is very busy."""
+
 LOOKS_AT_START_S: Final = (0.003, 0.002, 0.003, 0.005, 0.008)
 """After so long each; a thread is not kept any longer."""
 READ_AGAIN_S: Final = 0.02
@@ -603,14 +606,16 @@ class ProcessAttempts:
         return pid
 
     async def _until_started(self, directory: AttemptDirectory, shim_pid: int | None) -> None:
-        """Wait, ``START_BOUND_S`` at most, until the worker runs or clearly never will."""
+        """Wait, within bounds, until the worker runs or clearly never will."""
         loop = asyncio.get_running_loop()
-        until_s, pause_s = loop.time() + START_BOUND_S, 0.001
-        while directory.worker() is None and loop.time() < until_s:
+        began_s, pause_s = loop.time(), 0.001
+        while directory.worker() is None:
             shim = directory.shim()
             # A claim may be empty for a moment; a shim that lost the claim ends at once.
             unclaimed = not _is_there(shim_pid) and not directory.is_claimed
             if unclaimed or directory.was_stopped or (shim is not None and not alive(shim)):
+                return
+            if loop.time() - began_s >= (START_BOUND_S if directory.is_claimed else CLAIM_BOUND_S):
                 return
             await self._clock.sleep(pause_s)
             pause_s = min(pause_s * 1.5, 0.05)

@@ -39,6 +39,8 @@ LINGER_S: Final = 60.0
 """So long after the end, with nothing left to kill, it goes: no daemon renews it any more."""
 START_BOUND_S: Final = 10.0
 """So long a watchdog may take to be there; a few tenths on a machine that is not busy."""
+TAKE_BOUND_S: Final = 1.0
+"""So long a new one tries to get the lock, which whoever asks for a watchdog has for a moment."""
 SHIMS_LAST_S: Final = 1.0
 """So long at most a shim is left to adopt what its worker leaves behind, so that it is found."""
 
@@ -186,9 +188,15 @@ def _sleep_until(timer: int | None, until_ms: int) -> None:
 def main() -> None:
     """Be the watchdog of a home, unless it has one."""
     state_dir, attempts_dir = map(Path, sys.argv[1:3])
-    with _lock(state_dir) as is_ours:
-        if is_ours:
-            watch(state_dir, attempts_dir, sys.argv[3] if len(sys.argv) > 3 else None)
+    until_s = time.monotonic() + TAKE_BOUND_S
+    while True:
+        with _lock(state_dir) as is_ours:
+            if is_ours:
+                watch(state_dir, attempts_dir, sys.argv[3] if len(sys.argv) > 3 else None)
+                return
+        if time.monotonic() > until_s:
+            return
+        time.sleep(AGAIN_S)
 
 
 if __name__ == "__main__":
