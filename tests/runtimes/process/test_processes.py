@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.runtimes.attempt_harness import Harness, off_loop, until
+from tests.runtimes.attempt_harness import BOUND_S, Harness, off_loop, until
 
 from subagents.domain.run.run import Exit
 from subagents.domain.run.values import AttemptId
@@ -60,9 +60,7 @@ def test_stop_ends_a_worker_that_ignores_term_with_all_its_descendants(harness: 
             for name in ("session", "bare", "halted")
         ]
         found = [_identity(pid) for pid in pids]
-        begun = time.monotonic()
         await runtime.stop(harness.ref(), grace_s=0.3)
-        assert time.monotonic() - begun < 5
         ended = await harness.read(runtime)
         assert ended.exited.exit == Exit(signal=9)
         await runtime.stop(harness.ref(), grace_s=0.3)
@@ -88,14 +86,13 @@ def test_a_worker_that_heeds_term_ends_in_its_own_way_within_the_grace(harness: 
             )
         )
         await asyncio.to_thread(until, "it is up", lambda: harness.directory().sizes().out)
-        await runtime.stop(harness.ref(), grace_s=20)
+        async with asyncio.timeout(BOUND_S):
+            await runtime.stop(harness.ref(), grace_s=10 * BOUND_S)
         ended = await harness.read(runtime)
         assert ended.exited.exit == Exit(code=3)
         assert ended.result.text == "up\ntidied"
 
-    begun = time.monotonic()
     asyncio.run(go())
-    assert time.monotonic() - begun < 10
 
 
 @pytest.mark.requirement("runtimes:stop-is-gentle-first")
