@@ -214,8 +214,6 @@ def test_eight_workers_wait_together_for_a_provider_and_ask_it_little(tmp_path: 
         # Each may have been on its way when the first was refused, on a slow machine for long, and
         # from then on one asks. Without a word between them each would, every second.
         assert len(refused) <= WORKERS + 2 * LIMITED_S + 1 < WORKERS * LIMITED_S
-        later = [each for each in refused if each.at_s > refused[0].at_s + 1.5]
-        assert len(later) <= LIMITED_S + WORKERS / 2
         told = [each["text"] for worker in workers for each in worker.of("system")]
         assert any("waiting" in text for text in told)
 

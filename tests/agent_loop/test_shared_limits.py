@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from subagents.agent_loop import shared_limits
 from subagents.agent_loop.shared_limits import (
     CALM_S,
     FIRST_S,
@@ -59,8 +60,9 @@ def test_where_nothing_is_known_everybody_asks_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("llm:limits:one-probe")
 def test_when_the_time_has_passed_one_asks_and_the_others_wait_for_what_it_finds(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(shared_limits, "PROBE_POLL_S", 0.0)
     clock = Clock()
     first, second = gate(tmp_path, clock), gate(tmp_path, clock)
     first.close(5.0, is_probe=False)
@@ -70,8 +72,9 @@ def test_when_the_time_has_passed_one_asks_and_the_others_wait_for_what_it_finds
         async with asyncio.timeout(BOUND_S), first.turn(lambda _: None) as probe:
             assert probe.is_probe
             waiting = asyncio.create_task(go(second))
-            done, _ = await asyncio.wait([waiting], timeout=0.3)
-            assert not done
+            for _ in range(100):  # turns of the loop, in each of which it looks again
+                await asyncio.sleep(0)
+            assert not waiting.done()
             probe.served()
             assert not (await waiting).is_probe
 

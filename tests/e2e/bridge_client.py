@@ -7,7 +7,7 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -36,11 +36,16 @@ class BridgeProcess:
     """``subagents mcp`` as a child, fed and read line by line."""
 
     def __init__(
-        self, home: LiveHome, *, session: str | None = "desk", env: Mapping[str, str] | None = None
+        self,
+        home: LiveHome,
+        *,
+        session: str | None = "desk",
+        env: Mapping[str, str] | None = None,
+        program: Sequence[str] = (PROGRAM,),
     ) -> None:
         named = [] if session is None else ["--session", session]
         self.process = subprocess.Popen(
-            [PROGRAM, "mcp", *named],
+            [*program, "mcp", *named],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -131,9 +136,13 @@ class BridgeProcess:
 
 @contextlib.contextmanager
 def bridge(
-    home: LiveHome, *, session: str | None = "desk", env: Mapping[str, str] | None = None
+    home: LiveHome,
+    *,
+    session: str | None = "desk",
+    env: Mapping[str, str] | None = None,
+    program: Sequence[str] = (PROGRAM,),
 ) -> Iterator[BridgeProcess]:
-    found = BridgeProcess(home, session=session, env=env)
+    found = BridgeProcess(home, session=session, env=env, program=program)
     try:
         yield found
     finally:

@@ -462,10 +462,15 @@ def variable_of(pid: int, name: str) -> str | None:
     return None
 
 
-def lines(count: int, every_s: float = 0.02) -> str:
-    """A shell task that writes ``count`` numbered lines."""
+UNTIL_GO = "until [ -e go ]; do sleep 0.05; done"
+"""For a shell task: until the test makes this file in its directory."""
+
+
+def lines(count: int, every_s: float = 0.02, *, held_at: int | None = None) -> str:
+    """A shell task that writes ``count`` numbered lines; those from ``held_at`` on after a go."""
+    hold = "" if held_at is None else f"[ $i -ne {held_at} ] || {UNTIL_GO};"
     return (
-        f"{MARK_ATTEMPT}; i=0; while [ $i -lt {count} ]; do echo line $i; i=$((i+1));"
+        f"{MARK_ATTEMPT}; i=0; while [ $i -lt {count} ]; do {hold} echo line $i; i=$((i+1));"
         f" sleep {every_s}; done"
     )
 

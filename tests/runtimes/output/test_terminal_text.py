@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from tests.call_counts import calls_of
 
 from subagents.domain.run.worker_output import LINE_CHARS_MAX, LineType
 from subagents.runtimes.output.terminal_text import (
@@ -45,10 +46,11 @@ def test_a_line_is_shown_as_a_terminal_would(shown: str, text: str) -> None:
 @pytest.mark.requirement("transcript:lines-are-plain-text")
 @pytest.mark.parametrize("unit", ["\x1b", "\x1b[", "\x1b]", "\x1bP", "\r", "\x1b[0;", "\x1b]8;;x"])
 def test_no_text_takes_long_to_clean(unit: str) -> None:
-    text = unit * (300_000 // len(unit)) + "x"
+    text = unit * (1_000_000 // len(unit)) + "x"
     began = time.process_time()
     plain(text)
-    assert time.process_time() - began < 0.5
+    # Milliseconds here; what is not linear takes minutes.
+    assert time.process_time() - began < 30
 
 
 @pytest.mark.requirement("transcript:errors-on-stderr")
@@ -99,10 +101,8 @@ def test_a_long_line_among_others_is_cut_and_says_by_how_much() -> None:
 
 
 @pytest.mark.requirement("runtimes:plain-lines-are-cheap")
-def test_a_hundred_thousand_plain_lines_take_a_fraction_of_a_second() -> None:
+def test_a_plain_line_costs_hardly_more_than_the_item_made_of_it() -> None:
     block = b"an ordinary line of some program, eighty characters long or so, with words in.\n"
-    began = time.process_time()
-    count = sum(len(line_items(block * 800, is_stderr=False)) for _ in range(125))
 
-    assert count == 100_000
-    assert time.process_time() - began < 0.5  # measured: 0.05 s
+    assert len(line_items(block * 800, is_stderr=False)) == 800
+    assert calls_of(lambda: line_items(block * 800, is_stderr=False)) < 3 * 800
