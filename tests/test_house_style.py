@@ -3,8 +3,9 @@
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TypeGuard
 
 import pytest
 
@@ -169,6 +170,152 @@ def _is_poll(tree: ast.AST, call: ast.Call) -> bool:
         if (is_loop or is_clock) and call in ast.walk(node):
             return True
     return False
+
+
+CLOCKS = {"monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "time", "time_ns"}
+GUARD_S = 30
+"""What takes longer than this hangs, on whatever machine."""
+
+
+def _is_clock(node: ast.AST) -> bool:
+    """A call such as ``time.monotonic()``, ``perf_counter()`` or ``loop.time()``."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
+            return name in CLOCKS
+    return False
+
+
+class _Spans(ast.NodeVisitor):
+    """What in one function holds seconds that have passed, and which assertions bound them.
+
+    Seconds are a difference with a clock in it, and what was assigned or appended from one in the
+    same function, or computed from that. Not seen: a clock behind a function of ours, seconds that
+    came back from one, what a program under test measured, and a clock compared with a time that
+    is due, as in a loop that looks again and again.
+    """
+
+    def __init__(self, constants: Mapping[str, float]) -> None:
+        self.tight: list[int] = []
+        """The lines of assertions that fewer than ``GUARD_S`` have passed."""
+        self._constants = constants
+        self._clocks: set[str] = set()
+        self._spans: set[str] = set()
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        names = {each.id for to in node.targets for each in ast.walk(to) if _is_name(each)}
+        if self._is_span(node.value):
+            self._spans |= names
+        elif any(map(_is_clock, ast.walk(node.value))):
+            self._clocks |= names
+
+    def visit_Call(self, node: ast.Call) -> None:
+        match node:
+            case ast.Call(func=ast.Attribute(attr="append", value=ast.Name(id=name)), args=[value]):
+                if self._is_span(value):
+                    self._spans.add(name)
+
+    def visit_Assert(self, node: ast.Assert) -> None:
+        for each in ast.walk(node.test):
+            if isinstance(each, ast.Compare) and self._is_tight(each):
+                self.tight.append(node.lineno)
+
+    def _is_span(self, node: ast.AST) -> bool:
+        for each in ast.walk(node):
+            if _is_name(each) and each.id in self._spans:
+                return True
+            if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Sub):
+                for side in (each.left, each.right):
+                    if _is_clock(side) or (_is_name(side) and side.id in self._clocks):
+                        return True
+        return False
+
+    def _is_tight(self, compared: ast.Compare) -> bool:
+        values = [compared.left, *compared.comparators]
+        for left, sign, right in zip(values, compared.ops, values[1:], strict=False):
+            small, large = (right, left) if isinstance(sign, ast.Gt | ast.GtE) else (left, right)
+            is_order = isinstance(sign, ast.Lt | ast.LtE | ast.Gt | ast.GtE)
+            if is_order and self._is_span(small) and self._value(large) < GUARD_S:
+                return True
+        return False
+
+    def _value(self, node: ast.AST) -> float:
+        """What is not known is taken for little."""
+        match node:
+            case ast.Constant(value=int() | float() as number):
+                return number
+            case ast.Name(id=name):
+                return self._constants.get(name, 0.0)
+        return 0.0
+
+
+def _is_name(node: ast.AST) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name)
+
+
+def _judged_by_the_clock(text: str) -> list[int]:
+    """The lines of such assertions."""
+    if not any(f"{each}()" in text for each in CLOCKS):
+        return []
+    tree = ast.parse(text)
+    constants: dict[str, float] = {}
+    for node in tree.body:
+        match node:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=number))
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.Constant(value=number))
+            ) if isinstance(number, int | float):
+                constants[name] = number
+    found: list[int] = []
+    for each in ast.walk(tree):
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
+            seen = _Spans(constants)
+            seen.visit(each)
+            found += seen.tight
+    return sorted(set(found))
+
+
+@pytest.mark.requirement("house:no-flakes")
+def test_no_test_expects_a_busy_machine_to_be_quick() -> None:
+    """Count calls, wait for what has to happen, or turn the clock; ``bench/`` measures."""
+    found = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for path, text in sources(ROOT / "tests")
+        for line in _judged_by_the_clock(text)
+    ]
+
+    assert found == []
+
+
+@pytest.mark.requirement("house:no-flakes")
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "began = time.monotonic(); work(); assert time.monotonic() - began < 5",
+        "began = perf_counter(); took = perf_counter() - began; assert took * 1000 <= LIMIT",
+        "began = loop.time(); assert 3 > loop.time() - began",
+        "took.append(time.time() - asked); assert min(took) < 1.0",
+        "began = time.monotonic(); assert time.monotonic() - began < other.LIMIT",
+    ],
+)
+def test_an_expectation_that_something_is_quick_is_seen(lines: str) -> None:
+    body = "\n    ".join(lines.split("; "))
+    assert _judged_by_the_clock(f"LIMIT = 29.0\ndef test() -> None:\n    {body}\n")
+
+
+@pytest.mark.requirement("house:no-flakes")
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "began = time.monotonic(); assert time.monotonic() - began < 60",
+        "began = time.monotonic(); assert time.monotonic() - began < LIMIT",
+        "began = time.monotonic(); assert time.monotonic() - began >= 0.9",
+        "due = time.monotonic() + 1; assert time.monotonic() < due",
+        "began = time.process_time(); assert time.process_time() - began < 1",
+    ],
+)
+def test_guards_lower_bounds_polls_and_processor_time_are_let_through(lines: str) -> None:
+    body = "\n    ".join(lines.split("; "))
+    assert not _judged_by_the_clock(f"LIMIT: Final = 40\ndef test() -> None:\n    {body}\n")
 
 
 @pytest.mark.requirement("house:sql-in-files")

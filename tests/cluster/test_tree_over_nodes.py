@@ -32,8 +32,8 @@ from subagents.domain.run.events import SteerSettled
 NODES: Final = ("n1", "n2", "n3")
 GONE_S: Final = 15.0
 """Of cancelled agents nothing is left after this; each node's part of it is grace and a little."""
-NEAR_S: Final = 5.0
-"""What is near at hand: two hops in one machine room, on a machine that is busy."""
+NEAR_S: Final = 30.0
+"""What is near at hand, on a machine that is busy: nothing waits for a lease or a poll to end."""
 FINISH_S: Final = 60.0
 
 pytestmark = [

@@ -12,6 +12,8 @@ from scripts import fault_table
 from tests.torture import run
 from tests.torture.bed import ROOT, Bed, Findings, table, tried
 
+HANGS_S = 120.0
+
 
 @pytest.mark.requirement("torture:runner")
 def test_whatever_stops_a_part_is_wrong_and_keeps_its_directory(
@@ -39,7 +41,7 @@ def test_a_part_that_does_not_end_in_time_is_ended_and_wrong(
     began = time.monotonic()
     (found,) = run.run_parts(["endless_part"], minutes=60, seed=1, end=began + run.END_S + 3)
     assert found.wrong == ["it did not end in time"]
-    assert time.monotonic() - began < run.END_S
+    assert time.monotonic() - began < HANGS_S
 
 
 @pytest.mark.requirement("torture:runner")
