@@ -6,15 +6,12 @@ like. Nodes are killed with and without their workers, frozen, cut off and resta
 and the database is slow, away, and loses answers. A broken invariant prints the seed.
 """
 
-import argparse
 import asyncio
-import os
 import random
 import sys
 import tempfile
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -31,7 +28,9 @@ from tests.simulation.simulator import (
     _look_at_complaints,
     _many,
     _one,
+    _parser,
     _say,
+    _seeds_of,
     _template,
 )
 from tests.simulation.virtual_loop import Stuck, VirtualClock
@@ -452,16 +451,10 @@ def _simulate(seed: int, judge: ClusterJudge, directory: Path) -> Verdict:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run many seeds, or one; 0 = nothing broke."""
-    parser = argparse.ArgumentParser(prog="python -m tests.simulation.cluster_simulator")
-    parser.add_argument("--seeds", type=int, default=100, help="how many (100)")
-    parser.add_argument("--start", type=int, default=0, help="the first (0)")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes")
-    parser.add_argument("--seed", type=int, help="replay this one only")
-    parser.add_argument("--trace", action="store_true", help="with --seed: print every event")
-    given = parser.parse_args(arguments)
-    if given.seed is not None:
-        return _one(given.seed, simulate, is_traced=given.trace)
-    return _many(range(given.start, given.start + given.seeds), given.workers, partial(simulate))
+    options = _parser("cluster_simulator").parse_args(arguments)
+    if options.seed is not None:
+        return _one(options.seed, simulate, is_traced=options.trace)
+    return _many(_seeds_of(options, "cluster_simulator"), options.workers, simulate)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,9 @@ from typing import Final, TypeAlias
 
 from tests.simulation.host import Host
 from tests.simulation.invariants import Broken, Judge
+from tests.simulation.known_seeds import known_seeds
 from tests.simulation.low_memory import low_bounds
+from tests.simulation.of_commit import commit, seeds_of_commit
 from tests.simulation.outside_world import Injected, World
 from tests.simulation.postgres_host import PostgresHost
 from tests.simulation.scenario import (
@@ -240,7 +242,10 @@ def _template() -> Path:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run many seeds, or one; 0 = nothing broke."""
-    options = _parser().parse_args(arguments)
+    parser = _parser("simulator")
+    parser.add_argument("--postgres", action="store_true", help="the store is there; is --sound")
+    parser.add_argument("--sound", action="store_true", help="no disk, power or memory fails")
+    options = parser.parse_args(arguments)
     if not options.postgres:
         return _simulated(options, partial(simulate, is_sound=options.sound))
     with running(is_durable=False) as server:
@@ -251,18 +256,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _simulated(options: argparse.Namespace, simulated: Callable[..., Verdict]) -> int:
     if options.seed is not None:
         return _one(options.seed, simulated, is_traced=options.trace)
+    return _many(_seeds_of(options, "simulator"), options.workers, simulated)
+
+
+def _seeds_of(options: argparse.Namespace, program: str) -> list[int]:
+    """Every time the same, and with ``--of-commit`` some that nobody has tried before."""
     seeds = range(options.start, options.start + options.seeds)
-    return _many(seeds, options.workers, simulated)
+    if not options.of_commit:
+        return list(seeds)
+    known = sorted(set(known_seeds(program).values()).difference(seeds))
+    new = seeds_of_commit(options.of_commit)
+    _say(
+        f"{len(seeds)} seeds from {options.start}, {len(known)} that are known to catch a mutation"
+    )
+    _say(f"{len(new)} seeds of commit {commit()[:12]}: --start {new.start} --seeds {len(new)}")
+    return [*seeds, *known, *new]
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m tests.simulation.simulator")
+def _parser(program: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=f"python -m tests.simulation.{program}")
     parser.add_argument("--seeds", type=int, default=200, help="how many (200)")
     parser.add_argument("--start", type=int, default=0, help="the first (0)")
+    parser.add_argument(
+        "--of-commit",
+        type=int,
+        default=0,
+        metavar="N",
+        help="and N which are others with every commit, and those known to catch a mutation",
+    )
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--seed", type=int, help="replay this one only")
-    parser.add_argument("--postgres", action="store_true", help="the store is there; is --sound")
-    parser.add_argument("--sound", action="store_true", help="no disk, power or memory fails")
     parser.add_argument("--trace", action="store_true", help="with --seed: print every event")
     return parser
 
@@ -277,7 +300,7 @@ def _one(seed: int, simulated: Callable[..., Verdict], *, is_traced: bool) -> in
     return 1
 
 
-def _many(seeds: range, workers: int, simulated: Callable[[int], Verdict]) -> int:
+def _many(seeds: Sequence[int], workers: int, simulated: Callable[[int], Verdict]) -> int:
     began, done, crashes, events = time.monotonic(), 0, 0, 0
     said = began
     broken: list[Verdict] = []
@@ -297,7 +320,9 @@ def _many(seeds: range, workers: int, simulated: Callable[[int], Verdict]) -> in
     return 1 if broken else 0
 
 
-def _verdicts(seeds: range, workers: int, simulated: Callable[[int], Verdict]) -> Iterator[Verdict]:
+def _verdicts(
+    seeds: Sequence[int], workers: int, simulated: Callable[[int], Verdict]
+) -> Iterator[Verdict]:
     if workers <= 1:
         yield from map(simulated, seeds)
         return

@@ -10,13 +10,17 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import pytest
-from tests.simulation import simulator
+from tests.simulation import cluster_simulator, simulator
+from tests.simulation.invariants import Broken
+from tests.simulation.known_seeds import known_seeds
 from tests.simulation.machine_disk import MachineDisk
+from tests.simulation.of_commit import seeds_of_commit
 from tests.simulation.outside_world import Faults
 from tests.simulation.scenario import burst_of, faults_of
-from tests.simulation.simulator import main, simulate
+from tests.simulation.simulator import Verdict, main, simulate
 from tests.simulation.virtual_loop import (
     Process,
     Stuck,
@@ -51,10 +55,10 @@ def replayed(seed: int, hash_seed: str, *flags: str) -> str:
 
 @pytest.mark.requirement("simulator:invariants")
 def test_every_invariant_holds_over_seeded_crashes() -> None:
-    verdicts = [simulate(seed) for seed in range(60)]
+    verdicts = [simulate(seed) for seed in range(12)]
     assert [str(v.broken) for v in verdicts if v.broken is not None] == []
-    assert sum(v.crashes for v in verdicts) > 50
-    assert sum(v.runs for v in verdicts) > 240
+    assert sum(v.crashes for v in verdicts) > 10
+    assert sum(v.runs for v in verdicts) > 48
 
 
 @pytest.mark.requirement("simulator:invariants")
@@ -71,7 +75,7 @@ def test_what_failing_hardware_makes_impossible_is_not_asked_for(seed: int) -> N
 
 @pytest.mark.requirement("simulator:burst", "field:launched-more-than-notified")
 def test_fifty_children_that_end_in_the_same_instant_are_each_consumed_once() -> None:
-    seeds = [seed for seed in range(400) if burst_of(seed) == 50][:3]
+    seeds = [seed for seed in range(400) if burst_of(seed) == 50][:1]
     verdicts = [simulate(seed) for seed in seeds]
 
     assert [str(v.broken) for v in verdicts if v.broken is not None] == []
@@ -125,11 +129,37 @@ def test_a_failure_prints_its_seed_its_invariant_and_how_to_replay_it(
 def test_many_seeds_report_progress_and_the_crashes_they_simulated(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["--seeds", "8", "--workers", "2"]) == 0
+    assert main(["--seeds", "4", "--workers", "2"]) == 0
     said = capsys.readouterr().out
-    assert "8/8 seeds" in said
+    assert "4/4 seeds" in said
     assert "crashes" in said
     assert "all invariants held" in said
+
+
+@pytest.mark.requirement("simulator:seeds-of-commit")
+@pytest.mark.parametrize("program", [simulator, cluster_simulator])
+def test_besides_the_seeds_of_every_time_those_of_the_commit_and_known_ones_are_tried(
+    program: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tried: list[int] = []
+
+    def simulated(seed: int, **_: object) -> Verdict:
+        tried.append(seed)
+        broken = Broken("this commit breaks nothing", "") if seed in new else None
+        return Verdict(seed, broken, "", 0, 0, 0, 0.0, 0, name)
+
+    name, new = program.__name__.rpartition(".")[2], seeds_of_commit(2)
+    monkeypatch.setattr(program, "simulate", simulated)
+
+    assert program.main(["--seeds", "4", "--of-commit", "2", "--workers", "1"]) == 1
+    said = capsys.readouterr().out
+
+    assert tried[:4] == [0, 1, 2, 3]
+    assert tried[-2:] == list(new)
+    assert set(tried) >= set(known_seeds(name).values())
+    assert len(tried) == len(set(tried))
+    assert f"--start {new.start} --seeds 2" in said
+    assert f"python -m tests.simulation.{name} --seed {new.start} --trace" in said
 
 
 @pytest.mark.requirement("simulator:prints-seed")
@@ -146,9 +176,9 @@ def test_a_crash_in_the_middle_leaves_no_half_spawn(monkeypatch: pytest.MonkeyPa
         return replace(faults_of(rng), crash_in_commit=0.2, courier_dead=False)
 
     monkeypatch.setattr(simulator, "faults_of", faults)
-    verdicts = [simulate(seed) for seed in range(15)]
+    verdicts = [simulate(seed) for seed in range(5)]
     assert [str(v.broken) for v in verdicts if v.broken is not None] == []
-    assert sum(v.crashes for v in verdicts) > 60
+    assert sum(v.crashes for v in verdicts) > 20
 
 
 @pytest.mark.requirement("simulator:virtual-time")

@@ -1,0 +1,40 @@
+"""What each commit tries of a long list."""
+
+import pytest
+from tests.simulation.of_commit import SEEDS, commit, of_commit, seeds_of_commit
+
+NAMES = [f"name {number}" for number in range(111)]
+ONE, OTHER = "a" * 40, "b" * 40
+
+
+@pytest.mark.requirement("simulator:seeds-of-commit")
+def test_a_commit_chooses_the_same_every_time_and_another_commit_something_else() -> None:
+    chosen = of_commit(NAMES, 10, ONE)
+
+    assert len(set(chosen)) == 10
+    assert set(chosen) < set(NAMES)
+    assert of_commit(reversed(NAMES), 10, ONE) == chosen
+    assert of_commit(NAMES, 10, OTHER) != chosen
+    assert of_commit(NAMES, 200, ONE) == sorted(NAMES)
+
+
+@pytest.mark.requirement("simulator:seeds-of-commit")
+def test_the_seeds_of_a_commit_are_its_own_and_in_a_row() -> None:
+    seeds = seeds_of_commit(50, ONE)
+
+    assert len(seeds) == 50
+    assert seeds.start == int(ONE, 16) % SEEDS
+    assert set(seeds).isdisjoint(seeds_of_commit(50, OTHER))
+
+
+@pytest.mark.requirement("simulator:seeds-of-commit")
+def test_where_there_is_no_git_the_choice_is_always_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    commit.cache_clear()
+    try:
+        assert int(commit(), 16) == 0
+        assert of_commit(NAMES, 10) == of_commit(NAMES, 10, "0" * 40)
+    finally:
+        commit.cache_clear()
