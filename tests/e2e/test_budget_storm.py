@@ -23,8 +23,8 @@ CHILDREN: Final = 50
 CALL: Final = 1_000
 CALL_S: Final = 2.0
 """Longer than usage is held back (1 s) and a stop takes."""
-CAP: Final = 400_000
-RESERVED: Final = 20_000
+CAP: Final = 200_000
+RESERVED: Final = 10_000
 """Of every other child."""
 KILLS_AT: Final = (20_000, 60_000)
 
@@ -106,7 +106,7 @@ def test_fifty_racing_children_and_two_kills_never_exceed_the_cap_and_the_lead_r
         answers = race(home, middles)
         errors = [each for each in answers if isinstance(each, SubagentsError)]
         children = [each["runId"] for each in answers if not isinstance(each, SubagentsError)]
-        assert errors, "25 x 20k tokens cannot fit into 360k"
+        assert errors, "25 x 10k tokens cannot fit into 180k"
         assert {each.details["guardrail"] for each in errors} == {"budget"}
         assert all('the budget of run "lead"' in each.message for each in errors)
         budgeted = [r for r in home.stored().values() if r.spec.budget is not None and r.id != lead]

@@ -1,7 +1,6 @@
 """Callers that do anything at any time to a daemon that is killed at any time."""
 
 import contextlib
-import os
 import random
 import threading
 import time
@@ -30,8 +29,9 @@ max_spawn_depth = 2
 [lanes.narrow]
 slots = 1
 """
-SEEDS = range(12) if os.environ.get("SLOW_TESTS") else range(2)
+SEEDS = [0, 1, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(2, 12))]
 CALLERS = 4
+KILLS = 5
 
 
 class Caller:
@@ -143,7 +143,7 @@ def test_whatever_callers_do_and_whenever_it_is_killed_every_run_ends_once_and_a
         callers = [Caller(home, number, seed, done) for number in range(CALLERS)]
         with ThreadPoolExecutor(CALLERS) as pool:
             working = [pool.submit(caller.work) for caller in callers]
-            for _ in range(8):
+            for _ in range(KILLS):
                 time.sleep(chance.uniform(0.05, 0.6))
                 home.restart_after_kill()
             done.set()

@@ -26,7 +26,7 @@ from schemathesis.checks import (
 from schemathesis.core.result import Err
 from tests.e2e.live_home import DEFAULTS, LiveHome, live_home
 
-CALLS: Final = 6
+CALLS: Final = [2, pytest.param(6, marks=pytest.mark.thorough)]
 """Of each operation, fitting and not fitting."""
 SEED: Final = 20261120
 TIMEOUT_S: Final = 20
@@ -75,9 +75,9 @@ class Fuzzer:
             if (operation.method.upper(), operation.path) not in LEFT_OUT:
                 yield operation
 
-    def fuzz(self, operation: Any, mode: GenerationMode) -> None:
+    def fuzz(self, operation: Any, mode: GenerationMode, calls_max: int) -> None:
         @settings(
-            max_examples=CALLS,
+            max_examples=calls_max,
             deadline=None,
             database=None,
             derandomize=True,
@@ -132,11 +132,14 @@ def fuzzer(root: Path) -> Iterator[Fuzzer]:
 
 
 @pytest.mark.requirement("openapi:fuzz")
-def test_odd_calls_get_the_answers_that_are_described_and_never_a_500(tmp_path: Path) -> None:
+@pytest.mark.parametrize("calls_max", CALLS)
+def test_odd_calls_get_the_answers_that_are_described_and_never_a_500(
+    tmp_path: Path, calls_max: int
+) -> None:
     with fuzzer(tmp_path) as odd:
         for operation in odd.operations():
             for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
-                odd.fuzz(operation, mode)
+                odd.fuzz(operation, mode, calls_max)
 
         assert odd.home.is_up()
         assert not any('"level":"error"' in line for line in odd.home.log().splitlines())

@@ -190,7 +190,11 @@ def test_doctor_says_whether_anything_is_sent_where_to_and_where_the_log_is(
 
         to.down()
         home.finish(home.spawn("echo there"))
-        until(lambda: "nothing is lost meanwhile" in doctor(home), what="the outage in doctor")
+        until(
+            lambda: "nothing is lost meanwhile" in doctor(home),
+            what="the outage in doctor",
+            pause_s=1,
+        )
         to.up()
     (tmp_path / "silent").mkdir()
     with live_home(tmp_path / "silent") as home:

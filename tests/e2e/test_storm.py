@@ -1,6 +1,5 @@
 """Everything at once: kills at random moments, racing spawns, many ends in the same instant."""
 
-import os
 import random
 import threading
 import time
@@ -15,9 +14,6 @@ from tests.e2e.live_home import MARK_ATTEMPT, Document, LiveHome, T, audit, live
 from subagents.client.client import Client
 from subagents.domain.run.run import SETTLED
 from subagents.errors import Forbidden, Unavailable
-
-is_slow_run = bool(os.environ.get("SLOW_TESTS"))
-slow = pytest.mark.skipif(not is_slow_run, reason="takes long: set SLOW_TESTS=1")
 
 STORM_S = 60.0
 
@@ -86,7 +82,9 @@ def storm_specs(chance: random.Random) -> list[Document]:
 
 
 @pytest.mark.requirement("e2e:storm", "e2e:fold")
-@pytest.mark.parametrize("seed", range(20 if is_slow_run else 2))
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(2, 20))]
+)
 def test_ten_kills_among_twenty_runs_lose_nothing_and_repeat_nothing(
     tmp_path: Path, seed: int
 ) -> None:
@@ -155,7 +153,7 @@ def race(
 
 
 @pytest.mark.requirement("e2e:cap:exact")
-@pytest.mark.parametrize("count", [300, pytest.param(1000, marks=slow)])
+@pytest.mark.parametrize("count", [50, pytest.param(1000, marks=pytest.mark.thorough)])
 def test_racing_spawns_over_a_cap_of_five_are_accepted_exactly_five_times(
     tmp_path: Path, count: int
 ) -> None:
@@ -174,7 +172,9 @@ def test_racing_spawns_over_a_cap_of_five_are_accepted_exactly_five_times(
 
 
 @pytest.mark.requirement("e2e:cap:burst", "e2e:lanes")
-@pytest.mark.parametrize("count", [300, pytest.param(1000, marks=slow)])
+@pytest.mark.parametrize(
+    "count", [50, *(pytest.param(many, marks=pytest.mark.thorough) for many in (300, 1000))]
+)
 def test_a_burst_of_spawns_under_a_raised_cap_loses_none_and_never_exceeds_the_lane(
     tmp_path: Path, count: int
 ) -> None:

@@ -84,16 +84,24 @@ def test_a_worker_goes_on_with_the_same_pid_and_no_gap_when_its_daemon_is_killed
     tmp_path: Path,
 ) -> None:
     with live_home(tmp_path) as home:
-        run_id = home.spawn(lines(300, held_at=250))
+        wait = "until [ -e {} ]; do sleep 0.02; done"
+        write = "seq -f 'line %g' {} {}"
+        steps = (write.format(0, 19), wait.format("more"), write.format(20, 39))
+        end = (wait.format("go"), write.format(40, 59))
+        run_id = home.spawn("; ".join((MARK_ATTEMPT, *steps, *end)))
         pid = home.worker_pid(run_id)
-        until(lambda: "line 20" in home.output(run_id), what="some output")
-        home.restart_after_kill()
+        until(lambda: "line 19" in home.output(run_id), what="some output")
+        home.kill()
+        (home.work / "more").touch()
+        out = home.attempt_file(run_id, "out")
+        until(lambda: "line 39" in out.read_text(), what="what it writes to nobody")
+        home.start()
 
         assert home.row(run_id)["phase"] == "running"
         assert home.worker_pid(run_id) == pid
         os.kill(pid, 0)
         (home.work / "go").touch()
-        assert_ended_once(home, run_id, numbered(300))
+        assert_ended_once(home, run_id, numbered(60))
         assert len(home.events(run_id, AttemptStarted)) == 1
 
 

@@ -94,14 +94,14 @@ def test_a_million_lines_are_recorded_while_control_calls_are_answered(
 
 TALKER = """\
 import os, sys, time
-for number in range(60_000):
-    if number % 10_000 == 0:
-        while not os.path.exists(f"part{number // 10_000}"):
+for number in range(6_000):
+    if number % 1_500 == 0:
+        while not os.path.exists(f"part{number // 1_500}"):
             time.sleep(0.01)
     print(f"out {number}")
     if number % 10 == 0:
         print(f"error {number}", file=sys.stderr)
-    if number % 500 == 499:
+    if number % 100 == 99:
         sys.stdout.flush()
         time.sleep(0.01)
 """
@@ -116,15 +116,15 @@ def test_every_line_of_both_streams_is_recorded_once_over_many_kills(home: LiveH
     def has_lines(count: int) -> bool:
         return bool(log(home, run_id, limit=1)["totalLines"] >= count)
 
-    for part in range(6):
+    for part in range(4):
         (home.work / f"part{part}").touch()
-        killed_at = 11_000 * part + rng.randrange(8_000)
+        killed_at = 1_650 * part + rng.randrange(1_200)
         until(lambda at=killed_at: has_lines(at), what="the middle of a part")  # type: ignore[misc]  # bound
         home.restart_after_kill()
     home.finish(run_id)
 
-    assert texts(home, run_id, "text") == [f"out {number}" for number in range(60_000)]
-    assert texts(home, run_id, "error") == [f"error {number}" for number in range(0, 60_000, 10)]
+    assert texts(home, run_id, "text") == [f"out {number}" for number in range(6_000)]
+    assert texts(home, run_id, "error") == [f"error {number}" for number in range(0, 6_000, 10)]
 
 
 RESULT_BYTES = 64 * 1024 * 1024

@@ -20,6 +20,8 @@ from subagents.domain.run.events import CallRefused, TokenIssued
 from subagents.runtimes.process import cgroups
 from subagents.runtimes.process.processes import look
 
+STARTS = 16
+"""More than a daemon has started when it is killed right after its answer."""
 HOLD = "until [ -e go ]; do sleep 0.02; done"
 ASK = (
     "import http.client, os, socket, sys\n"
@@ -243,7 +245,7 @@ def test_workers_that_a_killed_daemon_had_not_started_have_tokens_that_work(
 ) -> None:
     """The slot and the token's hash are committed, the token itself died with the daemon."""
     with live_home(tmp_path) as home:
-        specs = [home.spawn_body(HOLD)["spec"] for _ in range(40)]
+        specs = [home.spawn_body(HOLD)["spec"] for _ in range(STARTS)]
         answered = home.post("/v1/plans", {"specs": specs, "cwd": str(home.work)})
         home.restart_after_kill()
         run_ids = [str(receipt["runId"]) for receipt in answered["receipts"]]
@@ -254,7 +256,7 @@ def test_workers_that_a_killed_daemon_had_not_started_have_tokens_that_work(
         for run_id in run_ids:
             status, document = call(home, f"/v1/runs/{run_id}/status", home.as_worker(run_id))
             assert (status, document.get("runId")) == (200, run_id), document
-        assert home.read("SELECT count(*) FROM run") == [(40,)]
+        assert home.read("SELECT count(*) FROM run") == [(STARTS,)]
         (home.work / "go").touch()
         assert {item["outcome"]["status"] for item in home.finish(*run_ids)} == {"ok"}
 
