@@ -325,9 +325,8 @@ class Nodes:
                 listening.close()
             for connection in list(server.server_state.connections):
                 connection.transport.abort()
-            server.force_exit = True
-            server._stopping.set()
-            await server.serving
+            server.serving.cancel()
+            await asyncio.gather(server.serving, return_exceptions=True)
         await self[name].peers.close()
 
     async def close(self) -> None:

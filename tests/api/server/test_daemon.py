@@ -1,6 +1,7 @@
 """The daemon's process: one per home, stale sockets, signals, shutdown."""
 
 import asyncio
+import contextlib
 import json
 import os
 import shutil
@@ -10,14 +11,21 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import uvicorn
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 from tests.api.home_daemon import DEADLINE_S, Home, UnixConnection, build, serving, until
 
 from subagents.api.calls.auth import peer_uid
 from subagents.api.server import daemon
-from subagents.api.server.daemon import run_daemon, serve_until_stopped
+from subagents.api.server.daemon import _Server, run_daemon, serve_until_stopped
+from subagents.api.server.watched_protocol import WatchedProtocol
 from subagents.errors import AlreadyRunning, Fenced
 from subagents.store.sqlite.sqlite_store import SqliteStore
 
@@ -184,6 +192,141 @@ def test_shutdown_ends_long_polls_with_a_retryable_error(tmp_path: Path) -> None
             assert (status, document["code"], document["retryable"]) == (503, "unavailable", True)
 
     asyncio.run(scenario())
+
+
+@contextlib.asynccontextmanager
+async def one_server(
+    path: Path, app: ASGIApp, stop_s: int = daemon.STOP_S
+) -> AsyncIterator[_Server]:
+    """A server alone; it has stopped at the end."""
+    stopping = asyncio.Event()
+    config = uvicorn.Config(
+        app,
+        http=WatchedProtocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        timeout_graceful_shutdown=stop_s,
+    )
+    with daemon.listening(path) as listener:
+        server = _Server(config, stopping)
+        server.serving = asyncio.create_task(server.serve(sockets=[listener]))
+        await server.opened()
+        yield server
+        stopping.set()
+        async with asyncio.timeout(DEADLINE_S):
+            await server.serving
+
+
+GET = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
+
+
+@pytest.mark.requirement("daemon:stop:at-once")
+def test_a_server_that_answers_nobody_stops_without_waiting_for_any_timer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One is set, which ends the wait for calls; a shorter one would be a look whether it is so."""
+    timers: list[float] = []
+
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        call_at = loop.call_at
+
+        def noted(when: float, *args: Any, **more: Any) -> asyncio.TimerHandle:
+            timers.append(when - loop.time())
+            return call_at(when, *args, **more)
+
+        async with one_server(tmp_path / "s", PlainTextResponse("ok")):
+            reader, writer = await asyncio.open_unix_connection(tmp_path / "s")
+            writer.write(GET)
+            assert (await reader.readuntil(b"\r\n\r\nok")).startswith(b"HTTP/1.1 200")
+            monkeypatch.setattr(loop, "call_at", noted)
+        assert await reader.read() == b""
+        writer.close()
+
+    asyncio.run(scenario())
+    # The test's own bound is the longest.
+    assert [each for each in timers if each < DEADLINE_S - 1] == [
+        pytest.approx(daemon.STOP_S, abs=1)
+    ]
+
+
+@pytest.mark.requirement("daemon:stop:at-once")
+def test_a_call_under_way_at_a_stop_is_answered_and_its_connection_closed(tmp_path: Path) -> None:
+    async def scenario() -> bytes:
+        begun, may_end = asyncio.Event(), asyncio.Event()
+
+        async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+            begun.set()
+            await may_end.wait()
+            await PlainTextResponse("ok")(scope, receive, send)
+
+        async with one_server(tmp_path / "s", slow) as server:
+            reader, writer = await asyncio.open_unix_connection(tmp_path / "s")
+            writer.write(GET)
+            await begun.wait()
+            server._stopping.set()
+            await until(lambda: not server.servers[0].is_serving())
+            with pytest.raises(ConnectionRefusedError):
+                await asyncio.open_unix_connection(tmp_path / "s")
+            assert not server.serving.done()
+            may_end.set()
+            answer = await reader.read()
+        writer.close()
+        return answer
+
+    answer = asyncio.run(scenario())
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert b"connection: close" in answer
+    assert answer.endswith(b"ok")
+
+
+@pytest.mark.requirement("daemon:stop:at-once")
+def test_a_call_that_does_not_end_after_a_stop_is_cut_off_and_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        begun, cut_off = asyncio.Event(), asyncio.Event()
+
+        async def endless(scope: Scope, receive: Receive, _send: Send) -> None:
+            await Request(scope, receive).body()
+            begun.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                cut_off.set()
+
+        async with one_server(tmp_path / "s", endless, stop_s=0):
+            _, writer = await asyncio.open_unix_connection(tmp_path / "s")
+            writer.write(GET)
+            await begun.wait()
+        async with asyncio.timeout(DEADLINE_S):
+            await cut_off.wait()
+        writer.close()
+
+    asyncio.run(scenario())
+    assert "1 still under way 0 s after the stop: cut off" in caplog.messages
+
+
+@pytest.mark.requirement("daemon:stop:at-once")
+@pytest.mark.parametrize("passes", range(5))
+def test_a_connection_accepted_at_the_moment_of_a_stop_is_closed(
+    tmp_path: Path, passes: int
+) -> None:
+    async def scenario() -> bytes:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+            client.settimeout(DEADLINE_S)
+            async with one_server(tmp_path / "s", PlainTextResponse("ok")) as server:
+                client.connect(str(tmp_path / "s"))
+                for _ in range(passes):
+                    await asyncio.sleep(0)
+            assert not server.server_state.connections
+            try:
+                return await asyncio.to_thread(client.recv, 1)
+            except ConnectionResetError:  # it was not accepted any more
+                return b""
+
+    assert asyncio.run(scenario()) == b""
 
 
 @pytest.mark.requirement("daemon:embedded")

@@ -291,7 +291,7 @@ async def _until(event: asyncio.Event) -> None:
 
 class _Server(uvicorn.Server):
     """uvicorn without its signal handlers, which are ours or those of the embedding program, and
-    without its ten looks a second whether it is told to stop.
+    without its ten looks a second whether it is told to stop, and then whether all has ended.
     """
 
     serving: "asyncio.Task[None]"
@@ -319,6 +319,37 @@ class _Server(uvicorn.Server):
         # What a tick does besides: our headers are the same all the time, since none is a date.
         await self.on_tick(0)
         await self._stopping.wait()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        loop = asyncio.get_running_loop()
+        for listening_at in (each for server in self.servers for each in server.sockets):
+            loop.remove_reader(listening_at.fileno())
+        # What was accepted before is a connection two passes of the loop later, and lost if its
+        # server was closed meanwhile.
+        for _ in range(2):
+            await asyncio.sleep(0)
+        for server in self.servers:
+            server.close()
+        for listener in sockets or ():
+            listener.close()
+        time_s, calls = self.config.timeout_graceful_shutdown, self.server_state.tasks
+        try:
+            async with asyncio.timeout(time_s):
+                await self._all_ended()
+        except TimeoutError:
+            log.warning("%s still under way %s s after the stop: cut off", len(calls), time_s)
+            for call in calls:
+                call.cancel()
+
+    async def _all_ended(self) -> None:
+        """Close connections: idle ones now, others once they are answered."""
+        calls = self.server_state.tasks
+        connections = cast("set[WatchedProtocol]", self.server_state.connections)
+        while calls or connections:
+            for connection in [*connections]:
+                connection.shutdown()
+            ends = [*calls, *(connection.lost for connection in connections)]
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
 
     async def listen_at(self, listener: socket.socket) -> None:
         """Accept connections there instead of where nobody finds us any more; calls go on."""

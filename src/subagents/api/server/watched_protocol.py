@@ -1,4 +1,6 @@
-"""HTTP on one connection, of which a call can ask whether its client has read the answer."""
+"""HTTP on one connection, of which a call can ask whether its client has read the answer, and a
+server when it ends.
+"""
 
 import asyncio
 
@@ -10,9 +12,12 @@ from subagents.api.calls.hand_over import WIRE, Wire
 class WatchedProtocol(HttpToolsProtocol):
     """Puts the ``Wire`` of its connection into each request's state."""
 
+    lost: "asyncio.Future[None]"
+    """Done when the connection has ended."""
     _wire: Wire | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in the base class
+        self.lost = self.loop.create_future()
         self._wire = Wire(transport)
         self.app_state = {**self.app_state, WIRE: self._wire}
         super().connection_made(transport)
@@ -21,3 +26,4 @@ class WatchedProtocol(HttpToolsProtocol):
         if self._wire is not None:
             self._wire.was_reset = exc is not None
         super().connection_lost(exc)
+        self.lost.set_result(None)

@@ -19,7 +19,7 @@ from subagents.errors import EXIT_OK, DaemonUnreachable, Unavailable
 from subagents.text import counted
 
 STOP_TIMEOUT_S: Final = 20.0
-STOP_POLL_S: Final = 0.05
+STOP_POLL_S: Final = 0.01
 SILENT_S: Final = 3.0
 """A daemon whose socket was removed makes it anew in a second."""
 
