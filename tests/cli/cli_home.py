@@ -14,10 +14,11 @@ from typing import Any, Final
 import msgspec
 from tests.live_processes import carrying, is_running
 
+from subagents.client.daemon_start import holder
 from subagents.config.paths import Paths
 
 TIMEOUT_S: Final = 60
-POLL_S: Final = 0.05
+POLL_S: Final = 0.02
 
 
 @dataclass(frozen=True)
@@ -100,24 +101,23 @@ class Home:
 
     def pid(self) -> int:
         """The daemon's process id."""
-        found = self.ok("doctor", "--json").json["daemonPid"]
-        assert isinstance(found, int)
+        found = holder(Paths.resolve(self.env()))
+        assert found is not None
         return found
 
     def kill_daemon(self) -> None:
-        pid = self.pid()
-        os.kill(pid, signal.SIGKILL)
-        until(lambda: not is_running(pid), "the killed daemon is gone")
+        self._end(self.pid(), signal.SIGKILL)
 
     def down(self) -> None:
-        subprocess.run(
-            [sys.executable, "-m", "subagents", "down", "--yes"],
-            capture_output=True,
-            cwd="/",
-            env=self.env(),
-            timeout=TIMEOUT_S,
-            check=False,
-        )
+        """Stop the daemon, if there is one."""
+        pid = holder(Paths.resolve(self.env()))
+        if pid is not None:
+            self._end(pid, signal.SIGTERM)
+
+    def _end(self, pid: int, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+        until(lambda: not is_running(pid), "the daemon is gone")
 
 
 @contextmanager
