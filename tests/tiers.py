@@ -1,7 +1,7 @@
 """Which tests run when: a table by place, and pytest's option ``--tier``.
 
 ``tests/tiers.toml`` names the tier from which on a folder, a file, a test, or whatever uses a
-fixture runs; what it does not name is quick, and runs every time. A file or a test that the command
+fixture runs; what it does not name is quick, and runs every time. A test or file that the command
 line names runs whatever its tier is, so that nobody has to know of tiers to try one.
 """
 
@@ -28,6 +28,7 @@ class Tier(IntEnum):
     check = 1
     ci = 2
     all = 3
+    soak = 4
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Tiers:
 
     def runs_any(self, place: str, asked: Tier) -> bool:
         """Whether something in that folder or file runs."""
-        return self.of(place) <= asked or self._first_inside.get(place, Tier.all) <= asked
+        return self.of(place) <= asked or self._first_inside.get(place, Tier.soak) <= asked
 
     @cached_property
     def _first_inside(self) -> Mapping[str, Tier]:
@@ -84,7 +85,7 @@ class Tiers:
         found: dict[str, Tier] = {}
         for row, tier in self.rows.items():
             for place in _containers(row):
-                found[place] = min(tier, found.get(place, Tier.all))
+                found[place] = min(tier, found.get(place, Tier.soak))
         return found
 
 
@@ -106,7 +107,7 @@ def _container(place: str) -> str:
 class Selection:
     """Leaves out what belongs to a later tier than was asked for; a plugin of pytest.
 
-    A file or a test that the command line names runs in any case.
+    A test that the command line names runs in any case; of a file that it names, what CI runs.
     """
 
     def __init__(self, config: pytest.Config, tiers: Tiers, asked: Tier) -> None:
@@ -135,12 +136,12 @@ class Selection:
 
     def _runs(self, item: pytest.Item) -> bool:
         place = item.nodeid
-        if any(
-            place == each or place.startswith((f"{each}::", f"{each}[")) for each in self._named
-        ):
+        if any("::" in each and f"{place}[".startswith(f"{each}[") for each in self._named):
             return True
-        marks = [Tier[each.args[0]] for each in item.iter_markers("tier")]
-        return max(self._tiers.of(place, _fixtures(item)), *marks, Tier.test) <= self._asked
+        marked = max((Tier[each.args[0]] for each in item.iter_markers("tier")), default=Tier.test)
+        if any(place.startswith(f"{each}::") for each in self._named):
+            return marked <= max(self._asked, Tier.ci)
+        return max(self._tiers.of(place, _fixtures(item)), marked) <= self._asked
 
     def _place_named(self, config: pytest.Config, argument: str) -> str:
         file, separator, rest = argument.partition("::")

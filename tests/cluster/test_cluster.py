@@ -12,8 +12,6 @@ from tests.store.postgres_server import PostgresServer
 
 from subagents.runtimes.process import node_deadline
 
-pytestmark = pytest.mark.cluster
-
 
 def loaded(rig: ClusterRig, *, runs: int = 4) -> ClusterLoad:
     """Some runs of each of nine sessions, and a third of them accepted."""

@@ -38,8 +38,6 @@ BUSY_RUNS_PER_S: Final = 280.0
 BUSY_RUNS_MIN_PER_S: Final = 20.0
 
 pytestmark = [
-    pytest.mark.cluster,
-    pytest.mark.thorough,
     pytest.mark.timeout(300 + ROUNDS * ROUND_S),
 ]
 

@@ -13,7 +13,6 @@ from tests.store.postgres_server import PostgresServer
 
 from subagents.errors import UsageError
 
-pytestmark = pytest.mark.cluster
 SESSION = "agent:main:places"
 VERDICT = '{"verdict": "pass"}'
 CRITIC = f"""

@@ -21,7 +21,7 @@ TASK: Final = "sleep 2; echo $SUBAGENTS_SOCKET"
 MORE_MIN: Final = 3.0
 WITHIN_S: Final = 240.0
 
-pytestmark = [pytest.mark.cluster, pytest.mark.thorough, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.timeout(900)
 
 
 def played(client: Client, cwd: Path, number: int) -> list[str]:

@@ -39,8 +39,6 @@ SETTLE_S: Final = 120.0
 SESSION: Final = "agent:main:temporal"
 SECRETS: Final = tuple(f"hush-{each}" for each in ("task", "variable", "output", "directory"))
 
-pytestmark = pytest.mark.cluster
-
 
 @pytest.fixture
 def temporal_server(tmp_path: Path) -> Iterator[TemporalServer]:
@@ -168,7 +166,6 @@ def test_work_goes_on_while_temporal_is_away_and_new_work_elsewhere_waits_for_it
         )
 
 
-@pytest.mark.thorough
 @pytest.mark.timeout(600 + 3 * OUTAGE_S)
 @pytest.mark.requirement("cluster:temporal-away")
 @pytest.mark.parametrize("how", ["killed", "frozen"])
@@ -186,7 +183,6 @@ def test_no_owner_changes_and_no_attempt_is_repeated_when_temporal_is_away(
     told(f"Temporal {how} for {OUTAGE_S:g} s: {report}")
 
 
-@pytest.mark.thorough
 @pytest.mark.timeout(300 + CUTS * SETTLE_S)
 @pytest.mark.requirement("cluster:cut-from-temporal")
 def test_a_node_that_is_cut_from_temporal_moves_and_repeats_nothing(

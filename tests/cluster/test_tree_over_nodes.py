@@ -37,8 +37,6 @@ NEAR_S: Final = 30.0
 FINISH_S: Final = 60.0
 
 pytestmark = [
-    pytest.mark.cluster,
-    pytest.mark.thorough,
     pytest.mark.timeout(300),
     pytest.mark.skipif(
         (CLAUDE.missing() or CODEX.missing()) is not None,

@@ -22,7 +22,7 @@ NEXT: Final = "999.0.0"
 LEASE_S: Final = 6.0
 """Longer than a daemon takes to start again: nothing of one that was killed is repeated."""
 
-pytestmark = [pytest.mark.cluster, pytest.mark.thorough, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.timeout(400)
 
 
 def next_version(directory: Path) -> Path:

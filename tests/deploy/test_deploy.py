@@ -75,7 +75,6 @@ def test_the_script_that_starts_a_node_is_a_script_of_sh() -> None:
     assert os.access(DEPLOY / "start-node.sh", os.X_OK)
 
 
-@pytest.mark.thorough
 @pytest.mark.requirement("deploy:helm")
 @pytest.mark.parametrize("values", VALUES, ids=["defaults", "everything"])
 def test_helm_renders_objects_that_kubernetes_knows(values: dict[str, Any]) -> None:

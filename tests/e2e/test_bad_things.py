@@ -484,9 +484,9 @@ def resident_bytes(pid: int) -> int:
         pytest.param("one line", 200, id="one line"),
         pytest.param("many lines", 64, id="many lines"),
         pytest.param("many events", 10, id="many events"),
-        pytest.param("one line", 1024, id="a gigabyte in one line", marks=pytest.mark.thorough),
-        pytest.param("many lines", 1024, id="a gigabyte of lines", marks=pytest.mark.thorough),
-        pytest.param("many events", 50, id="very many events", marks=pytest.mark.thorough),
+        pytest.param("one line", 1024, id="a gigabyte in one line", marks=pytest.mark.tier("all")),
+        pytest.param("many lines", 1024, id="a gigabyte of lines", marks=pytest.mark.tier("all")),
+        pytest.param("many events", 50, id="very many events", marks=pytest.mark.tier("all")),
     ],
 )
 def test_huge_output_costs_no_memory_and_its_end_is_the_result(

@@ -29,7 +29,7 @@ max_spawn_depth = 2
 [lanes.narrow]
 slots = 1
 """
-SEEDS = [0, 1, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(2, 12))]
+SEEDS = [0, 1, *(pytest.param(seed, marks=pytest.mark.tier("all")) for seed in range(2, 12))]
 CALLERS = 4
 KILLS = 5
 

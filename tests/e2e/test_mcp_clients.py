@@ -37,7 +37,7 @@ CLIENTS: Final[dict[str, list[pytest.MarkDecorator]]] = {
     ],
     "OpenAI Agents SDK": [],
     "Pydantic AI": [],
-    "LangGraph": [pytest.mark.real],
+    "LangGraph": [pytest.mark.tier("soak")],
 }
 """By heading of the page."""
 

@@ -26,7 +26,7 @@ from schemathesis.checks import (
 from schemathesis.core.result import Err
 from tests.e2e.live_home import DEFAULTS, LiveHome, live_home
 
-CALLS: Final = [2, pytest.param(6, marks=pytest.mark.thorough)]
+CALLS: Final = [2, pytest.param(6, marks=pytest.mark.tier("all"))]
 """Of each operation, fitting and not fitting."""
 SEED: Final = 20261120
 TIMEOUT_S: Final = 20

@@ -17,7 +17,7 @@ ROWS: Final = {"claude", "codex", "opencode", "gemini", "goose", "qwen", "llm", 
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize(
     "setup",
-    [CLAUDE, *(pytest.param(each, marks=pytest.mark.thorough) for each in (LLM, ACP))],
+    [CLAUDE, *(pytest.param(each, marks=pytest.mark.tier("all")) for each in (LLM, ACP))],
     ids=lambda setup: setup.name,
 )
 def test_every_runtime_does_the_same_things(tmp_path: Path, setup: ProgramSetup) -> None:

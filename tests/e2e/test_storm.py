@@ -83,7 +83,7 @@ def storm_specs(chance: random.Random) -> list[Document]:
 
 @pytest.mark.requirement("e2e:storm", "e2e:fold")
 @pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(2, 20))]
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.tier("all")) for seed in range(2, 20))]
 )
 def test_ten_kills_among_twenty_runs_lose_nothing_and_repeat_nothing(
     tmp_path: Path, seed: int
@@ -153,7 +153,7 @@ def race(
 
 
 @pytest.mark.requirement("e2e:cap:exact")
-@pytest.mark.parametrize("count", [50, pytest.param(1000, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("count", [50, pytest.param(1000, marks=pytest.mark.tier("all"))])
 def test_racing_spawns_over_a_cap_of_five_are_accepted_exactly_five_times(
     tmp_path: Path, count: int
 ) -> None:
@@ -173,7 +173,7 @@ def test_racing_spawns_over_a_cap_of_five_are_accepted_exactly_five_times(
 
 @pytest.mark.requirement("e2e:cap:burst", "e2e:lanes")
 @pytest.mark.parametrize(
-    "count", [50, *(pytest.param(many, marks=pytest.mark.thorough) for many in (300, 1000))]
+    "count", [50, *(pytest.param(many, marks=pytest.mark.tier("all")) for many in (300, 1000))]
 )
 def test_a_burst_of_spawns_under_a_raised_cap_loses_none_and_never_exceeds_the_lane(
     tmp_path: Path, count: int

@@ -17,7 +17,6 @@ from tests.real.codex_setup import CODEX, CODING, LOOSE, missing, patch, shell
 from subagents.runtimes.process.processes import look
 
 pytestmark = [
-    pytest.mark.real,
     pytest.mark.timeout(180),
     pytest.mark.skipif(missing() is not None, reason=str(missing())),
 ]

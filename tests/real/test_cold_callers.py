@@ -11,7 +11,7 @@ from tests.real.permission_table import CALLERS, Caller, Place, call, place_of
 COLD = {each.program: each for each in CALLERS if each.program}
 """One of each program; the default suite has the same of Claude Code."""
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture

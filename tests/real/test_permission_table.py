@@ -6,7 +6,6 @@ from tests.real.permission_table import CALLERS, Caller, broken, row_of, workers
 from subagents.runtimes.process import sandbox
 
 pytestmark = [
-    pytest.mark.real,
     pytest.mark.timeout(400),
     pytest.mark.skipif(not workers(), reason="no agent program is here: make test-real"),
     pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem())),

@@ -15,8 +15,6 @@ from tests.real.codex_setup import CODEX
 FILES: Final = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
 TRUSTING: Final = replace(CODEX, options={**CODEX.options, "trust_project": True})
 
-pytestmark = pytest.mark.real
-
 
 @pytest.mark.requirement("real:project-instructions")
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from tests.real.acp_programs import SETUPS
 
 from subagents.runtimes.acp.acp import AcpDialect
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
 
 LEFT_BEHIND = "setsid tail -f /dev/null & echo $! > child.pid; tail -f /dev/null"
 

@@ -10,7 +10,6 @@ from tests.real.codex_setup import CODEX
 OPENCODE = SETUPS["opencode"]
 
 pytestmark = [
-    pytest.mark.real,
     pytest.mark.timeout(300),
     pytest.mark.skipif(
         (CODEX.missing() or OPENCODE.missing()) is not None,

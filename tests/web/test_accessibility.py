@@ -60,7 +60,7 @@ SIZES: Final = [
     pytest.param(1440, "light"),
     pytest.param(320, "dark"),
     *(
-        pytest.param(width, theme, marks=pytest.mark.thorough)
+        pytest.param(width, theme, marks=pytest.mark.tier("all"))
         for width, theme in ((1440, "dark"), (768, "light"), (768, "dark"), (320, "light"))
     ),
 ]

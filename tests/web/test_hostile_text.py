@@ -32,7 +32,7 @@ TEXTS: Final = {
     "long": LONG,
     "half": HALF,
 }
-THOROUGH: Final = (pytest.mark.thorough,)
+MORE: Final = (pytest.mark.tier("all"),)
 REFUSED: Final = {
     *(("label", each) for each in ("coloured", "long", "half")),
     *(("tag", each) for each in ("coloured", "long", "half")),
@@ -79,7 +79,7 @@ class Said(NamedTuple):
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=() if name in {"markup", "turned", "long"} else THOROUGH)
+        pytest.param(name, marks=() if name in {"markup", "turned", "long"} else MORE)
         for name in TEXTS
     ],
 )
