@@ -172,7 +172,7 @@ def test_every_block_of_a_page_runs_in_the_order_of_the_page(home: Home, page: P
             case _:
                 run_console(home, block, where)
     if left_out:
-        pytest.skip(f"the others run; not {', '.join(left_out)}: {NO_SANDBOX}")
+        pytest.skip(f"{', '.join(left_out)} cannot run: {NO_SANDBOX}")
 
 
 @pytest.mark.requirement("docs:blocks")
