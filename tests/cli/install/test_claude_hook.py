@@ -371,6 +371,8 @@ def test_a_wait_survives_the_daemons_death_and_brings_it_back(home: Home) -> Non
     spawn(home, task, "gate")
     process = waiting(home)
     holds_lock(home)
+    # Nobody can see that it has looked once, before which it says nothing; this takes much longer.
+    home.cli("doctor")
 
     home.kill_daemon()
     file.touch()
@@ -389,6 +391,7 @@ def test_a_session_starts_with_what_is_unread_and_running_and_takes_nothing(home
     task, _ = gate(home, "never")
     ended(home, spawn(home, "echo 42 files", "count"))
     running = spawn(home, task, "never")
+    until(lambda: home.field(running, "phase") == "running", "the second runs")
 
     done = home.cli("hook", "session-start", stdin=given(home))
 
