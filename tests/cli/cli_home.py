@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -65,7 +66,10 @@ def forked(argv: Sequence[str], stdin: bytes, cwd: Path, environ: Mapping[str, s
     (theirs_in, ours_in), (ours_out, theirs_out), (ours_err, theirs_err) = (
         os.pipe(), os.pipe(), os.pipe(),
     )  # fmt: skip
-    pid = os.fork()
+    with warnings.catch_warnings():
+        # Python 3.12 warns of forks beside threads; pytest's own hold no lock that a command needs.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pid = os.fork()
     if pid == 0:
         for number, end in enumerate((theirs_in, theirs_out, theirs_err)):
             os.dup2(end, number)
