@@ -6,13 +6,14 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.runtimes.attempt_harness import Harness, until
 
-from subagents.runtimes.process import node_deadline, watchdog
+from subagents.runtimes.process import cgroups, node_deadline, watchdog
 from subagents.runtimes.process.processes import alive, look, scan
 from subagents.runtimes.process.watchdog import LOCK, Watchdog
 
@@ -31,13 +32,11 @@ class Node:
         self.watchdog.extend(node_deadline.elapsed_ms() + left_ms)
 
     def worker(self, script: str, number: int = 1) -> int:
-        async def go() -> int | None:
-            launch = self.harness.launch("sh", "-c", script, number=number)
-            return (await self.harness.runtime().start(launch)).pid
-
-        pid = asyncio.run(go())
-        assert pid is not None
-        return pid
+        launch = self.harness.launch("sh", "-c", script, number=number)
+        asyncio.run(self.harness.runtime().start(launch))
+        worker = until("the worker runs", self.harness.directory(number).worker)
+        assert worker is not None
+        return worker.pid
 
     def watchers(self) -> list[int]:
         """Processes that watch over this home."""
@@ -159,6 +158,28 @@ def test_a_worker_that_appears_after_the_deadline_is_ended_until_there_is_a_late
 
 
 @pytest.mark.requirement("cluster:cut-off-node-ends-its-workers")
+def test_what_begins_after_a_later_deadline_lives_also_in_a_cgroup(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The daemon renews its right, and starts a worker, while the watchdog looks."""
+    killed: list[str] = []
+
+    def renewed(_root: str, _base: str) -> list[str]:
+        node_deadline.write(node.state, node_deadline.elapsed_ms() + FAR_MS)
+        node.worker("exec sleep 600")
+        return ["its cgroup"]
+
+    monkeypatch.setattr(cgroups, "groups_of", renewed)
+    monkeypatch.setattr(cgroups, "kill", lambda group, **_: killed.append(group))
+    node_deadline.write(node.state, 0)
+
+    assert not watchdog.end_workers(node.harness.root, "/sys/fs/cgroup", daemon=0)
+
+    assert killed == []
+    assert node.harness.carriers()
+
+
+@pytest.mark.requirement("cluster:cut-off-node-ends-its-workers")
 @pytest.mark.parametrize("left_ms", [0, -FAR_MS])
 def test_a_shim_starts_no_worker_after_the_deadline(node: Node, left_ms: int) -> None:
     node_deadline.write(node.state, node_deadline.elapsed_ms() + left_ms)
@@ -226,9 +247,9 @@ def test_a_watchdog_that_finds_its_home_locked_tries_again_for_a_moment(
     with contextlib.ExitStack() as held:
         assert held.enter_context(watchdog._lock(tmp_path))
         times = iter(range(10))
-        monkeypatch.setattr(watchdog.time, "monotonic", lambda: float(next(times)))
+        monkeypatch.setattr(time, "monotonic", lambda: float(next(times)))
         monkeypatch.setattr(watchdog, "TAKE_BOUND_S", 3.0)
-        monkeypatch.setattr(watchdog.time, "sleep", lambda _: held.close() if is_asked else None)
+        monkeypatch.setattr(time, "sleep", lambda _: held.close() if is_asked else None)
 
         watchdog.main()
 
@@ -244,8 +265,7 @@ def test_a_watchdog_sleeps_until_the_deadline_and_goes_when_there_is_none_any_mo
 
     node.watchdog.leave()
 
-    until("it is gone", lambda: not node.watchers())
-    assert look(watcher) is None
+    until("it is gone", lambda: look(watcher) is None)
 
 
 @pytest.mark.requirement("cluster:cut-off-node-ends-its-workers")

@@ -150,12 +150,15 @@ def end_workers(attempts_dir: Path, cgroups_dir: str | None, *, daemon: int) -> 
     begun_s = time.monotonic()
     was_any = False
     while True:
-        for group in () if cgroups_dir is None else cgroups.groups_of(root, cgroups_dir):
-            cgroups.kill(group, sparing=None)
+        groups = [] if cgroups_dir is None else cgroups.groups_of(root, cgroups_dir)
         left = carriers_of(root, scan(), spared=(os.getpid(), daemon))
         deadline = node_deadline.read(state_dir)
-        if not left or (deadline is not None and deadline.left_ms):
+        if deadline is not None and deadline.left_ms:
             return was_any  # a later end came while we looked: what begins now may live
+        for group in groups:
+            cgroups.kill(group, sparing=None)
+        if not left:
+            return was_any
         was_any = True
         workers = [each for each in left if not each.is_shim]
         is_late = time.monotonic() - begun_s > SHIMS_LAST_S
