@@ -1,13 +1,14 @@
 """Local receivers of notifications: an HTTP server and a mail server that keep what they get."""
 
 import contextlib
-import socket
 import threading
 from collections.abc import Iterator
 from email import message_from_bytes
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
+
+from tests.free_ports import free_port
 
 
 class Request(NamedTuple):
@@ -79,8 +80,7 @@ def mail_receiver() -> Iterator[tuple[int, list[Message]]]:
 
     letters = _Letters()
     # It asks at its port whether it is up, and cannot do that at port 0.
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = int(free.getsockname()[1])
+    port = free_port()
     controller = Controller(letters, hostname="127.0.0.1", port=port)
     controller.start()
     try:

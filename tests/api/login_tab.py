@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx2
 from tests.api.home_daemon import Document, Home, serving
-from tests.api.server.test_tcp import free_port
+from tests.free_ports import free_port
 
 from subagents.config.settings import DaemonSettings
 

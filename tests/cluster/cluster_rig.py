@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import psycopg
-from tests.cluster.cuttable_line import CuttableLine, free_port, is_of
+from tests.cluster.cuttable_line import CuttableLine, is_of
 from tests.e2e.live_home import LiveHome, until
+from tests.free_ports import free_port
 from tests.places.temporal_server import TemporalServer
 from tests.store.postgres_server import PostgresPlace, PostgresServer
 

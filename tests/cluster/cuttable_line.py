@@ -108,10 +108,3 @@ def _inode_of(port: int) -> str | None:
         if int(fields[1].rpartition(":")[2], 16) == port:
             return fields[9]
     return None
-
-
-def free_port() -> int:
-    """One that nobody listens on now; somebody else may, by the time it is used."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

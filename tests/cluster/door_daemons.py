@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from typing import Any
 
 from tests.api.home_daemon import DEADLINE_S, Home, UnixConnection, until
-from tests.cluster.cuttable_line import free_port
 from tests.cluster.trust_homes import TrustHomes
+from tests.free_ports import free_port
 
 from subagents.api.server.daemon import serve_until_stopped
 from subagents.cluster.cluster_membership import make_cluster

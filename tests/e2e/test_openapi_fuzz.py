@@ -5,7 +5,6 @@ that the description knows, and none may be a mistake of ours (500).
 """
 
 import random
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +24,7 @@ from schemathesis.checks import (
 )
 from schemathesis.core.result import Err
 from tests.e2e.live_home import DEFAULTS, LiveHome, live_home
+from tests.free_ports import free_port
 
 CALLS: Final = [2, pytest.param(6, marks=pytest.mark.tier("all"))]
 """Of each operation, fitting and not fitting."""
@@ -41,12 +41,6 @@ CHECKS: Final = [
     content_type_conformance,
     response_schema_conformance,
 ]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Fuzzer:

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from typing import Final
 import httpx2
 import pytest
 from tests.e2e.live_home import DEFAULTS, LiveHome, live_home
+from tests.free_ports import free_port
 
 from subagents.client.client import Client
 from subagents.client.transport import AsyncConnection, Gone
@@ -57,12 +57,6 @@ def root() -> Iterator[Path]:
         place.chmod(0o755)
         assert shell('ls "$1"', name).returncode == 0
         yield place
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from tests.e2e.file_contents import contents
 from tests.e2e.live_home import BOUND_S, DEFAULTS, LiveHome, live_home, until, variable_of
+from tests.free_ports import free_port
 
 from subagents.domain.run.events import CallRefused, TokenIssued
 from subagents.runtimes.process import cgroups
@@ -74,13 +75,6 @@ def refused_calls(home: LiveHome, run_id: str, *, count: int = 1) -> list[CallRe
         lambda: found if len(found := home.events(run_id, CallRefused)) >= count else None,
         what=f"{count} refusals of {run_id}",
     )
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        number: int = probe.getsockname()[1]
-        return number
 
 
 def holds(directory: Path, text: str) -> list[Path]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from tests.free_ports import free_port
 
 BOUND_S: Final = 30.0
 
@@ -28,9 +29,7 @@ class TemporalServer:
     def __init__(self, program: str, directory: Path) -> None:
         self._program = program
         self.database = directory / "temporal.db"
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
     @property

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.cluster.cuttable_line import free_port
+from tests.free_ports import free_port
 from tests.places.place_worlds import CountedSlots, TemporalWorld, offer, play, working
 from tests.places.temporal_server import TemporalServer, history
 from tests.runtimes.attempt_harness import until_async

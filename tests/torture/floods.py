@@ -16,8 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from tests.e2e.live_home import Document, LiveHome, live_home
+from tests.free_ports import free_port
 from tests.torture.bed import MIB, Bed, main, resident_bytes
-from tests.torture.kill_storm import free_port
 
 from subagents.client.client import Client
 from subagents.errors import SubagentsError

@@ -12,7 +12,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -26,6 +25,7 @@ from tests.e2e.bridge_client import environment
 from tests.e2e.live_home import LiveHome, audit, live_home, until
 from tests.e2e.program_setups import LLM
 from tests.e2e.scripted_model import Conversation, Say, ScriptedModel, Turn, Use
+from tests.free_ports import free_port
 from tests.live_processes import is_running
 from tests.torture.bed import ROOT, Bed, main
 from tests.torture.callers import DOORS, FINISH_S
@@ -68,12 +68,6 @@ subagents.allow_agents = ["*"]
 courier.webhook = "http://127.0.0.1:{webhook_port}/"
 
 """
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def use_shell(conversation: Conversation) -> Turn:

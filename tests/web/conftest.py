@@ -5,7 +5,6 @@ or none at all. Where no Chromium is installed the tests that ask for one are sk
 """
 
 import shutil
-import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any, Final
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from tests.e2e.live_home import DEFAULTS, LiveHome, live_home
+from tests.free_ports import free_port
 from tests.web.stage import Stage, Story, play, staged
 
 from subagents.api.server.web_page import FOLDER, INDEX
@@ -133,9 +133,3 @@ def page(browsers: Browsers) -> Page:
 def program() -> str | None:
     """Where Chromium is; None = nowhere."""
     return next(filter(None, map(shutil.which, CHROMIUMS)), None)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

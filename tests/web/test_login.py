@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 from tests.e2e.live_home import LiveHome
-from tests.web.conftest import LOG_IN, REBOUND, Browsers, free_port
+from tests.free_ports import free_port
+from tests.web.conftest import LOG_IN, REBOUND, Browsers
 from tests.web.stage import staged
 
 CALL: Final = """

@@ -7,7 +7,8 @@ from typing import Any, Final
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.e2e.live_home import LiveHome, live_home
-from tests.web.conftest import Browsers, free_port
+from tests.free_ports import free_port
+from tests.web.conftest import Browsers
 from tests.web.test_accessibility import NODES_MAX, SIDEWAYS
 
 from subagents.client.client import Client

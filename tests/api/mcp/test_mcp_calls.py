@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from mcp.shared.exceptions import MCPError
-from tests.api.home_daemon import Home, until
+from tests.api.home_daemon import DEADLINE_S, Home, until
 from tests.api.mcp.mcp_clients import (
     DESK,
     ERAS,
@@ -117,7 +117,7 @@ def test_a_wait_ends_at_once_when_the_daemon_stops_and_says_that_it_may_be_repea
         mailbox = home.services.engine._parts.mailbox
         await until(lambda: DESK in mailbox._waiters)
         home.services.stopping.set()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(DEADLINE_S):
             _, message = await calling
         assert message["error"]["data"]["code"] == "unavailable"
         assert message["error"]["data"]["retryable"]

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 from tests.api.home_daemon import Document, Home, build, serving
+from tests.free_ports import free_port
 
 from subagents.api.server.daemon import run_daemon
 from subagents.api.server.tcp import operator_token, own_names
@@ -71,14 +72,6 @@ class Port:
         lines = [json.loads(line) for line in text.splitlines()]
         assert all(line["peer"].startswith("127.0.0.1:") for line in lines)
         return [(line["call"], line["reason"]) for line in lines]
-
-
-def free_port(host: str = "127.0.0.1") -> int:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.bind((host, 0))
-        number: int = probe.getsockname()[1]
-        return number
 
 
 def play(

@@ -10,6 +10,7 @@ import pytest
 from tests.api.home_daemon import Home, serving
 from tests.api.login_tab import Tab
 from tests.api.tcp_options import has_nagle
+from tests.free_ports import free_port
 
 from subagents.api.server import tcp_listener
 from subagents.config.settings import DaemonSettings
@@ -31,9 +32,7 @@ def taken(port: int) -> Iterator[None]:
 @pytest.mark.requirement("http:tcp")
 def test_the_second_part_of_an_answer_waits_for_no_acknowledgement_of_the_first() -> None:
     async def scenario() -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         with tcp_listener.bound(DaemonSettings(http_port=port)) as listener:
             assert not await has_nagle(listener)
 
@@ -108,9 +107,7 @@ def test_a_port_that_somebody_else_has_meanwhile_stops_no_daemon(
 @pytest.mark.requirement("login:port")
 def test_a_configured_port_is_the_only_one(tmp_path: Path) -> None:
     async def scenario() -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         async with serving(tmp_path, settings=DaemonSettings(http_port=port)) as home:
             made = await home.ok("POST", "/v1/login/codes")
             assert made["url"].startswith(f"http://127.0.0.1:{port}/#k=")

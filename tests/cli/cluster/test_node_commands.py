@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.api.server.test_tcp import free_port
 from tests.cli.cli_home import Home, temporary_home, until
 from tests.cluster.trust_homes import HOST
+from tests.free_ports import free_port
 from tests.store.postgres_server import PostgresServer
 
 from subagents.config.paths import Paths

@@ -35,9 +35,9 @@ def test_stuck_work_never_delays_other_work_below_the_cap() -> None:
     release = threading.Event()
 
     async def run() -> None:
-        stuck = [asyncio.ensure_future(threads(lambda: release.wait(30))) for _ in range(7)]
-        assert await asyncio.wait_for(threads(lambda: "free"), timeout=5) == "free"
-        queued = [asyncio.ensure_future(threads(lambda: release.wait(30))) for _ in range(20)]
+        stuck = [asyncio.ensure_future(threads(lambda: release.wait(120))) for _ in range(7)]
+        assert await asyncio.wait_for(threads(lambda: "free"), timeout=60) == "free"
+        queued = [asyncio.ensure_future(threads(lambda: release.wait(120))) for _ in range(20)]
         queued[-1].cancel()
         assert threads.threads == 8
         release.set()
