@@ -434,6 +434,7 @@ def goes_on_after_a_failed_commit(patch: pytest.MonkeyPatch) -> None:
             await original(self)
             if not self._kept_on:
                 return
+            await asyncio.sleep(0)  # or a store that refuses everything would never be let go of
 
     original = Ledger.run
     patch.setattr(Ledger, "fail", fail)
