@@ -9,7 +9,7 @@ SHELL := /bin/sh
 
 WORKERS ?= 2
 # Of the tests, which also wait: for disks, timers and processes.
-TEST_WORKERS ?= 3
+TEST_WORKERS ?= 4
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -127,16 +127,16 @@ imports: $(call group,static)
 bandit: $(call group,static)
 	$(PY) -m bandit -q -c pyproject.toml -r src scripts
 
-SEEDS ?= 200
+SEEDS ?= 100
 OF_COMMIT ?= 100
 
-seeds: dev ## SEEDS=200 of each simulator: kills, failing hardware, several nodes on one database
-	$(PY) -m tests.simulation.simulator --seeds $(SEEDS) --workers $(WORKERS)
-	$(PY) -m tests.simulation.cluster_simulator --seeds $(SEEDS) --workers $(WORKERS)
+seeds: dev ## SEEDS=100 of each simulator, and those known to catch something: kills, failing hardware, several nodes on one database
+	$(PY) -m tests.simulation.simulator --seeds $(SEEDS) --known --workers $(WORKERS)
+	$(PY) -m tests.simulation.cluster_simulator --seeds $(SEEDS) --known --workers $(WORKERS)
 
 seeds-of-commit: dev ## and OF_COMMIT=100 that are others at every commit
-	$(PY) -m tests.simulation.simulator --of-commit $(OF_COMMIT) --workers $(WORKERS)
-	$(PY) -m tests.simulation.cluster_simulator --of-commit $(OF_COMMIT) --workers $(WORKERS)
+	$(PY) -m tests.simulation.simulator --seeds 0 --of-commit $(OF_COMMIT) --workers $(WORKERS)
+	$(PY) -m tests.simulation.cluster_simulator --seeds 0 --of-commit $(OF_COMMIT) --workers $(WORKERS)
 
 audit: $(call group,package) ## ask whether a package we depend on has a published vulnerability
 	$(PY) -m scripts.audit

@@ -261,28 +261,27 @@ def _simulated(options: argparse.Namespace, simulated: Callable[..., Verdict]) -
 
 def _seeds_of(options: argparse.Namespace, program: str) -> list[int]:
     """Every time the same, and with ``--of-commit`` some that nobody has tried before."""
-    seeds = range(options.start, options.start + options.seeds)
-    if not options.of_commit:
-        return list(seeds)
-    known = sorted(set(known_seeds(program).values()).difference(seeds))
+    seeds = [*range(options.start, options.start + options.seeds)]
+    if options.known:
+        seeds += sorted(set(known_seeds(program).values()).difference(seeds))
     new = seeds_of_commit(options.of_commit)
-    _say(
-        f"{len(seeds)} seeds from {options.start}, {len(known)} that are known to catch a mutation"
-    )
-    _say(f"{len(new)} seeds of commit {commit()[:12]}: --start {new.start} --seeds {len(new)}")
-    return [*seeds, *known, *new]
+    if new:
+        again = f"--start {new.start} --seeds {len(new)}"
+        _say(f"{len(new)} seeds of commit {commit()[:12]}: {again}")
+    return [*seeds, *new]
 
 
 def _parser(program: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"python -m tests.simulation.{program}")
     parser.add_argument("--seeds", type=int, default=200, help="how many (200)")
     parser.add_argument("--start", type=int, default=0, help="the first (0)")
+    parser.add_argument("--known", action="store_true", help="and those known to catch a mutation")
     parser.add_argument(
         "--of-commit",
         type=int,
         default=0,
         metavar="N",
-        help="and N which are others with every commit, and those known to catch a mutation",
+        help="and N that are others with every commit",
     )
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--seed", type=int, help="replay this one only")

@@ -151,7 +151,7 @@ def test_besides_the_seeds_of_every_time_those_of_the_commit_and_known_ones_are_
     name, new = program.__name__.rpartition(".")[2], seeds_of_commit(2)
     monkeypatch.setattr(program, "simulate", simulated)
 
-    assert program.main(["--seeds", "4", "--of-commit", "2", "--workers", "1"]) == 1
+    assert program.main(["--seeds", "4", "--known", "--of-commit", "2", "--workers", "1"]) == 1
     said = capsys.readouterr().out
 
     assert tried[:4] == [0, 1, 2, 3]
