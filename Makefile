@@ -109,8 +109,8 @@ flaky: dev ## a test again and again beside other load (T=tests/x/test_y.py::tes
 
 # -- what they consist of -------------------------------------------------------------------------
 
-static: $(call group,check)
-	@$(MAKE) --no-print-directory -j $(WORKERS) format-check lint types imports bandit
+static: $(call group,check) $(call group,static)
+	@$(MAKE) --no-print-directory -k -j $(WORKERS) format-check lint types imports bandit
 
 format-check: $(call group,static)
 	$(PY) -m ruff format --check .

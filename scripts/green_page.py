@@ -43,7 +43,7 @@ def drawn(page: str, record: dict[str, Any]) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """``[--check] [FILE]``; returns the exit code."""
-    record = json.loads(RECORD.read_text("utf-8"))
+    record = json.loads(RECORD.read_text("utf-8")) if RECORD.exists() else {}
     return update(arguments, PAGE, lambda page: drawn(page, record))
 
 

@@ -4,8 +4,7 @@
 
 They are of a real daemon in a real Chromium, on a day that tests/web/stage.py plays with a clock of
 its own; the test that looks at every page takes them. A picture in which nobody could see a
-difference stays as it is: each file that changes is one to look at. Needs what the tests of the page
-need.
+difference stays as it is: each file that changes is one to look at. Needs npm and a Chromium.
 """
 
 import base64
