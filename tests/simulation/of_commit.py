@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-WITHOUT_GIT = "0" * 40
+WITHOUT_GIT = "5" * 40
 SEEDS = 10**9
 
 

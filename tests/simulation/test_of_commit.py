@@ -1,7 +1,7 @@
 """What each commit tries of a long list."""
 
 import pytest
-from tests.simulation.of_commit import SEEDS, commit, of_commit, seeds_of_commit
+from tests.simulation.of_commit import SEEDS, WITHOUT_GIT, commit, of_commit, seeds_of_commit
 
 NAMES = [f"name {number}" for number in range(111)]
 ONE, OTHER = "a" * 40, "b" * 40
@@ -34,7 +34,7 @@ def test_where_there_is_no_git_the_choice_is_always_the_same(
     monkeypatch.setenv("PATH", "")
     commit.cache_clear()
     try:
-        assert int(commit(), 16) == 0
-        assert of_commit(NAMES, 10) == of_commit(NAMES, 10, "0" * 40)
+        assert commit() == WITHOUT_GIT
+        assert of_commit(NAMES, 10) == of_commit(NAMES, 10, WITHOUT_GIT)
     finally:
         commit.cache_clear()
