@@ -72,6 +72,10 @@ class RecordingStore(SqliteStore):
         self._asked: sqlite3.Connection | None = None
         self._listener = sqlite3.connect(":memory:", factory=_Listener, check_same_thread=False)
 
+    def close(self) -> None:
+        super().close()
+        self._listener.close()
+
     def _write(self, connection: sqlite3.Connection, batch: Batch) -> int:
         self._asked = connection
         self._listener.statements = []

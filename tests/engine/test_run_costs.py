@@ -3,6 +3,7 @@
 import asyncio
 import cProfile
 import pstats
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,9 @@ from subagents.store.sqlite.sqlite_store import SqliteStore
 
 RUNS = 500
 CALLS_MAX = 1_064
-"""Of Python functions and builtins, on the loop's thread; it may only become smaller."""
+"""Of Python functions and builtins, on the loop's thread; it may only become smaller. As Python 3.11
+counts them, our floor: later ones count a quarter more for the same.
+"""
 
 
 async def _calls_per_run(database: Path) -> float:
@@ -32,6 +35,7 @@ async def _calls_per_run(database: Path) -> float:
     return calls / RUNS
 
 
+@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="calls are counted with Python 3.11")
 @pytest.mark.requirement("speed:calls-per-run")
 def test_a_run_from_spawn_to_consumption_costs_the_loop_no_more_calls_than_it_did(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

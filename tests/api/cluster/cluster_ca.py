@@ -58,8 +58,31 @@ class Authority:
             .not_valid_after(now + DAY)
             .add_extension(basic, critical=True)
             .add_extension(own, critical=False)
+            # Python 3.13 believes no chain without these.
+            .add_extension(
+                x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False
+            )
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
+                critical=False,
+            )
+            .add_extension(_usage(is_authority=basic.ca), critical=True)
         )
         return builder.sign(self._key, hashes.SHA256())
+
+
+def _usage(*, is_authority: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not is_authority,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=is_authority,
+        crl_sign=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
 
 
 class NodeTrust:
