@@ -14,8 +14,8 @@ from subagents.store.sqlite.sqlite_store import SqliteStore
 
 RUNS = 500
 CALLS_MAX = 1_064
-"""Of Python functions and builtins, on the loop's thread; it may only become smaller. As Python 3.11
-counts them, our floor: later ones count a quarter more for the same.
+"""Of Python functions and builtins, on the loop's thread; it may only become smaller. Counted by
+Python 3.11, our floor: later ones count a quarter more for the same.
 """
 
 
