@@ -4,6 +4,7 @@ import os
 import time
 from collections import Counter
 from pathlib import Path
+from textwrap import shorten
 from typing import Final
 
 import msgspec
@@ -12,6 +13,7 @@ from tests.tiers import Tier
 
 RECORD: Final = Path(__file__).with_name("last_green.json")
 """What each tier came to when all of it was last green; ``scripts/gate.py`` writes it."""
+WHY_MAX: Final = 48
 
 
 class TierReport:
@@ -36,7 +38,10 @@ class TierReport:
             Path(os.environ["SUBAGENTS_TIER_RESULT"]).write_bytes(msgspec.json.encode(result))
         lines = [f"{self._ran:,} tests in {seconds:.0f} s{self._rest()}"]
         if self._skipped:
-            reasons = "; ".join(f"{why} ({n})" for why, n in self._skipped.most_common())
+            most = self._skipped.most_common()
+            reasons = "; ".join(
+                f"{shorten(why, WHY_MAX, placeholder='…')} ({n})" for why, n in most
+            )
             lines.append(f"left out here: {reasons}")
         for line in lines:
             terminalreporter.write_line(line)
