@@ -23,6 +23,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from subagents.api.calls.accepting import stop_accepting
 from subagents.api.calls.auth import CONNECTION, Connection, peer_uid
 from subagents.api.calls.services import DaemonInfo, Services
 from subagents.api.cluster.node_endpoint import NodeEndpoint
@@ -321,15 +322,7 @@ class _Server(uvicorn.Server):
         await self._stopping.wait()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        loop = asyncio.get_running_loop()
-        for listening_at in (each for server in self.servers for each in server.sockets):
-            loop.remove_reader(listening_at.fileno())
-        # What was accepted before is a connection two passes of the loop later, and lost if its
-        # server was closed meanwhile.
-        for _ in range(2):
-            await asyncio.sleep(0)
-        for server in self.servers:
-            server.close()
+        await stop_accepting(self.servers)
         for listener in sockets or ():
             listener.close()
         time_s, calls = self.config.timeout_graceful_shutdown, self.server_state.tasks
@@ -361,8 +354,7 @@ class _Server(uvicorn.Server):
         )
         loop = asyncio.get_running_loop()
         again = await loop.create_server(protocol, sock=listener, backlog=self.config.backlog)
-        for server in self.servers:
-            server.close()
+        await stop_accepting(self.servers)
         self.servers = [again]
 
 

@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from subagents.api.calls.accepting import stop_accepting
 from subagents.api.calls.auth import (
     Caller,
     Connection,
@@ -59,13 +60,13 @@ class SupervisorServer:
         before = self._server
         self._server = await asyncio.start_unix_server(self._accepted, sock=listener)
         if before is not None:
-            before.close()
+            await stop_accepting([before])
         log.info("supervisors connect at %s", listener.getsockname())
 
     async def close(self) -> None:
         """End every conversation; returns when all are over. Idempotent."""
         if self._server is not None:
-            self._server.close()
+            await stop_accepting([self._server])
         for task in self._talking:
             task.cancel()
         if self._talking:
