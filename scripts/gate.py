@@ -28,6 +28,9 @@ RESULT: Final = "SUBAGENTS_TIER_RESULT"
 TOLERANCE: Final = 4 / 3
 LOOKS: Final = 40
 LOOK_S: Final = 0.05
+LOOP_S: Final = 0.045
+"""What ``LOOP`` takes on the machine that the budgets are for."""
+LOOP: Final = "for number in range(1_000_000): number % 7"
 
 
 @dataclass(frozen=True)
@@ -93,16 +96,17 @@ def passed(name: str, gate: Gate, *, is_recorded: bool = False) -> int:
     ended = [run(part) for part in gate.parts]
     seconds = time.monotonic() - began
     others = max(others, running_elsewhere())
-    cores = os.cpu_count() or 1
-    allowed = gate.budget_s * TOLERANCE * max(1, 2 / cores) * (1 + others / cores)
+    cores, slower = os.cpu_count() or 1, slowness()
+    allowed = gate.budget_s * TOLERANCE * max(1, 2 / cores) * slower * (1 + others / cores)
     red = [each.part for each in ended if each.code != 0 and each.part not in gate.told]
     say(f"\n{name}:")
     for each in ended:
         state = "ok" if each.code == 0 else "RED" if each.part in red else "told"
         say(f"  {state:<4} {each.part:<16} {each.seconds:6.0f} s")
     say(
-        f"  {seconds / 60:.1f} of {gate.budget_s / 60:.0f} minutes on {cores} cores, beside"
-        f" {others:.1f} processes of others that ran: up to {allowed / 60:.0f} would be allowed"
+        f"  {seconds / 60:.1f} of {gate.budget_s / 60:.0f} minutes on {cores} cores that are"
+        f" {slower:.1f} times slower than ours, beside {others:.1f} processes of others that ran:"
+        f" up to {allowed / 60:.0f} would be allowed"
     )
     if is_late := seconds > allowed:
         say("  RED  too slow: make the dearest tests quicker, or give them a later tier")
@@ -140,6 +144,17 @@ def running_elsewhere() -> float:
         counts.append(int(stat.partition("procs_running ")[2].split()[0]) - 1)
         time.sleep(LOOK_S)
     return sum(counts) / len(counts)
+
+
+def slowness() -> float:
+    """How many times longer than ``LOOP_S`` the processor takes; 1 where it is quicker."""
+    loop = compile(LOOP, "loop", "exec")
+    took = []
+    for _ in range(5):
+        began = time.process_time()
+        exec(loop, {})  # noqa: S102  a constant of ours
+        took.append(time.process_time() - began)
+    return max(1.0, min(took) / LOOP_S)
 
 
 def record(name: str, seconds: float, ended: Sequence[Ended]) -> None:

@@ -16,6 +16,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("MAKE", str(program))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(gate, "running_elsewhere", lambda: 0.0)
+    monkeypatch.setattr(gate, "slowness", lambda: 1.0)
     return log
 
 
