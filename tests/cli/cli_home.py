@@ -139,6 +139,7 @@ class Home:
 
     root: Path
     environ: dict[str, str] = field(default_factory=dict)
+    started: "list[subprocess.Popen[str]]" = field(default_factory=list)
 
     @property
     def work(self) -> Path:
@@ -150,16 +151,25 @@ class Home:
         mine = {"SUBAGENTS_HOME": str(self.root / "h"), "PATH": path}
         return {**kept, **mine, **self.environ, **(more or {})}
 
-    def start(self, *argv: str, env: Mapping[str, str] | None = None) -> "subprocess.Popen[str]":
-        return subprocess.Popen(
+    def start(
+        self, *argv: str, stdin: str = "", env: Mapping[str, str] | None = None
+    ) -> "subprocess.Popen[str]":
+        """A command that goes on beside the test; killed at the latest when the home ends."""
+        process = subprocess.Popen(
             [sys.executable, "-m", "subagents", *argv],
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             cwd=self.work,
             env=self.env(env),
         )
+        self.started.append(process)
+        assert process.stdin is not None
+        with process.stdin, suppress(BrokenPipeError):
+            process.stdin.write(stdin)
+        process.stdin = None
+        return process
 
     def cli(
         self, *argv: str, stdin: str | None = None, env: Mapping[str, str] | None = None
@@ -226,6 +236,10 @@ def temporary_home(root: Path) -> Iterator[Home]:
     try:
         yield home
     finally:
+        for process in home.started:
+            # Left to the collector, it would be the failure of whichever test runs then.
+            process.kill()
+            process.communicate()
         home.down()
         _end_workers_of(home)
 

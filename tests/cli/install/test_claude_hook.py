@@ -66,20 +66,7 @@ def stop(home: Home, *flags: str, env: Mapping[str, str] | None = None, **more: 
 
 def waiting(home: Home) -> "subprocess.Popen[str]":
     """The background hook, its input given."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "subagents", "hook", "stop", "--wait"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=home.work,
-        env=home.env(INTERACTIVE),
-    )
-    assert process.stdin is not None
-    process.stdin.write(given(home))
-    process.stdin.close()
-    process.stdin = None
-    return process
+    return home.start("hook", "stop", "--wait", stdin=given(home), env=INTERACTIVE)
 
 
 def holds_lock(home: Home) -> None:
@@ -87,10 +74,12 @@ def holds_lock(home: Home) -> None:
     lock = Paths.resolve(home.env()).state_dir / "hooks" / "c0ffee-1.wait"
 
     def is_locked() -> bool:
+        # Looked up, not tried: a hook that came while somebody tries it would find it taken.
         if not lock.exists():
             return False
-        tried = subprocess.run(["flock", "-n", lock, "true"], check=False, timeout=BOUND_S)
-        return tried.returncode == 1
+        inode = f":{lock.stat().st_ino} "
+        locks = Path("/proc/locks").read_text("ascii").splitlines()
+        return any("FLOCK" in each and inode in each and "->" not in each for each in locks)
 
     until(is_locked, "the background hook waits")
 
