@@ -35,6 +35,7 @@ from subagents.store.result_files import ResultFiles
 from subagents.store.sqlite.sqlite_store import SqliteStore
 from subagents.store.track_record_files import PerformanceFiles
 from subagents.store.transcripts.transcript_files import TranscriptFiles
+from subagents.wiring import pushes_of
 
 CONFIG = """
 [agents.defaults.subagents]
@@ -91,6 +92,7 @@ def build(home: Path, config: str = CONFIG) -> Services:
     async def orphans() -> Sequence[tuple[str, int]]:
         return ()
 
+    settings = load_config(None, {}, {}).settings
     engine = Engine(
         Adapters(
             store=store,
@@ -100,7 +102,7 @@ def build(home: Path, config: str = CONFIG) -> Services:
             ids=RandomIds(clock),
             off_loop=threads,
             verifier=Verifier(threads, clock, commands_allowed=False),
-            settings=load_config(None, {}, {}).settings,
+            settings=settings,
             progress_log=ProgressFiles(paths.progress_dir),
             results=ResultFiles(paths.results_dir),
             transcripts=TranscriptFiles(paths.transcripts_dir),
@@ -120,6 +122,7 @@ def build(home: Path, config: str = CONFIG) -> Services:
         refusals=Refusals(paths.state_dir / FILE_NAME, threads, engine),
         logins=Logins(paths, threads, wall_ms),
         origin_of=command.origin_of,
+        pushes=pushes_of(store, paths, settings),
     )
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,40 @@ def test_what_a_receiver_does_not_take_is_sent_again_and_delays_no_other(
 
 
 @pytest.mark.requirement("a2a:push")
+@pytest.mark.parametrize(
+    "broken",
+    [
+        PushTarget(id="0", url="http://127.0.0.1\t/tab", told=""),
+        PushTarget(id="0", url="http://127.0.0.1/", token="ü中", told=""),
+        PushTarget(id="0", url="http://127.0.0.1/", authorization="Bearer \u2028", told=""),
+        PushTarget(id="0", url="http://127.0.0.1/", token="a\r\nX-Other: b", told=""),
+        PushTarget(id="0", url="http://127.0.0.1:99999999/", told=""),
+        PushTarget(id="0", url="http://[::1/", told=""),
+        PushTarget(id="0", url="", told=""),
+    ],
+    ids=["tab", "token", "line-separator", "header", "port", "bracket", "empty"],
+)
+def test_an_address_that_nothing_can_be_sent_to_silences_no_other(
+    place: Place, receiver: HttpReceiver, broken: PushTarget
+) -> None:
+    """Kept by a daemon that still let it in, and read from its file."""
+    life = Life.begin().start()
+    run_id = place.write(life)
+    pushes = pushes_to(place, receiver)
+    pushes.put(run_id, broken)
+    pushes.put(run_id, target(receiver, told=""))
+
+    with suppress(ReceiverUnavailable):
+        pushes.catch_up()
+    life.result("fine").exit()
+    place.write(life)
+    with suppress(ReceiverUnavailable):
+        pushes.catch_up()
+
+    assert phases(receiver) == ["running", str(life.phase)]
+
+
+@pytest.mark.requirement("a2a:push")
 def test_a_receiver_that_takes_nothing_for_an_hour_is_given_up_until_the_next_state(
     place: Place, receiver: HttpReceiver
 ) -> None:
@@ -202,6 +237,13 @@ def test_a_removed_address_hears_nothing(place: Place, receiver: HttpReceiver) -
         ("https://user:x@hooks.example.org/a2a", False),
         ("https://hooks.example.org/a2a#x", False),
         ("https://[::1/a2a", False),
+        ("https://hooks.example.org\t/a2a", False),
+        ("https://hooks.example.org/a2a/\n", False),
+        ("ht\rtps://hooks.example.org/a2a", False),
+        ("https://hooks.example.org/a2a/a b", False),
+        ("https://hooks.example.org/a2a/\x7f", False),
+        ("https://hooks.example.org/a2a/ü", False),
+        ("https://hooks.example.org\u200b/a2a", False),
         ("", False),
     ],
 )

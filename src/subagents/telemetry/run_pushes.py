@@ -85,6 +85,9 @@ class RunPushes(Export):
 
     def allows(self, url: str) -> bool:
         """See ``ports.Pushes``."""
+        # `urlsplit` drops what others take for a part of the host, or refuse.
+        if not (url.isascii() and url.isprintable()) or " " in url:
+            return False
         try:
             given = urlsplit(url)
             return any(_is_within(given, each) for each in self._allowed)
@@ -174,6 +177,10 @@ class RunPushes(Export):
             self._refused(run_id, target, f"given up: {error}")
         except ReceiverRefused as error:
             self._refused(run_id, target, str(error))
+        except Exception as error:
+            # Whatever is wrong with one address, the others' receivers are told.
+            log.exception("%s could not be told the state of %s", _origin(target.url), run_id)
+            self._refused(run_id, target, repr(error))
         else:
             self._state = replace(
                 self._state, sent=self._state.sent + 1, last_sent_ms=time.time_ns() // 1_000_000
@@ -226,7 +233,10 @@ class RunPushes(Export):
 
 def _origin(url: str) -> str:
     """Of an address what may be logged: no path, which can hold a secret."""
-    split = urlsplit(url)
+    try:
+        split = urlsplit(url)
+    except ValueError:
+        return "an address that is none"
     return f"{split.scheme}://{split.hostname}"
 
 

@@ -255,6 +255,65 @@ def test_a_page_size_or_history_length_out_of_bounds_is_refused(
     run(tmp_path, scenario)
 
 
+@pytest.mark.requirement("a2a:list")
+@pytest.mark.parametrize("token", ["9" * 30, "9" * 5000, "-1", "٣", " 3", "1_0", "1e3", "next"])
+def test_a_page_token_that_is_none_of_ours_is_refused(tmp_path: Path, token: str) -> None:
+    async def scenario(home: Home) -> None:
+        async with calling(home, "hello") as client:
+            with pytest.raises(errors.InvalidParamsError, match="none of ours"):
+                await client.list_tasks(wire.ListTasksRequest(page_token=token))
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.requirement("a2a:refused")
+@pytest.mark.parametrize(
+    ("params", "code"),
+    [
+        ('{"a":' * 20_000 + "1" + "}" * 20_000, -32700),
+        ("[" * 900 + "]" * 900, -32600),
+        ('{"a":[' * 33 + "]}" * 33, -32600),
+        ("9" * 6_000, -32700),
+        ("{", -32700),
+    ],
+    ids=["objects", "lists", "both", "digits", "open"],
+)
+def test_a_call_that_cannot_be_read_is_refused_and_logged_as_no_fault_of_ours(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, params: str, code: int
+) -> None:
+    async def scenario(home: Home) -> None:
+        async with over(home) as http:
+            body = f'{{"jsonrpc": "2.0", "id": 1, "method": "ListTasks", "params": {params}}}'
+            answer = await http.post("http://localhost/a2a/hello", content=body)
+        assert answer.json()["error"]["code"] == code
+
+    run(tmp_path, scenario)
+    assert not [each for each in caplog.records if each.exc_info]
+
+
+@pytest.mark.requirement("a2a:push-only-where-allowed")
+@pytest.mark.parametrize("text", ["ü中", "a\r\nX-Other: b", "a\tb", "\x00", "\x7f", "a\u2028b"])
+def test_what_is_no_text_of_a_header_is_refused_before_anything_begins(
+    tmp_path: Path, text: str
+) -> None:
+    async def scenario(home: Home) -> None:
+        async with calling(home, "hello") as client:
+            for field in ("token", "credentials"):
+                request = message("call me")
+                wanted = request.configuration.task_push_notification_config
+                wanted.url = "https://example.com"
+                wanted.authentication.scheme = "Bearer"
+                setattr(wanted if field == "token" else wanted.authentication, field, text)
+                with pytest.raises(errors.InvalidParamsError, match="printable ASCII"):
+                    await sent(client, request)
+            assert (await client.list_tasks(wire.ListTasksRequest())).total_size == 0
+
+    (tmp_path / "work").mkdir()
+    allowed = '[a2a]\npush_urls = ["https://example.com"]\n'
+    whole = config(tmp_path / "work").replace("[a2a]\n", allowed)
+    play(tmp_path / "home", scenario, whole)
+
+
 @pytest.mark.requirement("a2a:get")
 def test_a_task_holds_as_many_of_its_messages_as_are_asked_for(tmp_path: Path) -> None:
     async def scenario(home: Home) -> None:

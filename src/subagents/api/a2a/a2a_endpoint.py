@@ -4,6 +4,7 @@ The protocol is spoken by ``a2a-sdk``, an extra that takes half a second to load
 the first request.
 """
 
+from collections.abc import Iterable
 from importlib import import_module
 from typing import Final, Protocol
 
@@ -16,11 +17,17 @@ from subagents.api.calls import extras
 from subagents.api.calls.auth import A2A_PATH, Caller
 from subagents.api.calls.call import SPAWN_BODY_BYTES_MAX, body_of, path_part
 from subagents.api.calls.services import Services, services_of
+from subagents.api.wire.decoding import parse_json
 from subagents.config.settings import Agent
-from subagents.errors import NotFound
+from subagents.errors import NotFound, UsageError
 
 CARD_PATH: Final = "/.well-known/agent-card.json"
 PACKAGE: Final = "a2a"
+DEPTH_MAX: Final = 64
+"""Of objects and lists in one another; a call of the protocol needs a dozen."""
+NO_JSON: Final = -32700
+NO_CALL: Final = -32600
+"""JSON-RPC 2.0, section 5.1."""
 TASKS: Final = "subagents.api.a2a.a2a_tasks"
 """Of ours, and needs the package."""
 _HANDLER: Final = "subagents.api.a2a.a2a_handler"
@@ -41,11 +48,31 @@ async def call(request: Request) -> Response:
     # All of it is under the caller's session; later the package would answer for us.
     await services.engine.partitions.require_session(caller.session)
     body = await body_of(request, bytes_max=SPAWN_BODY_BYTES_MAX)
+    try:
+        # The package takes what it cannot read for a fault of its own, and logs a traceback.
+        is_too_deep = _is_deeper(parse_json(body), DEPTH_MAX)
+    except UsageError as error:
+        return _unread(NO_JSON, error.message)
+    if is_too_deep:
+        return _unread(NO_CALL, f"the call is nested more than {DEPTH_MAX} levels deep")
     state = request.app.state
     if not hasattr(state, "a2a"):
         state.a2a = _dispatcher()
     dispatcher: Dispatcher = state.a2a
     return await dispatcher.handle_requests(Request(request.scope, _again(body, request.receive)))
+
+
+def _is_deeper(value: object, levels: int) -> bool:
+    """Whether objects and lists are more than so many levels deep; looks no further."""
+    if not isinstance(value, dict | list):
+        return False
+    inner: Iterable[object] = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_is_deeper(each, levels - 1) for each in inner)
+
+
+def _unread(code: int, why: str) -> Response:
+    error = {"code": code, "message": why}
+    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error})
 
 
 async def card(request: Request) -> Response:

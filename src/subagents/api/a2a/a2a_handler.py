@@ -1,6 +1,7 @@
 """The methods of A2A over runs: nothing is kept beside them, so a restart loses no task."""
 
 import contextlib
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import Final, NoReturn
@@ -31,6 +32,8 @@ RESULT_BYTES_MAX: Final = 4 * 1024 * 1024
 """Of a result in an artifact; the end of a longer one is left out."""
 PAGE: Final = 50
 PAGE_MAX: Final = 100
+PAGE_TOKEN: Final = re.compile(r"[0-9]{0,15}")
+"""Where the next page begins, as ``nextPageToken`` said it; empty = at the first."""
 OPEN_MAX: Final = 10_000
 """Of one session's open tasks, so many are looked at for a list by state."""
 LIVE: Final = tuple(each for each in Phase if each not in SETTLED)
@@ -274,8 +277,12 @@ def _target(pushes: Pushes, config: wire.TaskPushNotificationConfig) -> PushTarg
         )
     auth = config.authentication
     authorization = f"{auth.scheme} {auth.credentials}" if auth.credentials else ""
-    if any(each in f"{config.token}{authorization}" for each in "\r\n"):
-        raise UsageError("the token is no header's text", details={"field": "token"})
+    for field, text in (("token", config.token), ("authentication", authorization)):
+        if not (text.isascii() and text.isprintable()):
+            raise UsageError(
+                f"{field} goes into a header, and holds something other than printable ASCII",
+                details={"field": field},
+            )
     return PushTarget(id=config.id, url=config.url, token=config.token, authorization=authorization)
 
 
@@ -347,10 +354,9 @@ async def _result(services: Services, run: Run) -> str | None:
 
 
 async def _listed(exchange: _Exchange, params: wire.ListTasksRequest) -> wire.ListTasksResponse:
-    try:
-        offset = int(params.page_token or 0)
-    except ValueError as error:
-        raise UsageError("pageToken is none of ours") from error
+    if not PAGE_TOKEN.fullmatch(params.page_token):
+        raise UsageError("pageToken is none of ours", details={"field": "pageToken"})
+    offset = int(params.page_token or 0)
     size = params.page_size if params.HasField("page_size") else PAGE
     if not 1 <= size <= PAGE_MAX:
         raise UsageError(f"pageSize must be 1 to {PAGE_MAX}", details={"field": "pageSize"})
@@ -362,7 +368,7 @@ async def _listed(exchange: _Exchange, params: wire.ListTasksRequest) -> wire.Li
         outcomes=_ENDED.get(params.status),
         active_since_ms=params.status_timestamp_after.ToMilliseconds() or None,
         limit=size,
-        offset=max(offset, 0),
+        offset=offset,
     )
     queries = exchange.services.queries
     if not params.status or params.status in _ENDED:
