@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from subagents.api.mcp import mcp_message
-from subagents.api.mcp.mcp_instructions import ANYWHERE
+from subagents.api.mcp.mcp_instructions import DELEGATE
 from subagents.cli.bridge import handshake
 from subagents.cli.bridge.bridge_rpc import messages
 from subagents.client.client import Client
@@ -75,7 +75,7 @@ def answers(socket_path: str) -> bytes:
     lines = {
         "legacy": msgspec.json.encode(LEGACY),
         "modern": msgspec.json.encode(MODERN),
-        "instructions": handshake.quoted(ANYWHERE),
+        "instructions": handshake.quoted(DELEGATE),
     }
     for name, params in asked.items():
         era, _, method = name.partition(" ")

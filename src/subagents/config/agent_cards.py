@@ -15,7 +15,7 @@ from subagents.config.settings import (
     Settings,
 )
 from subagents.domain.track_record.track_record import Stats
-from subagents.errors import UsageError
+from subagents.errors import SubagentsError, UsageError
 from subagents.text import duration, money, one_line, parse_duration
 
 AGENTS_MAX: Final = 20
@@ -59,6 +59,21 @@ def none_allowed(own: str) -> str:
 
 
 # -- the table -----------------------------------------------------------------------------------
+
+
+def fleet(settings: Settings, own: str) -> str:
+    """The agents that ``own`` may spawn, one line each, as an MCP client is told."""
+    found = rows(settings, own)
+    if not found:
+        return none_allowed(own)
+    chosen = settings.defaults.agent
+    default = f" (default: {chosen})" if chosen is not None else ""
+    return "\n".join((f"Agents you may name as agentId{default}:", *found))
+
+
+def unreadable(error: SubagentsError) -> str:
+    """What stands in the table's place where the configuration is wrong."""
+    return f"The configuration cannot be read: {one_line(error.message)}"
 
 
 def rows(settings: Settings, own: str) -> tuple[str, ...]:

@@ -26,6 +26,15 @@ from subagents.cli.bridge.handshake import (
 )
 from subagents.config.paths import Paths
 
+FAST = """
+[agents.defaults.subagents]
+agent = "fast"
+[agents.main]
+subagents.allow_agents = ["fast"]
+[agents.fast]
+runtime = "scripted"
+description = "Answers ünï at once"
+"""
 MODERN = {VERSION_META: "2026-07-28", CAPABILITIES_META: {}}
 
 
@@ -58,7 +67,7 @@ def test_the_current_era_is_answered_with_tasks_and_tools() -> None:
     found = Handshake(recorded())
     said = asked(found, "server/discover", _meta=MODERN)
     assert "io.modelcontextprotocol/tasks" in said["capabilities"]["extensions"]
-    assert "agents_list names the agents" in said["instructions"]
+    assert "sessions_wait brings results" in said["instructions"]
     assert asked(found, "tools/list", _meta=MODERN)["tools"]
 
 
@@ -112,7 +121,37 @@ def test_instructions_are_remembered_until_a_file_they_depend_on_changes(tmp_pat
 
     assert said() == "Agents: ünï"
     config.write_text("a = 22")
-    assert "agents_list names" in said()
+    assert "Agents: ünï" not in said()
+
+
+@pytest.mark.requirement("mcp:bridge:handshake", "mcp:fleet")
+@pytest.mark.parametrize(
+    ("arguments", "config", "told"),
+    [
+        ([], "", "agents.main.subagents.allow_agents of subagents.toml"),
+        ([], FAST, "agentId (default: fast):\n- fast: Answers ünï at once"),
+        (["--session", "review"], FAST, "- fast: Answers ünï at once"),
+        (["--ceiling", "read"], FAST, "- fast: Answers ünï at once"),
+        (["--session=agent:other:x"], FAST, "agents.other.subagents.allow_agents"),
+        (["--session", "agent:other:x"], FAST.replace("main", "other"), "- fast: Answers"),
+        ([], "agents.main = 3", "The configuration cannot be read: "),
+        ([], "no toml", "The configuration cannot be read: "),
+    ],
+)
+def test_the_first_session_of_a_place_is_told_whom_it_may_spawn(
+    tmp_path: Path, arguments: list[str], config: str, told: str
+) -> None:
+    environ = {"SUBAGENTS_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
+    file = Paths.resolve(environ).config_file
+    file.parent.mkdir(parents=True)
+    file.write_text(config)
+
+    own = own_handshake(arguments, {**environ, "CLAUDE_PROJECT_DIR": str(tmp_path)})
+
+    assert own is not None
+    said = asked(own, "server/discover", _meta=MODERN)["instructions"]
+    assert "sessions_wait brings results" in said
+    assert told in said
 
 
 @pytest.mark.requirement("mcp:bridge:handshake")

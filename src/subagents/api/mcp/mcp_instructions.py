@@ -11,14 +11,11 @@ from subagents.api.calls.services import Services
 from subagents.api.tools.spawn_tool import settings_of
 from subagents.api.tools.tool import Audience, Call
 from subagents.api.tools.tool_registry import visible
-from subagents.config.agent_cards import none_allowed
-from subagents.config.agent_cards import rows as rows_of
-from subagents.config.settings import Settings
+from subagents.config.agent_cards import fleet, unreadable
 from subagents.domain.run.values import agent_of
 from subagents.errors import SubagentsError
-from subagents.text import one_line
 
-_DELEGATE: Final = (
+DELEGATE: Final = (
     "Delegate work to other agents; runs, results and questions survive restarts.\n"
     "sessions_spawn starts a run and returns at once: continue with your own work. sessions_wait"
     " brings results (each is handed over once; a timeout is no error, call again), subagents"
@@ -31,8 +28,6 @@ _WORK: Final = (
     "You work on one task for another agent. request_orchestrator asks it, notify_parent tells it"
     " something, report_completion (your last tool call) says what was done."
 )
-ANYWHERE: Final = f"{_DELEGATE}\nagents_list names the agents you may spawn."
-"""For a top-level session whose configuration nobody has read yet."""
 
 
 async def text(services: Services, caller: Caller) -> str:
@@ -42,7 +37,7 @@ async def text(services: Services, caller: Caller) -> str:
     if Audience.WORKER in audiences:
         parts.append(_WORK)
     if Audience.REQUESTER in audiences:
-        parts += [_DELEGATE, await _fleet_of(services, caller)]
+        parts += [DELEGATE, await _fleet_of(services, caller)]
     return "\n".join(parts)
 
 
@@ -50,15 +45,5 @@ async def _fleet_of(services: Services, caller: Caller) -> str:
     try:
         settings = await settings_of(Call(services=services, caller=caller, arguments={}))
     except SubagentsError as error:
-        return f"The configuration cannot be read: {one_line(error.message)}"
+        return unreadable(error)
     return fleet(settings, agent_of(caller.session))
-
-
-def fleet(settings: Settings, own: str) -> str:
-    """The agents that ``own`` may spawn, one line each."""
-    rows = rows_of(settings, own)
-    if not rows:
-        return none_allowed(own)
-    chosen = settings.defaults.agent
-    default = f" (default: {chosen})" if chosen is not None else ""
-    return "\n".join((f"Agents you may name as agentId{default}:", *rows))

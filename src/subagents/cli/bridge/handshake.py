@@ -14,7 +14,7 @@ import sys
 # Type checkers take it for theirs.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 try:
     # What json parses and writes with; json itself imports re, which takes as long as Python.
@@ -78,16 +78,21 @@ def quoted(value: str | int) -> bytes:
 class Handshake:
     """The answers of one connection, and the protocol version it agreed on."""
 
-    def __init__(self, answers: "Mapping[str, bytes]", instructions: str | None = None) -> None:
+    def __init__(
+        self,
+        answers: "Mapping[str, bytes]",
+        instructions: str | None = None,
+        fleet: "Callable[[], str]" = str,
+    ) -> None:
         """
         Args:
             answers: As ``recorded`` gives them.
-            instructions: What the daemon would say here; None = what is true anywhere.
+            instructions: What the daemon would say here; None = how to delegate, and the fleet.
+            fleet: Says to whom; not called before a client asks for the instructions.
         """
         self._answers = answers
-        self._instructions = answers["instructions"]
-        if instructions is not None:
-            self._instructions = quoted(instructions)
+        self._instructions = instructions
+        self._fleet = fleet
         self._legacy: list[str] = parsed(answers["legacy"])  # type: ignore[assignment]
         self._modern: list[str] = parsed(answers["modern"])  # type: ignore[assignment]
         self.version: str | None = None
@@ -136,15 +141,21 @@ class Handshake:
             found = self._answers.get(f"modern {method}") if is_whole and is_known else None
         else:
             found = self._answers.get(f"legacy {method}") if self.version else None
-        return None if found is None else found.replace(INSTRUCTIONS_SLOT, self._instructions, 1)
+        return None if found is None else self._filled(found)
 
     def _initialized(self, wanted: object) -> bytes | None:
         if not isinstance(wanted, str):
             return None
         self.version = wanted if wanted in self._legacy else self._legacy[-1]
         found = self._answers["legacy initialize"]
-        found = found.replace(VERSION_SLOT, quoted(self.version), 1)
-        return found.replace(INSTRUCTIONS_SLOT, self._instructions, 1)
+        return self._filled(found.replace(VERSION_SLOT, quoted(self.version), 1))
+
+    def _filled(self, found: bytes) -> bytes:
+        if INSTRUCTIONS_SLOT not in found:
+            return found
+        if self._instructions is None:
+            self._instructions = f"{parsed(self._answers['instructions'])}\n{self._fleet()}"
+        return found.replace(INSTRUCTIONS_SLOT, quoted(self._instructions), 1)
 
 
 def recorded() -> "dict[str, bytes]":
@@ -173,7 +184,7 @@ def own_handshake(arguments: "Sequence[str]", environ: "Mapping[str, str]") -> H
         project = environ.get(PROJECT_VARIABLE) or os.getcwd()  # noqa: PTH109
         remembered = Remembered.at(environ)
         known = None if remembered is None else remembered.find(place_of(arguments, project))
-        return Handshake(recorded(), known)
+        return Handshake(recorded(), known, lambda: _fleet(arguments, project, environ))
     except (OSError, ValueError, KeyError):
         # An installation that is broken, or being replaced: the daemon may answer nevertheless.
         return None
@@ -181,9 +192,28 @@ def own_handshake(arguments: "Sequence[str]", environ: "Mapping[str, str]") -> H
 
 # -- instructions --------------------------------------------------------------------------------
 #
-# They name the agents that may be spawned, which the configuration says; to read it takes as long
-# as to start the daemon. So the bridge remembers what the daemon said last, and the files that it
-# depends on. Where none of them changed, it holds.
+# They name the agents that may be spawned, which the configuration says; to read it takes longer
+# than all else here. So the bridge remembers what the daemon said last, and the files that it
+# depends on. Where none of them changed, it holds; the first time it is read.
+
+
+def _fleet(arguments: "Sequence[str]", project: str, environ: "Mapping[str, str]") -> str:
+    """The agents that a session there may spawn, as the daemon would name them."""
+    from pathlib import Path  # noqa: PLC0415
+
+    from subagents.config.agent_cards import fleet, unreadable  # noqa: PLC0415
+    from subagents.config.layers import load  # noqa: PLC0415
+    from subagents.config.paths import Paths  # noqa: PLC0415
+    from subagents.domain.run.values import SessionKey, agent_of  # noqa: PLC0415
+    from subagents.errors import SubagentsError  # noqa: PLC0415
+
+    given = " ".join(arguments).replace("--session=", "--session ")
+    session = given.partition("--session ")[2].partition(" ")[0]
+    try:
+        config = load(Path(project), environ, paths=Paths.resolve(environ)).for_agents()
+    except SubagentsError as error:
+        return unreadable(error)
+    return fleet(config.settings, agent_of(SessionKey(session)))
 
 
 def place_of(arguments: "Sequence[str]", project: str) -> str:
