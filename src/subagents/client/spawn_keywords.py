@@ -114,7 +114,7 @@ class SpawnParameters(TypedDict, total=False):
     cleanup: Literal["keep", "delete"]
     """delete: task, session, transcript go with its end."""
     expects_completion_message: bool
-    """Its end comes to your inbox."""
+    """Push its end to you first, then queue it."""
     chain_after: str | None
     """Run (id or label) to start after."""
     depends_on: Sequence[str]

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 from tests.api import run_journals as runs
 from tests.api.run_journals import exited, journal, result, run_after, slot, spawned, started
+from tests.builders import Life, a_contract
 
 from subagents.api.answers import event_building, run_building
 from subagents.api.answers.explain import fold
@@ -25,8 +26,9 @@ from subagents.domain.run.run import (
     Usage,
 )
 from subagents.domain.run.signals import ReportSeen, UsageSeen
-from subagents.domain.run.spec import Artifact, Contract, RunSpec
+from subagents.domain.run.spec import Artifact, Contract, OnFailure, RunSpec
 from subagents.domain.run.values import RequestId, replace
+from subagents.text import iso
 
 CHECKED = RunSpec(task="work", verification=Contract(artifacts=(Artifact(path="out"),)))
 LIVE = (spawned(), slot(), started())
@@ -247,3 +249,15 @@ def test_a_repeated_receipt_says_that_nothing_new_was_started() -> None:
 
     assert (first["status"], first["warnings"], first["repeated"]) == ("accepted", ["w"], False)
     assert "made run r-0000000001 before" in str(again["note"])
+
+
+@pytest.mark.requirement("verification:retry-on-record")
+def test_the_retry_after_a_failed_verification_is_told_with_its_time() -> None:
+    wanted = RunSpec(task="work", verification=a_contract(OnFailure.RETRY_ONCE))
+    life = Life.begin(wanted).start().result("done").exit()
+    assert run_building.stored_result(life.run).retry_attempted_at is None
+
+    life.verify(Verdict.FAILED)
+
+    assert run_building.stored_result(life.run).retry_attempted_at == iso(life.at_ms)
+    assert run_building.result(life.run).retry_attempted_at == iso(life.at_ms)

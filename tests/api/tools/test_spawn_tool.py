@@ -21,7 +21,7 @@ def test_a_spawn_answers_with_exactly_the_documented_receipt(tmp_path: Path) -> 
     async def scenario(desk: ToolCaller) -> None:
         answer = await desk.call("sessions_spawn", task="work", agentId="quick", label="first")
 
-        assert set(answer.structured) == {*RECEIPT, "wake"}
+        assert set(answer.structured) == {*RECEIPT, "wake"} - {"threadId"}
         assert answer.structured["status"] == "accepted"
         assert answer.structured["label"] == "first"
         assert answer.structured["mode"] == "run"
@@ -46,6 +46,18 @@ def test_what_was_really_resolved_and_what_to_mind_is_in_the_receipt(tmp_path: P
 
         assert found["effectiveTools"] == ["Read"]
         assert "vacuous" in found["warnings"][0]
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("tools:spawn:receipt")
+def test_the_receipt_of_a_session_in_a_thread_names_the_thread(tmp_path: Path) -> None:
+    async def scenario(desk: ToolCaller) -> None:
+        answer = await desk.call("sessions_spawn", task="w", agentId="quick", thread=True)
+
+        found = answer.structured
+        assert found["threadId"] == found["runId"]
+        assert f"; thread {found['threadId']};" in answer.text
 
     play(tmp_path, scenario)
 

@@ -65,7 +65,7 @@ def test_failures_are_retried_for_half_an_hour_and_then_given_up() -> None:
 
 @pytest.mark.requirement("delivery:no-silent-expiry", "field:parked-delivery-expired")
 def test_a_deferral_never_ends_in_giving_up() -> None:
-    waiting = Deferred(reason=DeferReason.MISSING_REQUESTER)
+    waiting = Deferred(reason=DeferReason.REQUESTER_BUSY)
     delivery = after(*((waiting, NOW_MS + day * 86_400_000) for day in range(30)))
 
     step = next_step(RUN, delivery)

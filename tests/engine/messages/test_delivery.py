@@ -129,6 +129,23 @@ def test_giving_up_keeps_the_result_lists_it_and_can_be_redelivered(tmp_path: Pa
 
 
 @pytest.mark.requirement("delivery:redelivered")
+def test_a_result_that_was_only_queued_can_be_given_again(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn(expects_completion_message=False)
+        await world.until(run_id, Phase.COMPLETED)
+        mailbox = world.parts.mailbox
+        await world.clock.result(mailbox.wait([run_id], session=ME, reader="first"))
+        await world.clock.result(mailbox.acknowledge([announcement_id(run_id)], reader="first"))
+        assert not world.store.inbox(ME, unconsumed=True)
+
+        await world.clock.result(world.engine.redeliver(run_id, by=ME))
+
+        assert len(world.store.inbox(ME, unconsumed=True)) == 1
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("delivery:redelivered")
 def test_a_caller_that_lost_what_it_read_is_given_it_again_once_and_on_record(
     tmp_path: Path,
 ) -> None:

@@ -137,6 +137,10 @@ def test_a_runtime_that_takes_no_messages_says_so(tmp_path: Path) -> None:
         await world.until(run_id, Phase.RUNNING)
         with pytest.raises(Conflict, match="takes no messages while it runs"):
             await world.engine.steer(run_id, "hurry", by="me")
+        asked = await world.clock.result(world.engine.ask(run_id, "red or blue?"))
+        with pytest.raises(Conflict) as refused:
+            await world.engine.steer(run_id, "red", by="me")
+        assert refused.value.hint == f"it waits for an answer: subagents answer {asked.id} TEXT"
         ended = await world.spawn("quick")
         await world.until(ended, Phase.COMPLETED)
         with pytest.raises(Conflict, match="no attempt to steer"):

@@ -92,6 +92,31 @@ def test_json_passes_with_its_number_of_items_as_evidence(tmp_path: Path) -> Non
     assert good.evidence == "9 bytes, 3 items"
 
 
+@pytest.mark.requirement("verification:artifact:json")
+@pytest.mark.parametrize(
+    "number",
+    ["1e400", "-1e400", "1E+9999", "9" * 30, "9" * 5_000, "-" + "9" * 9_000, "0.1e999", "1e-999"],
+    ids=lambda text: text[:8],
+)
+def test_a_number_of_any_size_is_json_and_a_number(tmp_path: Path, number: str) -> None:
+    (tmp_path / "a.json").write_text(f'[{number}, "x"]')
+    schema: dict[str, object] = {"prefixItems": [{"type": "number"}]}
+
+    assert check(Artifact(path="a.json", json=True, min_items=2), tmp_path).passed
+    assert check(Artifact(path="a.json", schema={"type": "array"}), tmp_path).passed
+    assert check(Artifact(path="a.json", schema=schema), tmp_path).passed
+
+
+@pytest.mark.requirement("verification:artifact:json")
+@pytest.mark.parametrize("content", ["[1e400, NaN]", "[1e400, -Infinity]", "[1e400", "[1e400]]"])
+def test_beside_a_number_of_any_size_nothing_else_is_let_through(
+    tmp_path: Path, content: str
+) -> None:
+    (tmp_path / "a.json").write_text(content)
+
+    assert "is not valid JSON" in failed(check(Artifact(path="a.json", json=True), tmp_path))
+
+
 @pytest.mark.requirement("verification:artifact:min-items")
 def test_min_items_counts_the_top_level_array_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "two.json").write_text("[1, 2]")

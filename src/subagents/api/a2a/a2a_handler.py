@@ -218,7 +218,7 @@ async def _begin(exchange: _Exchange, message: wire.Message, text: str) -> Run:
         agent_id=exchange.agent_id,
         tags=context,
         idempotency_key=f"{KEY}{message.message_id}" if message.message_id else None,
-        # It is read here, and waits in no inbox.
+        # It is read here: nobody is to be pushed.
         expects_completion_message=False,
     )
     with config.explaining():

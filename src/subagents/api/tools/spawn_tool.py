@@ -37,6 +37,7 @@ RECEIPT: Final = (
     "access",
     "warnings",
     "note",
+    "threadId",
 )
 ONE_RUN: Final = ("task", "label")
 """What cannot be said of several runs together."""
@@ -175,7 +176,8 @@ def _documents(receipts: Sequence[Receipt]) -> list[Document]:
 
 def _document(receipt: Receipt) -> Document:
     found = run_building.receipt(receipt.run, warnings=receipt.warnings, repeated=receipt.repeated)
-    return picked(found, RECEIPT)
+    names = [each for each in RECEIPT if each != "threadId" or found.thread_id is not None]
+    return picked(found, names)
 
 
 def _line(receipt: Receipt) -> str:
@@ -187,6 +189,8 @@ def _line(receipt: Receipt) -> str:
     scope += f"; it {in_words(access)}" if access is not None else ""
     tree = run.resolved.worktree
     scope += f"; worktree {tree.path}, branch {tree.branch}" if tree is not None else ""
+    thread = run_building.thread_id(run)
+    scope += f"; thread {thread}" if thread is not None else ""
     warnings = "".join(f"\n  warning: {each}" for each in receipt.warnings)
     return (
         f'accepted: {run.id} "{one_line(run.resolved.label)}" by agent {run.resolved.agent_id},'

@@ -513,6 +513,8 @@ class RunDetail(RunRow, frozen=True, kw_only=True):
     """What its contract found; null without a contract, and until it is known."""
     verification_state: VerificationState | None = None
     """Where verifying stands."""
+    retry_attempted_at: Time | None = None
+    """When the one retry after a failed verification was begun; null = it was not."""
     result: str | None = None
     """What the worker gave, cut."""
     result_bytes: int = 0
@@ -686,6 +688,8 @@ class StoredResult(Standing, frozen=True, kw_only=True):
     """The worker's claim of completion."""
     verification: Verification | None = None
     """What its contract found; null without a contract."""
+    retry_attempted_at: Time | None = None
+    """When the one retry after a failed verification was begun; null = it was not."""
     usage: Usage | None = None
     """What its attempts used; null when nobody reported anything."""
     artifacts: list[ResultFile] = []

@@ -71,6 +71,7 @@ HELP: Final = {
     "mode": "session: stay open for messages; needs --thread.",
     "thread": "Bind its session to a conversation thread.",
     "cleanup": "Keep or delete its task, session and transcript at the end.",
-    "expectsCompletionMessage": "Whether its end is announced in your inbox. Default: yes.",
+    "expectsCompletionMessage": "Whether its end is pushed to your session before it is queued in"
+    " your inbox, which has it either way. Default: yes.",
 }
 """By name of the parameter, of a file's check without those before it."""

@@ -135,9 +135,7 @@ class DeliveryPath(StrEnum):
 
 
 class DeferReason(StrEnum):
-    CHILD_ACTIVE = "child-active"
     DESCENDANTS_ACTIVE = "descendants-active"
-    MISSING_REQUESTER = "missing-requester"
     REQUESTER_BUSY = "requester-busy"
     QUIET = "quiet"
 

@@ -264,9 +264,9 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
     cleanup: Annotated[
         Cleanup, about("delete: task, session, transcript go with its end", SESSION)
     ] = Cleanup.KEEP
-    expects_completion_message: Annotated[bool, about("Its end comes to your inbox", SESSION)] = (
-        True
-    )
+    expects_completion_message: Annotated[
+        bool, about("Push its end to you first, then queue it", SESSION)
+    ] = True
     chain_after: Annotated[str | None, name("Run (id or label) to start after", DEPENDENCIES)] = (
         None
     )

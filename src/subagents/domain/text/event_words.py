@@ -507,9 +507,7 @@ PATH_WORDS: Final[Mapping[DeliveryPath, str]] = {
     DeliveryPath.PULLED: "fetched by its reader",
 }
 _DEFERRED: Final[Mapping[DeferReason, str]] = {
-    DeferReason.CHILD_ACTIVE: "a sub-agent of it is still at work",
     DeferReason.DESCENDANTS_ACTIVE: "runs below it are still at work",
-    DeferReason.MISSING_REQUESTER: "its requester is not there",
     DeferReason.REQUESTER_BUSY: "its requester is busy",
     DeferReason.QUIET: "its requester wants quiet now",
 }

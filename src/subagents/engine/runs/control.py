@@ -177,9 +177,12 @@ class Control:
                 hint="steer it while it works, or start another run after it (chainAfter)",
             )
         if is_live and not (abilities.steer or abilities.resume):
+            asked = next(iter(run.pending_requests), None)
             raise Conflict(
                 f'runtime "{run.resolved.runtime}" takes no messages while it runs',
-                hint="cancel the run and start it again with another task",
+                hint="cancel the run and start it again with another task"
+                if asked is None
+                else f"it waits for an answer: subagents answer {asked.id} TEXT",
             )
         event = SteerRequested(at_ms=now, by=by, message=message, next_turn=next_turn)
         if before is not None:
@@ -258,8 +261,6 @@ class Control:
         is_open = run.phase in {Phase.COMPLETED_GIVEUP, Phase.ANNOUNCE_DEFERRED}
         if run.announcement_consumed_ms is None and not is_open:
             raise Conflict(f"the result of run {run_id} was not read yet: it waits in the inbox")
-        if not run.spec.expects_completion_message:
-            raise Conflict(f"run {run_id} was spawned without a completion message")
         inbox = await self._living_inbox(run)
         return await self._apply(
             run_id, Redelivered(at_ms=self._clock.now_ms(), by=by, inbox=inbox)

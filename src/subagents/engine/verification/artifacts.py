@@ -8,6 +8,8 @@ for a process of its own, which can be killed: ``main`` is that process.
 
 import errno
 import itertools
+import json
+import math
 import os
 import resource
 import signal
@@ -50,6 +52,8 @@ SCHEMA_ERRORS_BYTES_MAX: Final = 4 * 1024 * 1024
 MASK: Final = "the value"
 """Stands for what is in the file wherever the library would quote it."""
 PROBLEM_CHARS_MAX: Final = 300
+WHOLE_DIGITS_MAX: Final = 4_000
+"""Of a number that is read exactly; Python itself takes 300 more, and time for each beyond."""
 SHOWN_MAX: Final = 3
 
 
@@ -243,9 +247,33 @@ def _decode(file: BinaryIO, size: int, abandoned: Callable[[], bool]) -> object:
     except UnicodeDecodeError as error:
         raise FileFault("is not valid JSON: it is not UTF-8") from error
     except msgspec.DecodeError as error:
+        if "out of range" in str(error):
+            return _with_any_number(data)
         raise FileFault(f"is not valid JSON: {error}") from error
     except RecursionError as error:
         raise FileFault("is nested too deeply to be checked as JSON") from error
+
+
+def _with_any_number(data: bytes | bytearray) -> object:
+    """JSON with numbers of any size (RFC 8259, section 6): the largest of ours stands in."""
+
+    def number(digits: str) -> float:
+        largest = math.copysign(sys.float_info.max, float(digits))
+        return min(float(digits), largest) if largest > 0 else max(float(digits), largest)
+
+    def whole(digits: str) -> float:
+        return int(digits) if len(digits) <= WHOLE_DIGITS_MAX else number(digits)
+
+    def refuse(name: str) -> NoReturn:
+        raise ValueError(f"{name} is no JSON")
+
+    try:
+        found: object = json.loads(data, parse_float=number, parse_int=whole, parse_constant=refuse)
+    except ValueError as error:
+        raise FileFault(f"is not valid JSON: {error}") from error
+    except RecursionError as error:
+        raise FileFault("is nested too deeply to be checked as JSON") from error
+    return found
 
 
 def _shape_problems(document: object, artifact: Artifact) -> list[str]:
