@@ -284,6 +284,22 @@ def test_a_message_in_mid_turn_lands_in_the_same_turn(place: cells.Place) -> Non
     assert cells.steer(place) == "same turn"
 
 
+@pytest.mark.requirement("claude:continue")
+def test_a_run_that_goes_on_in_a_session_has_its_own_instructions(place: cells.Place) -> None:
+    """The program sends the prompt of the first launch for ever, unless it is told not to."""
+    first = run(place, "opening", [Say("1")], budget={"maxTokens": 111_000})
+    assert finished(place, first)["outcome"]["status"] == "ok"
+    second = run(place, "sequel", [Say("2")], budget={"maxTokens": 222_000}, continues=first)
+    assert finished(place, second)["outcome"]["status"] == "ok"
+
+    system = [str(each.body["system"]) for each in conversations(place, "sequel")]
+    assert system
+    for each in system:
+        assert f"Label: sequel; run: {second}" in each
+        assert "222000 tokens" in each
+        assert first not in each
+
+
 @pytest.mark.requirement("claude-worker:e2e:interrupt")
 def test_an_interrupted_turn_ends_politely_with_what_it_said(place: cells.Place) -> None:
     run_id = busy(place, "interrupted")

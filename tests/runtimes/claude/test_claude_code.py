@@ -2,6 +2,7 @@
 
 import json
 import uuid
+from pathlib import Path
 
 import pytest
 from tests.runtimes.claude.claude_folds import DIALECT, OPENING, SESSION, argv
@@ -44,6 +45,20 @@ def test_a_session_gets_our_id_and_a_further_turn_goes_on_with_it() -> None:
     resumed = argv(session_id="-x --dangerous", turn=2)
     assert "--resume=-x --dangerous" in resumed
     assert not [word for word in resumed if word.startswith("--session-id")]
+
+
+@pytest.mark.requirement("claude:continue", "versions:by-feature")
+def test_a_session_that_goes_on_is_sent_the_runs_own_instructions_by_programs_that_keep_the_first(
+    tmp_path: Path,
+) -> None:
+    newer = tmp_path / "claude"
+    newer.write_text("#!/bin/sh\necho '  --system-prompt-snapshot <on|off>  Record it'\n")
+    newer.chmod(0o755)
+    option = "--system-prompt-snapshot=off"
+
+    assert option in argv(session_id="s", options={"program": str(newer)})
+    assert option not in argv(options={"program": str(newer)})
+    assert option not in argv(session_id="s")
 
 
 @pytest.mark.requirement("claude-worker:start:own-settings-only")

@@ -6,7 +6,7 @@ import pytest
 
 from subagents.config.programs.versions_seen import versions_seen
 from subagents.errors import UsageError
-from subagents.runtimes.process.program_version import check_version
+from subagents.runtimes.process.program_version import check_version, has_option
 
 PATTERN = r"codex-cli (\d+\.\d+\.\d+)"
 
@@ -34,3 +34,29 @@ def test_an_old_version_is_refused_with_the_one_needed_and_the_command_to_get_it
 @pytest.mark.parametrize("text", ["codex-cli 999.0.0", "a wrapper 0.1", ""])
 def test_what_is_new_or_says_nothing_of_itself_is_let_through(tmp_path: Path, text: str) -> None:
     check_version(says(tmp_path, text), "codex", pattern=PATTERN, option="here")
+
+
+@pytest.mark.requirement("versions:by-feature")
+@pytest.mark.parametrize(
+    ("help_text", "is_there"),
+    [
+        ("  --keep <on|off>   Keep it", True),
+        ("  -k, --keep=WORD", True),
+        ("  [--keep]", True),
+        ("  --keep-all", False),
+        ("  --no-keep", False),
+        ("", False),
+    ],
+)
+def test_an_option_is_there_where_the_help_names_it(
+    tmp_path: Path, help_text: str, *, is_there: bool
+) -> None:
+    assert has_option(says(tmp_path, help_text), "--keep") == is_there
+
+
+@pytest.mark.requirement("versions:by-feature")
+def test_a_program_that_gives_no_help_has_no_option(tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.write_text("#!/nowhere/interpreter\n")
+    broken.chmod(0o755)
+    assert not has_option(str(broken), "--keep")

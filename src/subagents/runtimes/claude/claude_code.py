@@ -41,11 +41,14 @@ from subagents.runtimes.conversation.dialect import (
     Opening,
     ProgramPlaces,
 )
+from subagents.runtimes.process.program_version import has_option
 
 SERVERS: Final = "mcp.json"
 """The file with our MCP server, in the attempt's directory."""
 INSTRUCTIONS: Final = "instructions"
 """The file with what is appended to the system prompt."""
+PROMPT_SNAPSHOT: Final = "--system-prompt-snapshot"
+"""Whether a session keeps the system prompt of its first launch; newer programs do by default."""
 EFFORTS: Final = ("low", "medium", "high", "xhigh", "max")
 
 ALWAYS: Final[Mapping[str, str]] = {
@@ -120,10 +123,11 @@ class ClaudeDialect:
             SERVERS: msgspec.json.encode({"mcpServers": _servers(opening.bridge)}),
             INSTRUCTIONS: opening.system_prompt.encode("utf-8", "replace"),
         }
+        found = find_program(options, cwd=opening.cwd, path=path)
         argv = [
-            find_program(options, cwd=opening.cwd, path=path),
+            found,
             *("-p", "--input-format=stream-json", "--output-format=stream-json", "--verbose"),
-            *_session(opening),
+            *_session(opening, found),
             *_scope(opening, options),
             f"--mcp-config={Path(directory, SERVERS)}",
             *(["--strict-mcp-config"] if options.strict_mcp_config else []),
@@ -179,11 +183,13 @@ def _servers(bridge: tuple[str, ...]) -> dict[str, object]:
     return {claude_scope.SERVER: entry}
 
 
-def _session(opening: Opening) -> list[str]:
+def _session(opening: Opening, program: str) -> list[str]:
     """``=`` binds the value to its argument, whatever it begins with."""
-    if opening.session_id is not None:
-        return [f"--resume={opening.session_id}"]
-    return [f"--session-id={session_uuid(opening)}"]
+    if opening.session_id is None:
+        return [f"--session-id={session_uuid(opening)}"]
+    # Else a run that goes on in a session would work under the instructions of the one before it.
+    is_kept = has_option(program, PROMPT_SNAPSHOT)
+    return [f"--resume={opening.session_id}", *([f"{PROMPT_SNAPSHOT}=off"] if is_kept else [])]
 
 
 def _scope(opening: Opening, options: ClaudeOptions) -> list[str]:

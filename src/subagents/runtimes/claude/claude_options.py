@@ -75,6 +75,7 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "--fallback-model": "use the option `fallback_model`",
     "--append-system-prompt": "the run's instructions stand there",
     "--append-system-prompt-file": "the run's instructions stand there",
+    "--system-prompt-snapshot": "each run has its own instructions",
 }
 """Arguments that are set in another way, and how."""
 

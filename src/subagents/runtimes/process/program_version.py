@@ -1,4 +1,8 @@
-"""Refuses a program that is too old before it is started: what it would say itself helps nobody."""
+"""What a program of this machine is, asked before it is started for a run.
+
+One that is too old is refused: what it would say itself helps nobody. Of what newer ones can do the
+program's own help tells, so that no version is named for it.
+"""
 
 import re
 import subprocess
@@ -11,7 +15,7 @@ from subagents.config.programs.versions_seen import parts, versions_seen
 from subagents.errors import UsageError
 
 VERSION_BOUND_S: Final = 20.0
-"""So long ``--version`` may take."""
+"""So long ``--version`` or ``--help`` may take."""
 
 
 def check_version(found: str, name: str, *, pattern: str, option: str) -> None:
@@ -44,9 +48,29 @@ def _version_of(found: str, pattern: str, mtime_ns: int, size: int) -> str | Non
     ``mtime_ns`` and ``size`` name the state of the file.
     """
     del mtime_ns, size
-    try:
-        done = process_group.run([found, "--version"], timeout_s=VERSION_BOUND_S)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    match = re.match(pattern, done.stdout.decode("utf-8", "replace").strip())
+    match = re.match(pattern, _said(found, "--version").strip())
     return None if match is None else match[1]
+
+
+def has_option(found: str, option: str) -> bool:
+    """Whether the program's help names an option. Blocking: asked once per state of its file.
+
+    A program that gives no help has none.
+    """
+    stat = Path(found).stat()
+    # As a word of its own: `--model` is not in `--model-dir`.
+    return option in re.split(r"[^\w-]+", _help_of(found, stat.st_mtime_ns, stat.st_size))
+
+
+@lru_cache(maxsize=16)
+def _help_of(found: str, mtime_ns: int, size: int) -> str:
+    del mtime_ns, size
+    return _said(found, "--help")
+
+
+def _said(found: str, option: str) -> str:
+    try:
+        done = process_group.run([found, option], timeout_s=VERSION_BOUND_S)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.decode("utf-8", "replace")
