@@ -119,6 +119,21 @@ def test_nor_is_it_there_for_a_model_that_writes_code(coding: Place) -> None:
 
 
 @pytest.mark.requirement("real:codex:scope")
+def test_nor_are_agents_of_its_own_where_the_user_has_the_second_kind_of_them(
+    coding: Place,
+) -> None:
+    with config_of(coding).open("a") as config:
+        config.write("[features]\nmulti_agent_v2 = true\n")
+
+    free, _ = tools_shown(coding, "free", [])
+    kept, _ = tools_shown(coding, "kept", ["Task"])
+
+    own = {"spawn_agent", "list_agents", "interrupt_agent", "followup_task"}
+    assert own <= free
+    assert not own & kept
+
+
+@pytest.mark.requirement("real:codex:scope")
 def test_a_denied_edit_fails_in_a_patch_and_in_the_shell(place: Place) -> None:
     place.model.scripts["edits"] = [
         patch(str(place.path("a")), "x"),

@@ -46,7 +46,7 @@ def test_a_scope_switches_off_what_is_not_in_it() -> None:
 
     config = denied["config"]
     assert config["features"]["shell_tool"] is False
-    assert config["features"]["multi_agent"] is False
+    assert {config["features"][name] for name in ("multi_agent", "multi_agent_v2")} == {False}
     assert config["agents"] == {"enabled": False}
     assert config["web_search"] == "disabled"
     assert config["mcp_servers"]["github"] == {"disabled_tools": ["delete"]}

@@ -81,7 +81,7 @@ _BROWSER: Final[Mapping[str, object]] = {
     "features": {"browser_use": False, "browser_use_external": False, "in_app_browser": False},
 }
 _AGENTS: Final[Mapping[str, object]] = {
-    "features": {"multi_agent": False},
+    "features": {"multi_agent": False, "multi_agent_v2": False},
     "agents": {"enabled": False},
 }
 _SHELL: Final[Mapping[str, object]] = {"features": {"shell_tool": False, "unified_exec": False}}
