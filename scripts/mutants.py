@@ -69,7 +69,7 @@ COPIED_NOT: Final = shutil.ignore_patterns(
 )
 DRAWS_MAX: Final = 10_000
 SPARE_S: Final = 60.0
-FAILED: Final = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
+FAILED: Final = re.compile(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", re.MULTILINE)
 
 
 class Operator(Protocol):

@@ -257,6 +257,28 @@ def test_a_probe_that_is_refused_keeps_the_others_waiting_for_longer(tmp_path: P
     in_world(tmp_path, scenario)
 
 
+@pytest.mark.requirement("limits:gate:probe-over")
+def test_a_probe_that_is_cancelled_before_it_knows_lets_the_others_go_at_once(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        hangs = ({"continued": True}, {"hang": True})
+        settings = settings_with(world, "limited", {"attempt": 1}, refused(), *hangs)
+        first = await world.spawn("limited", settings=settings)
+        await world.until(first, Phase.RETRY_WAIT)
+        await world.clock.advance(16)
+        assert (await world.run(first)).phase is Phase.RUNNING, "it goes first"
+        quick = settings_with(world, "limited", {"result": "done"})
+        second = await world.spawn("limited", settings=quick)
+        assert (await world.run(second)).phase is Phase.QUEUED
+
+        await world.clock.result(world.engine.cancel(first, by="me"))
+
+        assert (await world.until(second, within_s=5)).result == "done"
+
+    in_world(tmp_path, scenario)
+
+
 @pytest.mark.requirement("limits:live:shown", "limits:gate:learns-from-live")
 def test_a_live_attempt_that_backs_off_is_shown_and_closes_the_gate(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:

@@ -24,6 +24,7 @@ from subagents.domain.run.worker_output import LineType
 from subagents.domain.run.workspace import Remains
 from subagents.domain.text.announcement import announcement_text
 from subagents.domain.transcript.transcript_query import LogQuery
+from subagents.engine.attempts import workspaces
 from subagents.engine.attempts.workspaces import begins_afresh
 from subagents.errors import UsageError
 from subagents.runtimes.git.git_worktrees import GitWorktrees
@@ -306,5 +307,24 @@ def test_a_crash_while_it_is_looked_what_an_attempt_left_does_not_lose_its_end(
         await world.restart()
         run = await world.until(run_id)
         assert (run.outcome, run.result) == (OK, "done")
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("salvage:bounded-look")
+def test_a_worktree_that_could_not_be_looked_at_in_time_is_said_and_nothing_else_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workspaces, "LOOK_S_MAX", 0)
+
+    async def scenario(world: World) -> None:
+        repository = a_repository(tmp_path / "repository")
+        with_worktrees(world, tmp_path / "trees")
+        apart = await isolated(world, repository, TALK, {"exit": 1})
+        plain = await world.until(await spawn(world, TALK, {"exit": 1}))
+
+        assert apart.remains.changes is not None
+        assert apart.remains.changes.error == "not looked at within 0 s"
+        assert plain.remains == Remains()
 
     in_world(tmp_path, scenario)
