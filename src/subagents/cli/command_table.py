@@ -16,6 +16,8 @@ class Command(NamedTuple):
     function: str
     """``module:function``, below ``subagents.cli``."""
     summary: str
+    spawns: bool = False
+    """It takes ``SpawnFlags``, and so the flags of a contract, whose order counts."""
 
     @property
     def target(self) -> str:
@@ -24,8 +26,10 @@ class Command(NamedTuple):
 
 GROUPS: Final[dict[str, tuple[Command, ...]]] = {
     "Delegate": (
-        Command("run", "runs.run_commands:run", "Run a task, wait for it and print its result"),
-        Command("spawn", "runs.run_commands:spawn", "Start a run and print its id"),
+        Command(
+            "run", "runs.run_commands:run", "Run a task, wait for it and print its result", True
+        ),
+        Command("spawn", "runs.run_commands:spawn", "Start a run and print its id", True),
         Command("plan run", "runs.plan_commands:run", "Start all runs of a file, or none"),
         Command(
             "plan dry-run",
@@ -39,7 +43,10 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
         Command("plan retry", "runs.plan_commands:retry", "Start what failed of a plan again"),
         Command("plan schema", "runs.plan_expansion_commands:schema", "Print a plan's JSON Schema"),
         Command(
-            "schedule add", "schedules.schedule_commands:add", "Start a task or plan at its times"
+            "schedule add",
+            "schedules.schedule_commands:add",
+            "Start a task or plan at its times",
+            spawns=True,
         ),
         Command("schedule list", "schedules.schedule_commands:list_", "List schedules"),
         Command("schedule show", "schedules.schedule_commands:show", "Show a schedule's times"),
@@ -47,7 +54,9 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
         Command("schedule pause", "schedules.schedule_commands:pause", "Let it start nothing"),
         Command("schedule resume", "schedules.schedule_commands:resume", "Let it go on"),
         Command("schedule remove", "schedules.schedule_commands:remove", "Remove a schedule"),
-        Command("map", "runs.plan_expansion_commands:map_", "Run a task for each of many items"),
+        Command(
+            "map", "runs.plan_expansion_commands:map_", "Run a task for each of many items", True
+        ),
         Command("continue", "runs.session_commands:continue_", "Continue an ended run's session"),
         Command("attach", "runs.attach:attach", "Follow a session and type into it"),
         Command("wait", "runs.wait_commands:wait", "Wait for runs and print their results"),
@@ -210,6 +219,12 @@ def named(words: list[str]) -> str:
         if name in known:
             return name
     return ""
+
+
+def spawns(words: list[str]) -> bool:
+    """Whether the command that ``words`` begin with takes ``SpawnFlags``."""
+    name = named(words)
+    return any(each.spawns for each in commands() if each.name == name)
 
 
 def target_of(command: Command) -> Callable[..., int]:

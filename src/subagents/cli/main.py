@@ -18,6 +18,7 @@ from subagents.cli.command_table import (
     commands,
     is_only_group,
     named,
+    spawns,
     target_of,
 )
 from subagents.cli.ending import reporting
@@ -36,7 +37,6 @@ COLORS: Final = ("auto", "always", "never")
 COMPLETE: Final = "__complete"
 """What the scripts of ``subagents completion`` call; nobody types it."""
 MAP: Final = "map"
-SPAWNING: Final = {"run", "spawn", MAP}
 SPEAKING: Final = {"continue"}
 """Commands whose message can be ``-``: stdin."""
 
@@ -116,10 +116,9 @@ def _without_view(arguments: list[str]) -> list[str]:
     from subagents.cli import output, view  # noqa: PLC0415  the overview needs none of it
 
     # `run docker ps --format X` is a command with a flag of its own: the parser says what to do.
-    spawns = command in SPAWNING
-    kept, wanted = view.taken_from(
-        arguments, (view.JSON,) if spawns else view.FLAGS, is_separable=not spawns
-    )
+    takes_a_command = spawns(arguments)
+    flags = (view.JSON,) if takes_a_command else view.FLAGS
+    kept, wanted = view.taken_from(arguments, flags, is_separable=not takes_a_command)
     if wanted is not None:
         output.set_view(wanted)
     return kept
@@ -223,7 +222,7 @@ def _parsed(arguments: list[str]) -> int:
     """Let Cyclopts find the command and read its flags."""
     _check_text(arguments)
     _check_command(arguments)
-    if arguments[0] in SPAWNING:
+    if spawns(arguments):
         arguments = spawn_arguments(arguments)
     elif arguments[0] in SPEAKING and "--" not in arguments and "-" in arguments[1:]:
         # The parser takes it for an option.
@@ -274,7 +273,7 @@ def _guess(word: str, known: Sequence[str]) -> str:
 
 
 def spawn_arguments(arguments: Sequence[str]) -> list[str]:
-    """The arguments of ``run``, ``spawn`` and ``map`` as the parser takes them.
+    """The arguments of a command that takes ``SpawnFlags``, as the parser takes them.
 
     The contract flags, whose order counts, become one option; ``-`` for stdin goes behind the
     ``--`` where it is not taken for an option.
@@ -288,18 +287,19 @@ def spawn_arguments(arguments: Sequence[str]) -> list[str]:
 
     rest, artifacts = contract_flags.extract(arguments)
     end = rest.index("--") if "--" in rest else len(rest)
-    options, words = rest[:end], rest[end + 1 :]
-    if artifacts:
-        option = ["--contract-flags", json.encode(artifacts).decode()]
-        options = [options[0], *option, *options[1:]]
+    length = len(named(rest).split())
+    name, options, words = rest[:length], rest[length:end], rest[end + 1 :]
     # A flag's value may be `-`, too (`--tag -`), but never the task's only word after others.
-    if options[0] == MAP:  # whose task is never stdin
+    if name == [MAP]:  # whose task is never stdin
         pass
     elif options[-1:] == ["-"] and not words:
         options, words = options[:-1], ["-"]
-    elif len(options) > 1 and options[1] == "-" and not words:
-        options, words = [options[0], *options[2:]], ["-"]
-    return [*options, "--", *words] if words or end < len(rest) else options
+    elif options[:1] == ["-"] and not words:
+        options, words = options[1:], ["-"]
+    if artifacts:
+        options = ["--contract-flags", json.encode(artifacts).decode(), *options]
+    tail = ["--", *words] if words or end < len(rest) else []
+    return [*name, *options, *tail]
 
 
 def _message(error: Exception) -> str:

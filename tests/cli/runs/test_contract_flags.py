@@ -1,12 +1,19 @@
 """Each contract flag belongs to the ``--verify`` before it, in any number of them."""
 
+import inspect
 from collections.abc import Sequence
+from typing import get_args
 
 import msgspec
 import pytest
+from cyclopts import CycloptsError
 
+from subagents.cli.command_table import Command, commands, target_of
+from subagents.cli.flag_table import CHECKS
 from subagents.cli.main import spawn_arguments
+from subagents.cli.parser import application
 from subagents.cli.runs.contract_flags import Check, extract
+from subagents.cli.runs.spawn_flags import SpawnFlags
 from subagents.errors import UsageError
 
 READ: list[tuple[str, list[str], list[Check]]] = [
@@ -87,6 +94,12 @@ ARGUMENTS = [
     (["run", "--tag", "-", "t"], ["run", "--tag", "-", "t"]),
     (["spawn", "--", "ls", "-l", "-"], ["spawn", "--", "ls", "-l", "-"]),
     (["spawn", "--"], ["spawn", "--"]),
+    (["map", "wc {}", "-", "--each", "-"], ["map", "wc {}", "-", "--each", "-"]),
+    (["schedule", "add", "n", "@daily", "-"], ["schedule", "add", "n", "@daily", "--", "-"]),
+    (
+        ["schedule", "add", "n", "@daily", "--", "ls", "--verify", "x"],
+        ["schedule", "add", "n", "@daily", "--", "ls", "--verify", "x"],
+    ),
 ]
 
 
@@ -106,3 +119,33 @@ def test_the_contract_passes_the_parser_as_one_option() -> None:
     assert found[3:] == ["t", "--", "x"]
     decoded = msgspec.json.decode(found[2], type=list[Check])
     assert decoded == [{"path": "a", "json": True, "minItems": 2}]
+
+
+@pytest.mark.requirement("cli:contract-flags")
+def test_the_contract_of_a_command_of_two_words_stands_behind_both() -> None:
+    found = spawn_arguments(["schedule", "add", "n", "@daily", "t", "--verify", "a"])
+    assert (found[:3], found[4:]) == (["schedule", "add", "--contract-flags"], ["n", "@daily", "t"])
+
+
+def takes_spawn_flags(command: Command) -> bool:
+    if command.name == "mcp":  # reads its arguments itself
+        return False
+    annotations = inspect.get_annotations(target_of(command), eval_str=True).values()
+    return any(SpawnFlags in get_args(each) for each in annotations)
+
+
+@pytest.mark.requirement("cli:contract-flags", "cli:no-option-unread")
+def test_every_command_with_the_flags_of_a_spawn_reads_those_of_its_contract() -> None:
+    marked = {each.name for each in commands() if each.spawns}
+    assert marked == {each.name for each in commands() if takes_spawn_flags(each)}
+    assert {"run", "spawn", "map", "schedule add"} <= marked
+
+
+@pytest.mark.requirement("cli:contract-flags", "cli:no-option-unread")
+@pytest.mark.parametrize("flag", CHECKS)
+@pytest.mark.parametrize("command", ["run t", "map t x", "spawn t", "schedule add n @daily t"])
+def test_no_parser_takes_a_contract_flag_that_nothing_read(command: str, flag: str) -> None:
+    kind = CHECKS[flag][1]
+    value = {"set": [], "int": ["3"]}.get(kind, ["x"])
+    with pytest.raises(CycloptsError, match="does not read the flags of a contract"):
+        application()([*command.split(), flag, *value])

@@ -97,7 +97,7 @@ def _planned(
         run_timeout_seconds=run.resolved.timeout_ms / 1000 if run.resolved.timeout_ms else None,
         budget=_budget(run),
         overshoot=as_word(budgets.overshoot(_narrowed(run) or plan, run.resolved.abilities)),
-        checks=list(_checks(run.spec.verification)),
+        checks=list(checks_of(run.spec.verification)),
         vacuous=run.verification.vacuous,
         workspace=run_building.workspace_of(run),
         warnings=[*receipt.warnings, *warnings],
@@ -151,7 +151,8 @@ def _together(
     return min(known, default=None)
 
 
-def _checks(contract: Contract | None) -> Iterator[wire.PlannedCheck]:
+def checks_of(contract: Contract | None) -> Iterator[wire.PlannedCheck]:
+    """What a contract will check, in its order."""
     if contract is None:
         return
     targets = (

@@ -1,8 +1,15 @@
 """What schedules are and came to, as answers."""
 
 from subagents.api.wire.listing import Listing
+from subagents.api.wire.run_answers import PlannedBudget, PlannedCheck
 from subagents.api.wire.wire_struct import Time, WireStruct
-from subagents.api.wire.words import UNSAID, MissedPolicy, OverlapPolicy, TimeDecision
+from subagents.api.wire.words import (
+    UNSAID,
+    FailurePolicy,
+    MissedPolicy,
+    OverlapPolicy,
+    TimeDecision,
+)
 
 
 class ScheduledTimeRow(WireStruct, frozen=True, kw_only=True):
@@ -22,6 +29,21 @@ class ScheduledTimeRow(WireStruct, frozen=True, kw_only=True):
     """So many times, where several were missed."""
     by_hand: bool = False
     """Somebody started it besides its times."""
+
+
+class ScheduledRun(WireStruct, frozen=True, kw_only=True):
+    """What a schedule starts each time, as it was asked for."""
+
+    label: str | None = None
+    """Of a step of a plan; null = it has none, or is called like its schedule."""
+    checks: list[PlannedCheck] = []
+    """What must be true of its output; empty = it has no contract."""
+    on_failure: FailurePolicy = UNSAID
+    """What follows when a check fails: `retry_once`, `escalate` or `fail`."""
+    attempts_max: int = 1
+    """So many it has at most, the retry after a failed verification not counted."""
+    budget: PlannedBudget | None = None
+    """What it and everything below it may use; null = it has no limits of its own."""
 
 
 class ScheduleRow(WireStruct, frozen=True, kw_only=True):
@@ -51,6 +73,10 @@ class ScheduleRow(WireStruct, frozen=True, kw_only=True):
     """Which agent does it, where the schedule says so."""
     steps: int | None = None
     """Of a plan; null = it is one run."""
+    runs: list[ScheduledRun] = []
+    """What it starts each time, in the order of its steps; empty where all schedules are listed."""
+    budget: PlannedBudget | None = None
+    """What all steps of its plan may use together; null = nothing bounds them."""
     tag: str = ""
     """That each of its runs has."""
     cwd: str = ""

@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     VerificationState: TypeAlias = Literal["pending", "running", "passed", "failed"]
     ChangeKind: TypeAlias = Literal["added", "modified", "deleted"]
     ReportStatus: TypeAlias = Literal["complete", "partial", "failed"]
+    FailurePolicy: TypeAlias = Literal["retry_once", "escalate", "fail"]
     OverlapPolicy: TypeAlias = Literal["skip", "queue", "cancel", "allow"]
     MissedPolicy: TypeAlias = Literal["once", "skip"]
     TimeDecision: TypeAlias = Literal["started", "skipped", "missed", "refused"]
@@ -109,7 +110,7 @@ if TYPE_CHECKING:
 else:
     OutcomeStatus = OutcomeReason = Phase = RunStatusWord = CheckType = str
     VerificationStatus = VerificationState = ChangeKind = ReportStatus = Confidence = str
-    OverlapPolicy = MissedPolicy = TimeDecision = str
+    FailurePolicy = OverlapPolicy = MissedPolicy = TimeDecision = str
     StopCause = AccessLevel = Keeper = Mode = Overshoot = str
     MessageKind = Priority = Decision = ProgressLevel = DeliveryKind = str
     WaitKind = AtDeadline = EdgeKind = AlertFate = AlertName = str

@@ -9,7 +9,7 @@ from subagents.api.wire.daemon_answers import Cluster, ClusterNode
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect
-from subagents.cli.flags import Json
+from subagents.cli.flags import Json, refuse_unused
 from subagents.client.client import Client, Document
 from subagents.errors import EXIT_OK, EXIT_PENDING
 from subagents.text import counted, duration, parse_duration
@@ -87,6 +87,7 @@ def drain(
 
         subagents cluster drain --wait --timeout 5m
     """
+    refuse_unused("needs --wait", timeout=timeout is not None and not wait)
     limit_s = None if timeout is None else parse_duration(timeout, field="--timeout") / 1000
     due = None if limit_s is None else time.monotonic() + limit_s
     with connect() as client:

@@ -31,7 +31,7 @@ from subagents.cli.demo.demo_fleet import (
     fleet,
 )
 from subagents.cli.demo.demo_stage import STOP_S, Voice, await_end, interruptible, own_daemon
-from subagents.cli.flags import Json
+from subagents.cli.flags import Json, refuse_unused
 from subagents.cli.runs.follow import Screen, can_draw
 from subagents.cli.setup.daemon_commands import is_alive
 from subagents.client.client import Client, segment
@@ -49,6 +49,7 @@ DEADLINE_S: Final = 60.0
 """Of the whole fleet; it needs about two seconds."""
 FRAME_S: Final = 0.08
 READING_S: Final = 0.8
+AWAY: Final = "90s"
 """On a terminal the question stands so long before it is answered."""
 SUMMARY_LINES_SHOWN: Final = 14
 QUIET: Final = ("slot granted", "gave its result", "delivery to", "result consumed", "cleaned up",
@@ -72,8 +73,11 @@ def demo(
         ),
     ] = False,
     away: Annotated[
-        str, Parameter(help="With --walkaway: how long nobody is back.", metavar="DURATION")
-    ] = "90s",
+        str | None,
+        Parameter(
+            help="With --walkaway: how long nobody is back. Default: 90s.", metavar="DURATION"
+        ),
+    ] = None,
     scripted: Annotated[
         bool,
         Parameter(help="With --walkaway: use no agent program, so that it costs nothing."),
@@ -98,12 +102,14 @@ def demo(
     if walkaway:
         from subagents.cli.demo import walkaway as story  # noqa: PLC0415
 
+        refuse_unused("is part of --walkaway: leave it out", kill=kill)
         return story.perform(
-            away_s=parse_duration(away, field="--away") / 1000,
+            away_s=parse_duration(AWAY if away is None else away, field="--away") / 1000,
             with_agents=not scripted,
             keep=keep,
             say=Voice(as_json=json),
         )
+    refuse_unused("needs --walkaway", away=away is not None, scripted=scripted)
     say = Voice(as_json=json)
     directory = DemoDirectory.create()
     is_kept = keep

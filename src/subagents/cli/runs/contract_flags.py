@@ -1,4 +1,4 @@
-"""The contract flags of ``run`` and ``spawn``, whose order means something.
+"""The contract flags of every command that spawns, whose order means something.
 
 ``--min-items 3`` belongs to the last ``--verify`` before it. A command-line parser that collects
 options by name loses that order, so these flags are taken out of the arguments here, before the

@@ -1,4 +1,4 @@
-"""The flags of ``run`` and ``spawn``, made from the declaration of ``RunSpec``.
+"""The flags of every command that spawns, made from the declaration of ``RunSpec``.
 
 A parameter's flag is ``--`` and its name, without the unit at its end. Here stands only where the
 command line differs: shorter names, placeholders, and the parameters that have no flag.
@@ -85,7 +85,7 @@ WITHOUT_FLAG: Final = {
 }
 """Parameters of ``RunSpec`` that have no flag, and what stands for them; all others have one."""
 ARTIFACTS: Final = "verification.artifacts[]."
-"""What ``contract_flags`` reads, and only help and documentation know from here."""
+"""What ``contract_flags`` reads: the parser knows these flags for its help, and reads none."""
 _UNITS: Final = ("Seconds", "Ms", "Usd")
 _DURATIONS: Final = ("seconds", "milliseconds")
 
@@ -162,8 +162,19 @@ def _annotation(flag: Flag) -> Any:
             help=_help(parameter, HELP.get(name)),
             metavar=placeholder,
             group=GROUPS[parameter.section],
+            validator=_left_over if parameter.name.startswith(ARTIFACTS) else None,
         ),
     ]
+
+
+def _left_over(_type: Any, value: Any) -> None:
+    """Refuse a contract flag that reached the parser: nobody would read it after that.
+
+    Raises:
+        ValueError: It was given.
+    """
+    if value is not None and value != ():
+        raise ValueError("this command does not read the flags of a contract")
 
 
 def _help(parameter: Parameter, text: str | None) -> str:

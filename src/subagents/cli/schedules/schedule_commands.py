@@ -9,7 +9,9 @@ from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
+from subagents.api.wire.run_answers import PlannedBudget
 from subagents.api.wire.schedule_answers import (
+    ScheduledRun,
     ScheduledTimeRow,
     SchedulePage,
     ScheduleRow,
@@ -26,12 +28,13 @@ from subagents.cli.setup.service_commands import unit_file
 from subagents.cli.show import render
 from subagents.client.client import Document, segment
 from subagents.errors import EXIT_OK, UsageError
-from subagents.text import duration, milliseconds_of
+from subagents.text import counted, duration, listed, milliseconds_of, money
 
 LOCALTIME: Final = Path("/etc/localtime")
 ZONES: Final = "zoneinfo/"
 PLACE: Final = "/v1/schedules"
 NO_FLAGS: Final = SpawnFlags()
+CHECKS_NAMED: Final = 10
 
 Schedule = Annotated[str, Parameter(help="Its name or id.", metavar="SCHEDULE")]
 
@@ -240,6 +243,28 @@ def show(schedule: Schedule, /, *, json: Json = False) -> int:
     return EXIT_OK
 
 
+def _work(run: ScheduledRun) -> list[tuple[str, str]]:
+    """What holds for a run each time, with the name of each."""
+    targets = [f"{each.type.replace('_', ' ')} {each.target}" for each in run.checks]
+    contract = listed(targets, CHECKS_NAMED) or "none"
+    if run.checks and run.on_failure != "fail":
+        contract += f"; on failure {run.on_failure.replace('_', ' ')}"
+    budget = "none" if run.budget is None else _budget(run.budget)
+    retries = run.attempts_max - 1
+    return [("contract", contract), ("retries", str(retries or "none")), ("budget", budget)]
+
+
+def _budget(found: PlannedBudget) -> str:
+    seconds = found.max_seconds
+    parts = [
+        *([] if found.max_tokens is None else [f"{found.max_tokens:,} tokens"]),
+        *([] if found.max_cost_usd is None else [money(found.max_cost_usd)]),
+        *([] if found.max_runs is None else [counted(found.max_runs, "run")]),
+        *([] if seconds is None else [duration(round(seconds * 1000))]),
+    ]
+    return ", ".join(parts) or "none"
+
+
 def _print(answer: Document, *, json: bool) -> None:
     if json:
         output.document(answer)
@@ -253,12 +278,24 @@ def _print(answer: Document, *, json: bool) -> None:
         ("next", f"{found.next_at or ''}  {_next(found, now_ms)}".strip()),
         ("task", f"{found.task}{steps}"),
         ("agent", found.agent_id or "as configured"),
+        *(_work(found.runs[0]) if found.steps is None and found.runs else ()),
+        *(() if found.budget is None else [("budget", _budget(found.budget))]),
         ("in", found.cwd),
         ("overlap", found.overlap),
         ("missed", found.missed),
         ("its runs", f"subagents list --tag {found.tag}"),
     ):
         output.hanging(f"  {name:<9}", text)
+    if found.steps is not None:
+        output.line()
+        output.table(
+            ["step", *(name for name, _ in _work(ScheduledRun()))],
+            [
+                [each.label or str(place), *(text for _, text in _work(each))]
+                for place, each in enumerate(found.runs, 1)
+            ],
+            cut=(1, 0),
+        )
     if found.times:
         output.line()
         output.table(

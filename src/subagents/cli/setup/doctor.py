@@ -17,7 +17,7 @@ from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, paths, session
 from subagents.cli.doctor_check import FAIL, OK, WARN, Check
-from subagents.cli.flags import Json
+from subagents.cli.flags import Json, refuse_unused
 from subagents.cli.setup.database_commands import problems_of
 from subagents.cli.setup.doctor_agents import agent_checks, codex_checks
 from subagents.client.client import Client, Document
@@ -87,6 +87,7 @@ def doctor(
     """
     home = paths()
     if probe is not None:
+        refuse_unused("is not done together with --probe: give one of them", fix=fix)
         from subagents.cli.setup.scope_probe import probe_agent  # noqa: PLC0415 - the whole engine
 
         return probe_agent(home, probe, yes=yes, json=json)

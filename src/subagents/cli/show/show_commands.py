@@ -19,7 +19,7 @@ from subagents.api.wire.run_answers import (
 from subagents.api.wire.wire_struct import read
 from subagents.cli import long_results, output
 from subagents.cli.connection import connect
-from subagents.cli.flags import Json, Run
+from subagents.cli.flags import Json, Run, refuse_unused
 from subagents.cli.runs import selectors
 from subagents.cli.runs.selectors import path_of
 from subagents.cli.show import render, run_list
@@ -114,6 +114,9 @@ def tree(
     wanted = search.query()
     if run is not None and wanted:
         raise UsageError(BOTH)
+    refuse_unused(
+        "is about a search, not about a run that is named", archived=archived and run is not None
+    )
     with connect() as client:
         if run is None:
             answer = client.get("/v1/tree", {**wanted, "archived": 1 if archived else None})

@@ -21,6 +21,11 @@ SCHEDULES_MAX: Final = 1_000
 ScheduleId = NewType("ScheduleId", str)
 
 
+def tag_of(name: str) -> str:
+    """The tag of the runs of the schedule of this name."""
+    return f"schedule:{name}"
+
+
 class Overlap(StrEnum):
     """What a due time does while runs of an earlier one have not ended."""
 
@@ -105,7 +110,7 @@ class Schedule(Value, frozen=True):
     @property
     def tag(self) -> str:
         """That each of its runs has."""
-        return f"schedule:{self.name}"
+        return tag_of(self.name)
 
     @property
     def last_runs(self) -> tuple[RunId, ...]:

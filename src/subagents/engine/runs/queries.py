@@ -21,6 +21,7 @@ from subagents.domain.run.values import (
     agent_of,
     replace,
 )
+from subagents.domain.schedules.schedule import tag_of
 from subagents.domain.text.announcement import ESCALATION_SUFFIX
 from subagents.engine.kernel.addresses import answering_inbox
 from subagents.engine.kernel.kernel import Kernel
@@ -213,10 +214,10 @@ class Queries:
     async def resolve(
         self, selector: str, session: SessionKey, *, may_see: MaySee | None = None
     ) -> RunId:
-        """The run meant by an id, a session key, ``last``, a label or a unique id prefix.
+        """The run meant by an id, a session key, ``last``, a label, a schedule or an id's prefix.
 
         A whole id means that run and no other, also when somebody took it for a label. A label
-        means its newest run.
+        means its newest run, and so does the name of a schedule whose runs have other labels.
 
         A label looks at the caller's own runs first, then at everybody's. ``last`` is the caller's
         own newest run and nobody else's: what is then done to it must not hit a stranger's.
@@ -241,14 +242,9 @@ class Queries:
                 return run.id
         if selector == LAST:
             return await self._last(session)
-        for requester in dict.fromkeys((session, None)):
-            limit = 1 if requester is not None or may_see is None else SAME_LABEL_MAX
-            found = await self.runs(
-                RunFilter(requester=requester, label=selector, limit=limit, archived=True)
-            )
-            if found:
-                seen = found if limit == 1 else await _seen(found, may_see)
-                return (seen or found)[0].id
+        named = await self._named(selector, session, may_see)
+        if named is not None:
+            return named
         by_prefix: Sequence[RunId] = ()
         typed = selector.removeprefix("r-")
         if len(typed) >= PREFIX_CHARS_MIN:
@@ -261,6 +257,21 @@ class Queries:
         if not by_prefix:
             raise NotFound(f'no run "{selector}"', hint="see: subagents list")
         return by_prefix[0]
+
+    async def _named(
+        self, selector: str, session: SessionKey, may_see: MaySee | None
+    ) -> RunId | None:
+        for where in (
+            RunFilter(label=selector, archived=True),
+            RunFilter(tags=(tag_of(selector),), archived=True),
+        ):
+            for requester in dict.fromkeys((session, None)):
+                limit = 1 if requester is not None or may_see is None else SAME_LABEL_MAX
+                found = await self.runs(replace(where, requester=requester, limit=limit))
+                if found:
+                    seen = found if limit == 1 else await _seen(found, may_see)
+                    return (seen or found)[0].id
+        return None
 
     async def _last(self, session: SessionKey) -> RunId:
         """The newest run that the session spawned.

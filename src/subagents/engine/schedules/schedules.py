@@ -12,6 +12,7 @@ from functools import partial
 from typing import Final
 
 from subagents.config.settings import Settings
+from subagents.domain.rules.parameter_checks import check_name
 from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import Mode, OnDependencyFailure, RunSpec, ScheduledTime
@@ -531,19 +532,19 @@ def _runs(run_ids: Sequence[RunId]) -> str:
 
 
 def _for_time(spec: RunSpec, schedule: Schedule, after: Sequence[RunId]) -> RunSpec:
-    """What is started: findable by its schedule, and after what has not ended."""
-    tagged = spec if schedule.tag in spec.tags else replace(spec, tags=(*spec.tags, schedule.tag))
+    """What is started: named and findable by its schedule, and after what has not ended."""
+    tags = spec.tags if schedule.tag in spec.tags else (*spec.tags, schedule.tag)
+    # The steps of a plan name each other by their labels, and the plan has a name.
+    label = spec.label or (schedule.name if schedule.plan is None else None)
+    named = replace(spec, tags=tags, label=label)
     if not after or asked_dependencies(spec):
-        return tagged
-    return replace(tagged, depends_on=tuple(after), on_dependency_failure=OnDependencyFailure.RUN)
+        return named
+    return replace(named, depends_on=tuple(after), on_dependency_failure=OnDependencyFailure.RUN)
 
 
 def _check(schedule: Schedule) -> None:
     """Refuse what could not be started time after time."""
-    if not schedule.name.strip() or len(schedule.name) > NAME_CHARS_MAX:
-        raise UsageError(
-            f"name must have 1 to {NAME_CHARS_MAX} characters", details={"field": "name"}
-        )
+    check_name("name", schedule.name, chars_max=NAME_CHARS_MAX)
     if schedule.name.startswith(ID_MARK):
         raise UsageError(f'name must not begin with "{ID_MARK}"', details={"field": "name"})
     for spec in schedule.specs:

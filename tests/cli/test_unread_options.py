@@ -1,0 +1,32 @@
+"""An option that nothing would read is refused before anything is done."""
+
+import pytest
+from tests.cli.cli_home import Home
+
+REFUSED = [
+    ("demo --scripted", "--scripted needs --walkaway"),
+    ("demo --away 20s", "--away needs --walkaway"),
+    ("demo --walkaway --scripted --kill", "--kill is part of --walkaway: leave it out"),
+    ("doctor --probe claude --fix", "--fix is not done together with --probe: give one of them"),
+    ("cluster drain --timeout 5m", "--timeout needs --wait"),
+    ("tree last --archived", "--archived is about a search, not about a run that is named"),
+    ("log last --follow --summary", "--follow and --summary exclude each other"),
+    ("status last --mine", "name runs or search for them, not both"),
+    ("schedule add n @daily docker ps --format x", "Unknown option: --format."),
+    ("schedule add n @daily true --jq .x", "Unknown option: --jq."),
+    ("schedule add n @daily --plan x.yaml --verify f", "--plan starts the runs of its file"),
+    ("schedule add n @daily --plan x.yaml --retry 2", "--plan starts the runs of its file"),
+    ("run true --min-items 3", "--min-items describes the file of a --verify before it"),
+    ("continue last more --verify f", "Unknown option: --verify."),
+]
+
+
+@pytest.mark.requirement("cli:no-option-unread")
+@pytest.mark.parametrize(("line", "message"), REFUSED, ids=[line for line, _ in REFUSED])
+def test_an_option_that_nothing_reads_is_refused_by_its_name(
+    home: Home, line: str, message: str
+) -> None:
+    done = home.cli(*line.split())
+    assert (done.code, done.out) == (2, "")
+    assert f"subagents: {message}" in done.err
+    assert not [*home.root.rglob("*.db")], "nothing was started"
