@@ -41,6 +41,7 @@ from subagents.domain.run.events import (
     DependencySettled,
     Dismissed,
     Event,
+    FilesLeft,
     InterruptRequested,
     LeaseExpired,
     ParentNotified,
@@ -216,8 +217,14 @@ MAKERS: Final[dict[type, Maker]] = {
     TokenIssued: lambda d, r, t: TokenIssued(
         at_ms=t, attempt=_attempt(d, r), token_hash=f"{r.seq:064}"
     ),
+    FilesLeft: lambda d, r, t: FilesLeft(
+        at_ms=t,
+        attempt=_attempt(d, r),
+        files=Baseline(unknown=d.draw(st.sampled_from(((), ("out.txt",))))),
+    ),
     BaselineTaken: lambda d, r, t: BaselineTaken(
         at_ms=t,
+        attempt=d.draw(st.sampled_from((0, _attempt(d, r)))),
         baseline=Baseline(unknown=d.draw(st.sampled_from(((), ("out.txt",))))),
         vacuous=d.draw(st.booleans()),
     ),

@@ -296,7 +296,8 @@ JUDGED = {**ITEMS, "judge": {"agentId": "critic", "criteria": "is it good", "acc
 def begin_judging(home: LiveHome, **contract: object) -> tuple[str, str]:
     """The judged run and its judge, which waits for a file before it decides."""
     run_id = home.spawn(f"{GOOD}; echo made", verification={**JUDGED, **contract})
-    until((home.work / "asked").exists, what="the judge is asked")
+    asked = home.work / "asked"
+    until(lambda: asked.exists() and asked.read_text(), what="the judge is asked")
     (child,) = home.show(run_id)["children"]
     return run_id, child["runId"]
 

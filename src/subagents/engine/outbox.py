@@ -17,6 +17,7 @@ from subagents.domain.run.effects import (
     CleanUp,
     FreezeAttempt,
     InterruptAttempt,
+    LookAfter,
     ResumeAttempt,
     StartAttempt,
     StartJudge,
@@ -34,6 +35,7 @@ from subagents.domain.run.events import (
     CleanedUp,
     DeliverySettled,
     Event,
+    FilesLeft,
     SteerSettled,
     TokenIssued,
     VerificationFinished,
@@ -68,6 +70,7 @@ from subagents.errors import (
     RuntimeUnavailable,
     StoreUnavailable,
     SubagentsError,
+    UsageError,
     plain_error,
 )
 from subagents.ports import (
@@ -286,6 +289,8 @@ class Outbox:
                 return None
             case Verify(attempt=number):
                 return await self._verify(run, number)
+            case LookAfter(attempt=number):
+                return await self._look_after(run, number)
             case StartJudge(attempt=number):
                 return self._judges.start(run, number)
             case Announce(number=number):
@@ -326,7 +331,7 @@ class Outbox:
                 run = await self._placement.place(run)
             env = await self._env(run, number)
             run = await self._workspaces.prepare(run)
-            await self._look_before(run)
+            looked = await self._look_before(run, number)
             launch = launch_of(run, env)
             starting = (
                 self._runtime(run).start(launch)
@@ -342,6 +347,8 @@ class Outbox:
         except SubagentsError as error:
             return self._start_failed(number, error.message, permanent=not error.retryable)
         self._ledger.tokens.throw_away(run.id, number)
+        if looked is not None and not started.adopted:
+            await self._ledger.apply(run.id, looked)
         return AttemptStarted(
             at_ms=self._clock.now_ms(),
             attempt=number,
@@ -350,20 +357,38 @@ class Outbox:
             native_session=started.native_session,
         )
 
-    async def _look_before(self, run: Run) -> None:
+    async def _look_before(self, run: Run, number: int) -> BaselineTaken | None:
         """Make durable what the contract's files are, before a worker can change them.
 
-        Only where that could not be known at the spawn; after a crash the first look counts.
+        Returns:
+            A second look, after a crash: it counts if no worker was started before that.
         """
-        contract = run.spec.verification
-        if contract is None or run.verification.baseline is not None:
-            return
-        if any(attempt.times.started_at_ms is not None for attempt in run.attempts):
-            return  # of 0.1.0: what its first worker found is not known any more
+        contract, record = run.spec.verification, run.verification
+        if contract is None or not contract.names_files:
+            return None
+        was_started = any(attempt.times.started_at_ms is not None for attempt in run.attempts)
+        if record.baseline is None and was_started:
+            return None  # of 0.1.0: what its first worker found is not known any more
         found = await self._workplace_of(run).before(run)
-        now = self._clock.now_ms()
-        taken = BaselineTaken(at_ms=now, baseline=found.baseline, vacuous=found.is_vacuous)
+        taken = BaselineTaken(
+            at_ms=self._clock.now_ms(),
+            baseline=found.baseline,
+            vacuous=found.is_vacuous,
+            attempt=number,
+        )
+        if record.looked == number:
+            return taken
         await self._ledger.apply(run.id, taken)
+        return None
+
+    async def _look_after(self, run: Run, number: int) -> Event | None:
+        try:
+            found = await self._workplace_of(run).before(run)
+        except (RuntimeUnavailable, UsageError) as error:
+            # Its node is gone, say, and the files with it: the next attempt works elsewhere.
+            log.info("what %s left was not looked at: %s", run.attempt_id, error)
+            return None
+        return FilesLeft(at_ms=self._clock.now_ms(), attempt=number, files=found.baseline)
 
     async def _env(self, run: Run, number: int) -> dict[str, str | None]:
         """What we add to the worker's environment, its token included; None = not set there.

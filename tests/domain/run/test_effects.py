@@ -8,6 +8,7 @@ from subagents.domain.run.effects import (
     CleanUp,
     Effect,
     InterruptAttempt,
+    LookAfter,
     ResumeAttempt,
     StartAttempt,
     SteerAttempt,
@@ -38,6 +39,7 @@ from subagents.domain.run.values import MessageId
         ),
         (b'{"type":"InterruptAttempt","attempt":1}', InterruptAttempt(attempt=1)),
         (b'{"type":"Verify","attempt":2}', Verify(attempt=2)),
+        (b'{"type":"LookAfter","attempt":2}', LookAfter(attempt=2)),
         (
             b'{"type":"Announce","deliveryId":"r-1:announce","number":2}',
             Announce(delivery_id=MessageId("r-1:announce"), number=2),

@@ -149,7 +149,8 @@ def test_a_killed_daemon_finds_the_judge_at_work_and_takes_its_verdict(
         assert run.outcome is not None
         assert (run.outcome == OK) is not reboot
         assert [child.run_id for child in run.children] == [judge.id]
-        assert world.checks == 2  # before the work, and once after it
+        # At the spawn, before the work, and once after it; and what was left, where it failed.
+        assert world.checks == 3 + reboot
 
     in_world(tmp_path, scenario)
 
@@ -198,7 +199,7 @@ def test_a_crash_before_the_judge_was_spawned_spawns_it_after_the_restart(
 
         assert run.outcome == OK
         assert len(run.children) == 1
-        assert world.checks == 2
+        assert world.checks == 3
 
     in_world(tmp_path, scenario)
 

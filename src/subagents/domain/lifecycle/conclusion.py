@@ -19,6 +19,7 @@ from subagents.domain.run.effects import (
     ConsumeChildren,
     Effect,
     FollowUp,
+    LookAfter,
     MarkTold,
     MoveInbox,
     OutdateAlerts,
@@ -90,10 +91,23 @@ def settle(run: Run, outcome: Outcome, at_ms: int) -> Transition:
         followups += (MoveInbox(source=run.session.first_key),)
     return Transition(
         run,
-        effects=(Announce(delivery_id=announcement_id(run.id), number=1),),
+        effects=(
+            Announce(delivery_id=announcement_id(run.id), number=1),
+            *(() if outcome.is_ok else look_after(run)),
+        ),
         followups=followups,
         messages=(message,),
     )
+
+
+def look_after(run: Run) -> tuple[Effect, ...]:
+    """Ask for what is left of the work, where another attempt or run may go on with it."""
+    contract = run.spec.verification
+    if contract is None or not contract.counts_changes or not run.attempts:
+        return ()
+    if run.is_settled and run.spec.cleanup is Cleanup.DELETE:
+        return ()
+    return (LookAfter(attempt=run.attempt.number),)
 
 
 def record_lost(run: Run, outcome: Outcome, at_ms: int) -> Transition:

@@ -28,6 +28,7 @@ from subagents.domain.lifecycle.conclusion import (
     announce_again,
     consumed,
     delivery_settled,
+    look_after,
     record_lost,
     settle,
 )
@@ -45,6 +46,7 @@ from subagents.domain.rules.deadlines import longest_wait_ms, warn_at_ms
 from subagents.domain.rules.evidence import decide, merge, with_report_from_text
 from subagents.domain.rules.retry import retry_delay_ms
 from subagents.domain.run.alert import AlertKind, OnStuck
+from subagents.domain.run.baseline import rebased
 from subagents.domain.run.effects import (
     CancelChildren,
     ConsumeChildren,
@@ -88,6 +90,7 @@ from subagents.domain.run.events import (
     DependencySettled,
     Dismissed,
     Event,
+    FilesLeft,
     InterruptRequested,
     LeaseExpired,
     ParentNotified,
@@ -212,7 +215,10 @@ def _spawned(event: Spawned) -> Transition:
         run = replace(run, waiting=waiting)
     if event.spec.verification is not None:
         record = VerificationRecord(
-            state=VerificationState.PENDING, vacuous=event.vacuous, baseline=event.baseline
+            state=VerificationState.PENDING,
+            vacuous=event.vacuous,
+            baseline=event.baseline,
+            left=event.left,
         )
         run = replace(run, verification=record)
     if event.approval is not None:
@@ -329,10 +335,24 @@ def _slot_granted(run: Run, event: SlotGranted) -> Transition:
 
 
 def _baseline_taken(run: Run, event: BaselineTaken) -> Transition:
-    if run.verification.baseline is not None:
+    record, found = run.verification, event.baseline
+    if event.attempt:
+        attempt = run.attempt
+        if event.attempt != attempt.number or attempt.times.started_at_ms is not None:
+            return Transition(run, stale=True)
+    elif record.baseline is not None:
         return Transition(run, stale=True)
-    record = replace(run.verification, baseline=event.baseline, vacuous=event.vacuous)
+    if record.baseline is None:
+        record = replace(record, baseline=found, vacuous=event.vacuous)
+    elif record.left is not None:
+        record = replace(record, baseline=rebased(record.baseline, record.left, found))
+    if event.attempt:
+        record = replace(record, looked=event.attempt, left=found)
     return Transition(replace(run, verification=record))
+
+
+def _files_left(run: Run, event: FilesLeft) -> Transition:
+    return Transition(replace(run, verification=replace(run.verification, left=event.files)))
 
 
 def _token_issued(run: Run, event: TokenIssued) -> Transition:
@@ -368,6 +388,8 @@ def _attempt_started(run: Run, event: AttemptStarted) -> Transition:
         run = replace(run, control=replace(run.control, frozen_since_ms=None))
     if event.vacuous:
         run = replace(run, verification=replace(run.verification, vacuous=True))
+    if run.verification.left is not None:
+        run = replace(run, verification=replace(run.verification, left=None))
     # Messages from before the start were part of the prompt (or of the turn); later ones go in now.
     effects: tuple[Effect, ...] = ()
     if run.control.steers:
@@ -633,7 +655,8 @@ def _try_again(run: Run, at_ms: int, *, due_ms: int, retries_used: int | None = 
         run = replace(run, verification=record)
     used = run.retry.used if retries_used is None else retries_used
     retry = replace(run.retry, used=used, due_ms=due_ms)
-    return Transition(enter(run, P.RETRY_WAIT, at_ms, retry=retry))
+    run = enter(run, P.RETRY_WAIT, at_ms, retry=retry)
+    return Transition(run, effects=look_after(run))
 
 
 def _timer_fired(run: Run, at_ms: int, *, backs_off: bool) -> Transition:
@@ -934,6 +957,7 @@ REACTIONS: Final[dict[type, Callable[[Run, Any], Transition]]] = {
     DependencySettled: _dependency_settled,
     SlotGranted: _slot_granted,
     BaselineTaken: _baseline_taken,
+    FilesLeft: _files_left,
     AttemptPlaced: placing.attempt_placed,
     WorktreePlanned: placing.worktree_planned,
     TokenIssued: _token_issued,

@@ -34,6 +34,7 @@ from subagents.domain.run.events import (
     DeliverySettled,
     DependencySettled,
     Dismissed,
+    FilesLeft,
     InterruptRequested,
     LeaseExpired,
     ParentNotified,
@@ -67,6 +68,11 @@ TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
     (P.WAITING, TimerFired): frozenset({P.WAITING, P.ANNOUNCING}),
     (P.QUEUED, SlotGranted): frozenset({P.SPAWNING}),
     (P.QUEUED, TimerFired): frozenset({P.QUEUED, P.ANNOUNCING}),
+    **{
+        (phase, FilesLeft): frozenset({phase})
+        for phase in P
+        if phase in SETTLED or phase in {P.RETRY_WAIT, P.QUEUED, P.SPAWNING}
+    },
     (P.SPAWNING, BaselineTaken): frozenset({P.SPAWNING}),
     (P.SPAWNING, AttemptStarted): frozenset({P.RUNNING}),
     (P.SPAWNING, AttemptStartFailed): _ENDS,
@@ -162,6 +168,7 @@ _LATE: Final[Mapping[type, frozenset[Phase]]] = {
     DependencySettled: frozenset(P) - {P.WAITING},
     ChildAlerted: frozenset(P) - {P.WAITING},
     BaselineTaken: frozenset(P) - {P.WAITING},
+    FilesLeft: frozenset(P) - {P.WAITING},
     AttemptStarted: frozenset(P) - {P.WAITING},
     AttemptStartFailed: frozenset(P) - {P.WAITING},
     AttemptTakenOver: frozenset(P) - {P.WAITING},

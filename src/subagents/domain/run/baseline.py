@@ -17,6 +17,10 @@ class Fingerprint(Value, frozen=True):
     sampled: bool = False
     """Too large to be read whole: the digest is of pieces of it."""
 
+    def is_as(self, other: "Fingerprint") -> bool:
+        """Whether both are of the same content."""
+        return (self.size, self.sha256, self.sampled) == (other.size, other.sha256, other.sampled)
+
 
 class Baseline(Value, frozen=True):
     """The files of a contract that were there before the work; the others were not."""
@@ -24,3 +28,30 @@ class Baseline(Value, frozen=True):
     files: tuple[Fingerprint, ...] = ()
     unknown: tuple[str, ...] = ()
     """Paths of those that could not be read in time: whether they change cannot be told."""
+
+
+def rebased(baseline: Baseline, left: Baseline, now: Baseline) -> Baseline:
+    """What the files must differ from when a run goes on with its work.
+
+    What others changed while it was not at work is no work of its own: such a file must differ
+    from what they left. What nobody touched keeps counting as it did.
+
+    Args:
+        baseline: What they had to differ from until now.
+        left: What they were when it stopped working.
+        now: What they are.
+    """
+    known, stopped, found = ({each.path: each for each in at.files} for at in (baseline, left, now))
+    unknown = {*baseline.unknown, *left.unknown, *now.unknown}
+
+    def after(path: str) -> Fingerprint | None:
+        before, current = stopped.get(path), found.get(path)
+        is_alone = before is current or (
+            before is not None and current is not None and before.is_as(current)
+        )
+        return known.get(path) if is_alone else current
+
+    files = (after(path) for path in sorted({*known, *stopped, *found} - unknown))
+    return Baseline(
+        files=tuple(each for each in files if each is not None), unknown=tuple(sorted(unknown))
+    )

@@ -88,6 +88,16 @@ class Verify(Value, frozen=True, tag=True):
     attempt: int
 
 
+class LookAfter(Value, frozen=True, tag=True):
+    """Look at the contract's files, which the attempt changes no more. Answered by ``FilesLeft``.
+
+    Safe to repeat; after a crash it is done late, and what others did meanwhile counts as the
+    attempt's.
+    """
+
+    attempt: int
+
+
 class StartJudge(Value, frozen=True, tag=True):
     """Spawn the run that judges the attempt, once; its end (``ChildSettled``) is the answer.
 
@@ -125,6 +135,7 @@ Effect: TypeAlias = (
     | FreezeAttempt
     | ThawAttempt
     | Verify
+    | LookAfter
     | StartJudge
     | Announce
     | CleanUp

@@ -48,7 +48,10 @@ class Spawned(Fact, frozen=True, tag=True):
     dependencies: tuple[Dependency, ...] = ()
     vacuous: bool = False
     baseline: Baseline | None = None
-    """What the files of its contract are; None where they are looked at before its first start."""
+    """What the files of its contract must differ from: the promise of a session that goes on. None
+    = what they are before its first start; of earlier versions, what they were at the spawn."""
+    left: Baseline | None = None
+    """What they were when the session stopped working; None = nobody looked."""
     continues: Continues | None = None
     approval: Request | None = None
     """What a person is asked first; None = nothing."""
@@ -100,14 +103,24 @@ class TokenIssued(Fact, frozen=True, tag=True):
 
 
 class BaselineTaken(Fact, frozen=True, tag=True):
-    """The files of the contract were looked at, right before the first worker was started.
+    """The files of the contract were looked at, right before the attempt's worker was started.
 
-    For a run whose directory was made or filled since its spawn: by its worktree, or by the runs
-    that it waited for, whose work is not its own.
+    Since its spawn, or its last attempt, others had time to write them: whose work that is must
+    not be told from what is there at its end.
     """
 
     baseline: Baseline
+    """What they are; see ``baseline.rebased`` for what is made of it."""
     vacuous: bool = False
+    attempt: int = 0
+    """0 = of an earlier version, which looked once, before the first attempt."""
+
+
+class FilesLeft(Fact, frozen=True, tag=True):
+    """The files of the contract were looked at when the attempt had stopped working."""
+
+    attempt: int
+    files: Baseline
 
 
 class AttemptStarted(Fact, frozen=True, tag=True):
@@ -418,6 +431,7 @@ Event: TypeAlias = (
     | WorktreePlanned
     | TokenIssued
     | BaselineTaken
+    | FilesLeft
     | AttemptStarted
     | AttemptStartFailed
     | AttemptTakenOver

@@ -520,7 +520,11 @@ class VerificationRecord(Value, frozen=True):
     vacuous: bool = False
     """The contract was met before any work was done."""
     baseline: Baseline | None = None
-    """What its files were before the work; None = not looked at yet, or a run of 0.1.0."""
+    """What its files must differ from; None = not looked at yet, or a run of 0.1.0."""
+    looked: int = 0
+    """The newest attempt before whose start they were looked at; 0 = none, or a run of 0.1.0."""
+    left: Baseline | None = None
+    """What its files were when it stopped working; None = it works, or nobody looked."""
     passed: tuple[Check, ...] = ()
     """What its newest attempt passed, while a judge looks at it: no verdict yet."""
     retried_at_ms: int | None = None

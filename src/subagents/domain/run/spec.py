@@ -172,8 +172,17 @@ class Checks(Value, frozen=True, forbid_unknown_fields=True):
     ] = 30_000
 
     def is_fresh(self, artifact: Artifact) -> bool:
-        """Whether the file counts only when its content is new since the run was spawned."""
+        """Whether the file counts only when the run made its content."""
         return self.fresh if artifact.fresh is None else artifact.fresh
+
+    @property
+    def counts_changes(self) -> bool:
+        """Whether something in it is compared with what it was before the work."""
+        return bool(
+            self.must_change
+            or self.must_not_change
+            or any(self.is_fresh(each) for each in self.artifacts)
+        )
 
     @property
     def names_files(self) -> bool:

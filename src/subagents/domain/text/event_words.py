@@ -351,6 +351,12 @@ WORDS: Final = dict(
                 f"looked at its contract's files: {len(event.baseline.files)} are there already"
             ),
         ),
+        _row(
+            events.FilesLeft,
+            lambda event, *_: (
+                f"attempt {event.attempt} left {len(event.files.files)} of its contract's files"
+            ),
+        ),
         _row(events.AttemptStarted, _started, line=LineType.SYSTEM),
         _row(events.AttemptStartFailed, _start_failed, line=LineType.ERROR),
         _row(
@@ -534,6 +540,7 @@ EFFECT_WORDS: Final[Mapping[type, str]] = {
     effects.FreezeAttempt: "pausing its worker",
     effects.ThawAttempt: "letting its worker go on",
     effects.Verify: "checking its contract",
+    effects.LookAfter: "looking at what it left",
     effects.StartJudge: "asking its judge",
     effects.Announce: "telling its requester",
     effects.CleanUp: "cleaning up after it",

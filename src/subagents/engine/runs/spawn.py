@@ -715,18 +715,18 @@ class Spawner:
                 await self._off_loop(partial(check_schemas, checks, field=field))
         if before is not None and is_inherited and before.verification.baseline is not None:
             # The same promise goes on: what its session has done for it so far counts.
-            baseline = before.verification.baseline
-            return replace(draft, spawned=replace(spawned, baseline=baseline))
+            record = before.verification
+            spawned = replace(spawned, baseline=record.baseline, left=record.left)
+            return replace(draft, spawned=spawned)
         if spawned.resolved.worktree is not None or spawned.resolved.place is not None:
             return draft  # not made yet, or not known where: looked at when it is
+        # For its warnings alone: what others write before it starts is not its work.
         found = await self._verifier.before(wanted, root_of(spawned.resolved))
-        if draft.labels:
-            # What the runs before it leave behind is not its work: looked at again when it starts.
-            return replace(draft, spawned=replace(spawned, vacuous=found.is_vacuous))
+        warnings = () if draft.labels else contract.old_files(found.baseline)
         return replace(
             draft,
-            spawned=replace(spawned, vacuous=found.is_vacuous, baseline=found.baseline),
-            warnings=(*draft.warnings, *contract.old_files(found.baseline)),
+            spawned=replace(spawned, vacuous=found.is_vacuous),
+            warnings=(*draft.warnings, *warnings),
         )
 
     async def _contract_root(
