@@ -284,7 +284,9 @@ def test_a_judge_that_breaks_its_own_contract_decides_nothing(tmp_path: Path) ->
         own = Checks(artifacts=(Artifact(path="review.md"),))
 
         run = await world.until(
-            await world.spawn("writer", verification=contract(verification=own))
+            await world.spawn(
+                "writer", verification=contract(verification=own, access=AccessLevel.FULL)
+            )
         )
 
         assert run.outcome is not None

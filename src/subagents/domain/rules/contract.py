@@ -6,12 +6,15 @@ done by ``engine.verification.check_schemas``.
 """
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
 
 from subagents.domain.rules.parameter_checks import check_struct
 from subagents.domain.rules.path_patterns import pattern_of
+from subagents.domain.rules.tool_kinds import HARMLESS, kind_of
+from subagents.domain.run.access import Access, AccessLevel
 from subagents.domain.run.baseline import Baseline
 from subagents.domain.run.spec import (
     ARTIFACTS_MAX,
@@ -93,6 +96,7 @@ def _validate_checks(
             place = f"{field}.{name}[{index}]"
             _validate_text(place, text, bytes_max=PATH_BYTES_MAX)
             pattern_of(text, field=place)
+    _validate_protected(field, contract)
     if contract.commands and not commands_allowed:
         raise ContractError(
             f"{field}.commands is for the operator; for agents it needs"
@@ -102,6 +106,77 @@ def _validate_checks(
     _at_most(f"{field}.commands", len(contract.commands), COMMANDS_MAX)
     for index, command in enumerate(contract.commands):
         _validate_text(f"{field}.commands[{index}]", command, bytes_max=COMMAND_BYTES_MAX)
+
+
+def _validate_protected(field: str, contract: Checks) -> None:
+    """Refuse what asks for a change of the very files that must not change."""
+    protected = [
+        pattern_of(text, field=f"{field}.mustNotChange", whole_directories=True)
+        for text in contract.must_not_change
+    ]
+    for name, path in _changes(contract):
+        if path.startswith("/") or ".." in path.split("/"):
+            continue
+        # All that it can match is below its base, and a directory stands for all below it.
+        base = pattern_of(path, field=f"{field}.{name}").base
+        for index, each in enumerate(protected):
+            if each.matches(base) or each.text == path:
+                raise ContractError(
+                    f"{field}.{name} asks for a change of {one_line(path)}, which"
+                    f" {field}.mustNotChange[{index}] ({one_line(each.text)}) forbids",
+                    hint="leave one of them out, or name what must not change more narrowly",
+                )
+
+
+def _changes(contract: Checks) -> Iterator[tuple[str, str]]:
+    """What only a change of files can meet: its name in the contract, and its path."""
+    for index, artifact in enumerate(contract.artifacts):
+        if contract.is_fresh(artifact) and not (artifact.is_glob and not artifact.min_files):
+            yield f"artifacts[{index}]", artifact.path
+    for index, text in enumerate(contract.must_change):
+        yield f"mustChange[{index}]", text
+
+
+def check_can_be_met(
+    field: str,
+    contract: Checks,
+    access: Access | None,
+    tools: tuple[str, ...] | None,
+    *,
+    way_out: str,
+) -> None:
+    """Refuse a contract that asks a worker for files that it cannot write.
+
+    Args:
+        field: The contract's name, for the message.
+        contract: A valid one.
+        access: The worker's; None = everything.
+        tools: The only ones that it has; None = all.
+        way_out: How to get a worker that may write, where it may only read.
+
+    Raises:
+        ContractError: Names the first check that cannot be met, why, and what to add.
+    """
+    found = next(_changes(contract), None)
+    if found is None:
+        return
+    if access is not None and access.level is AccessLevel.READ:
+        because = access.narrowed or 'access "read"'
+        why = f"may only read ({because})"
+    elif tools is not None and HARMLESS.issuperset(map(kind_of, tools)):
+        why = f"has no tool that writes ({', '.join(tools) or 'it has none at all'})"
+        way_out = "let it have a tool that writes (toolsAllow, --allow-tool)"
+    else:
+        return
+    name, path = found
+    do, less = "changed", "leave it out"
+    if name.startswith("artifacts"):
+        do, less = "written", "accept the file as it is: fresh: false, --verify-existing"
+    raise ContractError(
+        f"{field}.{name}: {one_line(path)} must be {do} by the run, whose worker {why}",
+        hint=f"{way_out}; or {less}",
+        details={"field": f"{field}.{name}"},
+    )
 
 
 def _validate_artifact(field: str, artifact: Artifact) -> None:

@@ -40,6 +40,8 @@ KINDS: Final[Mapping[str, frozenset[str]]] = {
 """Lower-case names by kind; a name is of one kind at most."""
 
 WRITING: Final = frozenset({"edit", "write"})
+HARMLESS: Final = frozenset({"read", "list", "search", "web"})
+"""With these alone no file is changed."""
 
 _KIND_OF: Final = {name: kind for kind, names in KINDS.items() for name in (kind, *names)}
 
