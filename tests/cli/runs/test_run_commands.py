@@ -144,3 +144,26 @@ def test_a_persons_jobs_and_plans_are_never_too_many(shared: Home) -> None:
     done = shared.ok("plan", "run", "twelve.json", "--json", env={key: "1"})
     assert len(done.rows("completed")) == 12
     shared.ok("cancel", first)
+
+
+@pytest.mark.requirement("input:without-effect")
+@pytest.mark.parametrize(
+    ("flags", "parameter"),
+    [
+        (["--retry-delay", "5s"], "retryDelay"),
+        (["--backoff", "fixed"], "retryBackoff"),
+        (["--retry-on", "429"], "retryOn"),
+        (["--retry-max-time", "1m"], "retryMaxTime"),
+        (["--include-result"], "includeDependencyResult"),
+        (["--accept-partial"], "acceptPartialDependencies"),
+        (["--dependency-timeout", "1m"], "dependencyTimeoutSeconds"),
+        (["--retry", "5", "--verify-cmd", "true"], "retryCount"),
+    ],
+)
+def test_a_flag_that_does_nothing_or_less_than_it_seems_is_said_when_the_run_is_accepted(
+    shared: Home, flags: list[str], parameter: str
+) -> None:
+    said = shared.ok("run", "true", *flags).err
+    assert f"{parameter} ({flags[0]}) " in said
+    assert parameter in shared.ok("run", "true", "--dry-run", *flags).err
+    assert parameter not in shared.ok("run", "true").err

@@ -121,7 +121,13 @@ def test_a_schedule_of_a_plan_shows_those_of_each_step(prepared: Home) -> None:
     lines = prepared.ok("schedule", "show", "steps").out.splitlines()
     assert "  budget   1,000 tokens" in lines
     assert [line.split() for line in lines if line.startswith(("a ", "b "))] == [
-        ["a", "artifact", "a.txt", "2", "none"],
+        [
+            "a",
+            "artifact",
+            *["a.txt;", "a", "failed", "check", "is", "not", "tried", "again"],
+            "2",
+            "none",
+        ],
         ["b", "none", "none", "none"],
     ]
 

@@ -4,9 +4,23 @@ import math
 
 import pytest
 
-from subagents.domain.rules.parameter_checks import check_name, check_path, check_spec, check_task
+from subagents.domain.rules.parameter_checks import (
+    check_name,
+    check_path,
+    check_spec,
+    check_task,
+    without_effect,
+)
 from subagents.domain.run.parameter import Parameter
-from subagents.domain.run.spec import TASK_BYTES_MAX, Budget, RunSpec
+from subagents.domain.run.spec import (
+    TASK_BYTES_MAX,
+    Backoff,
+    Budget,
+    Contract,
+    OnDependencyFailure,
+    OnFailure,
+    RunSpec,
+)
 from subagents.errors import UsageError
 
 
@@ -74,3 +88,71 @@ def test_sizes_are_those_in_bytes_of_what_is_stored() -> None:
     with pytest.raises(UsageError, match="cwd must be a path of 1 to 4096 bytes, not 4098"):
         check_path("cwd", "é" * 2049)
     check_path("cwd", "é" * 2048)
+
+
+AFTER_ERRORS = (
+    "retryCount (--retry) is for attempts that end in an error; a failed check of the contract is"
+    " not tried again (once with onFailure: retry_once, --on-failure)"
+)
+WITHOUT_EFFECT: dict[str, tuple[RunSpec, str]] = {
+    "delay": (
+        RunSpec(task="x", retry_delay=5_000),
+        "retryDelay (--retry-delay) has no effect without retryCount (--retry)",
+    ),
+    "backoff": (
+        RunSpec(task="x", retry_backoff=Backoff.FIXED),
+        "retryBackoff (--backoff) has no effect without retryCount (--retry)",
+    ),
+    "texts": (
+        RunSpec(task="x", retry_on=("429",)),
+        "retryOn (--retry-on) has no effect without retryCount (--retry)",
+    ),
+    "longest": (
+        RunSpec(task="x", retry_max_time=1_000),
+        "retryMaxTime (--retry-max-time) has no effect without retryCount (--retry)",
+    ),
+    "results": (
+        RunSpec(task="x", include_dependency_result=True),
+        "includeDependencyResult (--include-result) has no effect without dependsOn (--after)",
+    ),
+    "partial": (
+        RunSpec(task="x", accept_partial_dependencies=True),
+        "acceptPartialDependencies (--accept-partial) has no effect without dependsOn (--after)",
+    ),
+    "wait": (
+        RunSpec(task="x", dependency_timeout_seconds=5),
+        "dependencyTimeoutSeconds (--dependency-timeout) has no effect without dependsOn (--after)",
+    ),
+    "run": (
+        RunSpec(task="x", on_dependency_failure=OnDependencyFailure.RUN),
+        "onDependencyFailure (--on-dependency-failure) has no effect without dependsOn (--after)",
+    ),
+    "contract": (RunSpec(task="x", retry_count=5, verification=Contract()), AFTER_ERRORS),
+}
+WITH_EFFECT: dict[str, RunSpec] = {
+    "nothing": RunSpec(task="x"),
+    "retries": RunSpec(
+        task="x", retry_count=1, retry_delay=5_000, retry_on=("429",), retry_backoff=Backoff.FIXED
+    ),
+    "after": RunSpec(task="x", depends_on=("a",), include_dependency_result=True),
+    "chained": RunSpec(task="x", chain_after="a", dependency_timeout_seconds=5),
+    "tried once more": RunSpec(
+        task="x", retry_count=5, verification=Contract(on_failure=OnFailure.RETRY_ONCE)
+    ),
+    "escalated": RunSpec(
+        task="x", retry_count=5, verification=Contract(on_failure=OnFailure.ESCALATE)
+    ),
+    "contract alone": RunSpec(task="x", verification=Contract()),
+}
+
+
+@pytest.mark.requirement("input:without-effect")
+@pytest.mark.parametrize(("spec", "said"), WITHOUT_EFFECT.values(), ids=WITHOUT_EFFECT)
+def test_a_parameter_without_effect_is_said(spec: RunSpec, said: str) -> None:
+    assert without_effect(spec) == (said,)
+
+
+@pytest.mark.requirement("input:without-effect")
+@pytest.mark.parametrize("spec", WITH_EFFECT.values(), ids=WITH_EFFECT)
+def test_of_parameters_that_do_what_they_say_nothing_is_said(spec: RunSpec) -> None:
+    assert without_effect(spec) == ()

@@ -249,6 +249,8 @@ def _work(run: ScheduledRun) -> list[tuple[str, str]]:
     contract = listed(targets, CHECKS_NAMED) or "none"
     if run.checks and run.on_failure != "fail":
         contract += f"; on failure {run.on_failure.replace('_', ' ')}"
+    elif run.checks and run.attempts_max > 1:
+        contract += "; a failed check is not tried again"
     budget = "none" if run.budget is None else _budget(run.budget)
     retries = run.attempts_max - 1
     return [("contract", contract), ("retries", str(retries or "none")), ("budget", budget)]

@@ -18,12 +18,38 @@ from subagents.domain.run.spec import (
     Budget,
     Judge,
     OnDependencyFailure,
+    OnFailure,
     RunSpec,
 )
 from subagents.errors import UsageError
 
 PRINTABLE_MAX: Final = 10**30
 """Tens of thousands of digits would fill the message, and Python refuses to print them."""
+
+
+_ONLY_WITH: Final = (
+    (
+        "retryCount (--retry)",
+        ("retry_count",),
+        {
+            "retry_delay": "retryDelay (--retry-delay)",
+            "retry_backoff": "retryBackoff (--backoff)",
+            "retry_on": "retryOn (--retry-on)",
+            "retry_max_time": "retryMaxTime (--retry-max-time)",
+        },
+    ),
+    (
+        "dependsOn (--after)",
+        ("depends_on", "chain_after"),
+        {
+            "include_dependency_result": "includeDependencyResult (--include-result)",
+            "accept_partial_dependencies": "acceptPartialDependencies (--accept-partial)",
+            "dependency_timeout_seconds": "dependencyTimeoutSeconds (--dependency-timeout)",
+            "on_dependency_failure": "onDependencyFailure (--on-dependency-failure)",
+        },
+    ),
+)
+"""What is needed, the parameters of which one gives it, and those that do nothing without it."""
 
 
 def _bounded(declared: Sequence[Parameter]) -> tuple[Parameter, ...]:
@@ -37,6 +63,7 @@ def _bounded(declared: Sequence[Parameter]) -> tuple[Parameter, ...]:
 
 
 _BOUNDED: Final = _bounded(parameters(RunSpec))
+_DEFAULTS: Final = msgspec.structs.asdict(RunSpec(task=""))
 
 
 def check_spec(spec: RunSpec, *, field: Callable[[Parameter], str]) -> None:
@@ -57,6 +84,24 @@ def check_spec(spec: RunSpec, *, field: Callable[[Parameter], str]) -> None:
             f'{agent} and {failure} "fallback" need each other',
             details={"field": failure if falls_back else agent},
         )
+
+
+def without_effect(spec: RunSpec) -> tuple[str, ...]:
+    """What of these parameters does nothing, or less than it seems to: each one sentence."""
+    said = [
+        f"{name} has no effect without {needed}"
+        for needed, givers, names in _ONLY_WITH
+        if not any(getattr(spec, each) for each in givers)
+        for attribute, name in names.items()
+        if getattr(spec, attribute) != _DEFAULTS[attribute]
+    ]
+    contract = spec.verification
+    if spec.retry_count and contract is not None and contract.on_failure is OnFailure.FAIL:
+        said.append(
+            "retryCount (--retry) is for attempts that end in an error; a failed check of the"
+            " contract is not tried again (once with onFailure: retry_once, --on-failure)"
+        )
+    return tuple(said)
 
 
 def _named(attribute: str) -> Parameter:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from subagents.domain.rules.budgets import budgets
+from subagents.domain.rules.parameter_checks import without_effect
 from subagents.domain.run import spending
 from subagents.domain.run.linked_runs import Committed
 from subagents.domain.run.run import Run
@@ -258,4 +259,4 @@ def warnings(run: Run) -> tuple[str, ...]:
     unsure = warning(run.spec, runtime=run.resolved.runtime, abilities=run.resolved.abilities)
     if unsure is not None:
         warnings.append(unsure)
-    return tuple(warnings)
+    return (*warnings, *without_effect(run.spec))
