@@ -142,6 +142,7 @@ WITH_EFFECT: dict[str, RunSpec] = {
     "escalated": RunSpec(
         task="x", retry_count=5, verification=Contract(on_failure=OnFailure.ESCALATE)
     ),
+    "for some errors": RunSpec(task="x", retry_count=5, retry_on=("503",), verification=Contract()),
     "contract alone": RunSpec(task="x", verification=Contract()),
 }
 

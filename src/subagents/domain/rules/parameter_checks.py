@@ -96,7 +96,9 @@ def without_effect(spec: RunSpec) -> tuple[str, ...]:
         if getattr(spec, attribute) != _DEFAULTS[attribute]
     ]
     contract = spec.verification
-    if spec.retry_count and contract is not None and contract.on_failure is OnFailure.FAIL:
+    # With retryOn, whoever asks has said for which errors the retries are.
+    is_vague = bool(spec.retry_count) and not spec.retry_on
+    if is_vague and contract is not None and contract.on_failure is OnFailure.FAIL:
         said.append(
             "retryCount (--retry) is for attempts that end in an error; a failed check of the"
             " contract is not tried again (once with onFailure: retry_once, --on-failure)"
