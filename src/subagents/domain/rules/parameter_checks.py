@@ -27,31 +27,6 @@ PRINTABLE_MAX: Final = 10**30
 """Tens of thousands of digits would fill the message, and Python refuses to print them."""
 
 
-_ONLY_WITH: Final = (
-    (
-        "retryCount (--retry)",
-        ("retry_count",),
-        {
-            "retry_delay": "retryDelay (--retry-delay)",
-            "retry_backoff": "retryBackoff (--backoff)",
-            "retry_on": "retryOn (--retry-on)",
-            "retry_max_time": "retryMaxTime (--retry-max-time)",
-        },
-    ),
-    (
-        "dependsOn (--after)",
-        ("depends_on", "chain_after"),
-        {
-            "include_dependency_result": "includeDependencyResult (--include-result)",
-            "accept_partial_dependencies": "acceptPartialDependencies (--accept-partial)",
-            "dependency_timeout_seconds": "dependencyTimeoutSeconds (--dependency-timeout)",
-            "on_dependency_failure": "onDependencyFailure (--on-dependency-failure)",
-        },
-    ),
-)
-"""What is needed, the parameters of which one gives it, and those that do nothing without it."""
-
-
 def _bounded(declared: Sequence[Parameter]) -> tuple[Parameter, ...]:
     """Those whose values can be wrong though their types are right."""
     return tuple(
@@ -63,7 +38,7 @@ def _bounded(declared: Sequence[Parameter]) -> tuple[Parameter, ...]:
 
 
 _BOUNDED: Final = _bounded(parameters(RunSpec))
-_DEFAULTS: Final = msgspec.structs.asdict(RunSpec(task=""))
+_PLAIN: Final = RunSpec(task="")
 
 
 def check_spec(spec: RunSpec, *, field: Callable[[Parameter], str]) -> None:
@@ -88,13 +63,31 @@ def check_spec(spec: RunSpec, *, field: Callable[[Parameter], str]) -> None:
 
 def without_effect(spec: RunSpec) -> tuple[str, ...]:
     """What of these parameters does nothing, or less than it seems to: each one sentence."""
-    said = [
-        f"{name} has no effect without {needed}"
-        for needed, givers, names in _ONLY_WITH
-        if not any(getattr(spec, each) for each in givers)
-        for attribute, name in names.items()
-        if getattr(spec, attribute) != _DEFAULTS[attribute]
-    ]
+    said: list[str] = []
+    if not spec.retry_count:
+        for is_given, name in (
+            (spec.retry_delay != _PLAIN.retry_delay, "retryDelay (--retry-delay)"),
+            (spec.retry_backoff is not _PLAIN.retry_backoff, "retryBackoff (--backoff)"),
+            (spec.retry_on, "retryOn (--retry-on)"),
+            (spec.retry_max_time is not None, "retryMaxTime (--retry-max-time)"),
+        ):
+            if is_given:
+                said.append(f"{name} has no effect without retryCount (--retry)")
+    if not spec.depends_on and spec.chain_after is None:
+        for is_given, name in (
+            (spec.include_dependency_result, "includeDependencyResult (--include-result)"),
+            (spec.accept_partial_dependencies, "acceptPartialDependencies (--accept-partial)"),
+            (
+                spec.dependency_timeout_seconds is not None,
+                "dependencyTimeoutSeconds (--dependency-timeout)",
+            ),
+            (
+                spec.on_dependency_failure is not _PLAIN.on_dependency_failure,
+                "onDependencyFailure (--on-dependency-failure)",
+            ),
+        ):
+            if is_given:
+                said.append(f"{name} has no effect without dependsOn (--after)")
     contract = spec.verification
     # With retryOn, whoever asks has said for which errors the retries are.
     is_vague = bool(spec.retry_count) and not spec.retry_on
