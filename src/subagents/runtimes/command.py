@@ -237,7 +237,7 @@ class CommandRuntime:
         check_environment(env)
         access = launch.access
         if access is not None and access.kept_by is Keeper.BUBBLEWRAP:
-            argv = list(self._in_sandbox(argv, launch, access, env, directory.path))
+            argv = list(self._in_sandbox(argv, launch, access, env, directory))
         stdin = {
             "none": as_text_file(launch.previous_results),
             "task": launch.task,
@@ -260,23 +260,34 @@ class CommandRuntime:
         launch: Launch,
         access: Access,
         env: Mapping[str, str],
-        attempt: Path,
+        directory: AttemptDirectory,
     ) -> tuple[str, ...]:
         state_dir = self._attempts.root.parent
+        hold = partial(self._attempts.hold, directory)
         if access.sees is not None:
             view = seclusion.of_worker(
                 env,
                 search=(os.environ.get("PATH", os.defpath), launch.env.get("PATH", "")),
                 socket=launch.env.get("SUBAGENTS_SOCKET"),
-                attempt=attempt,
+                attempt=directory.path,
                 state_dir=state_dir,
             )
             return sandbox.secluded(
-                argv, cwd=launch.cwd, access=access, seclusion=view, state_dir=state_dir
+                argv,
+                cwd=launch.cwd,
+                access=access,
+                seclusion=view,
+                state_dir=state_dir,
+                hold=hold,
             )
         places = sandbox.places_of(env, state_dir=state_dir)
         return sandbox.wrapped(
-            argv, cwd=launch.cwd, access=access, places=places, is_offline=not access.network
+            argv,
+            cwd=launch.cwd,
+            access=access,
+            places=places,
+            hold=hold,
+            is_offline=not access.network,
         )
 
 

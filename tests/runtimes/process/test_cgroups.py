@@ -236,7 +236,9 @@ def test_a_worker_in_the_sandbox_cannot_write_itself_into_another_cgroup(harness
     into = f"{cgroups.place().path}/cgroup.procs"
     out = ("/bin/sh", "-c", 'printf 0 >"$1"', "sh", into)
     access = Access(level=AccessLevel.READ, below=None, kept_by=Keeper.BUBBLEWRAP)
-    inside = sandbox.wrapped(out, cwd="/", access=access, places=sandbox.Places())
+    inside = sandbox.wrapped(
+        out, cwd="/", access=access, places=sandbox.Places(), hold=lambda _: {}
+    )
     assert harness.ended(*out).exited.exit == Exit(code=0)
     ended = harness.ended_launch(harness.launch(*inside, number=2))
     assert ended.exited.exit != Exit(code=0)

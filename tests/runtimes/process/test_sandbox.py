@@ -4,7 +4,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.bubblewrap import needs_bubblewrap
+from tests.bubblewrap import held, needs_bubblewrap
+from tests.repository import a_repository
 
 from subagents import process_group
 from subagents.domain.run.access import Access, AccessLevel
@@ -22,7 +23,9 @@ def write(cwd: Path) -> Access:
 
 def sh(line: str, cwd: Path, access: Access, places: Places = NONE, **more: bool) -> str:
     """What a shell in the sandbox prints; its home is beside the working directory."""
-    argv = wrapped(["/bin/sh", "-c", line], cwd=str(cwd), access=access, places=places, **more)
+    argv = wrapped(
+        ["/bin/sh", "-c", line], cwd=str(cwd), access=access, places=places, hold=held, **more
+    )
     return process_group.run(list(argv), timeout_s=20).stdout.decode()
 
 
@@ -58,7 +61,7 @@ def test_a_reader_writes_nothing(work: Path) -> None:
 @needs_bubblewrap
 @pytest.mark.requirement("access:sandbox")
 def test_what_a_later_program_obeys_stays_as_it_is(work: Path) -> None:
-    (work / ".git" / "hooks").mkdir(parents=True)
+    a_repository(work)
     state = work.parent / "home" / ".agent"
     state.mkdir()
     (state / "settings").write_text("mine")
@@ -72,8 +75,8 @@ def test_what_a_later_program_obeys_stays_as_it_is(work: Path) -> None:
         places,
     )
 
-    assert list((work / ".git" / "hooks").iterdir()) == []
-    assert (work / ".git" / "index").exists()
+    assert not (work / ".git" / "hooks" / "pre-commit").exists()
+    assert (work / ".git" / "index").read_text() == "x\n"
     assert (state / "settings").read_text() == "mine"
     assert (state / "session").exists()
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.bubblewrap import needs_bubblewrap
+from tests.bubblewrap import held, needs_bubblewrap
 
 from subagents import process_group
 from subagents.domain.run.access import Access, AccessLevel
@@ -43,6 +43,7 @@ class Place:
             access=Access(level=level, network=network, below=cwd, sees=cwd),
             seclusion=self.view(path),
             state_dir=self.state,
+            hold=held,
         )
 
     def sh(

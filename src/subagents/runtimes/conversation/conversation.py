@@ -420,7 +420,7 @@ class ConversationRuntime(Generic[S]):
         check_environment(env)
         argv = invocation.argv
         if launch.access is not None and launch.access.kept_by is Keeper.BUBBLEWRAP:
-            argv = self._in_sandbox(argv, launch, launch.access, env)
+            argv = self._in_sandbox(argv, launch, launch.access, env, directory)
         files = {
             LAUNCH: msgspec.json.encode(replace(launch, env={})),
             OPENING: msgspec.json.encode(opening),
@@ -439,7 +439,12 @@ class ConversationRuntime(Generic[S]):
         )
 
     def _in_sandbox(
-        self, argv: tuple[str, ...], launch: Launch, access: Access, env: Mapping[str, str]
+        self,
+        argv: tuple[str, ...],
+        launch: Launch,
+        access: Access,
+        env: Mapping[str, str],
+        directory: AttemptDirectory,
     ) -> tuple[str, ...]:
         root = self._attempts.root
         own = ProgramPlaces()
@@ -452,7 +457,8 @@ class ConversationRuntime(Generic[S]):
             writable=(*own.writable, str(root / launch.run_id)),
             guarded=own.guarded,
         )
-        return sandbox.wrapped(argv, cwd=launch.cwd, access=access, places=places)
+        hold = partial(self._attempts.hold, directory)
+        return sandbox.wrapped(argv, cwd=launch.cwd, access=access, places=places, hold=hold)
 
 
 def bounded(dialect: object, options: Mapping[str, object], access: Access) -> Bound:

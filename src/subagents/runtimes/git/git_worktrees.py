@@ -4,6 +4,10 @@ Beside each worktree lies a record (``<name>.json``): the commit it began from, 
 to its end, and for which attempts. It is what makes every step safe to repeat after a crash: a
 worktree that was not made to its end never had a worker in it, and is made again.
 
+A worker may write whatever it likes into its worktree, also another ``.git``. So every call that
+works in one names the directories of the repository from outside (``Checkout``), and none is made
+when ``.git`` is not the file that was made.
+
 Why: docs/decisions/0026-worktrees-are-planned-at-the-spawn.md.
 """
 
@@ -11,6 +15,7 @@ import asyncio
 import json
 import os
 import shutil
+import stat
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -29,6 +34,8 @@ from subagents.errors import NotFound, RuntimeUnavailable, UsageError
 from subagents.ports import Diff, Kept, OffLoop, Planned
 from subagents.runtimes.git.git import (
     CHECKOUT_S,
+    NO_SUBMODULES,
+    Checkout,
     Git,
     GitFailed,
     NoGit,
@@ -38,6 +45,7 @@ from subagents.runtimes.git.worktree_changes import changes_of, diff_of, printab
 
 T = TypeVar("T")
 
+LINK_BYTES_MAX: Final = 8192
 LOOK_S: Final = 5.0
 """For counting what is not committed; a warning is not worth more."""
 _FIELD: Final = {"field": "isolation"}
@@ -101,8 +109,33 @@ class GitWorktrees:
         async with self._locks[tree.repository]:
             return await self._off_loop(work)
 
-    def _git(self, directory: str, *, index: Path | None = None) -> Git:
-        return Git(directory, self._environ, index=index)
+    def _git(self, directory: str) -> Git:
+        return Git(directory, self._environ)
+
+    def _git_in(self, tree: Worktree, *, index: Path | None = None) -> Git:
+        """In the worktree.
+
+        Raises:
+            GitFailed: It is none of its repository any more, or its ``.git`` is not what it was.
+        """
+        checkout = self._checkout(tree)
+        if _linked(tree) != os.path.realpath(checkout.git_dir):
+            raise GitFailed(
+                f"{tree.path}/.git is not the file that was made any more: git is not asked there, "
+                f"since it would obey what is there now; it was 'gitdir: {checkout.git_dir}'"
+            )
+        return Git(tree.path, self._environ, index=index, checkout=checkout)
+
+    def _checkout(self, tree: Worktree) -> Checkout:
+        asked = ("rev-parse", "--path-format=absolute", "--git-common-dir")
+        common = self._git(tree.repository)(*asked).removesuffix("\n")
+        wanted = os.path.realpath(tree.path)
+        for file in Path(common, "worktrees").glob("*/gitdir"):
+            # Relative to itself, where git was told so (worktree.useRelativePaths).
+            link = os.path.join(file.parent, file.read_text().strip())  # noqa: PTH118
+            if os.path.realpath(os.path.dirname(link)) == wanted:  # noqa: PTH120
+                return Checkout(git_dir=str(file.parent), common_dir=common)
+        raise GitFailed(f"{tree.path} is no worktree of {tree.repository} any more")
 
     # -- planning --------------------------------------------------------------------------
 
@@ -121,7 +154,7 @@ class GitWorktrees:
         tree = Worktree(
             repository=root, path=str(path), branch=branch_of(run_id, label), origin=cwd
         )
-        warnings = self._uncommitted(git)
+        warnings = (*self._uncommitted(git), *_unrun(git))
         return Planned(tree=tree, cwd=str(path / prefix), warnings=warnings)
 
     def _root(self, git: Git, cwd: str) -> tuple[str, str]:
@@ -145,7 +178,8 @@ class GitWorktrees:
         return root, prefix
 
     def _uncommitted(self, git: Git) -> tuple[str, ...]:
-        answer = git.line("status", "--porcelain", "-z", "--no-renames", timeout_s=LOOK_S)
+        asked = ("status", "--porcelain", "-z", "--no-renames", NO_SUBMODULES)
+        answer = git.line(*asked, timeout_s=LOOK_S)
         count = len(fields(f"{answer}")) if answer else 0
         if not count:
             return ()
@@ -196,7 +230,7 @@ class GitWorktrees:
     def _set_aside(self, record: Record, attempt: int) -> None:
         """Keep what was done since on a branch of its own, then begin from the base again."""
         tree = record.tree
-        git = self._git(tree.path)
+        git = self._git_in(tree)
         # Whoever held it is dead: no attempt lives beside the one that is being started.
         lock = git.line("rev-parse", "--path-format=absolute", "--git-path", "index.lock")
         if lock is not None:
@@ -211,11 +245,11 @@ class GitWorktrees:
 
     def _keep(self, record: Record, attempt: int) -> None:
         tree, kept = record.tree, f"refs/heads/{record.tree.branch}-attempt-{attempt}"
-        if self._git(tree.path).line("rev-parse", "--verify", "--quiet", kept) is not None:
+        if self._git_in(tree).line("rev-parse", "--verify", "--quiet", kept) is not None:
             return  # kept before a crash; what is there by now may be half of it
         index = Path(f"{tree.path}.index")
         index.unlink(missing_ok=True)
-        git = self._git(tree.path, index=index)
+        git = self._git_in(tree, index=index)
         try:
             git("read-tree", "HEAD")
             git("add", "--all", "--ignore-errors", timeout_s=CHECKOUT_S)
@@ -236,7 +270,7 @@ class GitWorktrees:
         if not Path(tree.path).is_dir():
             return Changes(error="the worktree is gone")
         try:
-            return changes_of(self._git(tree.path), record.base, tree)
+            return changes_of(self._git_in(tree), record.base, tree)
         except RuntimeUnavailable as error:
             return Changes(error=printable(error.message))
 
@@ -246,7 +280,7 @@ class GitWorktrees:
             raise NotFound(f"worktree {tree.path} is not there: nothing was changed, or it is gone")
         index = Path(f"{tree.path}.diff-index")
         index.unlink(missing_ok=True)
-        git = self._git(tree.path, index=index)
+        git = self._git_in(tree, index=index)
         try:
             text = diff_of(git, record.base, path)
         finally:
@@ -311,6 +345,31 @@ def _read(file: Path) -> Record | None:
         return msgspec.json.decode(file.read_bytes(), type=Record)
     except (FileNotFoundError, msgspec.DecodeError):
         return None
+
+
+def _linked(tree: Worktree) -> str | None:
+    """Where the worktree's ``.git`` leads; None = it is no file that leads anywhere."""
+    link = Path(tree.path, ".git")
+    try:
+        if not stat.S_ISREG(link.lstat().st_mode):
+            return None
+        with link.open("rb") as file:
+            text = os.fsdecode(file.read(LINK_BYTES_MAX)).rstrip("\n")
+    except OSError:
+        return None
+    before, _, where = text.partition("gitdir: ")
+    return None if before or not where else os.path.realpath(Path(tree.path, where))
+
+
+def _unrun(git: Git) -> tuple[str, ...]:
+    """Says which filters will not make the files of the worktree what they are in the checkout."""
+    keys = (key.rpartition(".")[0] for key in git.commands() if key.startswith("filter."))
+    names = ", ".join(dict.fromkeys(keys))
+    if not names:
+        return ()
+    what = f"{names} of the repository's own configuration is not run"
+    how = "its files are in the worktree as they are in the commit"
+    return (f"{what}: {how}; what is in yours (git config --global) is run",)
 
 
 def _refused(what: str, instead: str) -> UsageError:

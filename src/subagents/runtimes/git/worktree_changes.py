@@ -16,7 +16,7 @@ from subagents.domain.run.workspace import (
     FileChange,
     Worktree,
 )
-from subagents.runtimes.git.git import Git, GitFailed, fields
+from subagents.runtimes.git.git import NO_SUBMODULES, Git, GitFailed, fields
 
 LOOK_S: Final = 10.0
 COUNTED_BYTES_MAX: Final = 256 * 1024
@@ -43,7 +43,7 @@ def changes_of(git: Git, base: str, tree: Worktree) -> Changes:
 
 
 def _changes(git: Git, base: str, tree: Worktree) -> Changes:
-    plain = ("--no-renames", "--no-ext-diff", "--no-textconv", "-z", base, "--")
+    plain = ("--no-renames", "--no-ext-diff", "--no-textconv", NO_SUBMODULES, "-z", base, "--")
     lines = _numbers(git("diff", "--numstat", *plain, timeout_s=LOOK_S))
     kinds = _kinds(git("diff", "--name-status", *plain, timeout_s=LOOK_S))
     new = fields(git("ls-files", "--others", "--exclude-standard", "-z", timeout_s=LOOK_S))
@@ -88,8 +88,9 @@ def diff_of(git: Git, base: str, path: str | None) -> str:
     git("read-tree", base, timeout_s=LOOK_S)
     # As names alone: their content is not stored anywhere.
     git("--literal-pathspecs", "add", "--intent-to-add", "--", *(where or (".",)), timeout_s=LOOK_S)
-    plain = ("--no-color", "--no-renames", "--no-ext-diff", "--no-textconv", base, "--")
-    return printable(git("--literal-pathspecs", "diff", *plain, *where, timeout_s=LOOK_S))
+    plain = ("--no-color", "--no-renames", "--no-ext-diff", "--no-textconv", NO_SUBMODULES)
+    answer = git("--literal-pathspecs", "diff", *plain, base, "--", *where, timeout_s=LOOK_S)
+    return printable(answer)
 
 
 def printable(text: str) -> str:

@@ -1,8 +1,8 @@
 """Bubblewrap around a worker: it sees the file system read-only, but for a few places.
 
 Writable are the working directory, when the run may write, a ``/tmp`` of its own, and what the
-agent's program keeps of itself (sessions, caches). Whatever a later program of the user's would
-run or obey stays read-only: settings with hooks, ``.git/hooks``. It has a process namespace of its
+agent's program keeps of itself (sessions, caches). Settings of that program with hooks stay
+read-only, and what git obeys stays as it is (``git_places``). It has a process namespace of its
 own, so that it can neither enter the others through ``/proc`` nor leave the tree by which the
 daemon knows its calls. The network stays: an agent needs its model. Sockets that lead out of the
 sandbox (containers, system services, the operator's own) are covered.
@@ -15,7 +15,7 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -23,7 +23,7 @@ from typing import Final
 from subagents import process_group
 from subagents.domain.run.access import Access, AccessLevel
 from subagents.domain.run.values import Value
-from subagents.errors import Forbidden, UsageError
+from subagents.errors import Forbidden, RuntimeUnavailable, UsageError
 from subagents.runtimes.process.seclusion import Seclusion, check, mounts, shows, variables
 
 PROGRAM: Final = "bwrap"
@@ -39,8 +39,10 @@ OUTWARD: Final = (
 """What would do as it is told outside of the sandbox."""
 EMPTY: Final[Mapping[str, str]] = {".json": "{}\n", ".jsonc": "{}\n", ".toml": ""}
 """Settings that say nothing, by the kind of their file."""
-GIT_CODE: Final = (".git/hooks", ".git/config")
-"""What git runs, or reads what to run from."""
+
+Hold = Callable[[str], Mapping[str, str]]
+"""Makes what a sandbox holds in place in that directory, and says what to mount; see
+``git_places.PlaceHolders.hold``."""
 
 
 class Places(Value, frozen=True):
@@ -74,7 +76,13 @@ def problem() -> str | None:
 
 
 def wrapped(
-    argv: Sequence[str], *, cwd: str, access: Access, places: Places, is_offline: bool = False
+    argv: Sequence[str],
+    *,
+    cwd: str,
+    access: Access,
+    places: Places,
+    hold: Hold,
+    is_offline: bool = False,
 ) -> tuple[str, ...]:
     """The command line that starts ``argv`` in a sandbox. Blocking: it looks at the places.
 
@@ -83,11 +91,13 @@ def wrapped(
         cwd: The working directory.
         access: What the worker may do.
         places: What it needs beside that.
+        hold: Called with a directory that it may write in.
         is_offline: Without any network; a program that needs a model cannot work so.
 
     Raises:
-        UsageError: There is no bubblewrap any more, or the directory is everything; nothing was
-            started.
+        UsageError: There is no bubblewrap any more, the directory is everything, or what git obeys
+            there cannot be held; nothing was started.
+        RuntimeUnavailable: What is to be held cannot be made.
     """
     reason = problem()
     program = shutil.which(PROGRAM)
@@ -111,8 +121,7 @@ def wrapped(
     if access.level is AccessLevel.WRITE:
         if os.path.realpath(cwd) == "/":
             raise UsageError('access "write" in / is access to everything; name another cwd')
-        code = (os.path.join(cwd, name) for name in GIT_CODE)  # noqa: PTH118
-        mounts |= {cwd: "--bind"} | dict.fromkeys(filter(_exists, code), "--ro-bind")
+        mounts |= {cwd: "--bind", **_held(hold, cwd)}
     # What lies within another place is mounted after it, or it would be covered.
     for place in sorted(mounts, key=lambda place: len(Path(place).parts)):
         built += [mounts[place], place, place]
@@ -122,7 +131,13 @@ def wrapped(
 
 
 def secluded(
-    argv: Sequence[str], *, cwd: str, access: Access, seclusion: Seclusion, state_dir: Path
+    argv: Sequence[str],
+    *,
+    cwd: str,
+    access: Access,
+    seclusion: Seclusion,
+    state_dir: Path,
+    hold: Hold,
 ) -> tuple[str, ...]:
     """The command line that starts ``argv`` where it sees nothing but what ``access`` says.
 
@@ -134,10 +149,13 @@ def secluded(
         access: What the worker may do; ``sees`` is the directory that is there.
         seclusion: What is there beside the working directory.
         state_dir: Of this installation.
+        hold: Called with a directory that it may write in.
 
     Raises:
-        UsageError: There is no bubblewrap any more, the program is not there for the worker, or
-            with this directory nothing would be kept from it; nothing was started.
+        UsageError: There is no bubblewrap any more, the program is not there for the worker, what
+            git obeys cannot be held, or with this directory nothing would be kept from it; nothing
+            was started.
+        RuntimeUnavailable: What is to be held cannot be made.
     """
     reason = problem()
     program = shutil.which(PROGRAM)
@@ -157,9 +175,8 @@ def secluded(
         built.append("--unshare-net")
     built += mounts(work, seclusion, may_write=may_write, is_offline=not access.network)
     if may_write:
-        for code in (os.path.join(work, name) for name in GIT_CODE):  # noqa: PTH118
-            if _exists(code):
-                built += ["--ro-bind", code, code]
+        for place, how in _held(hold, work).items():
+            built += [how, place, place]
     built += ["--remount-ro", "/", *variables(seclusion)]
     return (*built, "--chdir", cwd, "--", *argv)
 
@@ -207,6 +224,15 @@ def places_of(
         guarded=tuple(guarded),
         hidden=tuple(hidden),
     )
+
+
+def _held(hold: Hold, work: str) -> Mapping[str, str]:
+    try:
+        return hold(work)
+    except OSError as error:
+        raise RuntimeUnavailable(
+            f"what git obeys in {work} cannot be held in place: {error}"
+        ) from error
 
 
 def _below_tmp(places: Iterable[str]) -> list[str]:

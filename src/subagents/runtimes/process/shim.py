@@ -53,6 +53,7 @@ from subagents.runtimes.process.discard import (
     discard_before,
     discarded,
 )
+from subagents.runtimes.process.git_places import PlaceHolders
 from subagents.runtimes.process.launcher import LAUNCHER
 from subagents.runtimes.process.origins import Origins
 from subagents.runtimes.process.poller import Poller
@@ -355,6 +356,7 @@ class ProcessAttempts:
         self._census = Census(off_loop)
         self._poller = Poller()
         self._origins = Origins(str(self.root))
+        self._held = PlaceHolders(self.root.parent / "held")
         self._ended: dict[Marker, bool] = {}
         """Turns that we saw end, with all before them, and whose processes can be nowhere but in
         their cgroups; True = and are not there: none is left."""
@@ -362,6 +364,10 @@ class ProcessAttempts:
     def directory(self, ref: AttemptRef) -> AttemptDirectory:
         """Of the turn that ``ref`` names."""
         return AttemptDirectory(self.root, ref.run_id, ref.number, ref.turns)
+
+    def hold(self, directory: AttemptDirectory, work: str) -> Mapping[str, str]:
+        """Hold what git obeys there in place until the attempt is over; see ``PlaceHolders``."""
+        return self._held.hold(work, _name_of(directory))
 
     def marker(self, attempt_id: AttemptId, turn: int = 1) -> Marker:
         """For the environment of a process, by which ``stop`` will find it."""
@@ -466,6 +472,13 @@ class ProcessAttempts:
 
         One that was not started never will be: a start that comes late finds it claimed.
         """
+        await self._end(attempt_id, directory, grace_s=grace_s)
+        if self._held.is_used:
+            await self._off_loop(partial(self._held.release, _name_of(directory)))
+
+    async def _end(
+        self, attempt_id: AttemptId, directory: AttemptDirectory, *, grace_s: float
+    ) -> None:
         marker = Marker(attempt_id, str(self.root), directory.turn)
         is_gone = self._ended.pop(marker, None)
         if is_gone:
@@ -537,7 +550,7 @@ class ProcessAttempts:
         Raises:
             RuntimeUnavailable: Not all could be deleted; repeat it.
         """
-        await self._delete([(each.path, partial(each.tidy, kept)) for each in directories])
+        await self._delete([(each, partial(each.tidy, kept)) for each in directories])
 
     async def forget(self, *directories: AttemptDirectory) -> None:
         """Delete the attempt's directories. Idempotent.
@@ -545,14 +558,18 @@ class ProcessAttempts:
         Raises:
             RuntimeUnavailable: Not all could be deleted; repeat it.
         """
-        await self._delete([(each.path, each.delete) for each in directories])
+        await self._delete([(each, each.delete) for each in directories])
 
-    async def _delete(self, steps: Iterable[tuple[Path, Callable[[], None]]]) -> None:
-        for path, step in steps:
+    async def _delete(self, steps: Iterable[tuple[AttemptDirectory, Callable[[], None]]]) -> None:
+        def done(directory: AttemptDirectory, step: Callable[[], None]) -> None:
+            self._held.release(_name_of(directory))
+            step()
+
+        for directory, step in steps:
             try:
-                await self._off_loop(step)
+                await self._off_loop(partial(done, directory, step))
             except OSError as error:
-                raise RuntimeUnavailable(f"cannot delete {path}: {error}") from error
+                raise RuntimeUnavailable(f"cannot delete {directory.path}: {error}") from error
 
     async def orphans(self, known: Iterable[AttemptId]) -> list[tuple[AttemptId, int]]:
         """``(attempt id, pid)`` of processes of attempts of this root that are not in ``known``."""
@@ -777,6 +794,12 @@ class _Rest:
             self.is_gone = not self._left_in(directory)
         elif _is_contained(directory):
             self.is_gone = False
+
+
+def _name_of(directory: AttemptDirectory) -> str:
+    """Of its attempt, whichever turn it is."""
+    run_id, number = directory.attempt
+    return f"{run_id}.{number}"
 
 
 def _is_contained(directory: AttemptDirectory) -> bool:
