@@ -203,8 +203,8 @@ def build_node(
     node = node_name(settings)
     commands_allowed = settings.verification.dangerously_allow_validation_commands
 
-    async def orphans(expected: set[AttemptId]) -> list[tuple[str, int]]:
-        return [(attempt, pid) for attempt, pid in await command.orphans(expected)]
+    async def orphans(known: Callable[[], set[AttemptId]]) -> list[tuple[str, int]]:
+        return [(attempt, pid) for attempt, pid in await command.orphans(known)]
 
     shared = None if member is None else shared_store(store)
     logs = run_logs_of(paths, settings, shared)

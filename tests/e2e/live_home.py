@@ -222,7 +222,7 @@ class LiveHome:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             time.sleep(POLL_S)
-        for _, pid in cgroups.left_behind(str(self.paths.attempts_dir), ()):
+        for _, pid in cgroups.left_behind(cgroups.seen(str(self.paths.attempts_dir)), ()):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         if self.paths.socket.parent != self.paths.runtime_dir:

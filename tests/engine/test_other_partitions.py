@@ -1,5 +1,6 @@
 """What a node does with runs and sessions of partitions that are not its own."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -28,8 +29,8 @@ def test_a_worker_whose_run_another_node_decides_about_is_no_orphan_until_that_r
         await owner.until(run_id, Phase.RUNNING)
         marked = [(f"{run_id}#1", 4711)]
 
-        async def processes(expected: set[AttemptId]) -> list[tuple[str, int]]:
-            return [each for each in marked if each[0] not in expected]
+        async def processes(known: Callable[[], set[AttemptId]]) -> list[tuple[str, int]]:
+            return [each for each in marked if each[0] not in known()]
 
         place.parts.sweep._orphans = processes
         assert (await cluster.clock.result(place.engine.sweep())).orphans == ()

@@ -55,7 +55,7 @@ class Harness:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             time.sleep(0.01)
-        while left := [pid for _, pid in cgroups.left_behind(str(self.root), ())]:
+        while left := [pid for _, pid in cgroups.left_behind(cgroups.seen(str(self.root)), ())]:
             for pid in left:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)

@@ -49,7 +49,7 @@ from subagents.engine.runs.queries import Queries
 from subagents.engine.runs.sessions import Sessions
 from subagents.engine.runs.spawn import Spawner
 from subagents.engine.runs.surroundings import Surroundings
-from subagents.engine.runs.sweep import Sweep
+from subagents.engine.runs.sweep import Orphans, Sweep
 from subagents.engine.runs.timers import Timers
 from subagents.engine.schedules.schedules import Schedules, SettingsOf
 from subagents.engine.verification.verifier import Verifier
@@ -86,7 +86,7 @@ async def no_peers(peers: Sequence[SeenNode]) -> bool:
     return not peers
 
 
-async def _no_orphans(_expected: set[AttemptId]) -> list[tuple[str, int]]:
+async def _no_orphans(_known: Callable[[], set[AttemptId]]) -> list[tuple[str, int]]:
     return []
 
 
@@ -131,7 +131,7 @@ class Adapters:
     """Added to that of the commands of an operator's contract."""
     secrets_of: Callable[[Run], tuple[str, ...]] = secrets_of
     """What a run's worker must not repeat besides what looks like a secret."""
-    orphans: Callable[[set[AttemptId]], Awaitable[list[tuple[str, int]]]] = _no_orphans
+    orphans: Orphans = _no_orphans
     """See ``sweep.Orphans``."""
     provider_of: ProviderOf = own_provider
     worktrees: Worktrees | None = None

@@ -21,7 +21,7 @@ then what the engine adds, then ``SUBAGENTS_RUN_ID``, ``SUBAGENTS_ATTEMPT``,
 
 import os
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -219,8 +219,10 @@ class CommandRuntime:
         """Delete the attempt's directory with its output. Idempotent."""
         await self._attempts.forget(self._attempts.directory(ref))
 
-    async def orphans(self, known: Iterable[AttemptId]) -> list[tuple[AttemptId, int]]:
-        """``(attempt id, pid)`` of live workers of this installation that are not in ``known``."""
+    async def orphans(
+        self, known: Callable[[], Iterable[AttemptId]]
+    ) -> list[tuple[AttemptId, int]]:
+        """Live workers of this installation that nobody knows; see ``ProcessAttempts.orphans``."""
         return await self._attempts.orphans(known)
 
     def origin_of(self, pid: int) -> Origin | None:

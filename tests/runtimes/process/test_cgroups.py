@@ -1,21 +1,25 @@
 """Nothing that a worker starts breaks away from its attempt, whichever way this machine has."""
 
 import asyncio
+import errno
 import os
 import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.runtimes.attempt_harness import Harness, until, until_async
+from tests.runtimes.attempt_harness import RUN, Harness, until, until_async
 
 from subagents.domain.run.access import Access, AccessLevel, Keeper
 from subagents.domain.run.run import Exit
-from subagents.errors import UsageError
+from subagents.domain.run.values import AttemptId
+from subagents.errors import RuntimeUnavailable, UsageError
 from subagents.runtimes.command import CommandRuntime
 from subagents.runtimes.process import cgroups, processes, sandbox
 from subagents.runtimes.process.cgroups import Place
+from subagents.runtimes.process.launcher import LAUNCHER
 from subagents.runtimes.process.processes import Process, look, scan
 
 NOWHERE = Place(None, problem="not on this machine")
@@ -219,14 +223,94 @@ def test_a_cgroup_of_an_attempt_that_nobody_knows_is_told_and_removed_when_it_is
     assert group is not None
     worker = harness.directory().worker()
     assert worker is not None
-    assert asyncio.run(runtime.orphans([attempt])) == []
-    assert (attempt, worker.pid) in asyncio.run(runtime.orphans([]))
+    assert asyncio.run(runtime.orphans(lambda: [attempt])) == []
+    assert (attempt, worker.pid) in asyncio.run(runtime.orphans(list))
     cgroups.kill(group, sparing=None)
     tried = Path(group).with_name(f"subagents-try.{2**22 + 1}")
     tried.mkdir()
-    until("it is removed", lambda: asyncio.run(runtime.orphans([])) == [])
+    until("it is removed", lambda: asyncio.run(runtime.orphans(list)) == [])
     assert not Path(group).exists()
     assert not tried.exists(), "of a daemon that was killed"
+
+
+@pytest.mark.requirement("runtimes:orphans", "runtimes:start:beside-a-sweep")
+@needs_cgroup
+def test_what_begins_while_all_processes_are_looked_at_is_no_orphan(harness: Harness) -> None:
+    async def go() -> None:
+        runtime, group = harness.runtime(), cgroups.path_of(str(harness.root), RUN, 1, 1)
+        assert group is not None
+
+        def known() -> list[AttemptId]:
+            cgroups.make(group, {})  # between the look and the removal
+            return []
+
+        assert await runtime.orphans(known) == []
+
+    asyncio.run(go())
+    Path(cgroups.path_of(str(harness.root), RUN, 1, 1) or "").rmdir()
+
+
+@pytest.mark.requirement("runtimes:orphans", "runtimes:start:beside-a-sweep")
+@needs_cgroup
+def test_a_sweep_that_knows_nothing_of_it_removes_no_cgroup_in_which_a_worker_is_being_started(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start, swept = LAUNCHER.start, []
+
+    def after_a_sweep(*arguments: Any, **named: Any) -> int:
+        # Of an attempt of another node's run nobody here knows.
+        swept.append(cgroups.left_behind(cgroups.seen(str(harness.root)), ()))
+        return start(*arguments, **named)
+
+    monkeypatch.setattr(LAUNCHER, "start", after_a_sweep)
+    ended = harness.ended("sh", "-c", "exit 3")
+    assert ended.exited.exit == Exit(code=3)
+    assert swept == [[]]
+
+
+@pytest.mark.requirement("runtimes:start:again")
+@needs_cgroup
+@pytest.mark.parametrize(
+    "number",
+    [errno.ENOENT, errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ECHILD],
+    ids=errno.errorcode.get,
+)
+def test_a_start_that_fails_for_a_reason_of_ours_is_repeated(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    start, tried = LAUNCHER.start, []
+
+    def failing_first(*arguments: Any, cgroup: bytes, **named: Any) -> int:
+        tried.append(cgroup)
+        if len(tried) < 3:
+            if number == errno.ENOENT:
+                Path(os.fsdecode(cgroup)).rmdir()
+            raise OSError(number, os.strerror(number))
+        return start(*arguments, cgroup=cgroup, **named)
+
+    monkeypatch.setattr(LAUNCHER, "start", failing_first)
+    assert harness.ended("sh", "-c", "exit 3").exited.exit == Exit(code=3)
+    assert len(tried) == 3
+
+
+@pytest.mark.requirement("runtimes:start:again")
+@needs_cgroup
+@pytest.mark.parametrize(
+    ("number", "tries"), [(errno.EAGAIN, 4), (errno.EACCES, 1), (errno.ENOENT, 1)]
+)
+def test_a_start_that_goes_on_failing_or_always_would_is_an_error_that_says_why(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, number: int, tries: int
+) -> None:
+    tried = []
+
+    def failing(*_arguments: Any, **_named: Any) -> int:
+        tried.append(1)
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(LAUNCHER, "start", failing)
+    with pytest.raises(RuntimeUnavailable, match=os.strerror(number)):
+        asyncio.run(harness.runtime().start(harness.launch("true")))
+    assert len(tried) == tries
 
 
 @pytest.mark.requirement("runtimes:containment")
@@ -393,5 +477,5 @@ def test_where_no_cgroup_can_be_made_the_reason_and_the_way_out_are_said(tmp_pat
     assert problem is not None
     assert "Not a directory" in problem
     assert "subagents up" in problem
-    assert cgroups.left_behind(str(file), ()) == []
+    assert cgroups.left_behind(cgroups.seen(str(file)), ()) == []
     assert cgroups.attempt_of(os.getpid(), str(file)) is None

@@ -239,7 +239,7 @@ def test_orphans_are_live_workers_of_this_root_that_nobody_knows(harness: Harnes
         for number in (1, 2):
             await runtime.start(harness.launch("sleep", "60", number=number))
         known = {harness.ref(1).attempt_id}
-        found = await runtime.orphans(known)
+        found = await runtime.orphans(lambda: known)
 
         worker = harness.directory(2).worker()
         assert worker is not None

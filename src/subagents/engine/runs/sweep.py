@@ -39,8 +39,10 @@ ROWS_MAX: Final = 100
 ROUNDS_MAX: Final = 50
 """So often in one pass; the next pass continues."""
 
-Orphans = Callable[[set[AttemptId]], Awaitable[list[tuple[str, int]]]]
-"""Given the attempts that may live, the marked processes of all others: ``(attempt, pid)``."""
+Orphans = Callable[[Callable[[], set[AttemptId]]], Awaitable[list[tuple[str, int]]]]
+"""Given what says which attempts may live, the processes of all others: ``(attempt, pid)``. It is
+asked after all processes were looked at: what starts while they are is not taken for left behind.
+"""
 
 
 class SweepReport(Value, frozen=True):
@@ -187,7 +189,7 @@ class Sweep:
 
     async def orphans(self) -> list[tuple[str, int]]:
         """Marked processes of attempts that nobody has at work: ``(attempt, pid)``."""
-        found = await self._orphans(self._expected())
+        found = await self._orphans(self._expected)
         if self._ledger.partitions.is_alone:
             return found
         names = dict.fromkeys(attempt for attempt, _ in found)

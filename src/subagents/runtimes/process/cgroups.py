@@ -16,6 +16,7 @@ sees them read-only.
 import contextlib
 import hashlib
 import os
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -43,6 +44,9 @@ REMOVE_TRIES: Final = 6
 """A shim ends some milliseconds after it wrote down the end of its worker."""
 TRY_TRIES: Final = 60
 
+_LOCK: Final = threading.Lock()
+_STARTING: Final[set[str]] = set()
+"""Names of cgroups in which something is being started by this process."""
 _TRY: Final = "subagents-try."
 _WAY_OUT: Final = "start the daemon with `subagents up` or `subagents service install` on systemd"
 
@@ -211,15 +215,53 @@ def attempt_of(pid: int, root: str) -> AttemptId | None:
     return None
 
 
-def left_behind(root: str, known: Iterable[AttemptId]) -> list[tuple[AttemptId, int]]:
-    """Processes in cgroups of attempts that are not in ``known``; empty ones are removed."""
-    base, prefix, expected = place().path, _prefix(root), frozenset(known)
-    found: list[tuple[AttemptId, int]] = []
+@contextlib.contextmanager
+def starting(group: str) -> Iterator[None]:
+    """No ``left_behind`` removes it meanwhile: until something is started in it, it is empty."""
+    name = PurePosixPath(group).name
+    with _LOCK:
+        _STARTING.add(name)
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _STARTING.discard(name)
+
+
+def seen(root: str) -> Mapping[str, AttemptId]:
+    """The names of the cgroups that are there now, with their attempts below ``root``.
+
+    Those in which a daemon tried whether it can have any, and was killed, are removed.
+    """
+    base, prefix = place().path, _prefix(root)
+    found = {}
     for name in () if base is None else os.listdir(base):  # noqa: PTH208
         if name.startswith(_TRY) and not os.path.exists(f"/proc/{name.removeprefix(_TRY)}"):  # noqa: PTH110
-            remove(f"{base}/{name}")  # of a daemon that was killed as it tried
+            remove(f"{base}/{name}")
         attempt = _attempt(name.removeprefix(prefix)) if name.startswith(prefix) else None
-        if attempt is not None and attempt not in expected and not remove(f"{base}/{name}"):
+        if attempt is not None:
+            found[name] = attempt
+    return found
+
+
+def left_behind(
+    names: Mapping[str, AttemptId], known: Iterable[AttemptId]
+) -> list[tuple[AttemptId, int]]:
+    """Processes in cgroups of attempts that are not in ``known``; empty ones are removed.
+
+    Args:
+        names: As ``seen`` says.
+        known: Asked for after that: of an attempt that began in between nothing is seen yet.
+    """
+    base, expected = place().path, frozenset(known)
+    found: list[tuple[AttemptId, int]] = []
+    for name, attempt in names.items():
+        if attempt in expected:
+            continue
+        with _LOCK:
+            # An attempt of a run that another node decides about is known to nobody here.
+            is_removed = name in _STARTING or remove(f"{base}/{name}", tries=2)
+        if not is_removed:
             found += [(attempt, pid) for pid in pids(f"{base}/{name}")]
     return found
 

@@ -79,6 +79,11 @@ CLAIM_BOUND_S: Final = 60.0
 
 LOOKS_AT_START_S: Final = (0.003, 0.002, 0.003, 0.005, 0.008)
 """After so long each; a thread is not kept any longer."""
+START_AGAIN_S: Final = (0.01, 0.1, 0.5)
+"""A start that failed for a reason of ours or of the machine's is repeated after so long each."""
+TRANSIENT: Final = frozenset(
+    {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ECHILD, errno.EINTR}
+)
 READ_AGAIN_S: Final = 0.02
 """When the record of an exit takes longer than this, output is read meanwhile."""
 
@@ -571,14 +576,20 @@ class ProcessAttempts:
             except OSError as error:
                 raise RuntimeUnavailable(f"cannot delete {directory.path}: {error}") from error
 
-    async def orphans(self, known: Iterable[AttemptId]) -> list[tuple[AttemptId, int]]:
-        """``(attempt id, pid)`` of processes of attempts of this root that are not in ``known``."""
-        expected, root = frozenset(known), str(self.root)
+    async def orphans(
+        self, known: Callable[[], Iterable[AttemptId]]
+    ) -> list[tuple[AttemptId, int]]:
+        """``(attempt id, pid)`` of processes of attempts of this root that are not in ``known``.
 
-        def found() -> list[tuple[AttemptId, int]]:
-            return sorted({*orphans(root, expected), *cgroups.left_behind(root, expected)})
-
-        return await self._off_loop(found)
+        Args:
+            known: Called when all was looked at: what began after the look is not in it, and what
+                began before is known by then.
+        """
+        root = str(self.root)
+        marked, names = await self._off_loop(lambda: (orphans(root, ()), cgroups.seen(root)))
+        expected = frozenset(known())
+        grouped = await self._off_loop(partial(cgroups.left_behind, names, expected))
+        return sorted({*(each for each in marked if each[0] not in expected), *grouped})
 
     def origin_of(self, pid: int) -> Origin | None:
         """The attempt of this root that the process belongs to, if any; see ``Origins``."""
@@ -597,17 +608,7 @@ class ProcessAttempts:
             raise UsageError(f"no limits can be kept here any more: {unkept}")
         try:
             directory.create(what.files, is_fed=what.is_fed)
-            group, env = self._cgroup(directory), what.env
-            if group is not None:
-                # The shim, and what feeds a worker.
-                cgroups.make(group, what.limits, own_pids=2 if what.is_fed else 1)
-                env = {**env, cgroups.CGROUP_VARIABLE.encode(): os.fsencode(group)}
-            pid = LAUNCHER.start(
-                [SHELL.encode(), bytes(SHIM), bytes(directory.path), *what.argv],
-                env,
-                what.cwd,
-                cgroup=None if group is None else os.fsencode(group),
-            )
+            pid = self._start_shim(directory, what)
         except OSError as error:
             if error.errno == errno.E2BIG:
                 raise UsageError(
@@ -621,6 +622,27 @@ class ProcessAttempts:
             if directory.worker() is not None:
                 break
         return pid
+
+    def _start_shim(self, directory: AttemptDirectory, what: ShimCommand) -> int:
+        """Start it in its cgroup, where there are any; returns its pid."""
+        argv = [SHELL.encode(), bytes(SHIM), bytes(directory.path), *what.argv]
+        group, env = self._cgroup(directory), what.env
+        pauses_s = iter(START_AGAIN_S)
+        while True:
+            try:
+                if group is None:
+                    return LAUNCHER.start(argv, env, what.cwd)
+                with cgroups.starting(group):
+                    # The shim, and what feeds a worker.
+                    cgroups.make(group, what.limits, own_pids=2 if what.is_fed else 1)
+                    variables = {**env, cgroups.CGROUP_VARIABLE.encode(): os.fsencode(group)}
+                    return LAUNCHER.start(argv, variables, what.cwd, cgroup=os.fsencode(group))
+            except OSError as error:
+                pause_s = next(pauses_s, None)
+                is_gone = group is not None and not os.path.exists(group)  # noqa: PTH110
+                if pause_s is None or not (error.errno in TRANSIENT or is_gone):
+                    raise
+                time.sleep(pause_s)
 
     async def _until_started(self, directory: AttemptDirectory, shim_pid: int | None) -> None:
         """Wait, within bounds, until the worker runs or clearly never will."""
