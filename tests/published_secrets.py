@@ -335,6 +335,77 @@ SPELLED: Final[dict[str, tuple[str, str]]] = {
 }
 
 
+FLAGS_AND_ESCAPES: Final[dict[str, tuple[str, str]]] = {
+    # Passwords behind flags, and what URLs, JSON and HTML make of signs.
+    "mysql": ("mysql -uroot -p{} shop", "{word:14}"),
+    "mysqldump": ("mysqldump -p{} shop > x", "{word:14}"),
+    "mysql in json": ('["mysql", "-h", "db", "-p{}"]', "{word:14}"),
+    "mariadb": ("mariadb-admin -u root -p'{}' ping", "{word:14}"),
+    "sshpass": ("sshpass -p {} ssh -p 2222 h", "{word:14}"),
+    "redis": ("redis-cli -h r -a {} ping", "{word:14}"),
+    "mongo": ("mongodump -u ann -p {} --db x", "{word:14}"),
+    "docker login": ("docker login -u ann -p {} ghcr.io", "{word:14}"),
+    "docker login in json": ('["docker","login","-u","ann","-p","{}"]', "{word:14}"),
+    "helm login": ("helm registry login h -u a -p {}", "{word:14}"),
+    "ldap": ("ldapsearch -x -D cn=a -w {} -b dc=x", "{word:14}"),
+    "sqlcmd": ("sqlcmd -S h -U sa -P {} -Q x", "{word:14}"),
+    "openssl": ("openssl rsa -in k -passin pass:{}", "{word:14}"),
+    "zip": ("zip -P {} x.zip y", "{word:14}"),
+    "7z": ("7z a -p{} x.7z y", "{word:14}"),
+    "keytool": ("keytool -list -keystore k -storepass {}", "{word:14}"),
+    "httpie": ("http -a ann:{} https://h/", "{word:14}"),
+    "smb": ("smbclient //h/x -U ann%{}", "{word:14}"),
+    "of a url in a url": ("/cb?next=%2Fa%3Faccess%5Ftoken%3D{}%26x%3D1", "{word:24}"),
+    "json of php": (r"https:\/\/{}", r"hooks.slack.com\/services\/T{up:8}\/B{up:8}\/{word:24}"),
+    "json in a url": ("?state=%7B%22token%22%3A%22{}%22%7D", "{word:24}"),
+    "json in html": ("<a data-x='{{&quot;token&quot;:&quot;{}&quot;}}'>", "{word:24}"),
+}
+
+NEWER: Final[dict[str, str]] = {
+    # Of newer providers, and of GitHub's list of 2026-11-28; known wherever they stand, too.
+    "adafruit io": "aio_{word:28}",
+    "aiven": "AVNS_{url:18}",
+    "amazon mws": "amzn.mws.{uuid}",
+    "apify": "apify_api_{word:36}",
+    "axiom": "xaat-{uuid}",
+    "baidu": "bce-v3/ALTAK-{word:21}/{hex:40}",
+    "braintree": "access_token$production${low:16}${hex:32}",
+    "brevo smtp": "xsmtpsib-{hex:64}-{word:16}",
+    "buildkite": "bkua_{hex:40}",
+    "cal.com": "cal_live_{hex:32}",
+    "cerebras": "csk-{low:48}",
+    "clickup": "pk_{num:8}_{up:32}",
+    "cockroachdb": "CCDB1_{word:22}_{word:40}",
+    "crates.io": "cio{word:32}",
+    "databricks oauth": "dose{hex:32}",
+    "deno": "ddp_{word:36}",
+    "e2b": "e2b_{hex:40}",
+    "elevenlabs": "sk_{hex:48}",
+    "facebook user token": "EAAC{word:70}",
+    "firecrawl": "fc-{hex:32}",
+    "fireworks": "fw_{word:24}",
+    "honeycomb": "hcaik_{low:58}",
+    "jina": "jina_{word:60}",
+    "launchdarkly sdk": "sdk-{uuid}",
+    "llamacloud": "llx-{word:48}",
+    "mongodb atlas": "mdb_sa_sk_{url:40}",
+    "neon": "napi_{low:64}",
+    "nvidia": "nvapi-{url:64}",
+    "paddle": "pdl_live_apikey_{low:26}_{word:22}_{word:3}",
+    "pinecone": "pcsk_{word:6}_{word:63}",
+    "polar": "polar_oat_{word:43}",
+    "render": "rnd_{word:28}",
+    "runpod": "rpa_{up:42}",
+    "salesforce session": "00D{word:15}!{word:90}",
+    "supabase secret": "sb_secret_{url:31}",
+    "tavily": "tvly-dev-{word:32}",
+    "tencent": "AKID{word:32}",
+    "twilio api key, capitals": "SK{HEX:32}",
+    "vercel blob": "vercel_blob_rw_{word:16}_{word:30}",
+    "weights and biases": "wandb_v1_{word:22}_{word:40}",
+}
+
+
 def made_of(template: str, chance: random.Random) -> str:
     """A secret of this format; a generator's state decides which one."""
 
@@ -362,6 +433,12 @@ def printed(chance: random.Random) -> dict[str, tuple[str, str]]:
         secret = made_of(template, chance)
         shown[kind] = (ASSIGNED[number % len(ASSIGNED)].format(name, secret), secret)
     for kind, (form, template) in SPELLED.items():
+        secret = made_of(template, chance)
+        shown[kind] = (form.format(secret), secret)
+    for kind, template in NEWER.items():
+        secret = made_of(template, chance)
+        shown[kind] = (secret, secret)
+    for kind, (form, template) in FLAGS_AND_ESCAPES.items():
         secret = made_of(template, chance)
         shown[kind] = (form.format(secret), secret)
     return shown

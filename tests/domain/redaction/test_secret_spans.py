@@ -85,3 +85,54 @@ def test_what_a_machine_made_looks_random_and_names_do_not() -> None:
 @pytest.mark.requirement("redact:beside-names")
 def test_spans_say_where_a_secret_stands() -> None:
     assert list(spans_in_line("a token=a1b2c3d4e5;")) == [(8, 18)]
+
+
+@pytest.mark.requirement("redact:password-flags")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mysql -u root -p shop", "mysql -P 3306 -p", "mysql -p$MYSQL_PW shop", "ssh -p 22 h",
+        "mysql -p'${PW}' shop", "docker run -p 8080:80 mysql", "docker run mongo -p 27017:27017",
+        "mysql -p3306",
+        "mkdir -p mysql/data/files", "mysql h | grep -pattern", "cp -p mysql.conf other.conf",
+        "redis-cli -h r -p 6379", "mongod --port 27017", "pytest -p no:cacheprovider",
+        "unzip -l x.zip",
+        "openssl s_client -connect h:443 -showcerts", "see https://h/x -a y", "mysqld -pidfile",
+        "http -a: see above", "zip -r x.zip directory", "the docker login page -- press p",
+        "mysql -uroot -p[redacted] shop",
+    ],
+)  # fmt: skip
+def test_flags_that_take_no_password_stay(text: str) -> None:
+    assert redact(text) == text
+
+
+@pytest.mark.requirement("redact:password-flags")
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("mysqldump -psword shop > x.sql", f"mysqldump -p{REDACTED} shop > x.sql"),
+        ('{"command":"mysql -uroot -psword s"}', f'{{"command":"mysql -uroot -p{REDACTED} s"}}'),
+        ("mariadb -p'two words' s", f"mariadb -p'{REDACTED}' s"),
+        ("sshpass -psword ssh -p 22 h", f"sshpass -p{REDACTED} ssh -p 22 h"),
+        ('["docker", "login", "-p", "sword"]', f'["docker", "login", "-p", "{REDACTED}"]'),
+        ("cat x | redis-cli -a sword ping | cat", f"cat x | redis-cli -a {REDACTED} ping | cat"),
+    ],
+)
+def test_a_password_behind_a_flag_of_its_program_is_hidden(text: str, shown: str) -> None:
+    assert redact(text) == shown
+
+
+@pytest.mark.requirement("redact:published-formats")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "fw_firmware_version_2024_11", "fw_updateFirmwareVersionString", "EAABjcZBuilder",
+        "csk-short", "api-gateway-service", "sdk-v2", "rnd_generator_of_numbers_for_tests",
+        "cio_write_all_of_it", "aio_read_multiple_blocks_of_data_", "pk_1234_index", "hcaik_",
+        "vercel_blob_read_write_token_of_project", "AVNS_",
+        "dose0123", "fc-list", "nvapi-client", "jina_embeddings_v3",
+        "polar_coordinates", "sk_buff_head_of_the_queue", "bkua_",
+    ],
+)  # fmt: skip
+def test_names_that_begin_like_a_secret_stay(text: str) -> None:
+    assert redact(f"see {text} there") == f"see {text} there"

@@ -11,7 +11,7 @@ from tests.published_secrets import BARE, made_of
 
 from subagents.domain.redaction.redact import Redactor, redact
 from subagents.domain.redaction.secret_spans import REDACTED
-from subagents.domain.redaction.visible import views, visible
+from subagents.domain.redaction.visible import unescaped, views, visible
 
 HIDDEN = (
     *("\x1b[31m", "\x1b[0m", "\x1b]8;;https://h\x1b\\", "\x1b[1;38;5;12m", "\x1b(B", "\x9b1m"),
@@ -91,3 +91,56 @@ def test_redacting_hidden_ones_twice_changes_nothing(text: str, hidden: str, at:
     once = redact(f"{text[:at]}{hidden}{text[at:]}")
 
     assert redact(once) == once
+
+
+ESCAPES: dict[str, Callable[[str], str]] = {
+    "of a URL": lambda c: f"%{ord(c):02X}",
+    "of a URL, small": lambda c: f"%{ord(c):02x}",
+    "of JSON": lambda c: f"\\u{ord(c):04x}",
+    "of JSON in JSON": lambda c: f"\\\\u{ord(c):04X}",
+    "of source": lambda c: f"\\x{ord(c):02x}",
+    "of HTML": lambda c: f"&#{ord(c)};",
+    "of HTML, hexadecimal": lambda c: f"&#x{ord(c):X};",
+}
+
+
+@pytest.mark.requirement("redact:escapes")
+@pytest.mark.parametrize(
+    "kind", ["github fine-grained", "anthropic", "slack bot", "sendgrid", "jwt"]
+)
+@pytest.mark.parametrize("way", ESCAPES)
+def test_a_secret_is_found_when_its_signs_or_all_of_it_are_written_as_escapes(
+    way: str, kind: str
+) -> None:
+    secret = made_of(BARE[kind], random.Random(3))  # noqa: S311  # no secret is made here
+    escape = ESCAPES[way]
+    for text in (
+        "".join(escape(c) if c in "_-." else c for c in secret),
+        "".join(map(escape, secret)),
+    ):
+        assert redact(f"see {text} there") == f"see {REDACTED} there"
+
+
+@pytest.mark.requirement("redact:escapes")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://h/a%20b%2Fc%3Fpage%3D2%26sort%3Dname", "100%25 of 3%5D", "printf '%5d %3x %2f'",
+        r"C:\users\x64\u0041nn", r'{"path": "a\/b", "text": "caf\u00e9 \u0026 tea"}',
+        "A&amp;B &quot;x&quot;",
+        "token%3A%20required", "password%3D%24%7BPW%7D", "%5Bredacted%5D token%3D[redacted]",
+        "data:image/svg+xml,%3Csvg%20xmlns%3D%22http%3A%2F%2Fwww.w3.org%22%3E",
+    ],
+)  # fmt: skip
+def test_escapes_that_hide_nothing_stay(text: str) -> None:
+    assert redact(text) == text
+
+
+@pytest.mark.requirement("redact:escapes")
+@given(st.text(alphabet=r"ab%\ux5F&#;quot/0", max_size=60))
+def test_each_character_of_an_unescaped_text_says_where_it_stood(text: str) -> None:
+    view = unescaped(text)
+    if view is not None:
+        assert len(view.origins) == len(view.text) + 1
+        assert list(view.origins) == sorted(view.origins)
+        assert view.origins[-1] == len(text)

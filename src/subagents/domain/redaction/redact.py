@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from subagents.domain.redaction.secret_spans import REDACTED, Span, spans_in_line, suspects
-from subagents.domain.redaction.visible import views, visible
+from subagents.domain.redaction.visible import unescaped, views, visible
 from subagents.domain.run.values import Value
 
 _PASSES_MAX: Final = 4
@@ -130,7 +130,8 @@ def _spans(text: str, own: Sequence[str]) -> Iterator[Span]:
 
 def _line_spans(line: str, own: Sequence[str]) -> Iterator[Span]:
     yield from spans_in_line(line)
-    for view in views(line):
+    read = unescaped(line)
+    for view in (*views(line), *((read,) if read is not None else ())):
         for span in (*spans_in_line(view.text), *_own_spans(view.text, own)):
             yield view.original(*span)
 

@@ -3,6 +3,9 @@
 Patterns are for RE2, which has no lookaround and needs none: a format stands behind a character
 that is neither letter nor digit (``secret_spans``). ``\\b`` at an end says that it has exactly so
 many characters. Nothing here is a value, and none of it is a secret.
+
+Compared with the rules of gitleaks of 2026-07-22 and with the types that GitHub's secret scanning
+lists on 2026-11-28, as far as their providers say what they look like.
 """
 
 from typing import Final, NamedTuple
@@ -33,6 +36,17 @@ FORMATS: Final = (
     Format("xAI, Perplexity", rf"(?:xai|pplx)-{_WORD}{{30,}}"),
     Format("Together", rf"tgp_v1_{_URL}{{30,}}"),
     Format("LangSmith", r"lsv2_[a-z]{2}_[0-9a-f]{32}_[0-9a-f]{10}"),
+    Format("Fireworks", rf"fw_{_WORD}{{20,}}", looks_random=True),
+    Format("NVIDIA", rf"nvapi-{_URL}{{40,}}"),
+    Format("Cerebras", r"csk-[a-z0-9]{40,}"),
+    Format("ElevenLabs", r"sk_[0-9a-f]{48}"),
+    Format("Pinecone", r"pcsk_\w{30,}"),
+    Format("Tavily, Firecrawl, Jina", rf"tvly-{_URL}{{20,}}|fc-[0-9a-f]{{32}}|jina_{_URL}{{40,}}"),
+    Format("E2B, Apify", rf"e2b_[0-9a-f]{{40}}|apify_api_{_WORD}{{30,}}"),
+    Format("LlamaCloud", rf"llx-{_WORD}{{40,}}"),
+    Format("RunPod", r"rpa_[A-Z0-9]{30,}"),
+    Format("Weights & Biases", r"wandb_v1_\w{40,}"),
+    Format("Baidu", r"bce-v3/ALTAK-[A-Za-z0-9]{21}/[0-9a-f]{40}"),
     # -- code and packages
     Format("GitHub", rf"gh[oprsu]_{_WORD}{{16,}}|github_pat_\w{{16,}}"),
     Format(
@@ -50,6 +64,9 @@ FORMATS: Final = (
     Format("Clojars", r"(?i:clojars_[a-z0-9]{60})"),
     Format("NuGet", r"oy2[a-z0-9]{43}\b", looks_random=True),
     Format("Docker Hub", rf"dckr_[a-z]{{2,4}}_{_URL}{{16,}}"),
+    Format("crates.io", r"cio[A-Za-z0-9]{32}\b"),
+    Format("Buildkite", r"bk[a-z]{2}_[0-9a-f]{40}"),
+    Format("Deno", rf"dd[pow]_{_WORD}{{36}}"),
     Format("Artifactory", rf"AKCp{_WORD}{{60,}}|cmVmd{_WORD}{{59}}\b"),
     # -- clouds and hosts
     Format("AWS", r"(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16,}|A3T[0-9A-Z][A-Z2-7]{16}\b"),
@@ -67,6 +84,9 @@ FORMATS: Final = (
     Format("Fly.io", rf"fo1_{_URL}{{40,}}|fm(?:1[ar]|2)_[A-Za-z0-9+/]{{60,}}={{0,3}}"),
     Format("Heroku", rf"HRKU-{_URL}{{30,}}"),
     Format("Netlify, Vercel", rf"nfp_{_WORD}{{30,}}|vc[piark]_{_WORD}{{40,}}"),
+    Format("Vercel Blob", r"vercel_blob_[a-z]{2,6}_\w{20,}", looks_random=True),
+    Format("Render", rf"rnd_{_WORD}{{28,}}", looks_random=True),
+    Format("Tencent", r"AKID[A-Za-z0-9]{32}"),
     Format("Scalingo", rf"tk-us-{_URL}{{40,}}"),
     Format("Tailscale", rf"tskey-[a-z]{{2,8}}-{_WORD}{{8,}}-{_WORD}{{16,}}"),
     Format("Defined Networking", r"dnkey-[\w=-]{26}-[\w=-]{52}"),
@@ -87,9 +107,14 @@ FORMATS: Final = (
         r"\.[\w+/=-]{30,}",
     ),
     # -- data
-    Format("Databricks", r"dapi[0-9a-f]{32,}"),
+    Format("Databricks", r"d(?:api|ose|kea)[0-9a-f]{32,}"),
     Format("PlanetScale", r"pscale_[a-z]{2,6}_[\w=.-]{16,}"),
-    Format("Supabase", r"sbp_[0-9a-f]{32,}"),
+    Format("Supabase", rf"sbp_[0-9a-f]{{32,}}|sb_secret_{_URL}{{20,}}"),
+    Format("Neon", r"napi_[a-z0-9]{60,}"),
+    Format("Aiven", rf"AVNS_{_URL}{{16,}}"),
+    Format("MongoDB Atlas", rf"mdb_sa_sk_{_URL}{{30,}}"),
+    Format("CockroachDB", rf"CCDB1_{_WORD}{{22}}_{_WORD}{{40}}"),
+    Format("Adafruit IO", rf"aio_{_WORD}{{28}}\b", looks_random=True),
     Format("ClickHouse", r"4b1d[A-Za-z0-9]{38}\b", looks_random=True),
     Format("Airtable", r"pat[A-Za-z0-9]{14}\.[0-9a-f]{64}\b"),
     Format("Contentful", rf"CFPAT-{_URL}{{40,}}"),
@@ -99,6 +124,8 @@ FORMATS: Final = (
     # -- watching
     Format("Grafana", r"gl(?:c|sa)_[A-Za-z0-9+/]{20}[\w/+=-]*|eyJrIjoi[A-Za-z0-9]{60,}={0,3}"),
     Format("Sentry", r"sntry[su]_[A-Za-z0-9]{20}[\w/+=-]*"),
+    Format("Honeycomb", r"hc[abx]ik_[0-9a-z]{50,}"),
+    Format("Axiom, LaunchDarkly", rf"(?:xa[ap]t|sdk|api)-{_UUID}"),
     Format("New Relic", r"NRAK-[0-9A-Z]{16,}|NRJS-[0-9a-f]{19}|NRII-[\w-]{32}"),
     Format("Dynatrace", r"dt0[a-z][0-9]{2}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{64}"),
     Format("ReadMe", r"rdme_[a-z0-9]{60,}"),
@@ -119,9 +146,9 @@ FORMATS: Final = (
         rf"{_UUID}",
     ),
     Format("Telegram", rf"[0-9]{{8,10}}:AA{_URL}{{32,}}", rf":AA{_URL}{{32}}"),
-    Format("Twilio", r"(?:SK|AC)[0-9a-f]{32}\b"),
+    Format("Twilio", r"(?:SK|AC)(?:[0-9a-f]{32}|[0-9A-F]{32})\b"),
     Format("SendGrid", rf"SG\.{_URL}{{16,64}}\.{_URL}{{16,}}"),
-    Format("Sendinblue", r"xkeysib-[0-9a-f]{64}-[A-Za-z0-9]{16}"),
+    Format("Sendinblue", r"x(?:key|smtp)sib-[0-9a-f]{64}-[A-Za-z0-9]{16}"),
     Format("Mailgun", r"(?:pub)?key-[0-9a-f]{32,}"),
     Format("Mailchimp", r"[0-9a-f]{32}-us[0-9]{1,2}\b", "[0-9a-f]-us[0-9]"),
     Format("Resend", r"re_[A-Za-z0-9]{8}_[A-Za-z0-9]{24}\b", looks_random=True),
@@ -135,6 +162,9 @@ FORMATS: Final = (
     Format("Dropbox", r"sl\.[\w=-]{130,}"),
     Format("HubSpot", rf"pat-(?:na|eu|ap)[0-9]-{_UUID}"),
     Format("Typeform", r"tfp_[\w.=-]{50,}"),
+    Format("ClickUp", r"pk_[0-9]{7,9}_[A-Z0-9]{32}"),
+    Format("Cal.com", r"cal_(?:live|test)_[0-9a-f]{32}"),
+    Format("Salesforce", r"00D[A-Za-z0-9]{12,15}![\w.]{80,}"),
     Format("Intra 42", r"s-s4t2(?:ud|af)-[0-9a-f]{64}"),
     Format("SettleMint", r"sm_(?:aat|pat|sat)_[A-Za-z0-9]{16}"),
     # -- money and shops
@@ -148,9 +178,51 @@ FORMATS: Final = (
     Format("Duffel", r"duffel_(?:test|live)_[\w=-]{40,}"),
     Format("Flutterwave", r"FLW(?:SECK|PUBK)(?:_TEST)?-[0-9a-h]{12,}(?:-X)?"),
     Format("Facebook", r"[0-9]{15,16}(?:\||%7[cC])[\w-]{27,40}", r"[0-9](?:\||%7[cC])[\w-]{27}"),
-    Format("Facebook page", r"EAA[MC][A-Za-z0-9]{100,}"),
+    Format("Facebook page", r"EAA[A-Z][A-Za-z0-9]{60,}\b", looks_random=True),
+    Format("Braintree", r"access_token\$[a-z]{7,10}\$[0-9a-z]{16}\$[0-9a-f]{32}"),
+    Format("Paddle, Polar", r"pdl_[a-z]{2,5}_apikey_\w{40,}|polar_[a-z]{2,4}_[A-Za-z0-9]{30,}"),
+    Format("Amazon MWS", rf"amzn\.mws\.{_UUID}"),
     Format("SoftLayer", r"api\.softlayer\.com/soap/v3(?:\.1)?/[a-z0-9]{64}"),
     Format("JWT in base64", r"ZXlK(?:[a-zA-Z0-9+/]{100,})={0,2}"),
+)
+
+
+class PasswordFlag(NamedTuple):
+    """How programs take a password as an argument, by a flag that means another thing elsewhere."""
+
+    programs: str
+    """A blank is anything between two words."""
+    flags: str
+    is_glued: bool = False
+    """The password is the rest of the word, as in ``-pPASSWORD``."""
+    is_apart: bool = True
+    """It is the next word."""
+    behind: str = ""
+    """What stands before it in that word."""
+
+
+PASSWORD_FLAGS: Final = (
+    PasswordFlag(
+        r"(?:mysql|mariadb)(?:-?(?:admin|check|dump|import|show|slap|binlog|pump|sh))?",
+        "-p",
+        is_glued=True,
+        is_apart=False,  # the next word is a database
+    ),
+    PasswordFlag("7z[ar]?", "-p", is_glued=True, is_apart=False),
+    PasswordFlag("sshpass", "-p", is_glued=True),
+    PasswordFlag("unzip|zip|sqlcmd|bcp", "-P", is_glued=True),
+    PasswordFlag("redis-cli", "-a|--pass"),
+    PasswordFlag("mongo(?:sh|dump|restore|export|import|stat|top)?", "-p"),
+    PasswordFlag(
+        "(?:docker|podman|nerdctl|buildah|skopeo|crane|oras|oc|az|az acr|helm registry) login",
+        "-p",
+    ),
+    PasswordFlag("ldap(?:search|add|modify|delete|passwd|whoami|compare)", "-w", is_glued=True),
+    PasswordFlag("openssl", "-pass|-passin|-passout", behind="pass:"),
+    PasswordFlag("openssl", "-k"),
+    PasswordFlag("keytool|jarsigner", "-storepass|-keypass|-srcstorepass|-deststorepass"),
+    PasswordFlag("https?|xh", "-a|--auth", behind=r"[^\s:'\"]{1,80}:"),
+    PasswordFlag("smbclient|rpcclient", "-U", is_glued=True, behind=r"[^\s%'\"]{1,80}%"),
 )
 
 MADE_NAMES: Final = (

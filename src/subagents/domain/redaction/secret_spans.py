@@ -23,11 +23,13 @@ from subagents.domain.redaction.secret_formats import (
     CHOSEN_NAMES,
     FORMATS,
     MADE_NAMES,
+    PASSWORD_FLAGS,
     PUBLIC_NAMES,
     SERVICES,
     WEAK_NAMES,
+    PasswordFlag,
 )
-from subagents.domain.redaction.visible import HINT
+from subagents.domain.redaction.visible import ESCAPES, HINT
 
 REDACTED: Final = "[redacted]"
 Span: TypeAlias = tuple[int, int]
@@ -119,6 +121,40 @@ _CURL_USER: Final = re.compile(
     rf"{_NOT_YET}(?P<value>[^\s'\"]{{4,}}+)",
     re.ASCII,
 )
+_WORD_END: Final = r"[\s\"',]"
+"""Between words of a command, also in a list of them in JSON."""
+_PORTS: Final = re.compile(r"[\d.:]+")
+
+
+def _programs(each: PasswordFlag) -> str:
+    return each.programs.replace(" ", f"{_WORD_END}+")
+
+
+def _flag_of(each: PasswordFlag) -> re.Pattern[str]:
+    apart = f"{_WORD_END}{{1,6}}"
+    between = f"(?:{apart})?" if each.is_glued and each.is_apart else apart * each.is_apart
+    return re.compile(
+        rf"(?<={_WORD_END})(?:{each.flags}){between}[\"']?{each.behind}{_NOT_YET}"
+        r"(?![-$*%<{(&])(?P<value>(?<=')[^'\r\n]{4,200}(?=')|(?<=\")[^\"\\\r\n]{4,200}(?=\")"
+        r"|[^\s\"'`\\,;|]{4,200}+)",
+        re.ASCII,
+    )
+
+
+_PASSWORD_FLAGS: Final = tuple(
+    (
+        # Until another program begins.
+        re.compile(
+            rf"(?<![\w.-])(?:{_programs(each)})(?={_WORD_END})[^\r\n|;&]{{1,1000}}+", re.ASCII
+        ),
+        _flag_of(each),
+    )
+    for each in PASSWORD_FLAGS
+)
+_PASSWORD_FLAG_SEEN: Final = "|".join(
+    rf"(?:{_programs(each)})(?:{_WORD_END}[^\n|;&]*)?{_WORD_END}(?:{each.flags})"
+    for each in PASSWORD_FLAGS
+)
 _NETRC: Final = re.compile(
     rf"\blogin[ \t]{{1,4}}[^\s]{{1,80}}[ \t]{{1,4}}password[ \t]{{1,4}}{_NOT_YET}"
     r"(?P<value>[^\s]{4,}+)",
@@ -148,6 +184,11 @@ def _in_headers(line: str) -> Iterator[Span]:
 def _in_commands(line: str) -> Iterator[Span]:
     if "curl" in line or "wget" in line:
         yield from _values(_CURL_USER, line)
+    for program, flag in _PASSWORD_FLAGS:
+        for called in program.finditer(line):
+            for found in flag.finditer(line, *called.span()):
+                if not (_EXAMPLE.fullmatch(found["value"]) or _PORTS.fullmatch(found["value"])):
+                    yield found.span("value")
 
 
 def _in_elements(line: str) -> Iterator[Span]:
@@ -500,11 +541,13 @@ RULES: Final = (
         _flags,
     ),
     Rule(r"\s(?:-u|--user)[ =]['\"]?[^\s:'\"]*:[^\s'\"]*[^\s\d'\"]", _in_commands),
+    Rule(_PASSWORD_FLAG_SEEN, _in_commands),
     Rule(r"(?i:login)[ \t]+[^\s]+[ \t]+(?i:password)[ \t]+[^\s]{4}", _in_netrc),
     Rule(r"eyJ[\w-]{5,}\.[\w-]{8}", _tokens),
     # Of more than a line, and behind what is not to be seen: see ``redact``.
     Rule(r"PRIVATE KEY(?: BLOCK)? ?----|Private-(?:Lines|MAC):", _nothing),
     Rule(HINT.decode("ascii"), _nothing),
+    Rule(ESCAPES, _nothing),
 )
 
 

@@ -1,7 +1,9 @@
 """Text as a reader sees it: without characters that show nothing and can hide what stands there.
 
 An escape sequence or a zero-width space inside a key keeps every pattern from finding it, and
-nobody who copies the key from a screen notices.
+nobody who copies the key from a screen notices. So do the escapes that programs write by
+themselves: of URLs (``%5F``), of JSON and source (``\\u005f``, ``\\x5f``, ``\\/``), of HTML
+(``&quot;``, ``&#x3D;``).
 """
 
 import re
@@ -33,16 +35,32 @@ HINT: Final = (
 """For RE2 on UTF-8: one of these begins all that shows nothing."""
 
 
+_ESCAPED: Final = re.compile(
+    r"%(?P<url>2[1-9A-F]|[3-7][0-9A-F])|\\{1,8}(?:u00|x)(?P<json>2[1-9A-F]|[3-7][0-9A-F])"
+    r"|\\{1,8}(?=/)|&(?P<name>quot|apos|amp);|&#(?:x(?P<hex>[2-7][0-9A-F])|(?P<number>\d{2,3}));",
+    re.ASCII | re.IGNORECASE,
+)
+ESCAPES: Final = (
+    r"%(?:2[1-9A-Fa-f]|[3-7][0-9A-Fa-f])|\\(?:u00|x)(?:2[1-9A-Fa-f]|[3-7][0-9A-Fa-f])|\\/"
+    r"|&(?:quot|apos|amp|#)"
+)
+"""For RE2: one of these begins every character that is written in another way."""
+_HTML: Final = {"quot": '"', "apos": "'", "amp": "&"}
+
+
 class View(NamedTuple):
     """A text without what shows nothing."""
 
     text: str
     origins: Sequence[int]
     """Where each character stood, and the end."""
+    is_whole: bool = False
+    """Nothing is left out: each character stood up to where the next one did."""
 
     def original(self, begin: int, end: int) -> tuple[int, int]:
         """A part of it, which is not empty, as a part of the text itself."""
-        return self.origins[begin], self.origins[end - 1] + 1
+        last = self.origins[end] if self.is_whole else self.origins[end - 1] + 1
+        return self.origins[begin], last
 
 
 def views(text: str) -> list[View]:
@@ -55,6 +73,36 @@ def views(text: str) -> list[View]:
     if not found:
         return []
     return [_without(text, found, ""), _without(text, found, " ")]
+
+
+def unescaped(text: str) -> View | None:
+    """How a text reads whose escapes of printable ASCII are undone once; None = it has none."""
+    shown: list[str] = []
+    origins: list[int] = []
+    at = 0
+    for found in _ESCAPED.finditer(text):
+        begin, end = found.span()
+        meant = _meant(found)
+        shown += text[at:begin], meant
+        origins += range(at, begin)
+        origins += [begin] * len(meant)
+        at = end
+    if not at:
+        return None
+    shown.append(text[at:])
+    origins += range(at, len(text) + 1)
+    return View("".join(shown), origins, is_whole=True)
+
+
+def _meant(found: re.Match[str]) -> str:
+    code = found["url"] or found["json"] or found["hex"]
+    if code:
+        number = int(code, 16)
+    elif found["number"]:
+        number = int(found["number"])
+    else:
+        return _HTML.get((found["name"] or "").lower(), "")
+    return chr(number) if 0x20 < number < 0x7F else " "
 
 
 def _without(text: str, hidden: Sequence[tuple[int, int]], instead: str) -> View:
