@@ -115,6 +115,15 @@ def test_environment_values_of_workers_are_marked_as_secret_in_the_listing(
     assert not leaf(config, "agents.command.model").is_secret
 
 
+@pytest.mark.requirement("config:origin")
+def test_a_token_in_an_agents_command_is_not_shown(home: ConfigHome) -> None:
+    home.user.write_text(
+        '[agents.command]\ncommand = ["x", "-H", "Authorization: Bearer a1b2c3d4e5f6", "{task}"]\n'
+    )
+    found = leaf(home.load(), "agents.command.command")
+    assert found.shown == ["x", "-H", "Authorization: Bearer [redacted]", "{task}"]
+
+
 @pytest.mark.requirement("config:warnings")
 def test_an_allowed_agent_that_looks_like_a_typo_is_warned_about(home: ConfigHome) -> None:
     home.user.write_text('[agents.main]\nsubagents.allow_agents = ["comand", "claude", "*"]\n')

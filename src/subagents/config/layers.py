@@ -41,6 +41,7 @@ from subagents.config.sources import (
     text_of,
 )
 from subagents.config.trust import is_trusted, narrowed
+from subagents.domain.redaction.redact_events import redact_setting
 from subagents.errors import ConfigError, Forbidden
 
 TYPO_LIKENESS: Final = 0.85
@@ -56,6 +57,9 @@ LOOK_AGAIN_S: Final = 1.0
 """So long a new file above a caller's directory may go unseen."""
 
 
+HIDDEN: Final = "(hidden)"
+
+
 class Leaf(msgspec.Struct, frozen=True):
     """One effective value, for `config show`."""
 
@@ -66,6 +70,13 @@ class Leaf(msgspec.Struct, frozen=True):
     """`default`, the file's path, the variable's name, or `flag <key>`."""
     is_secret: bool = False
     """An environment value for workers: show that it is set, not what it is."""
+
+    @property
+    def shown(self) -> object:
+        """The value as it may be read by whoever sees a screen: a command can hold a token, too."""
+        if self.is_secret:
+            return HIDDEN
+        return redact_setting(self.key.rpartition(".")[2], self.value)
 
 
 class Config(msgspec.Struct, frozen=True):

@@ -14,6 +14,7 @@ from subagents.domain.redaction.redact_events import (
     has_text,
     redact_event,
     redact_output,
+    redact_setting,
     redact_value,
 )
 from subagents.domain.redaction.secret_spans import REDACTED
@@ -305,3 +306,42 @@ def test_all_texts_of_a_value_are_redacted_and_nothing_else_is_touched() -> None
         "a": [1, None, REDACTED, (REDACTED, True)],
         REDACTED: 2.5,
     }
+
+
+@pytest.mark.requirement("redact:settings")
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("command", ["run", "--token", "a1b2c3d4e5"], ["run", "--token", REDACTED]),
+        ("command", ["curl", "-H", "Authorization: Bearer a1b2c3d4e5f6"],
+         ["curl", "-H", f"Authorization: Bearer {REDACTED}"]),
+        ("command", ["x", "--url", "https://h/?access_token=a1b2c3d4e5f6g7h8"],
+         ["x", "--url", f"https://h/?access_token={REDACTED}"]),
+        ("command", ["sh", "-c", "mysql -psword99 shop"], ["sh", "-c", f"mysql -p{REDACTED} shop"]),
+        ("command", ["x", "--api-key=a1b2c3d4e5"], ["x", f"--api-key={REDACTED}"]),
+        ("api_key", "a1b2c3d4e5", REDACTED),
+        ("client_secret", "swordfish", REDACTED),
+        ("more", {"db": {"password": "swordfish"}}, {"db": {"password": REDACTED}}),
+        ("servers", [{"headers": {"X-Api-Key": "a1b2c3d4e5f6"}}],
+         [{"headers": {"X-Api-Key": REDACTED}}]),
+    ],
+)  # fmt: skip
+def test_a_setting_is_redacted_by_its_key_and_by_the_flag_before_it(
+    name: str, value: object, shown: object
+) -> None:
+    assert redact_setting(name, value) == shown
+
+
+@pytest.mark.requirement("redact:settings")
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("command", ["sh", "-c", "{task}"]), ("api_key_env", "OPENAI_API_KEY"),
+        ("command", ["claude", "--model", "opus-4.1", "--permission-mode", "acceptEdits"]),
+        ("pass_env", ["GITHUB_TOKEN", "AWS_*"]), ("tokens", "none"), ("name", "token"),
+        ("on", True), ("max_tokens", 4096),
+        ("tls_key", "/etc/ssl/private/host.pem"), ("allow_agents", ["*"]), ("url", "https://h/v1"),
+    ],
+)  # fmt: skip
+def test_settings_that_are_no_secrets_stay(name: str, value: object) -> None:
+    assert redact_setting(name, value) == value

@@ -19,6 +19,7 @@ from subagents.api.wire.listing import Truncated
 from subagents.api.wire.run_waits import NamedRun
 from subagents.api.wire.wire_struct import Document, document_of, iso_or_none
 from subagents.api.wire.words import VerificationStatus, as_word
+from subagents.domain.redaction.redact_events import redact_setting
 from subagents.domain.rules.budgets import budgets
 from subagents.domain.rules.path_patterns import pattern_of
 from subagents.domain.rules.wait_causes import HELD, WaitCause, WaitKind, is_paused
@@ -620,14 +621,17 @@ def resolved(value: Resolved) -> Document:
 
 
 def without_secrets(value: Mapping[str, object]) -> Document:
-    """What a spawn came to, as a document, with the values of ``env`` hidden."""
+    """What a spawn came to, as a document, with the secrets in its agent's options hidden."""
     judge = value.get("judge")
     if isinstance(judge, dict):
         value = {**value, "judge": without_secrets(judge)}
     options = value.get("options")
-    if not isinstance(options, dict) or not isinstance(options.get("env"), dict):
+    if not isinstance(options, dict):
         return dict(value)
-    return {**value, "options": {**options, "env": dict.fromkeys(options["env"], HIDDEN)}}
+    shown = {str(name): redact_setting(str(name), each) for name, each in options.items()}
+    if isinstance(options.get("env"), dict):
+        shown["env"] = dict.fromkeys(options["env"], HIDDEN)
+    return {**value, "options": shown}
 
 
 def result_bytes(run: Run) -> int:

@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from subagents.api.answers import agent_advice
 from subagents.api.calls.auth import Caller
-from subagents.api.calls.call import answer, number_in, query_of
+from subagents.api.calls.call import answer, number_in, query_of, require_operator
 from subagents.api.calls.services import services_of
 from subagents.api.routes.daemon_routes import WHERE, cwd_in
 from subagents.api.wire import agent_answers
@@ -147,7 +147,7 @@ def _limits(agent_id: str, agent: Agent, settings: Settings) -> agent_answers.Ag
 async def stats(request: Request) -> Response:
     """GET /v1/agents/stats?by=&agent=&tag=&model=&days=: what ended attempts came to."""
     services = services_of(request)
-    Caller.of(request)
+    require_operator(Caller.of(request), "what all sessions' attempts came to")
     query = query_of(request, STATS)
     by = query.get("by", By.AGENT.value)
     one_of("by", by, [each.value for each in By])
@@ -164,7 +164,7 @@ async def stats(request: Request) -> Response:
 async def series(request: Request) -> Response:
     """GET /v1/stats/series: what ended attempts came to over time."""
     services = services_of(request)
-    Caller.of(request)
+    require_operator(Caller.of(request), "what all sessions' attempts came to")
     query = query_of(request, SERIES)
     by = one_of("by", query.get("by", SeriesBy.OUTCOME.value), list(SeriesBy))
     bucket = one_of("bucket", query.get("bucket", Bucket.DAY.value), list(Bucket))

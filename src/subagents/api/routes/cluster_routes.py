@@ -27,8 +27,8 @@ class DrainBody(wire.Body, frozen=True):
 async def show(request: Request) -> Response:
     """GET /v1/cluster: the nodes that share the database, and what each decides about."""
     services = services_of(request)
+    require_operator(Caller.of(request), "the list of nodes")
     _require_cluster(services)
-    Caller.of(request)
     query_of(request, ())
     return answer(await _shown(services))
 

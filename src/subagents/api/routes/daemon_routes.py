@@ -9,7 +9,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from subagents.api.answers.run_building import HIDDEN
 from subagents.api.answers.schedule_building import rows as schedule_rows
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import answer, query_of, require_operator
@@ -69,7 +68,9 @@ async def version(request: Request) -> Response:
     services = services_of(request)
     aside: Sequence[SetAside] = ()
     with contextlib.suppress(SubagentsError):
-        aside = await services.queries.set_aside()
+        # Whose rows those are is not for everybody who asks for a version.
+        if Caller.of(request).is_operator:
+            aside = await services.queries.set_aside()
     return answer(
         DaemonVersion(
             version=services.info.version,
@@ -86,12 +87,10 @@ async def version(request: Request) -> Response:
 async def config(request: Request) -> Response:
     """GET /v1/config: every effective value and where it came from; secrets are hidden."""
     services = services_of(request)
+    require_operator(Caller.of(request), "the configuration")
     loaded = services.load_config(cwd_in(query_of(request, WHERE)), {}, {})
     values = [
-        ConfigValue(
-            key=leaf.key, value=HIDDEN if leaf.is_secret else leaf.value, origin=leaf.origin
-        )
-        for leaf in loaded.leaves()
+        ConfigValue(key=leaf.key, value=leaf.shown, origin=leaf.origin) for leaf in loaded.leaves()
     ]
     return answer(
         EffectiveConfig(
@@ -134,6 +133,7 @@ async def sweep(request: Request) -> Response:
 async def diagnostics(request: Request) -> Response:
     """GET /v1/diagnostics: what ``doctor`` shows of the running daemon."""
     services = services_of(request)
+    require_operator(Caller.of(request), "diagnostics")
     database = services.database
     problems = await services.off_loop(database.check)
     size, free = await services.off_loop(lambda: (database.size_bytes(), services.free_bytes()))

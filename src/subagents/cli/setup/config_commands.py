@@ -3,7 +3,7 @@
 import dataclasses
 import os
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -11,8 +11,6 @@ from subagents.cli import output
 from subagents.cli.connection import caller_cwd, paths
 from subagents.cli.flags import Json
 from subagents.errors import EXIT_OK, Forbidden, NotFound
-
-HIDDEN: Final = "(hidden)"
 
 
 def show(
@@ -32,7 +30,7 @@ def show(
 
         subagents config show agents.defaults --json
     """
-    from subagents.config.layers import load  # noqa: PLC0415
+    from subagents.config.layers import HIDDEN, load  # noqa: PLC0415
 
     config = load(Path(caller_cwd()), os.environ, paths=paths())
     leaves = [
@@ -50,7 +48,7 @@ def show(
                 "values": [
                     {
                         "key": leaf.key,
-                        "value": HIDDEN if leaf.is_secret else leaf.value,
+                        "value": leaf.shown,
                         "origin": leaf.origin,
                     }
                     for leaf in leaves
@@ -61,7 +59,7 @@ def show(
     import msgspec  # noqa: PLC0415
 
     for leaf in leaves:
-        value = HIDDEN if leaf.is_secret else msgspec.json.encode(leaf.value).decode()
+        value = HIDDEN if leaf.is_secret else msgspec.json.encode(leaf.shown).decode()
         where = f"  # {leaf.origin}" if origin else ""
         output.line(f"{leaf.key} = {value}{where}")
     for warning in (*config.warnings, *config.for_agents().ignored):

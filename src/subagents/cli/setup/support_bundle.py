@@ -104,7 +104,6 @@ def _contents(home: Paths) -> Iterator[tuple[str, bytes]]:
 
 def _secrets_and_config(home: Paths) -> tuple[tuple[str, ...], Document]:
     """Values that must not be repeated, and the configuration as it is shown."""
-    from subagents.cli.setup.config_commands import HIDDEN  # noqa: PLC0415
     from subagents.config.layers import load  # noqa: PLC0415
 
     own = set(own_secrets({}, given=os.environ))
@@ -119,7 +118,7 @@ def _secrets_and_config(home: Paths) -> tuple[tuple[str, ...], Document]:
     shown = [
         {
             "key": each.key,
-            "value": HIDDEN if each.is_secret else each.value,
+            "value": each.shown,
             "origin": each.origin,
         }
         for each in leaves

@@ -16,6 +16,7 @@ import msgspec
 
 from subagents.domain.redaction.own_secrets import own_secrets
 from subagents.domain.redaction.redact import Redactor, redact
+from subagents.domain.redaction.secret_spans import REDACTED
 from subagents.domain.run.events import (
     Alerted,
     AttemptStartFailed,
@@ -99,6 +100,40 @@ def redact_value(value: T, own: Sequence[str] = ()) -> T:
     elif isinstance(value, Mapping):
         clean = {redact_value(k, own): redact_value(v, own) for k, v in value.items()}
     return clean  # type: ignore[return-value]  # of the same type
+
+
+def redact_setting(name: str, value: object) -> object:
+    """A value of a configuration, in JSON values, without the secrets in it.
+
+    As ``redact_value``; besides, the name of a key, and the flag before a word of a command, say
+    what stands behind them.
+
+    Args:
+        name: Of its key.
+        value: Any.
+    """
+    match value:
+        case str():
+            return _behind(f'{name}: "', value, '"')
+        case list():
+            flags = [each if isinstance(each, str) else "" for each in ("", *value)]
+            return [
+                _behind(f"{flag} ", redact(each), "")
+                if isinstance(each, str) and flag.startswith("-")
+                else redact_setting("", each)
+                for flag, each in zip(flags, value, strict=False)
+            ]
+        case Mapping():
+            return {str(key): redact_setting(str(key), each) for key, each in value.items()}
+        case _:
+            return value
+
+
+def _behind(before: str, value: str, end: str) -> str:
+    """The value as it is redacted behind something that says what it is."""
+    shown = redact(f"{before}{value}{end}")
+    is_kept = shown.startswith(before) and shown.endswith(end)
+    return shown[len(before) : len(shown) - len(end)] if is_kept else REDACTED
 
 
 _WITHOUT_TEXT: Final = frozenset({int, bool, float, type(None)})
