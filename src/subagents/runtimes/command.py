@@ -231,8 +231,7 @@ class CommandRuntime:
 
     def _command(self, launch: Launch, directory: AttemptDirectory) -> ShimCommand:
         options = parse_options(launch.options)
-        if not Path(launch.cwd).is_dir():
-            raise UsageError(f"the working directory {launch.cwd} does not exist; name it in `cwd`")
+        sandbox.check_place(launch.cwd, launch.access)
         env = worker_env(options, launch, directory, os.environ)
         env |= self._attempts.marker(launch.attempt_id).variables()
         argv = worker_argv(options, launch, path=env.get("PATH", os.defpath))

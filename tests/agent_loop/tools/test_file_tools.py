@@ -7,7 +7,7 @@ import pytest
 from tests.agent_loop.tool_calls import call
 
 from subagents.agent_loop.tools import file_tools
-from subagents.agent_loop.tools.path_bounds import PathBounds
+from subagents.agent_loop.tools.path_bounds import PathBounds, ToolRefused
 
 
 @pytest.mark.requirement("llm:tools:read")
@@ -59,3 +59,31 @@ def test_an_edit_replaces_what_is_there_once_and_refuses_what_is_not_or_is_twice
     assert "times in a.txt" in call(bounds, "edit", path="a.txt", old="e", new="E")
     assert call(bounds, "edit", path="a.txt", old="e", new="E", all=True) == "a.txt: 3 replaced"
     assert (work / "a.txt").read_text() == "onE\n2\nthrEE\n"
+
+
+@pytest.mark.requirement("loop:tools:git")
+@pytest.mark.parametrize(
+    "path", [".git", ".git/config", ".git/hooks/pre-commit", "below/.git/config", ".GIT/config",
+             "link/config", "below/../.git/commondir"],
+)  # fmt: skip
+def test_what_git_would_run_is_neither_written_nor_edited(
+    bounds: PathBounds, work: Path, path: str
+) -> None:
+    for directory in (".git", ".GIT", "below/.git"):
+        (work / directory).mkdir(parents=True, exist_ok=True)
+        (work / directory / "config").write_text("[core]\n")
+    (work / "link").symlink_to(".git")
+    with pytest.raises(ToolRefused, match="belongs to git"):
+        file_tools.write(bounds, path, "x")
+    if (work / path).is_file():
+        with pytest.raises(ToolRefused, match="belongs to git"):
+            file_tools.edit(bounds, path, "[core]", "x", is_all=False)
+
+
+@pytest.mark.requirement("loop:tools:git")
+@pytest.mark.parametrize(
+    "path", [".gitignore", ".gitattributes", ".github/ci.yml", "x.git", "git/a"]
+)
+def test_what_is_only_named_like_it_is_written(bounds: PathBounds, work: Path, path: str) -> None:
+    file_tools.write(bounds, path, "x")
+    assert (work / path).read_text() == "x"

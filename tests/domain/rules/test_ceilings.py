@@ -199,3 +199,24 @@ def test_a_run_without_a_sandbox_can_do_without_the_network() -> None:
     ).access
     assert found == Access(level=FULL, network=False)
     assert found.is_bound
+
+
+@pytest.mark.requirement("access:links")
+@pytest.mark.parametrize(
+    ("below", "is_pinned"), [((None,), False), (("/w",), True), ((None, "/w"), True), ((), False)]
+)
+def test_where_a_run_works_is_pinned_below_whoever_may_write_in_one_place(
+    below: tuple[str | None, ...], *, is_pinned: bool
+) -> None:
+    found = [Ceiling(level=AccessLevel.WRITE, source="x", below=each) for each in below]
+    decision = decide(
+        AccessLevel.WRITE,
+        None,
+        agent_id="a",
+        cwd="/w/sub",
+        ceilings=found,
+        may_ask=False,
+    )
+    assert decision.access.is_pinned is is_pinned
+    assert placed(decision.access, "/w/sub").is_pinned is is_pinned
+    assert not placed(decision.access, "/state/worktrees/x").is_pinned

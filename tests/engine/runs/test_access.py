@@ -239,3 +239,42 @@ def test_an_agent_in_a_sandbox_is_in_it_whatever_the_spawn_says(tmp_path: Path) 
             await world.spawn("slow", settings=settings, network=Network.HOST)
 
     in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("access:links")
+@pytest.mark.parametrize("leads", ["/", "..", "../..", "/etc"])
+def test_a_link_leads_a_child_nowhere_that_its_parent_may_not_write(
+    tmp_path: Path, leads: str
+) -> None:
+    async def scenario(world: World) -> None:
+        real = str((world.directory / leads).resolve()), str(world.directory.resolve() / "below")
+        top = await world.spawn("hang", access=WRITE)
+        await world.until(top, Phase.RUNNING)
+        (world.directory / "out").symlink_to(leads)
+        (world.directory / "below").mkdir()
+        (world.directory / "in").symlink_to("below")
+
+        away = await world.run(
+            await world.spawn_child(top, "slow", cwd=str(world.directory / "out"))
+        )
+        assert access_of(away).level is READ
+        assert away.resolved.cwd == real[0]
+        near = await world.run(
+            await world.spawn_child(top, "slow", cwd=str(world.directory / "in"))
+        )
+        assert (access_of(near).level, access_of(near).is_pinned) == (WRITE, True)
+        assert near.resolved.cwd == real[1]
+
+    in_world(tmp_path, scenario, max_spawn_depth=2)
+
+
+@pytest.mark.requirement("access:links")
+def test_a_person_may_work_behind_a_link(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        (world.directory / "below").mkdir()
+        (world.directory / "in").symlink_to("below")
+        cwd = str(world.directory / "in")
+        run = await world.run(await world.spawn("hang", access=WRITE, cwd=cwd))
+        assert (run.resolved.cwd, access_of(run).is_pinned) == (cwd, False)
+
+    in_world(tmp_path, scenario)

@@ -9,9 +9,10 @@ from tests.repository import a_repository
 
 from subagents import process_group
 from subagents.domain.run.access import Access, AccessLevel
+from subagents.domain.run.values import replace
 from subagents.errors import UsageError
 from subagents.runtimes.process import sandbox
-from subagents.runtimes.process.sandbox import Places, places_of, wrapped
+from subagents.runtimes.process.sandbox import Places, check_place, places_of, wrapped
 
 READ = Access(level=AccessLevel.READ)
 NONE = Places()
@@ -141,3 +142,24 @@ def test_what_lies_below_tmp_is_seen_by_its_first_directory(tmp_path: Path) -> N
     assert "bin" not in places.visible
     assert sys.prefix in places.visible
     assert places.hidden == ("/s/operator.token",)
+
+
+@pytest.mark.requirement("access:links")
+@pytest.mark.parametrize("leads", ["/", "../..", "../home", "there"])
+def test_a_directory_that_became_a_link_since_the_spawn_is_refused(work: Path, leads: str) -> None:
+    (work / "there").mkdir()
+    cwd = work / "sub"
+    cwd.symlink_to(leads)
+    below = Access(level=AccessLevel.WRITE, below=str(cwd), is_pinned=True)
+    with pytest.raises(UsageError, match="symbolic link now"):
+        check_place(str(cwd), below)
+    check_place(str(work / "there"), replace(below, below=str(work / "there")))
+    # Who is kept to one place by nobody above it may have links on the way.
+    check_place(str(cwd), replace(below, is_pinned=False))
+    check_place(str(cwd), replace(below, level=AccessLevel.READ))
+
+
+@pytest.mark.requirement("access:links")
+def test_a_directory_that_is_not_there_is_named(work: Path) -> None:
+    with pytest.raises(UsageError, match="gone does not exist"):
+        check_place(str(work / "gone"), None)

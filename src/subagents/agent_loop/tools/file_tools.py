@@ -55,6 +55,7 @@ def write(bounds: PathBounds, path: str, content: str) -> str:
         Refused: Outside, or a directory.
     """
     found = bounds.inside(path)
+    _check_not_of_git(bounds, found, path)
     if found.is_dir():
         raise ToolRefused(f"path: {path} is a directory")
     found.parent.mkdir(parents=True, exist_ok=True)
@@ -70,6 +71,7 @@ def edit(bounds: PathBounds, path: str, old: str, new: str, *, is_all: bool) -> 
         Refused: No such file, not text, ``old`` is not there or not unique.
     """
     found = _text_file(bounds, path)
+    _check_not_of_git(bounds, found, path)
     if not old:
         raise ToolRefused("old: give the text to replace; use write to make a new file")
     try:
@@ -85,6 +87,15 @@ def edit(bounds: PathBounds, path: str, old: str, new: str, *, is_all: bool) -> 
         )
     _replace(bounds, found, text.replace(old, new).encode("utf-8", "replace"))
     return f"{bounds.shown(found)}: {count} replaced"
+
+
+def _check_not_of_git(bounds: PathBounds, found: Path, path: str) -> None:
+    """Refuse what a later git of the user's would run, or read what to run from."""
+    # A file system may not tell capitals from others.
+    if any(part.lower() == ".git" for part in found.relative_to(bounds.root).parts):
+        raise ToolRefused(
+            f"path: {path} belongs to git, which would run what is written there; call git instead"
+        )
 
 
 def listed(bounds: PathBounds, path: str, *, is_deep: bool) -> str:

@@ -70,6 +70,7 @@ def decide(
             hint=f'leave access out, or ask the user to set agents.{agent_id}.access = "{asked}"',
         )
     # Mostly a person spawns, and nobody is above the run.
+    is_pinned = is_kept_near(ceilings) if ceilings else False
     views = [each for each in ceilings if each.sees is not None] if ceilings else []
     for each in views:
         _check_view(each, cwd)
@@ -105,7 +106,8 @@ def decide(
         )
         below = (sees or cwd) if asked is AccessLevel.WRITE else None
         # A person's yes goes over the ceilings' network, too, but not over what was asked for.
-        return Decision(Access(level=asked, network=network, below=below, sees=sees), question)
+        access = Access(level=asked, network=network, below=below, sees=sees, is_pinned=is_pinned)
+        return Decision(access, question)
     level = wanted
     if ceilings:
         level = min((_most(wanted, each, cwd=cwd) for each in ceilings), key=_rank)
@@ -116,15 +118,32 @@ def decide(
     if views and not is_apart:
         narrowed = f"{views[0].source} sees only what is below {views[0].sees}"
     return Decision(
-        Access(level=level, network=has_network, below=below, sees=sees, narrowed=narrowed)
+        Access(
+            level=level,
+            network=has_network,
+            below=below,
+            sees=sees,
+            narrowed=narrowed,
+            is_pinned=is_pinned,
+        )
     )
+
+
+def is_kept_near(ceilings: Sequence[Ceiling]) -> bool:
+    """Whether somebody above a run may write in one place only, so that it matters where it is.
+
+    Its working directory and ``Ceiling.below`` must then be without symbolic links: a worker can
+    make one that leads away from where it may write.
+    """
+    return any(each.below is not None for each in ceilings)
 
 
 def placed(access: Access, cwd: str) -> Access:
     """The access of a run that works there: a worktree of its own may be elsewhere."""
     if access.below is None or access.sees is not None:
         return access
-    return replace(access, below=cwd)
+    # Nobody but us makes what is on the way to a worktree.
+    return replace(access, below=cwd, is_pinned=access.is_pinned and cwd == access.below)
 
 
 def _check_view(ceiling: Ceiling, cwd: str) -> None:

@@ -53,6 +53,9 @@ class Access(Value, frozen=True):
     """None = nothing needs to: ``full`` and the network."""
     narrowed: str | None = None
     """Why it is less than its agent may have."""
+    is_pinned: bool = False
+    """Somebody above it may write in one place only, perhaps where it works: its working directory
+    had no symbolic link in it when this was granted, and must have none at the start."""
 
     @property
     def is_bound(self) -> bool:

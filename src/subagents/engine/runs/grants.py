@@ -4,6 +4,7 @@ Asked at the spawn, for the run and for the judge of its contract; the answers a
 run, so that later edits of the configuration change nothing.
 """
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -428,6 +429,17 @@ def ceilings_of(
         before = ceilings.of_run(previous.resolved.access, previous.id, agent_id)
         found += [replace(each, below=None) for each in before]
     return found
+
+
+def without_links(
+    found: Sequence[Ceiling], cwd: str, project: str
+) -> tuple[list[Ceiling], str, str]:
+    """The same ceilings and directories as real paths. Blocking."""
+    real = [
+        each if each.below is None else replace(each, below=os.path.realpath(each.below))
+        for each in found
+    ]
+    return real, os.path.realpath(cwd), os.path.realpath(project)
 
 
 def _above_judge(judged: Resolved) -> list[Ceiling]:

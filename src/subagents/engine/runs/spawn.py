@@ -525,9 +525,11 @@ class Spawner:
         cwd = spec.cwd or (agent.cwd or cwd)
         found = grants.ceilings_of(ceiling, parent, previous, agent_id)
         is_apart = grants.shall_be_apart(spec, agent, found)
-        if cwd and is_apart:
-            # A link could lead out of what is seen, later or by another worker's hand.
-            cwd = await self._off_loop(partial(os.path.realpath, cwd))
+        project = cwd if previous is None else previous.resolved.project
+        if cwd and (is_apart or ceilings.is_kept_near(found)):
+            # A link could lead out of what is seen or written, later or by another worker's hand.
+            real = partial(grants.without_links, found, cwd, project)
+            found, cwd, project = await self._off_loop(real)
         above = [run for run in (parent, previous) if run is not None]
         inherited = grants.inherited_tools(None if parent is None else parent.resolved, agent_id)
         if previous is not None:
@@ -540,7 +542,7 @@ class Spawner:
             agent_id,
             agent,
             # To a ceiling, a session goes on where it was: a worktree is where it comes from.
-            cwd=cwd if previous is None else previous.resolved.project,
+            cwd=project,
             found=found,
             is_apart=is_apart,
             may_ask=not above,

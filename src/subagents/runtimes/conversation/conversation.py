@@ -24,7 +24,7 @@ from subagents.domain.run.signals import Exited, Signal
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import AttemptId, replace
 from subagents.domain.run.worker_output import OutputBatch
-from subagents.errors import RuntimeUnavailable, UsageError
+from subagents.errors import RuntimeUnavailable
 from subagents.ports import (
     AttemptRef,
     Bound,
@@ -405,8 +405,7 @@ class ConversationRuntime(Generic[S]):
     def _command(
         self, launch: Launch, opening: Opening, directory: AttemptDirectory
     ) -> ShimCommand:
-        if not Path(launch.cwd).is_dir():
-            raise UsageError(f"the working directory {launch.cwd} does not exist; name it in `cwd`")
+        sandbox.check_place(launch.cwd, launch.access)
         options = launch.options
         names = _texts(options.get("pass_env"))
         configured = options.get("env")

@@ -181,6 +181,26 @@ def secluded(
     return (*built, "--chdir", cwd, "--", *argv)
 
 
+def check_place(cwd: str, access: Access | None) -> None:
+    """Refuse a working directory in which a worker cannot begin. Blocking.
+
+    Raises:
+        UsageError: It is not there, or it became a link, by which whoever spawned the worker could
+            have it write elsewhere.
+    """
+    if not Path(cwd).is_dir():
+        raise UsageError(f"the working directory {cwd} does not exist; name it in `cwd`")
+    if access is None or not access.is_pinned or access.level is not AccessLevel.WRITE:
+        return
+    if os.path.realpath(cwd) != cwd:
+        raise UsageError(
+            f"the working directory {cwd} is or lies behind a symbolic link now, and who spawned "
+            "the run may write in one place only",
+            hint="name the directory itself in cwd",
+            details={"field": "cwd"},
+        )
+
+
 def unkept(access: Access, missing: str) -> Forbidden:
     """The refusal of an access that nothing here keeps a worker to."""
     if access.sees is not None:
