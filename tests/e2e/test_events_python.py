@@ -7,7 +7,7 @@ import pytest
 from tests.e2e.live_home import BOUND_S, live_home
 
 from subagents import DaemonUnreachable, Orchestrator
-from subagents.client import orchestrator
+from subagents.client import transport
 
 Seen = list[tuple[object, object]]
 
@@ -46,7 +46,7 @@ def test_a_program_follows_its_runs_over_the_death_of_the_daemon(tmp_path: Path)
 def test_only_what_is_new_is_told_and_an_absent_daemon_is_said_in_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(orchestrator, "RECONNECT_S", 0.5)
+    monkeypatch.setattr(transport, "RECONNECT_S", 0.5)
     with live_home(tmp_path) as home:
         home.finish(home.spawn("echo old"))
 

@@ -73,18 +73,20 @@ def connect(*, starts: bool = False) -> Client:
         return Client(given, session=session(), reader=READER)
 
     def start() -> bool:
-        return _start(paths(), starts=starts and client.daemon_version is None)
+        is_first = client.daemon_version is None
+        return _start(paths(), starts=starts and is_first, is_first=is_first)
 
     socket = socket_path(os.environ) or paths().socket
     client = Client(socket, session=session(), reader=READER, start=start)
     return client
 
 
-def _start(home: "Paths", *, starts: bool) -> bool:
+def _start(home: "Paths", *, starts: bool, is_first: bool) -> bool:
     from subagents.client.daemon_start import ensure_daemon, holder  # noqa: PLC0415
 
-    # One that is there without its socket file makes that anew in a moment.
-    had_crashed = home.socket.exists() or holder(home) is not None
+    # One that is there without its socket file makes that anew in a moment; but one that answered
+    # before, and now has none, is stopping.
+    had_crashed = home.socket.exists() or (is_first and holder(home) is not None)
     if not starts and not had_crashed:
         return False
     if ensure_daemon(home) and had_crashed:

@@ -6,16 +6,15 @@ agent: what ``allow_agents`` does not name it cannot spawn, which ``Orchestrator
 own hand, can.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal, Unpack, cast
+from typing import Literal, Unpack, cast
 
+from subagents.api.tools.repeatable import WAIT, WAIT_S
 from subagents.api.wire.requests import Action
-from subagents.client.client import AsyncClient, Document, error_from, segment
+from subagents.client.client import AsyncClient, Document, error_from, persistently_async, segment
 from subagents.client.spawn_keywords import SpawnParameters
 from subagents.errors import UsageError
-
-WAIT_S: Final = 30.0
-"""``sessions_wait`` holds a call so long when nothing else was said."""
 
 
 class Tools:
@@ -23,6 +22,7 @@ class Tools:
 
     What an answer hands over is consumed by it. Every method raises the ``SubagentsError`` that the
     tool refuses with, and ``DaemonUnreachable`` when nobody answers; then the call may be repeated.
+    ``sessions_wait`` goes on with the next daemon by itself.
     """
 
     def __init__(self, client: AsyncClient) -> None:
@@ -67,8 +67,15 @@ class Tools:
             until: Whether the first of them is enough.
             timeout_seconds: 0 to 600.
         """
-        asked = {"run_ids": list(run_ids), "until": until, "timeout_seconds": timeout_seconds}
-        return await self._use("sessions_wait", asked, wait_s=timeout_seconds)
+        clock = asyncio.get_running_loop().time
+        due = clock() + timeout_seconds
+
+        async def wait() -> Document:
+            left = max(due - clock(), min(timeout_seconds, 0.0))
+            asked = {"run_ids": list(run_ids), "until": until, "timeout_seconds": left}
+            return await self._use(WAIT, asked, wait_s=left)
+
+        return await persistently_async(wait, until=due)
 
     async def sessions_list(
         self,

@@ -7,11 +7,12 @@ importing msgspec takes three times as long as an interpreter that does nothing.
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from subagents import errors
 from subagents.client.transport import (
+    Absence,
     Answer,
     AsyncConnection,
     Connection,
@@ -25,7 +26,10 @@ from subagents.errors import (
     Elsewhere,
     Forbidden,
     RateLimited,
+    RuntimeUnavailable,
+    StoreUnavailable,
     SubagentsError,
+    Unavailable,
 )
 
 if TYPE_CHECKING:
@@ -39,8 +43,6 @@ T = TypeVar("T")
 DEFAULT_SESSION: Final = "agent:main:main"
 TIMEOUT_S: Final = 30.0
 """For one answer; long polls add the time they ask the daemon to wait."""
-RECONNECT_S: Final = 30.0
-"""How long a wait looks for a daemon that went away before it gives up."""
 RECONNECT_POLL_S: Final = 0.2
 IDLE_CONNECTIONS_MAX: Final = 4
 ACKNOWLEDGED_S: Final = 5.0
@@ -213,12 +215,14 @@ class AsyncClient:
         reader: str | None = None,
         timeout_s: float = TIMEOUT_S,
         headers: Mapping[str, str] | None = None,
+        start: Callable[[], bool] | None = None,
     ) -> None:
-        """Like ``Client``."""
+        """Like ``Client``; ``start`` is called in a thread."""
         sent = {**own_authorization(socket_path), **(headers or {})}
         self._codec = _Codec(session, reader or os.urandom(16).hex(), sent)
         self._path = str(socket_path)
         self._timeout_s = timeout_s
+        self._start = start
         self._idle: list[AsyncConnection] = []
         self._handed: list[str] = []
         self._last_moment: asyncio.TimerHandle | None = None
@@ -311,10 +315,24 @@ class AsyncClient:
     ) -> tuple[Answer, bytes]:
         sent = self._codec.request(method, path, query, body)
         try:
-            connection = await self._connected()
-            answer, content = await connection.exchange(sent, timeout_s=self._timeout_s + more_s)
+            return await self._exchange(sent, self._timeout_s + more_s)
         except Gone as gone:
-            raise _unreachable(self._path, gone) from gone
+            if gone.was_sent or self._start is None or not await self._started(self._start):
+                raise _unreachable(self._path, gone) from gone
+            try:
+                return await self._exchange(sent, self._timeout_s + more_s)
+            except Gone as again:
+                raise _unreachable(self._path, again) from again
+
+    @staticmethod
+    async def _started(start: Callable[[], bool]) -> bool:
+        import asyncio  # noqa: PLC0415
+
+        return await asyncio.to_thread(start)
+
+    async def _exchange(self, sent: bytes, timeout_s: float) -> tuple[Answer, bytes]:
+        connection = await self._connected()
+        answer, content = await connection.exchange(sent, timeout_s=timeout_s)
         if connection.is_reusable and len(self._idle) < IDLE_CONNECTIONS_MAX:
             self._idle.append(connection)
         else:
@@ -331,7 +349,11 @@ class AsyncClient:
 
 
 def persistently(
-    call: Callable[[], T], *, for_s: float = RECONNECT_S, is_repeatable: bool = True
+    call: Callable[[], T],
+    *,
+    until: float | None = None,
+    for_s: float | None = None,
+    is_repeatable: bool = True,
 ) -> T:
     """Repeat ``call`` while the daemon is away; its client starts one that crashed.
 
@@ -339,22 +361,69 @@ def persistently(
 
     Args:
         call: Of a client's.
-        for_s: So long, in seconds.
+        until: When the time of a call that waits is up, by ``time.monotonic``; ``math.inf`` = it
+            waits as long as it takes. It survives any number of daemons until then. None = the call
+            is answered at once.
+        for_s: How long a daemon may be away, in seconds; None = half a minute.
         is_repeatable: It may reach the daemon twice; otherwise only connecting is repeated.
 
     Raises:
         DaemonUnreachable: It did not come back in time, or may have acted on what must not be
             repeated.
+        Unavailable: The daemon is stopping, and none came after it.
     """
-    due = time.monotonic() + for_s
+    absence = Absence(until=until, for_s=for_s, now=time.monotonic)
     while True:
+        absence.asking()
         try:
             return call()
-        except DaemonUnreachable as error:
-            was_sent = not isinstance(error.__cause__, Gone) or error.__cause__.was_sent
-            if time.monotonic() >= due or (was_sent and not is_repeatable):
+        except Unavailable as error:
+            if not _is_asked_again(error, absence, is_repeatable=is_repeatable):
                 raise
         time.sleep(RECONNECT_POLL_S)
+
+
+async def persistently_async(
+    call: Callable[[], Awaitable[T]],
+    *,
+    until: float | None = None,
+    for_s: float | None = None,
+) -> T:
+    """The same for an event loop, for calls that may reach the daemon twice.
+
+    Args:
+        call: Of an ``AsyncClient``'s.
+        until: As for ``persistently``, by the loop's clock.
+        for_s: See there.
+
+    Raises:
+        DaemonUnreachable: As there.
+        Unavailable: As there.
+    """
+    import asyncio  # noqa: PLC0415
+
+    absence = Absence(until=until, for_s=for_s, now=asyncio.get_running_loop().time)
+    while True:
+        absence.asking()
+        try:
+            return await call()
+        except Unavailable as error:
+            if not _is_asked_again(error, absence, is_repeatable=True):
+                raise
+        await asyncio.sleep(RECONNECT_POLL_S)
+
+
+def _is_asked_again(error: Unavailable, absence: Absence, *, is_repeatable: bool) -> bool:
+    match error:
+        case StoreUnavailable() | RuntimeUnavailable():
+            return False  # it is there, and says what it cannot do
+        case DaemonUnreachable():
+            gone = error.__cause__ if isinstance(error.__cause__, Gone) else None
+            was_sent, was_there = gone is None or gone.was_sent, gone is not None and gone.was_there
+            return (is_repeatable or not was_sent) and absence.goes_on(was_there=was_there)
+        case _:
+            # It is stopping and did nothing; the one behind it serves the same call.
+            return absence.goes_on(was_there=absence.was_held)
 
 
 def own_authorization(socket_path: "Path | str") -> dict[str, str]:

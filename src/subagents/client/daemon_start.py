@@ -231,6 +231,26 @@ def take_environment() -> None:
         os.environb[name] = value
 
 
+def revive(paths: Paths, environ: Mapping[str, str] | None = None) -> bool:
+    """Start the daemon of this home again if it crashed; one that was told to stop stays so.
+
+    Args:
+        paths: The home.
+        environ: See ``ensure_daemon``.
+
+    Returns:
+        Whether one answers now.
+
+    Raises:
+        DaemonUnreachable: As ``ensure_daemon``.
+    """
+    # One that is told to stop takes its socket away first, and holds its home for a moment more.
+    if not paths.socket.exists():
+        return False
+    ensure_daemon(paths, environ)
+    return True
+
+
 def holder(paths: Paths) -> int | None:
     """The process id of the daemon that holds this home, answering or not; None = there is none."""
     try:

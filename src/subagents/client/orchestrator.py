@@ -7,11 +7,13 @@ report like any others.
 """
 
 import asyncio
+import math
 import os
 import re
 import uuid
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal, Self, Unpack
 from urllib.parse import quote
@@ -42,24 +44,21 @@ from subagents.api.wire.schedule_answers import SchedulePage, ScheduleRow, Sched
 from subagents.api.wire.wire_struct import read
 from subagents.api.wire.words import MissedPolicy, OverlapPolicy
 from subagents.client.agent_tools import Tools
-from subagents.client.client import AsyncClient, segment
-from subagents.client.daemon_start import ensure_daemon
+from subagents.client.client import AsyncClient, persistently_async, segment
+from subagents.client.daemon_start import ensure_daemon, revive
 from subagents.client.run_handle import RunFailed, RunHandle, wait_for
 from subagents.client.search_keywords import SearchKeywords, search_query
 from subagents.client.spawn_request import PlanRun, SpawnKeywords, spawn_document
 from subagents.config.paths import Paths
 from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.shell_variables import shell_variables
-from subagents.errors import AlreadyRunning, Unavailable, UsageError
+from subagents.errors import AlreadyRunning, UsageError
 
 INBOX_PAGE: Final = 50
 """Taken at once; a lease holds for a minute."""
 DEFAULT_SESSION: Final = "agent:main:main"
 EVENTS_WAIT_S: Final = 20
 """One long poll; ``Orchestrator.events`` repeats it for ever."""
-RECONNECT_S: Final = 30.0
-"""How long it looks for a daemon that went away."""
-RECONNECT_POLL_S: Final = 0.2
 _SELECTOR: Final = re.compile(r"last|r-[0-9a-z]{10}")
 """What ``run`` took before it ran tasks: a program of then is told so instead of spawning it."""
 
@@ -147,6 +146,7 @@ class Orchestrator:
 
         environ = _environ(home)
         paths = Paths.resolve(environ)
+        start = None
         async with AsyncExitStack() as stack:
             try:
                 await stack.enter_async_context(embedded(paths, environ, overrides=config or {}))
@@ -155,8 +155,9 @@ class Orchestrator:
                     raise
                 # Its lock is taken before it answers: this waits until it does.
                 await asyncio.to_thread(ensure_daemon, paths, environ)
+                start = partial(revive, paths, environ)
             where = _absolute(cwd)
-            client = await stack.enter_async_context(_client(paths, session, where))
+            client = await stack.enter_async_context(_client(paths, session, where, start=start))
             yield cls(client, cwd=where)
 
     @classmethod
@@ -177,7 +178,8 @@ class Orchestrator:
         paths = Paths.resolve(environ)
         await asyncio.to_thread(ensure_daemon, paths, environ)
         where = _absolute(cwd)
-        async with _client(paths, session, where) as client:
+        start = partial(revive, paths, environ)
+        async with _client(paths, session, where, start=start) as client:
             yield cls(client, cwd=where)
 
     async def spawn(
@@ -611,29 +613,23 @@ class Orchestrator:
         if seen is None:
             seen = read(await self._client.get("/v1/events", query), EventPage).seq
         while True:
-            page = await self._persistently({**query, "after": seen, "wait": EVENTS_WAIT_S})
+            ask = {**query, "after": seen, "wait": EVENTS_WAIT_S}
+            found = await persistently_async(
+                partial(self._client.get, "/v1/events", ask, timeout_s=EVENTS_WAIT_S),
+                until=math.inf,
+            )
+            page = read(found, EventPage)
             for event in page.events:
                 yield event
             seen = page.seq
 
-    async def _persistently(self, query: Mapping[str, str | int | None]) -> EventPage:
-        """A page of events, also when the daemon is started anew meanwhile."""
-        loop = asyncio.get_running_loop()
-        due: float | None = None
-        while True:
-            try:
-                answer = await self._client.get("/v1/events", query, timeout_s=EVENTS_WAIT_S)
-                return read(answer, EventPage)
-            except Unavailable:
-                due = loop.time() + RECONNECT_S if due is None else due
-                if loop.time() > due:
-                    raise
-            await asyncio.sleep(RECONNECT_POLL_S)
 
-
-def _client(paths: Paths, session: str, cwd: Path) -> AsyncClient:
+def _client(
+    paths: Paths, session: str, cwd: Path, *, start: Callable[[], bool] | None
+) -> AsyncClient:
     headers = {"x-subagents-cwd": quote(str(cwd))}
-    return AsyncClient(paths.socket, session=session, reader=uuid.uuid4().hex, headers=headers)
+    reader = uuid.uuid4().hex
+    return AsyncClient(paths.socket, session=session, reader=reader, headers=headers, start=start)
 
 
 def _environ(home: Path | str | None) -> dict[str, str]:

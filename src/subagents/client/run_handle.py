@@ -1,6 +1,7 @@
 """One run, as the program that asked for it holds it (``Orchestrator.spawn``, ``get``)."""
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Sequence
 from typing import Final, Literal, TypeVar
 
@@ -18,7 +19,7 @@ from subagents.api.wire.run_answers import (
     WaitResult,
 )
 from subagents.api.wire.wire_struct import read
-from subagents.client.client import AsyncClient, Query
+from subagents.client.client import AsyncClient, Document, Query, persistently_async
 from subagents.client.whole_result import whole
 from subagents.errors import NotFound
 
@@ -51,18 +52,25 @@ async def wait_for(
 ) -> list[RunResult]:
     """Those that ended, in the order of ``run_ids``, with their whole results; none of none.
 
+    Daemons may come and go meanwhile: each is looked for for half a minute.
+
     Raises:
+        DaemonUnreachable: None came back in that time.
         TimeoutError: Too few have ended within ``timeout_s`` seconds; all of them continue.
         NotFound: One was pruned.
     """
     if not run_ids:
         return []
     loop = asyncio.get_running_loop()
-    deadline = None if timeout_s is None else loop.time() + timeout_s
+    deadline = math.inf if timeout_s is None else loop.time() + timeout_s
+
+    async def ask() -> Document:
+        left = min(max(deadline - loop.time(), 0.0), WAIT_S)
+        body = {"runIds": list(run_ids), "until": until, "timeoutSeconds": left}
+        return await client.post("/v1/wait", body, timeout_s=left)
+
     while True:
-        left = WAIT_S if deadline is None else min(max(deadline - loop.time(), 0.0), WAIT_S)
-        ask = {"runIds": list(run_ids), "until": until, "timeoutSeconds": left}
-        found = read(await client.post("/v1/wait", ask, timeout_s=left), WaitResult)
+        found = read(await persistently_async(ask, until=deadline), WaitResult)
         for gone in found.errors:
             raise NotFound(gone.error)
         if found.completed and (until == "any" or not found.pending):
@@ -70,7 +78,7 @@ async def wait_for(
             # Not before: what cannot be fetched was not handed over.
             client.hand_over(found.messages)
             return [ended[each] for each in run_ids if each in ended]
-        if deadline is not None and loop.time() >= deadline:
+        if loop.time() >= deadline:
             late = ", ".join(each.run_id for each in found.pending)
             raise TimeoutError(f"run {late} has not ended within {timeout_s} s")
 
@@ -104,6 +112,8 @@ class RunHandle:
         Raises:
             TimeoutError: The run continues; waiting again is fine.
             NotFound: The run was pruned.
+            DaemonUnreachable: The daemon went away and none came for half a minute. One that
+                crashed is started again, and the wait goes on.
         """
         (ended,) = await wait_for(self._client, [self.id], until="all", timeout_s=timeout_s)
         return ended
@@ -218,10 +228,18 @@ class RunHandle:
         return read(await self._client.get(path, query, timeout_s=wait_seconds), LogPage)
 
     async def follow(self) -> AsyncIterator[LogLine]:
-        """Every line of the transcript, from the first to the run's end, as they come."""
+        """Every line of the transcript, from the first to the run's end, as they come.
+
+        Raises:
+            DaemonUnreachable: No daemon came back within half a minute.
+        """
         after, ended = 0, False
+
+        async def behind() -> LogPage:
+            return await self.log(after_seq=after, limit=LOG_PAGE_LINES, wait_seconds=LOG_WAIT_S)
+
         while not ended:
-            page = await self.log(after_seq=after, limit=LOG_PAGE_LINES, wait_seconds=LOG_WAIT_S)
+            page = await persistently_async(behind, until=math.inf)
             for line in page.lines:
                 yield line
             after, ended = page.next_seq, page.ended

@@ -8,11 +8,12 @@ asyncio is imported where it is used for the same reason.
 
 import contextlib
 import errno
+import math
 import os
 import socket
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from httptools import HttpParserError, HttpResponseParser
@@ -31,6 +32,10 @@ READ_BYTES: Final = 256 * 1024
 IDLE_S: Final = 2.0
 """Less than the five seconds after which uvicorn closes an idle connection: a connection that may
 be closing must not carry a request that cannot be repeated."""
+RECONNECT_S: Final = 30.0
+"""How long a client looks for a daemon since it was last there."""
+HELD_S: Final = 1.0
+"""A daemon that held a call so long had taken it, whatever it said then."""
 
 
 class Gone(Exception):
@@ -45,6 +50,11 @@ class Gone(Exception):
         super().__init__(reason)
         self.was_sent = was_sent
 
+    @property
+    def was_there(self) -> bool:
+        """Whether a daemon served the request until this moment, and then went away."""
+        return self.was_sent
+
 
 class Silent(Gone):
     """It took the request and did not answer in time."""
@@ -52,12 +62,70 @@ class Silent(Gone):
     def __init__(self, seconds: float) -> None:
         super().__init__(f"it did not answer within {seconds:.0f} s", was_sent=True)
 
+    @property
+    def was_there(self) -> bool:
+        return False
+
 
 class NotHttp(Gone):
     """What answers is not a subagents daemon."""
 
     def __init__(self) -> None:
         super().__init__("what answers there is not a subagents daemon", was_sent=True)
+
+    @property
+    def was_there(self) -> bool:
+        return False
+
+
+class Absence:
+    """How long one call looks for its daemon: the same rule for every client.
+
+    So long since a daemon was last there, and not since the call began. A call that waits for
+    something may lose any number of daemons until its own time is up. One that is answered at once
+    counts from the first that it lost: it may itself be what ends them.
+
+    Args:
+        until: When the call's own time is up, by ``now``; ``math.inf`` = it waits as long as it
+            takes, None = it is answered at once.
+        for_s: Seconds; None = ``RECONNECT_S``.
+        now: A clock in seconds that only goes on.
+    """
+
+    def __init__(
+        self,
+        *,
+        until: float | None = None,
+        for_s: float | None = None,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._until = -math.inf if until is None else until
+        self._for_s = RECONNECT_S if for_s is None else for_s
+        self._now = now
+        self._asked = now()
+        self._since: float | None = None
+
+    def asking(self) -> None:
+        """The daemon is asked now; call it before each try."""
+        self._asked = self._now()
+
+    @property
+    def was_held(self) -> bool:
+        """Whether the last try took so long that a daemon was at it."""
+        return self._now() - self._asked >= HELD_S
+
+    def goes_on(self, *, was_there: bool) -> bool:
+        """Whether to ask again after a try that failed.
+
+        Args:
+            was_there: See ``Gone.was_there``.
+        """
+        now = self._now()
+        if was_there and (self._since is None or now < self._until):
+            self._since = now
+        elif self._since is None:
+            self._since = self._asked
+        return now < self._since + self._for_s
 
 
 def request(method: str, target: str, headers: Mapping[str, str], body: bytes | None) -> bytes:

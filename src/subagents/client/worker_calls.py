@@ -70,15 +70,15 @@ class WorkerCalls:
 
     def _settled(self, request_id: str, *, until: float) -> Document:
         path = f"/v1/requests/{segment(request_id)}"
+
+        def poll() -> Document:
+            seconds = min(POLL_S, max(0.0, until - time.monotonic()))
+            query = {"waitSeconds": math.ceil(seconds)}
+            return self._client.get(path, query, timeout_s=seconds)
+
         while True:
-            left = max(0.0, until - time.monotonic())
-            wait_s = min(POLL_S, left)
-
-            def poll(seconds: float = wait_s) -> Document:
-                query = {"waitSeconds": math.ceil(seconds)}
-                return self._client.get(path, query, timeout_s=seconds)
-
-            found = persistently(poll, for_s=left)
+            # Whoever asks starts no daemon, and waits for the next one as long as for the answer.
+            found = persistently(poll, until=until, for_s=max(0.0, until - time.monotonic()))
             if found.get("status") != "pending" or time.monotonic() >= until:
                 return found
 

@@ -10,6 +10,7 @@ from subagents.agent_loop.tools import daemon_tools
 from subagents.agent_loop.tools.daemon_tools import ASK, DaemonTools
 from subagents.agent_loop.tools.loop_tools import LoopTool, Returned
 from subagents.agent_loop.tools.path_bounds import ToolRefused
+from subagents.client import client
 from subagents.errors import DaemonUnreachable, UsageError
 
 Document = dict[str, Any]
@@ -55,7 +56,7 @@ def made(
     monkeypatch.setenv("SUBAGENTS_SOCKET", "/daemon.sock")
     monkeypatch.setenv("SUBAGENTS_ATTEMPT", "r-1#1")
     monkeypatch.setattr(daemon_tools, "AsyncClient", daemon.client)
-    monkeypatch.setattr(daemon_tools, "POLL_S", 0.0)
+    monkeypatch.setattr(client, "RECONNECT_POLL_S", 0.0)
     tools = asyncio.run(DaemonTools(deny, lambda: has_news).tools())
     return {each.name: each for each in tools}
 

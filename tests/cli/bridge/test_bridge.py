@@ -5,7 +5,6 @@ import json
 import os
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -21,6 +20,8 @@ from subagents.cli.bridge.bridge_rpc import header_value
 from subagents.cli.bridge.daemon_link import Daemon
 from subagents.cli.bridge.mcp_command import daemon_of
 from subagents.cli.connection import session_of
+from subagents.client import transport
+from subagents.client.transport import Absence, Gone
 from subagents.errors import DaemonUnreachable, UsageError
 
 
@@ -117,7 +118,7 @@ def test_a_daemon_that_says_it_is_stopping_is_asked_again(client: BridgeClient) 
 def test_a_daemon_stopped_on_purpose_is_not_started_by_a_call_it_left_unanswered(
     client: BridgeClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bridge_module, "RECONNECT_S", 0.3)
+    monkeypatch.setattr(transport, "RECONNECT_S", 0.3)
     client.daemon.turns.put(lambda _connection: client.daemon.stop())
     client.send(1, "tools/call", name="sessions_wait", arguments={})
     answer = client.receive()["result"]
@@ -285,7 +286,8 @@ def test_a_workers_bridge_has_its_token_and_starts_no_daemon(tmp_path: Path) -> 
         "x-subagents-cwd": "/tmp/%C3%9C",
         "x-subagents-session": "agent:x:subagent:1",
     }
-    assert not found.come_back(may_have_acted=False, due=0.0)
+    gone = Gone("nobody listens", was_sent=False)
+    assert not found.come_back(gone, Absence(for_s=0.0), may_have_acted=False)
 
 
 @pytest.mark.requirement("mcp:bridge:survives-daemon")
@@ -296,8 +298,9 @@ def test_a_daemon_that_cannot_be_started_is_given_up_in_time(
         raise DaemonUnreachable("the disk is full")
 
     found = Daemon(str(tmp_path / "s"), {}, fails)
-    assert found.come_back(may_have_acted=False, due=time.monotonic() + 10)
-    assert not found.come_back(may_have_acted=False, due=time.monotonic())
+    gone = Gone("nobody listens", was_sent=False)
+    assert found.come_back(gone, Absence(for_s=10.0), may_have_acted=False)
+    assert not found.come_back(gone, Absence(for_s=0.0), may_have_acted=False)
     assert capsys.readouterr().err.count("the disk is full") == 1
 
 

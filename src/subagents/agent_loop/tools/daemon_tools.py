@@ -5,22 +5,22 @@ itself. A daemon that is away comes back: calls that may be repeated wait for it
 """
 
 import asyncio
+import math
 import os
-import time
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Final, cast
 
 from subagents.agent_loop.tools.loop_tools import LoopTool, Returned
 from subagents.agent_loop.tools.path_bounds import ToolRefused
-from subagents.client.client import AsyncClient, segment
+from subagents.api.tools.repeatable import wait_s_of
+from subagents.client.client import AsyncClient, persistently_async, segment
 from subagents.errors import DaemonUnreachable, SubagentsError
 
 CALL_S: Final = 660.0
 """The longest that a tool waits, and more."""
 AWAY_S: Final = 120.0
-"""So long a daemon may be away."""
-POLL_S: Final = 0.25
+"""So long a daemon may be away: a worker starts none, and has nothing better to do."""
 ASK: Final = "request_orchestrator"
 CALL_ID: Final = "x-subagents-call-id"
 KEYED: Final = frozenset({"sessions_spawn", ASK})
@@ -54,7 +54,7 @@ class DaemonTools:
         if not self._socket:
             return []
         async with self._client() as client:
-            answer = await self._persistently(partial(client.get, "/v1/tools"))
+            answer = await persistently_async(partial(client.get, "/v1/tools"), for_s=AWAY_S)
         described = cast("list[dict[str, object]]", answer["tools"])
         return [
             self._tool(each) for each in described if str(each["name"]).lower() not in self._deny
@@ -65,7 +65,7 @@ class DaemonTools:
         if messages:
             async with self._client() as client:
                 call = partial(client.post, "/v1/inbox/ack", {"messageIds": list(messages)})
-                await self._persistently(call)
+                await persistently_async(call, for_s=AWAY_S)
 
     @property
     def is_there(self) -> bool:
@@ -82,7 +82,8 @@ class DaemonTools:
         run_id = self._attempt.partition("#")[0]
         async with self._client() as client:
             call = partial(client.post, f"/v1/runs/{segment(run_id)}/hold", need, timeout_s=CALL_S)
-            return await self._persistently(call, away_s=away_s)
+            # What it waits for is not bounded here: another run has to use less.
+            return await persistently_async(call, until=math.inf, for_s=away_s)
 
     def _tool(self, described: Document) -> LoopTool:
         name = str(described["name"])
@@ -115,15 +116,22 @@ class DaemonTools:
     async def _answer(
         self, name: str, arguments: Document, call_id: str, *, may_repeat: bool
     ) -> tuple[Returned, Document]:
+        clock = asyncio.get_running_loop().time
+        began, wait_s = clock(), wait_s_of(name, arguments)
+        until = began + (CALL_S if wait_s is None else wait_s)
         async with self._client(call_id) as client:
-            post = partial(
-                client.post, f"/v1/tools/{segment(name)}", dict(arguments), timeout_s=CALL_S
-            )
+
+            async def post() -> Document:
+                left = {} if wait_s is None else {"timeoutSeconds": max(until - clock(), 0.0)}
+                return await client.post(
+                    f"/v1/tools/{segment(name)}", {**arguments, **left}, timeout_s=CALL_S
+                )
+
             try:
                 if may_repeat:
-                    answer = await self._persistently(post)
+                    answer = await persistently_async(post, until=until, for_s=AWAY_S)
                 else:
-                    await self._persistently(partial(client.get, "/healthz"))
+                    await persistently_async(partial(client.get, "/healthz"), for_s=AWAY_S)
                     answer = await post()
             except DaemonUnreachable as error:
                 raise ToolRefused(
@@ -144,15 +152,3 @@ class DaemonTools:
         return AsyncClient(
             self._socket, session=self._session, reader=self._reader, headers=headers
         )
-
-    async def _persistently(
-        self, call: Callable[[], Awaitable[Document]], *, away_s: float = AWAY_S
-    ) -> Document:
-        due = time.monotonic() + away_s
-        while True:
-            try:
-                return await call()
-            except DaemonUnreachable:
-                if time.monotonic() >= due:
-                    raise
-            await asyncio.sleep(POLL_S)

@@ -3,6 +3,12 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+WAIT: Final = "sessions_wait"
+WAIT_S: Final = 30.0
+"""``sessions_wait`` holds a call so long when nothing else was said."""
+WAIT_S_MAX: Final = 270.0
+"""It returns by itself after so long: clients give up at 300 s of silence or in all."""
+
 REPEATABLE_TOOLS: Final = frozenset(
     {
         "sessions_spawn",  # under the id of the call: the second time returns the first run
@@ -32,3 +38,15 @@ def may_repeat_tool(name: object, arguments: object) -> bool:
         action = arguments.get("action") if isinstance(arguments, dict) else None
         return isinstance(action, str) and action in REPEATABLE_ACTIONS
     return isinstance(name, str) and name in REPEATABLE_TOOLS
+
+
+def wait_s_of(name: object, arguments: object) -> float | None:
+    """How long a call of a tool may hold the line, in seconds; None = its tool answers when it can.
+
+    A client may put anything there.
+    """
+    if name != WAIT:
+        return None
+    asked = arguments.get("timeoutSeconds", WAIT_S) if isinstance(arguments, dict) else WAIT_S
+    is_number = isinstance(asked, int | float) and not isinstance(asked, bool)
+    return min(max(float(asked), 0.0), WAIT_S_MAX) if is_number else WAIT_S

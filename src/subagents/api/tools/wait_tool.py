@@ -16,6 +16,7 @@ from subagents.api.calls.auth import note_refusal
 from subagents.api.calls.call import find_run
 from subagents.api.calls.refusals import is_refusal
 from subagents.api.tools import tool_wording
+from subagents.api.tools.repeatable import WAIT_S_MAX
 from subagents.api.tools.tool import Answer, Call
 from subagents.api.tools.tool_arguments import UNTIL, WaitArguments, decoded
 from subagents.api.wire.decoding import one_of
@@ -27,8 +28,6 @@ from subagents.engine.messages.mailbox import WaitResult
 from subagents.errors import Elsewhere, SubagentsError
 from subagents.text import one_line
 
-RETURN_S: Final = 270.0
-"""A call returns by itself after so long: clients give up at 300 s of silence or in all."""
 TELL_S: Final = 20.0
 """Between two signs of life."""
 NEEDS_MAX: Final = 10
@@ -47,7 +46,7 @@ async def wait(call: Call) -> Answer:
     if asked.run_ids and not run_ids:
         return _answer(call, WaitResult(), errors, waited_s=0)
     began_ms = call.services.now_ms()
-    found = await _wait(call, run_ids, until, min(asked.timeout_seconds, RETURN_S))
+    found = await _wait(call, run_ids, until, min(asked.timeout_seconds, WAIT_S_MAX))
     waited_s = max(round((call.services.now_ms() - began_ms) / 1000), 0)
     errors += [WaitError(run_id=each, error=f"run {each} does not exist") for each in found.missing]
     return _answer(call, found, errors, waited_s=waited_s)

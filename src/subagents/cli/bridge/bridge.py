@@ -36,10 +36,10 @@ from subagents.cli.bridge.bridge_rpc import (
     rewritten,
     unreachable,
 )
-from subagents.cli.bridge.daemon_link import RECONNECT_S, SILENCE_S, Daemon, say
+from subagents.cli.bridge.daemon_link import SILENCE_S, Daemon, say
 from subagents.cli.bridge.handshake import Handshake
 from subagents.cli.bridge.handshake_check import HandshakeCheck
-from subagents.client.transport import Connection, Gone, request
+from subagents.client.transport import Absence, Connection, Gone, request
 from subagents.unread import unread_bytes
 
 LINE_BYTES_MAX: Final = 16 * 1024 * 1024
@@ -268,9 +268,12 @@ class Bridge:
 
     def _answer(self, call: Call) -> _Answer | None:
         """Ask the daemon until it answers; None = the client does not want to hear of it."""
-        due = time.monotonic() + RECONNECT_S
+        began, wait_s = time.monotonic(), call.wait_s
+        until = None if wait_s is None else began + wait_s
+        absence = Absence(until=until, now=time.monotonic)
         may_have_acted = False
         while True:
+            absence.asking()
             try:
                 return self._asked(call)
             except Gone as gone:
@@ -282,8 +285,9 @@ class Bridge:
                     say(f"the daemon went away during {call.method}; asking again")
                 may_have_acted = may_have_acted or gone.was_sent
                 self._tell_waiting(call)
-                if not self._daemon.come_back(may_have_acted=may_have_acted, due=due):
+                if not self._daemon.come_back(gone, absence, may_have_acted=may_have_acted):
                     return _Answer(unreachable(call, str(gone)))
+                call.has_waited(time.monotonic() - began)
 
     def _tell_waiting(self, call: Call) -> None:
         """Say that a call waits for the daemon, when its client wants to hear how it is doing."""

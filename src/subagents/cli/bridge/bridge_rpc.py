@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from subagents.api.tools.repeatable import wait_s_of
 from subagents.cli.bridge.handshake import VERSION_META
 from subagents.client.transport import BODY_BYTES_MAX, Answer, Connection, Gone
 
@@ -32,8 +33,9 @@ VERSION: Final = re.compile(r"[!-~]{1,64}")
 _PLAIN: Final = re.compile(r"[\x20-\x7e]*")
 _WRAPPED: Final = re.compile(r"=\?base64\?.*\?=")
 
-WAITING_TOOLS: Final = frozenset({"sessions_wait", "request_orchestrator"})
-"""They hold the line until something happens; the others answer at once."""
+ASK: Final = "request_orchestrator"
+ASK_S: Final = 50.0
+"""It returns by itself after so long, with a question that is still open."""
 
 Document = dict[str, Any]
 
@@ -54,7 +56,34 @@ class Call:
 
     @property
     def waits(self) -> bool:
-        return self.method == "tools/call" and _text(self.params, "name") in WAITING_TOOLS
+        """Whether it holds the line until something happens; the others are answered at once."""
+        return self.wait_s is not None
+
+    @property
+    def wait_s(self) -> float | None:
+        """How long it may hold the line, in seconds; None = it is answered at once."""
+        if self.method != "tools/call":
+            return None
+        name = _text(self.params, "name")
+        return ASK_S if name == ASK else wait_s_of(name, self.params.get("arguments"))
+
+    def has_waited(self, seconds: float) -> None:
+        """Ask the next daemon only for what is left of a wait that began so long ago.
+
+        A question goes on by itself, under the id of its call.
+        """
+        arguments = self.params.get("arguments")
+        wait_s = wait_s_of(_text(self.params, "name"), arguments) if self.waits else None
+        if wait_s is None or not isinstance(arguments, dict | None):
+            return
+        left = {**(arguments or {}), "timeoutSeconds": max(wait_s - seconds, 0.0)}
+        message = {
+            "jsonrpc": "2.0",
+            "id": self.id,
+            "method": self.method,
+            "params": {**self.params, "arguments": left},
+        }
+        self.body = msgspec.json.encode(message)
 
     def headers(self, agreed_version: str | None) -> dict[str, str]:
         """What the protocol repeats of the body in headers.

@@ -7,10 +7,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from subagents.client.transport import Absence, Gone
 from subagents.errors import DaemonUnreachable
 
-RECONNECT_S: Final = 30.0
-"""How long a call looks for a daemon that went away before it gives up."""
 RECONNECT_POLL_S: Final = 0.05
 SILENCE_S: Final = 60.0
 """The daemon says something at least every 15 s; after so long without a byte it is taken for
@@ -39,13 +38,13 @@ class Daemon:
         self._start = start
         self.limits = limits
 
-    def come_back(self, *, may_have_acted: bool, due: float) -> bool:
-        """Have it there again, or wait a moment for it; False = ``due`` is over.
+    def come_back(self, gone: Gone, absence: Absence, *, may_have_acted: bool) -> bool:
+        """Have it there again, or wait a moment for it; False = it was away for too long.
 
         A daemon that was stopped on purpose (its socket is gone) is started by new calls only,
         not by those that it left unanswered.
         """
-        if time.monotonic() >= due:
+        if not absence.goes_on(was_there=gone.was_there):
             return False
         was_stopped = may_have_acted and not os.path.exists(self.socket_path)  # noqa: PTH110
         if self._start is not None and not was_stopped:

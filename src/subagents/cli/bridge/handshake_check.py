@@ -7,7 +7,6 @@ then on the daemon answers itself. Its instructions are remembered for the next 
 
 import contextlib
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from subagents.cli.bridge.bridge_rpc import Call, decoded, messages, refuse_stopping
-from subagents.cli.bridge.daemon_link import RECONNECT_S, SILENCE_S, Daemon, say
+from subagents.cli.bridge.daemon_link import SILENCE_S, Daemon, say
 from subagents.cli.bridge.handshake import (
     CAPABILITIES_META,
     VERSION_META,
@@ -23,7 +22,7 @@ from subagents.cli.bridge.handshake import (
     Remembered,
     stamp,
 )
-from subagents.client.transport import Connection, Gone, request
+from subagents.client.transport import Absence, Connection, Gone, request
 
 ENTRIES_MAX: Final = 64
 """Places whose instructions are remembered; projects without a configuration share one."""
@@ -53,15 +52,16 @@ class HandshakeCheck:
             files: What the instructions depend on, there or not.
             place: Under which name they are remembered.
         """
-        due = time.monotonic() + RECONNECT_S
+        absence = Absence()
         while True:
+            absence.asking()
             # Before it reads them: a file that changes meanwhile is then asked about again.
             seen = {file: stamp(file) for file in files}
             try:
                 listed = self._ask("tools/list")
                 introduced = decoded(self._ask("server/discover")).get("result")
-            except Gone:
-                if not self._daemon.come_back(may_have_acted=False, due=due):
+            except Gone as gone:
+                if not self._daemon.come_back(gone, absence, may_have_acted=False):
                     return
             else:
                 break

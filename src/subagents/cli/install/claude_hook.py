@@ -36,7 +36,8 @@ from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, paths
 from subagents.client.client import Client, Document, Query
-from subagents.client.daemon_start import ensure_daemon
+from subagents.client.daemon_start import revive
+from subagents.client.transport import Absence
 from subagents.config.paths import session_name
 from subagents.domain.alerts.allowance import is_urgent
 from subagents.domain.run.run import SETTLED, Phase
@@ -64,8 +65,6 @@ READ_S: Final = 2.0
 """For Claude Code to read what was written; it takes milliseconds, unless it was killed."""
 HEAD_START_MS: Final = 2_000
 """So old a message must be before the background takes it."""
-AWAY_S: Final = 30.0
-"""How long a wait looks for a daemon that went away."""
 TAKEN_MAX: Final = 10
 """Messages told at once; the next end of a turn brings the next ones."""
 NEWS_CHARS_MAX: Final = 9_000
@@ -274,10 +273,11 @@ class Session:
     # -- waiting and taking ----------------------------------------------------------------
 
     def _wait(self, due: float) -> list[Message]:
-        away_since: float | None = None
+        away = Absence(until=due)
         has_begun = False
         # A session that was killed must not be told anything.
         while time.monotonic() < due and is_heard(sys.stderr.fileno()):
+            away.asking()
             try:
                 self._recall()
                 fresh = self._fresh()
@@ -285,20 +285,14 @@ class Session:
                     return []
                 if taken := self._take(fresh, older_than_ms=HEAD_START_MS):
                     return taken
-                away_since, has_begun = None, True
-            except (DaemonUnreachable, Unavailable):
-                away_since = away_since or time.monotonic()
-                if not has_begun or time.monotonic() - away_since > AWAY_S:
+                away, has_begun = Absence(until=due), True
+            except Unavailable:
+                if not has_begun or not away.goes_on(was_there=False):
                     return []
-                self._bring_back()
+                with contextlib.suppress(DaemonUnreachable):
+                    revive(paths())
             time.sleep(POLL_S)
         return []
-
-    def _bring_back(self) -> None:
-        """Start a daemon that crashed while this waited for its runs; one told to stop stays so."""
-        if paths().socket.exists():
-            with contextlib.suppress(DaemonUnreachable):
-                ensure_daemon(paths())
 
     def _take(self, fresh: Sequence[Message], *, older_than_ms: int) -> list[Message]:
         """Messages that are now lent to this process, and that the session was not told of."""

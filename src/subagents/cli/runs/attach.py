@@ -4,6 +4,7 @@ A thread follows the transcript and prints it; this one reads what is typed. Bot
 session: when a message starts a run that continues it, the follower continues there.
 """
 
+import math
 import os
 import sys
 import threading
@@ -267,7 +268,7 @@ class Follower(threading.Thread):
         self, client: Client, run_id: str, query: Query, *, is_quiet: bool = False
     ) -> LogPage:
         path = path_of(run_id, "/log")
-        answer = persistently(lambda: client.get(path, query, timeout_s=POLL_S))
+        answer = persistently(lambda: client.get(path, query, timeout_s=POLL_S), until=math.inf)
         page = read(answer, LogPage)
         if not self._left.is_set() and not is_quiet and (page.lines or (self._json and page.ended)):
             self.write([text for line in page.lines for text in log.shown(line)], answer)

@@ -4,6 +4,7 @@ Whoever waits is told of questions, too, and a daemon that dies in the middle is
 its runs continue without it, and so does the wait.
 """
 
+import math
 import os
 import sys
 import threading
@@ -56,7 +57,7 @@ class Waiting(threading.Thread):
         self._run_ids = list(run_ids)
         self._until = until
         self._starts = starts
-        self._due = None if timeout_s is None else time.monotonic() + timeout_s
+        self._due = math.inf if timeout_s is None else time.monotonic() + timeout_s
         self._completed: dict[str, object] = {}
         self._offered: dict[str, None] = {}
         self.document: Document = {}
@@ -75,10 +76,13 @@ class Waiting(threading.Thread):
 
     def _poll(self, client: Client) -> bool:
         """One long poll; returns whether another is needed."""
-        remaining = None if self._due is None else max(0.0, self._due - time.monotonic())
-        wait_s = POLL_S if remaining is None else min(POLL_S, remaining)
-        body = {"runIds": self._run_ids, "until": self._until, "timeoutSeconds": wait_s}
-        answer = persistently(lambda: client.post("/v1/wait", body, timeout_s=wait_s))
+
+        def wait() -> Document:
+            wait_s = min(POLL_S, max(0.0, self._due - time.monotonic()))
+            body = {"runIds": self._run_ids, "until": self._until, "timeoutSeconds": wait_s}
+            return client.post("/v1/wait", body, timeout_s=wait_s)
+
+        answer = persistently(wait, until=self._due)
         waited: WaitResult = read(client, answer, "run_answers:WaitResult")
         listed = answer.get("completed")
         for each in listed if isinstance(listed, list) else []:
@@ -91,7 +95,7 @@ class Waiting(threading.Thread):
         }
         self.result = read(client, self.document, "run_answers:WaitResult")
         is_done = not waited.pending or (self._until == "any" and bool(self._completed))
-        return not is_done and (self._due is None or time.monotonic() < self._due)
+        return not is_done and time.monotonic() < self._due
 
     @property
     def offered(self) -> list[str]:

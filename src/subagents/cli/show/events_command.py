@@ -1,5 +1,6 @@
 """``events``: what happens to all runs, in one order, from any number on."""
 
+import math
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -72,7 +73,8 @@ def _pages(
     while until is None or after < until:
         asked = {**query, "after": after, "wait": wait_s}
         answer = persistently(
-            lambda asked=asked: client.get("/v1/events", asked, timeout_s=wait_s)  # type: ignore[misc]  # the default binds this one
+            lambda asked=asked: client.get("/v1/events", asked, timeout_s=wait_s),  # type: ignore[misc]  # the default binds this one
+            until=None if wait_s == 0 else math.inf,
         )
         if answer.get("reset"):
             output.note(f"there is no event {after} yet: this is another database; starting over")

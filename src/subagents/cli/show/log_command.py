@@ -1,5 +1,6 @@
 """``log``: what a run's worker said and did, and ``--summary`` of it."""
 
+import math
 import sys
 from typing import Annotated, Final
 
@@ -122,7 +123,8 @@ def _follow(client: Client, page: LogPage, asked: Query, *, json: bool) -> None:
             "waitSeconds": int(POLL_S),
         }
         answer = persistently(
-            lambda query=query: client.get(path, query, timeout_s=POLL_S)  # type: ignore[misc]  # bound by the default
+            lambda query=query: client.get(path, query, timeout_s=POLL_S),  # type: ignore[misc]  # bound by the default
+            until=math.inf,
         )
         page = _print_page(answer, json=json)
 
