@@ -6,9 +6,12 @@ command is found before anything is imported that it does not need.
 
 import sys
 
+from subagents.cli.standard_streams import prepare
+
 
 def main() -> int:
     """Run the command that this process's arguments name; returns the exit code."""
+    prepare()
     words = sys.argv[1:]
     # `mcp install` and the like are commands of their own.
     if words[:1] == ["mcp"] and (len(words) == 1 or _is_option(words[1])):

@@ -37,6 +37,7 @@ OLD_S: Final = 5 + max(
 """Older than whatever a client counts; the waits themselves are longer."""
 WAIT_S: Final = 250.0
 KILLS: Final = 3
+ASKING: Final = "asking"
 
 
 def command(home: LiveHome, *words: str) -> str:
@@ -113,8 +114,8 @@ CLIENTS: Final[dict[str, Callable[[LiveHome, str], object]]] = {
     "events": by_events,
     "tool": by_a_tool,
     "mcp": over_mcp,
-    "ask": lambda home, task: command(
-        home, "run", "--agent", "sh", f'{PROGRAM} ask "$({task})?" --default done'
+    "ask": lambda home, _: command(
+        home, "run", "--agent", "sh", "--label", ASKING, f"{PROGRAM} ask 'what?' --timeout 20m"
     ),
 }
 
@@ -147,6 +148,9 @@ def test_every_clients_wait_that_is_older_than_any_limit_survives_three_kills(
             os.kill(pid, signal.SIGKILL)
             killed.add(pid)
         (home.root / "go").touch()
+        until(home.is_up, what="a daemon that a client started")
+        (asked,) = home.show(ASKING)["requests"]
+        assert command(home, "answer", asked["requestId"], "done")
         for thread in threads:
             thread.join(WAIT_S)
         assert found == dict.fromkeys(CLIENTS, "done")

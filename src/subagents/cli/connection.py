@@ -11,10 +11,11 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from subagents import __version__
+from subagents.cli.ending import settled
 from subagents.cli.output import note
 from subagents.client.client import DEFAULT_SESSION, Client, Document
 from subagents.config.socket_path import socket_path
-from subagents.errors import UsageError
+from subagents.errors import EXIT_OK, UsageError
 
 if TYPE_CHECKING:
     from subagents.config.paths import Paths
@@ -23,6 +24,10 @@ READER: Final = os.urandom(16).hex()
 """This process, to the inbox: what was offered to it is consumed by it."""
 POLL_S: Final = 20.0
 """One long poll; less than any time limit between here and the daemon."""
+_LOOKS: Final = frozenset(
+    {"/v1/wait", "/v1/inbox", "/v1/inbox/ack", "/v1/runs/dry-run", "/v1/plans/dry-run"}
+)
+"""Where a POST does nothing that a second one would do again."""
 
 _NAME: Final = r"[!-~]{1,200}"
 _KEY: Final = r"agent:[a-z0-9][a-z0-9_-]{0,63}:[!-~]{1,200}"
@@ -70,15 +75,30 @@ def connect(*, starts: bool = False) -> Client:
     """
     given = worker_socket()
     if given is not None:
-        return Client(given, session=session(), reader=READER)
+        return _Acting(given, session=session(), reader=READER)
 
     def start() -> bool:
         is_first = client.daemon_version is None
         return _start(paths(), starts=starts and is_first, is_first=is_first)
 
     socket = socket_path(os.environ) or paths().socket
-    client = Client(socket, session=session(), reader=READER, start=start)
+    client = _Acting(socket, session=session(), reader=READER, start=start)
     return client
+
+
+class _Acting(Client):
+    """Notes that something was done: from then on that is what the exit code says."""
+
+    def post(self, path: str, body: object = None, *, timeout_s: float | None = None) -> Document:
+        answer = super().post(path, body, timeout_s=timeout_s)
+        if path not in _LOOKS:
+            settled(EXIT_OK)
+        return answer
+
+    def delete(self, path: str) -> Document:
+        answer = super().delete(path)
+        settled(EXIT_OK)
+        return answer
 
 
 def _start(home: "Paths", *, starts: bool, is_first: bool) -> bool:

@@ -1,4 +1,9 @@
-"""How every command ends: what went wrong is told, and becomes the exit code."""
+"""How every command ends: what went wrong is told, and becomes the exit code.
+
+What a command did counts more than whether somebody could be told of it: a script that starts work
+and cannot be written to must not be told to start it again. So once something was done its fate is
+the exit code, also where standard output is full or nobody reads it.
+"""
 
 import os
 import sys
@@ -10,22 +15,36 @@ from subagents.errors import EXIT_FAILED, EXIT_INTERRUPTED, SubagentsError
 EXIT_BROKEN_PIPE: Final = 141
 """What a shell shows for a program that SIGPIPE ended."""
 
+_fate: "int | None" = None
+"""The exit code of what was done; None = nothing was, but looking."""
+
+
+def settled(code: int) -> None:
+    """Say that something was done with this exit code, whatever becomes of telling it."""
+    global _fate  # noqa: PLW0603  one command line, one process
+    _fate = code
+
 
 def reporting(work: Callable[[], int], *, as_json: bool) -> int:
     """Do a command's work; what goes wrong is told, and becomes its exit code."""
+    global _fate  # noqa: PLW0603  see above
+    _fate = None
     try:
         code = _told_of(work, as_json=as_json)
+        _fate = None if _fate is None else code
         sys.stdout.flush()
     except BrokenPipeError:
         _abandon_stdout()
-        return EXIT_BROKEN_PIPE
+        return EXIT_BROKEN_PIPE if _fate is None else _fate
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except OSError as error:
         # Of our own output: calls of the daemon and files have errors of their own.
-        sys.stderr.write(f"subagents: {error.strerror or error}\n")
+        why = error.strerror or error
+        what = "" if _fate is None else "this was done, but standard output cannot be written: "
+        sys.stderr.write(f"subagents: {what}{why}\n")
         _abandon_stdout()
-        return EXIT_FAILED
+        return EXIT_FAILED if _fate is None else _fate
     return code
 
 
@@ -35,6 +54,7 @@ def _told_of(work: Callable[[], int], *, as_json: bool) -> int:
     except SubagentsError as error:
         from subagents.cli import output  # noqa: PLC0415  the overview needs none of it
 
+        settled(error.exit_code)
         output.failure(error, as_json=as_json)
         return error.exit_code
 

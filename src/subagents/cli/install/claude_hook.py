@@ -259,8 +259,9 @@ class Session:
             taken = self._wait(due)
             if not taken:
                 return EXIT_OK
-            sys.stderr.write(news(taken, self._left(taken)))
-            sys.stderr.flush()
+            # Not as other words on standard error: what nobody reads was not told.
+            with open(sys.stderr.fileno(), "w", encoding="utf-8", closefd=False) as told:
+                told.write(news(taken, self._left(taken)))
             if is_read_within(sys.stderr.fileno(), READ_S):
                 self._taken(taken)
             return EXIT_NEWS

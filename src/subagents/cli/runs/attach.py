@@ -192,6 +192,8 @@ class Follower(threading.Thread):
             self.error = error
             if not self._left.is_set():
                 self.note(f"subagents: {error.message}")
+        except OSError:
+            self.leave()  # nobody reads it any more; the session's end is still the exit code
 
     def go_on(self, run_id: str) -> None:
         """A message started this run: follow it when those before it were printed."""

@@ -9,14 +9,16 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from subagents.cli import long_results, output
 from subagents.cli.connection import POLL_S, connect
+from subagents.cli.ending import settled
 from subagents.cli.reading import read
 from subagents.cli.show import render
+from subagents.cli.standard_streams import STDOUT, is_closed
 from subagents.client.client import Client, Document, persistently, segment
 from subagents.errors import (
     EXIT_NOT_FOUND,
@@ -40,7 +42,6 @@ FRAME_S: Final = 0.25
 FIRST_FRAME_S: Final = 0.1
 READ_S: Final = 2.0
 """For whoever reads our output to take it; a slow one has it all the same."""
-STDOUT: Final = 1
 QUIET_POLL_S: Final = 2.0
 """How often questions are looked for when nothing is drawn."""
 WATCHED_MAX: Final = 20
@@ -277,11 +278,27 @@ def acknowledge(message_ids: Sequence[str]) -> None:
     """Say that the messages were read; call it only after they were printed and flushed.
 
     A reader that is gone with what was printed still in the pipe was killed: it leaves them unread.
+    So does a command that was started without standard output.
     """
-    if not is_read_within(STDOUT, READ_S) and not is_heard(STDOUT):
+    if is_closed(STDOUT) or (not is_read_within(STDOUT, READ_S) and not is_heard(STDOUT)):
         settle([], message_ids)
     else:
         settle(message_ids, [])
+
+
+@contextmanager
+def telling(waiting: Waiting, *, is_any: bool = False) -> Iterator[None]:
+    """Print within this how a wait ended: the exit code says it, too, whatever becomes of that.
+
+    What could not be printed stays unread, and is offered again at once.
+    """
+    settled(exit_code(waiting.result, is_any=is_any))
+    try:
+        yield
+    except OSError:
+        settle([], waiting.offered)
+        raise
+    acknowledge(waiting.offered)
 
 
 class HandOver:

@@ -33,13 +33,13 @@ def wait(runs: Sequence[str], *, is_any: bool, timeout: str | None, json: bool) 
     except KeyboardInterrupt:
         output.note("\nStopped waiting; the runs continue.")
         return EXIT_INTERRUPTED
-    if json:
-        is_whole = long_results.print_document(waiting.document)
-    else:
-        is_whole = follow.print_ends(waiting.result)
-        if not any(waiting.document.values()):
-            output.note("Nothing to wait for.")
-    follow.acknowledge(waiting.offered)
+    with follow.telling(waiting, is_any=is_any):
+        if json:
+            is_whole = long_results.print_document(waiting.document)
+        else:
+            is_whole = follow.print_ends(waiting.result)
+            if not any(waiting.document.values()):
+                output.note("Nothing to wait for.")
     code = follow.exit_code(waiting.result, is_any=is_any)
     return long_results.exit_code(code, is_whole=is_whole)
 

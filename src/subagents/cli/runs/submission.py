@@ -177,11 +177,11 @@ def wait_and_print(
         )
     except KeyboardInterrupt:
         return _interrupted(run_ids, plan_id)
-    if json:
-        is_whole = long_results.print_document(waiting.document)
-    else:
-        is_whole = follow.print_ends(waiting.result, started=started, spoken=spoken)
-    follow.acknowledge(waiting.offered)
+    with follow.telling(waiting):
+        if json:
+            is_whole = long_results.print_document(waiting.document)
+        else:
+            is_whole = follow.print_ends(waiting.result, started=started, spoken=spoken)
     return long_results.exit_code(follow.exit_code(waiting.result), is_whole=is_whole)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from subagents.cli import output
 from subagents.cli.connection import connect
+from subagents.cli.ending import settled
 from subagents.cli.reading import read
 from subagents.cli.runs.selectors import path_of
 from subagents.client.client import Document
@@ -103,11 +104,17 @@ def ask(
         found = WorkerCalls(client, _run_id(run)).ask(
             question, options=option, context=context, default=default, timeout_s=timeout_s
         )
+    asked: WorkerRequest = read(client, found, "message_answers:WorkerRequest")
+    code = _answer_code(asked)
+    settled(code)
     if json:
         output.document(client.received)
-    asked: WorkerRequest = read(client, found, "message_answers:WorkerRequest")
-    if not json:
+    else:
         _print_answer(asked, decision_only=decision)
+    return code
+
+
+def _answer_code(asked: "WorkerRequest") -> int:
     if asked.status == "answered":
         # In a shell the exit code is the answer: no must not read as yes.
         return EXIT_ANSWER_IS_NO if asked.decision == "deny" else EXIT_OK
