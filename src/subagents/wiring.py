@@ -71,6 +71,7 @@ from subagents.runtimes.dialects import dialects
 from subagents.runtimes.git.git_worktrees import GitWorktrees
 from subagents.runtimes.process import cgroups
 from subagents.runtimes.process.environment import is_on_path
+from subagents.runtimes.process.launcher import SETTINGS_VARIABLE
 from subagents.runtimes.process.secret_values import SecretValues, ask
 from subagents.runtimes.process.shim import ProcessAttempts
 from subagents.runtimes.provider_keys import provider_of
@@ -533,6 +534,8 @@ def worker_env(
         own = os.path.dirname(sys.executable)  # noqa: PTH120  # hot: once per start
         if not is_on_path("subagents", path) and os.access(f"{own}/subagents", os.X_OK):
             env["PATH"] = f"{path}{os.pathsep}{own}"
+    if brought.process is not None:
+        env[SETTINGS_VARIABLE] = brought.process.line
     return {**env, "SUBAGENTS_SOCKET": str(paths.socket)}
 
 

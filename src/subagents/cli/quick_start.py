@@ -179,7 +179,11 @@ def _environment(environ: Mapping[str, str]) -> Mapping[str, object]:
     if sum(map(len, found.values())) > VARIABLES_CHARS_MAX or not "".join(found).isidentifier():
         # Also where there are none: that is out of the ordinary.
         return _not_plain() if found else {}
-    return {"shell": found}
+    if environ.get("SUBAGENTS_RUN_ID"):
+        return {}
+    from subagents import process_settings  # noqa: PLC0415
+
+    return {"shell": found, "process": process_settings.own()}
 
 
 # -- the others -----------------------------------------------------------------------------------

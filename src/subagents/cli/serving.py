@@ -1,5 +1,6 @@
 """The daemon in this process; imported without the parser, so that it starts sooner."""
 
+from subagents import process_settings
 from subagents.cli import output
 from subagents.cli.connection import paths
 from subagents.client.daemon_start import take_environment
@@ -20,6 +21,8 @@ def serve(
     """Be the daemon until a signal ends it; see ``daemon_commands.serve``."""
     if background_child:
         take_environment()
+        # Whoever happened to start it decides nothing for those who use it later.
+        process_settings.become_default()
     from subagents.api.server.daemon_log import redact_tracebacks  # noqa: PLC0415  the web framework
     from subagents.wiring import daemon_settings  # noqa: PLC0415
     from subagents.wiring import serve as serve_here  # noqa: PLC0415

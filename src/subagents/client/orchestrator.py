@@ -18,6 +18,9 @@ from pathlib import Path
 from typing import Final, Literal, Self, Unpack
 from urllib.parse import quote
 
+import msgspec
+
+from subagents import process_settings
 from subagents.api.wire.agent_answers import (
     SuggestedAgent,
     Suggestions,
@@ -50,7 +53,7 @@ from subagents.client.run_handle import RunFailed, RunHandle, wait_for
 from subagents.client.search_keywords import SearchKeywords, search_query
 from subagents.client.spawn_request import PlanRun, SpawnKeywords, spawn_document
 from subagents.config.paths import Paths
-from subagents.domain.run.caller_environment import CallerEnvironment
+from subagents.domain.run.caller_environment import CallerEnvironment, ProcessSettings
 from subagents.domain.run.shell_variables import shell_variables
 from subagents.errors import AlreadyRunning, UsageError
 
@@ -649,5 +652,10 @@ def _schedule(name: str, call: str = "") -> str:
 
 def _environment(env: Mapping[str, str] | None) -> dict[str, object]:
     """What this process brings for the workers it asks for; nothing when it is a worker itself."""
-    brought = CallerEnvironment(shell=shell_variables(os.environ), given=dict(env or {}))
-    return {"environment": brought} if brought.names else {}
+    process = None
+    if not os.environ.get("SUBAGENTS_RUN_ID"):
+        process = msgspec.convert(process_settings.own(), ProcessSettings)
+    brought = CallerEnvironment(
+        shell=shell_variables(os.environ), given=dict(env or {}), process=process
+    )
+    return {} if brought.is_empty else {"environment": brought}

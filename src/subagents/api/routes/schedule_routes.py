@@ -13,6 +13,7 @@ from subagents.api.calls.services import Services, services_of
 from subagents.api.routes.spawn_routes import cwd_of, environments_of, plan_budget
 from subagents.api.wire import requests as wire
 from subagents.api.wire.schedule_answers import SchedulePage, ScheduleStart
+from subagents.domain.run.values import replace
 from subagents.domain.schedules.schedule import (
     Missed,
     Overlap,
@@ -43,7 +44,9 @@ async def add(request: Request) -> Response:
         plan=None if name is None else ScheduledPlan(name=name, budget=plan_budget(body.budget)),
         default_agent=body.default_agent,
     )
-    brought = environments_of(caller, body.environment, body.step_environments, len(body.specs))
+    # Nobody's shell is there when they start: they run as the daemon does.
+    common = replace(body.environment, process=None)
+    brought = environments_of(caller, common, body.step_environments, len(body.specs))
     config = services.load_config(wanted.cwd, {}, {})
     with config.explaining():
         stored = await services.engine.schedules.add(

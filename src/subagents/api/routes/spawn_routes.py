@@ -183,7 +183,7 @@ def _environment_of(caller: Caller, brought: CallerEnvironment) -> CallerEnviron
     Raises:
         Forbidden: An agent tried to: a PATH of its own would be other programs under our rules.
     """
-    if not brought.names:
+    if brought.is_empty:
         return None
     if not caller.is_operator:
         raise Forbidden(

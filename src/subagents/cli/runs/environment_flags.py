@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import cyclopts
+import msgspec
 
+from subagents import process_settings
 from subagents.cli.runs.spawn_flags import GROUPS
-from subagents.domain.run.caller_environment import BYTES_MAX, CallerEnvironment
+from subagents.domain.run.caller_environment import BYTES_MAX, CallerEnvironment, ProcessSettings
 from subagents.domain.run.parameter import PLACEMENT
 from subagents.domain.run.shell_variables import shell_variables
 from subagents.errors import UsageError
@@ -58,11 +60,20 @@ def environment(
         given.update(_lines(name, here))
     for each in env:
         given.update([_variable(each, here, where=ENV)])
-    found = CallerEnvironment(shell=shell_variables(here), given=given)
+    found = CallerEnvironment(
+        shell=shell_variables(here), given=given, process=brought_settings(here)
+    )
     problem = found.problem()
     if problem is not None:
         raise UsageError(f"{ENV}: {problem}", details={"field": ENV})
     return found
+
+
+def brought_settings(environ: Mapping[str, str]) -> ProcessSettings | None:
+    """How processes run here; a worker has none to bring."""
+    if environ.get("SUBAGENTS_RUN_ID"):
+        return None
+    return msgspec.convert(process_settings.own(), ProcessSettings)
 
 
 def _variable(text: str, environ: Mapping[str, str], *, where: str) -> tuple[str, str]:

@@ -1,7 +1,8 @@
-"""The variables that a person's shell, or their program, brings along for the workers it asks for.
+"""What a person's shell, or their program, brings along for the workers it asks for: variables, and
+how processes run there.
 
-Their values are in no event and no run: a file beside the run holds them, for its retries and over
-restarts. The run itself knows their names.
+The values of variables are in no event and no run: a file beside the run holds them, for its
+retries and over restarts. The run itself knows their names.
 """
 
 import re
@@ -21,6 +22,61 @@ VALUE_BYTES_MAX: Final = 128 * 1024 - 1
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
+NICE: Final = range(-20, 20)
+UMASK_MAX: Final = 0o777
+PROCESSORS_MAX: Final = 8_192
+LIMIT_MAX: Final = 2**63 - 1
+LIMITS: Final = frozenset(
+    (
+        *("as", "core", "cpu", "data", "fsize", "locks", "memlock", "msgqueue", "nice", "nofile"),
+        *("nproc", "rss", "rtprio", "rttime", "sigpending", "stack"),
+    )
+)
+"""Names of ``RLIMIT_…``."""
+
+
+class ProcessSettings(Value, frozen=True):
+    """How processes run where it was called; a worker runs like that as far as the system lets it.
+
+    Not all that one process may have can be had by another: who started the daemon may have less.
+    """
+
+    umask: int = 0o022
+    """What new files are not; 0 to 0o777."""
+    nice: int = 0
+    """-20 to 19; lower is sooner, and only for those who may."""
+    processors: tuple[int, ...] = ()
+    """Numbers of those it may use; () = all."""
+    limits: dict[str, tuple[int, int]] = {}
+    """By the names in ``LIMITS``: soft and hard, in the system's units; -1 = none."""
+
+    @property
+    def line(self) -> str:
+        """As the launcher of shims reads it."""
+        words = [f"umask={self.umask:04o}", f"priority={self.nice}"]
+        if self.processors:
+            words.append(f"processors={','.join(map(str, self.processors))}")
+        words += [f"{name}={soft}:{hard}" for name, (soft, hard) in self.limits.items()]
+        return " ".join(words)
+
+    def problem(self) -> str | None:
+        """Why no process can be run like that; None = one can."""
+        if not 0 <= self.umask <= UMASK_MAX:
+            return "umask must be 0 to 0o777"
+        if self.nice not in NICE:
+            return "nice must be -20 to 19"
+        if not all(0 <= each < PROCESSORS_MAX for each in self.processors[: PROCESSORS_MAX + 1]):
+            return f"processors are 0 to {PROCESSORS_MAX - 1}"
+        if len(self.processors) > PROCESSORS_MAX:
+            return f"there are more than {PROCESSORS_MAX} processors"
+        for name, pair in self.limits.items():
+            if name not in LIMITS:
+                return f"there is no limit {name[:100]!r}"
+            if not all(-1 <= each <= LIMIT_MAX for each in pair):
+                return f"the limit {name} must be two numbers from -1 on"
+        return None
+
+
 class CallerEnvironment(Value, frozen=True):
     """What a caller brings."""
 
@@ -28,10 +84,18 @@ class CallerEnvironment(Value, frozen=True):
     """Of ``SHELL_VARIABLES``, those that are set where it was called; for plain commands."""
     given: dict[str, str] = {}
     """Set by name for these runs, whatever their agent; stronger than everything configured."""
+    process: ProcessSettings | None = None
+    """None = as the daemon's own."""
 
     @property
     def names(self) -> tuple[str, ...]:
+        """Of the variables."""
         return tuple(sorted({*self.shell, *self.given}))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is brought."""
+        return not (self.shell or self.given) and self.process is None
 
     def problem(self) -> str | None:
         """Why no process can be started with these; None = it can."""
@@ -53,7 +117,7 @@ class CallerEnvironment(Value, frozen=True):
             referenced(self.given)
         except UsageError as error:
             return f"{error.message}; {error.hint}"
-        return None
+        return None if self.process is None else self.process.problem()
 
 
 def over_daemons(

@@ -91,7 +91,7 @@ class Environments:
                 same.append(draft)
         found = {draft.spawned.run_id: draft for draft in drafts}
         for theirs, meant in groups:
-            if not theirs.names:
+            if theirs.is_empty:
                 continue
             ids = [draft.spawned.run_id for draft in meant]
             try:
@@ -110,7 +110,10 @@ class Environments:
         before = None if draft.previous is None else await self.of(draft.previous)
         given = brought.given if before is None else {**before.given, **brought.given}
         is_plain = draft.spawned.resolved.runtime == PLAIN_COMMAND
-        return CallerEnvironment(shell=brought.shell if is_plain else {}, given=given)
+        process = brought.process or (None if before is None else before.process)
+        return CallerEnvironment(
+            shell=brought.shell if is_plain else {}, given=given, process=process
+        )
 
     async def drop(self, drafts: Sequence[Draft]) -> None:
         """Forget what was kept for runs that are not stored after all."""

@@ -19,6 +19,7 @@ import contextlib
 import errno
 import marshal
 import os
+import resource
 import signal
 import struct
 import subprocess
@@ -30,6 +31,10 @@ from typing import Any, BinaryIO, Final, NoReturn
 
 REAPS_VARIABLE: Final = "SUBAGENTS_SHIM_REAPS"
 """Tells a shim that it is a subreaper; the worker does not get it."""
+SETTINGS_VARIABLE: Final = "SUBAGENTS_SHIM_SETTINGS"
+"""Tells us how the shim and its worker are to run (``ProcessSettings.line``)."""
+UMASK_VARIABLE: Final = "SUBAGENTS_SHIM_UMASK"
+FILE_BLOCKS_VARIABLE: Final = "SUBAGENTS_SHIM_FILE_BLOCKS"
 
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _CLONE3: Final = 435
@@ -37,6 +42,9 @@ _CLONE_INTO_CGROUP: Final = 0x200000000
 _CLONE_ARGUMENTS: Final = struct.Struct("11Q")
 """``struct clone_args``; the fifth is the signal at its end, the last one the cgroup."""
 _INTERPRETER_VARIABLES: Final = ("LD_", "DYLD_", "PYTHONHOME")
+_UNLIMITED: Final = -1
+_BLOCK_BYTES: Final = 512
+"""The unit of ``ulimit -f``."""
 _ENDED: Final = (EOFError, BrokenPipeError, ValueError, TypeError)
 """What writing to, and reading from, a launcher that was killed raises."""
 
@@ -172,6 +180,10 @@ def _become(
         os.setsid()
         if make_subreaper():
             env[REAPS_VARIABLE.encode()] = b"1"
+        settings = env.pop(SETTINGS_VARIABLE.encode(), None)
+        if settings is not None:
+            left = _take_on(settings.decode())
+            env.update((name.encode(), value.encode()) for name, value in left.items())
         os.chdir(cwd)
         null = os.open("/dev/null", os.O_RDWR)
         for descriptor in range(3):
@@ -181,6 +193,48 @@ def _become(
         os.write(tell, str(error.errno or errno.EIO).encode())
     finally:
         os._exit(127)
+
+
+def _take_on(text: str) -> dict[str, str]:
+    """Make this process run by ``ProcessSettings.line``, as far as it may.
+
+    Returns:
+        What a shim must do itself, as its variables: it writes files that we read, and has to
+        record the end of a worker that may write no more.
+    """
+    given = dict(word.split("=", 1) for word in text.split())
+    left = {UMASK_VARIABLE: given.pop("umask")}
+    with contextlib.suppress(OSError, ValueError):
+        os.setpriority(os.PRIO_PROCESS, 0, int(given.pop("priority")))
+    processors = given.pop("processors", "")
+    if processors and hasattr(os, "sched_setaffinity"):
+        # None of them may be here: another machine, or another cgroup.
+        with contextlib.suppress(OSError, ValueError):
+            os.sched_setaffinity(0, map(int, processors.split(",")))
+    for name, pair in given.items():
+        soft, hard = (int(each) for each in pair.split(":"))
+        if name != "fsize":
+            _limit(name, soft, hard)
+        elif soft != _UNLIMITED:
+            left[FILE_BLOCKS_VARIABLE] = str(soft // _BLOCK_BYTES)
+    return left
+
+
+def _limit(name: str, soft: int, hard: int) -> None:
+    number = getattr(resource, f"RLIMIT_{name.upper()}", None)
+    if number is None:
+        return
+    with contextlib.suppress(OSError, ValueError):
+        _, most = resource.getrlimit(number)
+        try:
+            resource.setrlimit(number, (soft, hard))
+        except (OSError, ValueError):
+            lower = _lower(hard, most)
+            resource.setrlimit(number, (_lower(soft, lower), lower))
+
+
+def _lower(one: int, other: int) -> int:
+    return min((each for each in (one, other) if each != _UNLIMITED), default=_UNLIMITED)
 
 
 def _fork(libc: Any, cgroup: bytes | None) -> int:

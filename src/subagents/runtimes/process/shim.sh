@@ -15,6 +15,7 @@
 #             nothing that the worker started was alive any more; ends with a newline
 #
 # With SUBAGENTS_SHIM_CGROUP it is in that cgroup already, and only writes it down.
+# With SUBAGENTS_SHIM_UMASK and SUBAGENTS_SHIM_FILE_BLOCKS the worker, and not this, is kept to those.
 # With SUBAGENTS_SHIM_REAPS (launcher.py sets it) this shim adopts whatever below it loses its
 # parent: so what has no living child has no living descendant. What the worker left behind keeps
 # the shim, so that it can be found; ending it is the daemon's.
@@ -35,7 +36,10 @@
     shift
     subagents_shim_reaps=${SUBAGENTS_SHIM_REAPS-}
     subagents_shim_cgroup=${SUBAGENTS_SHIM_CGROUP-}
-    unset SUBAGENTS_SHIM_REAPS SUBAGENTS_SHIM_CGROUP
+    subagents_shim_umask=${SUBAGENTS_SHIM_UMASK-}
+    subagents_shim_file_blocks=${SUBAGENTS_SHIM_FILE_BLOCKS-}
+    unset SUBAGENTS_SHIM_REAPS SUBAGENTS_SHIM_CGROUP SUBAGENTS_SHIM_UMASK
+    unset SUBAGENTS_SHIM_FILE_BLOCKS
     trap : HUP INT QUIT TERM USR1 USR2 ALRM PIPE
 
     # O_EXCL: of any number of shims for one DIR exactly one goes on.
@@ -127,6 +131,8 @@ cgroup $subagents_shim_cgroup"
         printf '%s\nworker %s %s\nboot %s\nsession %s\n' "$subagents_shim_own" \
             "$subagents_shim_pid" "$subagents_shim_ticks" "$subagents_shim_boot" \
             "$subagents_shim_session" >"$subagents_shim_dir/pid" || exit 1
+        [ -z "$subagents_shim_umask" ] || umask "$subagents_shim_umask"
+        [ -z "$subagents_shim_file_blocks" ] || ulimit -f "$subagents_shim_file_blocks"
         exec "$@"
     )
     subagents_shim_status=$?
