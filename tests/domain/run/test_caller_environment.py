@@ -4,6 +4,7 @@ import pytest
 
 from subagents.domain.run.caller_environment import (
     CallerEnvironment,
+    ProcessSettings,
     over_daemons,
     require_usable,
 )
@@ -63,3 +64,47 @@ def test_what_no_worker_can_be_given_is_refused_without_its_value(
         require_usable(CallerEnvironment(given=given))
     assert "secret\0" not in str(refused.value)
     assert "hidden" not in str(refused.value)
+
+
+@pytest.mark.requirement("environment:process")
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        (ProcessSettings(umask=0o1000), "umask must be"),
+        (ProcessSettings(umask=-1), "umask must be"),
+        (ProcessSettings(nice=20), "nice must be"),
+        (ProcessSettings(nice=-21), "nice must be"),
+        (ProcessSettings(processors=(0, -1)), "processors are 0 to"),
+        (ProcessSettings(processors=(9_999,)), "processors are 0 to"),
+        (ProcessSettings(processors=(0,) * 9_000), "more than 8192 processors"),
+        (ProcessSettings(limits={"nofile=1 x": (1, 1)}), "there is no limit 'nofile=1 x'"),
+        (ProcessSettings(limits={"nofile": (-2, 1)}), "nofile must be two numbers"),
+        (ProcessSettings(limits={"as": (1, 2**63)}), "as must be two numbers"),
+    ],
+)
+def test_what_no_process_can_be_run_like_is_refused(settings: ProcessSettings, says: str) -> None:
+    assert says in str(CallerEnvironment(process=settings).problem())
+
+
+@pytest.mark.requirement("environment:process")
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        (ProcessSettings(), "umask=0022 priority=0"),
+        (ProcessSettings(umask=0, nice=-5), "umask=0000 priority=-5"),
+        (ProcessSettings(processors=(0, 3)), "umask=0022 priority=0 processors=0,3"),
+        (
+            ProcessSettings(limits={"nice": (0, 20), "as": (-1, -1)}),
+            "umask=0022 priority=0 nice=0:20 as=-1:-1",
+        ),
+    ],
+)
+def test_how_a_worker_is_to_run_is_one_line(settings: ProcessSettings, line: str) -> None:
+    assert settings.line == line
+
+
+@pytest.mark.requirement("environment:process")
+def test_how_processes_run_is_brought_although_there_are_no_variables() -> None:
+    assert CallerEnvironment().is_empty
+    assert not CallerEnvironment(process=ProcessSettings()).is_empty
+    assert CallerEnvironment(process=ProcessSettings()).names == ()

@@ -9,7 +9,13 @@ from pathlib import Path
 import pytest
 from tests.runtimes.attempt_harness import until
 
-from subagents.runtimes.process.launcher import REAPS_VARIABLE, Launcher
+from subagents.runtimes.process.launcher import (
+    FILE_BLOCKS_VARIABLE,
+    REAPS_VARIABLE,
+    SETTINGS_VARIABLE,
+    UMASK_VARIABLE,
+    Launcher,
+)
 from subagents.runtimes.process.processes import look
 
 
@@ -115,3 +121,39 @@ def test_it_ends_with_whoever_started_it(tmp_path: Path) -> None:
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(worker, signal.SIGKILL)
+
+
+@pytest.mark.requirement("environment:process")
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("umask=0027 priority=0", "0027||0"),
+        ("umask=0777 priority=3", "0777||3"),
+        ("umask=0000 priority=0 nofile=300:400", "0000||0 300 400"),
+        ("umask=0022 priority=0 core=0:0 nofile=64:64", "0022||0 64 64"),
+        ("umask=0022 priority=0 fsize=10240:-1", "0022|20|0"),
+        ("umask=0022 priority=0 nice=0:20", "0022||0"),
+        ("umask=0022 priority=0 processors=8191", "0022||0"),
+        ("umask=0022 priority=0 nosuch=1:1", "0022||0"),
+    ],
+)
+def test_it_is_run_as_its_caller_is_and_is_told_what_is_left_to_do(
+    launcher: Launcher, tmp_path: Path, line: str, said: str
+) -> None:
+    limits = "; ulimit -S -n; ulimit -H -n" if "nofile" in line else ""
+    variables = f'"${UMASK_VARIABLE}|${FILE_BLOCKS_VARIABLE}|$(nice)"'
+    ours = f"env | grep {SETTINGS_VARIABLE}"
+    script = f"{{ echo {variables}{limits}; {ours}; true; }} > said; mv said told"
+    env = {b"PATH": os.environb[b"PATH"], SETTINGS_VARIABLE.encode(): line.encode()}
+    launcher.start([b"/bin/sh", b"-c", script.encode()], env, bytes(tmp_path))
+    assert " ".join(written(tmp_path / "told").split()) == said
+
+
+@pytest.mark.requirement("environment:process")
+def test_it_runs_on_the_processors_of_its_caller(launcher: Launcher, tmp_path: Path) -> None:
+    one = min(os.sched_getaffinity(0))
+    env = {SETTINGS_VARIABLE.encode(): f"umask=0022 priority=0 processors={one}".encode()}
+    script = b"grep Cpus_allowed_list /proc/self/status > said; mv said told"
+    env[b"PATH"] = os.environb[b"PATH"]
+    launcher.start([b"/bin/sh", b"-c", script], env, bytes(tmp_path))
+    assert written(tmp_path / "told").split()[1] == str(one)
