@@ -39,7 +39,7 @@ from subagents.couriers.command_courier import CommandCourier
 from subagents.couriers.steer_courier import SteerCourier
 from subagents.couriers.webhook_courier import WebhookCourier
 from subagents.domain.redaction.own_secrets import own_secrets
-from subagents.domain.run.caller_environment import CallerEnvironment, over_daemons
+from subagents.domain.run.caller_environment import CallerEnvironment, in_place_of, over_daemons
 from subagents.domain.run.run import Run
 from subagents.domain.run.secret_reference import is_reference
 from subagents.domain.run.values import AttemptId, RunId
@@ -74,7 +74,7 @@ from subagents.runtimes.process.environment import is_on_path
 from subagents.runtimes.process.launcher import SETTINGS_VARIABLE
 from subagents.runtimes.process.secret_values import SecretValues, ask
 from subagents.runtimes.process.shim import ProcessAttempts
-from subagents.runtimes.provider_keys import provider_of
+from subagents.runtimes.provider_keys import passes, provider_of
 from subagents.runtimes.runtime_plugins import RefusedPlugin, RuntimeHost
 from subagents.runtimes.scripted import ScriptedRuntime
 from subagents.store.run_remains import records_in, remains_of, runs_with_files
@@ -281,7 +281,7 @@ def build_node(
             run.resolved.options,
             os.environ,
             passes=passes_of(runtimes.get(run.resolved.runtime)),
-            given=given_to(run, environments),
+            given={**asked_with(run, environments), **given_to(run, environments)},
             values=secrets.known(run),
         ),
         worker_env=lambda run: {
@@ -290,7 +290,8 @@ def build_node(
         },
         orphans=orphans,
         worktrees=GitWorktrees(paths.worktrees_dir, trees, os.environ),
-        provider_of=lambda run: provider_of(run, os.environ),
+        passes_provider=passes,
+        provider_of=lambda run: provider_of(run, provider_environ(run, environments)),
         settings_of=None if load_config is None else settings_by(load_config, off_loop),
         proof_of=partial(proof_of, paths=paths, environ=os.environ),
         on_commit=(exporter.on_commit, *(each.on_commit for each in notifiers)),
@@ -491,6 +492,27 @@ def brought_for(run: Run, environments: EnvironmentLog) -> CallerEnvironment:
         raise UsageError(f"the variables that its caller gave cannot be read: {error}") from error
 
 
+def provider_environ(run: Run, environments: EnvironmentLog) -> Mapping[str, str]:
+    """The daemon's variables, with those in their place by which this run's worker asks."""
+    try:
+        brought = brought_for(run, environments)
+    except UsageError:
+        return os.environ
+    if not brought.provider:
+        return os.environ
+    changed = in_place_of(brought, os.environ, configured_env(run), partial(passes, run.resolved))
+    kept = {name: value for name, value in os.environ.items() if name not in changed}
+    return kept | {name: value for name, value in changed.items() if value is not None}
+
+
+def asked_with(run: Run, environments: EnvironmentLog) -> Mapping[str, str]:
+    """The variables by which its caller lets the run's worker ask its provider, as ``given_to``."""
+    try:
+        return brought_for(run, environments).provider
+    except UsageError:
+        return {}
+
+
 def given_to(run: Run, environments: EnvironmentLog) -> Mapping[str, str]:
     """The variables that its caller set for the run; none where they cannot be read: then no
     worker can be given them either.
@@ -527,6 +549,7 @@ def worker_env(
     asked_for = {name: value for name, value in configured.items() if is_reference(value)}
     env = {
         **over_daemons(brought, environ, configured),
+        **in_place_of(brought, environ, configured, partial(passes, run.resolved)),
         **secrets.filled(run, {**asked_for, **brought.given}),
     }
     if "PATH" not in configured and "PATH" not in brought.given:

@@ -173,17 +173,22 @@ def _is_name(text: str) -> bool:
 
 
 def _environment(environ: Mapping[str, str]) -> Mapping[str, object]:
-    from subagents.domain.run.shell_variables import shell_variables  # noqa: PLC0415
+    from subagents.domain.run.shell_variables import (  # noqa: PLC0415
+        provider_variables,
+        shell_variables,
+    )
 
-    found = shell_variables(environ)
-    if sum(map(len, found.values())) > VARIABLES_CHARS_MAX or not "".join(found).isidentifier():
+    found, provider = shell_variables(environ), provider_variables(environ)
+    chars = sum(map(len, (*found.values(), *provider.values())))
+    if chars > VARIABLES_CHARS_MAX or not "".join((*found, *provider)).isidentifier():
         # Also where there are none: that is out of the ordinary.
         return _not_plain() if found else {}
     if environ.get("SUBAGENTS_RUN_ID"):
         return {}
     from subagents import process_settings  # noqa: PLC0415
 
-    return {"shell": found, "process": process_settings.own()}
+    own: Given = {"shell": found, "process": process_settings.own()}
+    return {**own, "provider": provider} if provider else own
 
 
 # -- the others -----------------------------------------------------------------------------------

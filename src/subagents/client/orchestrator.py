@@ -54,7 +54,7 @@ from subagents.client.search_keywords import SearchKeywords, search_query
 from subagents.client.spawn_request import PlanRun, SpawnKeywords, spawn_document
 from subagents.config.paths import Paths
 from subagents.domain.run.caller_environment import CallerEnvironment, ProcessSettings
-from subagents.domain.run.shell_variables import shell_variables
+from subagents.domain.run.shell_variables import provider_variables, shell_variables
 from subagents.errors import AlreadyRunning, UsageError
 
 INBOX_PAGE: Final = 50
@@ -656,6 +656,9 @@ def _environment(env: Mapping[str, str] | None) -> dict[str, object]:
     if not os.environ.get("SUBAGENTS_RUN_ID"):
         process = msgspec.convert(process_settings.own(), ProcessSettings)
     brought = CallerEnvironment(
-        shell=shell_variables(os.environ), given=dict(env or {}), process=process
+        shell=shell_variables(os.environ),
+        given=dict(env or {}),
+        provider=provider_variables(os.environ),
+        process=process,
     )
     return {} if brought.is_empty else {"environment": brought}

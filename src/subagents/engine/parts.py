@@ -42,6 +42,7 @@ from subagents.engine.records.track_record_log import TrackRecords
 from subagents.engine.runs.agent_choice import AgentChoice
 from subagents.engine.runs.control import Control
 from subagents.engine.runs.emergency_stops import EmergencyStops
+from subagents.engine.runs.environments import PassesProvider, passes_nothing
 from subagents.engine.runs.feed import Feed
 from subagents.engine.runs.grants import ProofOf, no_proof_needed
 from subagents.engine.runs.plans import Plans
@@ -138,6 +139,8 @@ class Adapters:
     """None = none can be made here."""
     environments: EnvironmentLog | None = None
     """None = callers can bring none."""
+    passes_provider: PassesProvider = passes_nothing
+    """Whether a run's worker is given a variable by which its caller asks a model provider."""
     worker_secrets: WorkerSecrets | None = None
     """None = variables hold what they say."""
     proof_of: ProofOf = no_proof_needed
@@ -277,6 +280,7 @@ class Parts:
             shared_spending=self.shared_spending,
             proof_of=given.proof_of,
             environments=given.environments,
+            passes_provider=given.passes_provider,
         )
         self.plans = Plans(self.queries, self.spawner)
         self.sessions = Sessions(kernel, self.queries, self.control, self.spawner)

@@ -1,9 +1,10 @@
-"""Which model provider, and under which key, an attempt asks: those that agree share its limits.
+"""Which variables let a worker ask its model provider, and whose limits an attempt shares.
 
 Looked for in the agent's section and in the environment that its program gets; a provider that
 cannot be found is known by the agent's id. Keys are only ever hashed here.
 """
 
+import contextlib
 import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -11,6 +12,15 @@ from urllib.parse import urlsplit
 
 from subagents.domain.rules.provider_limits import Provider
 from subagents.domain.run.run import Run
+from subagents.domain.run.spec import Resolved
+from subagents.errors import ConfigError, UsageError
+from subagents.runtimes.acp import acp_agents
+from subagents.runtimes.acp.acp import AcpDialect
+from subagents.runtimes.acp.acp_agents import facts_of
+from subagents.runtimes.claude.claude_code import ClaudeDialect
+from subagents.runtimes.codex.codex import CodexDialect
+from subagents.runtimes.llm import llm_options
+from subagents.runtimes.llm.llm_runtime import LlmDialect
 from subagents.runtimes.process.environment import passed_variables
 
 USUAL_PROVIDERS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
@@ -25,6 +35,37 @@ USUAL_PROVIDERS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
 _ADDRESS: Final = "_BASE_URL"
 _KEYS: Final = ("_KEY", "_TOKEN", "_SECRET")
 DIGEST_CHARS: Final = 16
+
+
+def passes(resolved: Resolved, name: str) -> bool:
+    """Whether a run's worker is given this variable to ask its model provider with.
+
+    Args:
+        resolved: Of the run: its runtime and the agent's section.
+        name: Of a variable.
+    """
+    names = _passed_names(resolved.runtime, resolved.options, resolved.model)
+    return any(name.startswith(each[:-1]) if each.endswith("*") else name == each for each in names)
+
+
+def _passed_names(runtime: str, options: Mapping[str, object], model: str | None) -> Iterable[str]:
+    wanted = options.get("pass_env")
+    named = [each for each in wanted if isinstance(each, str)] if isinstance(wanted, list) else []
+    match runtime:
+        case ClaudeDialect.name:
+            return (*ClaudeDialect.passes, *named)
+        case CodexDialect.name:
+            return (*CodexDialect.passes, *named)
+        case AcpDialect.name:
+            with contextlib.suppress(ConfigError):
+                return (*facts_of(acp_agents.parse_options(options)).passes, *named)
+        case LlmDialect.name:
+            with contextlib.suppress(UsageError):
+                llm = llm_options.parse_options(options)
+                provider, _ = llm_options.named_model(model, llm)
+                keys = llm_options.key_names(provider, llm)
+                return (*keys, llm_options.BASE_URLS[provider], *named)
+    return named
 
 
 def provider_of(run: Run, environ: Mapping[str, str]) -> Provider:

@@ -12,7 +12,7 @@ from subagents import process_settings
 from subagents.cli.runs.spawn_flags import GROUPS
 from subagents.domain.run.caller_environment import BYTES_MAX, CallerEnvironment, ProcessSettings
 from subagents.domain.run.parameter import PLACEMENT
-from subagents.domain.run.shell_variables import shell_variables
+from subagents.domain.run.shell_variables import provider_variables, shell_variables
 from subagents.errors import UsageError
 
 ENV: Final = "--env"
@@ -61,7 +61,10 @@ def environment(
     for each in env:
         given.update([_variable(each, here, where=ENV)])
     found = CallerEnvironment(
-        shell=shell_variables(here), given=given, process=brought_settings(here)
+        shell=shell_variables(here),
+        given=given,
+        provider=provider_variables(here),
+        process=brought_settings(here),
     )
     problem = found.problem()
     if problem is not None:

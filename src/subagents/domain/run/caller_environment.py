@@ -6,11 +6,11 @@ retries and over restarts. The run itself knows their names.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from subagents.domain.run.secret_reference import referenced
-from subagents.domain.run.shell_variables import is_of_shell
+from subagents.domain.run.shell_variables import is_login, is_of_provider, is_of_shell
 from subagents.domain.run.values import Value
 from subagents.errors import UsageError
 
@@ -84,23 +84,25 @@ class CallerEnvironment(Value, frozen=True):
     """Of ``SHELL_VARIABLES``, those that are set where it was called; for plain commands."""
     given: dict[str, str] = {}
     """Set by name for these runs, whatever their agent; stronger than everything configured."""
+    provider: dict[str, str] = {}
+    """Of ``PROVIDER_VARIABLES``, those that are set where it was called; for agent programs."""
     process: ProcessSettings | None = None
     """None = as the daemon's own."""
 
     @property
     def names(self) -> tuple[str, ...]:
         """Of the variables."""
-        return tuple(sorted({*self.shell, *self.given}))
+        return tuple(sorted({*self.shell, *self.given, *self.provider}))
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is brought."""
-        return not (self.shell or self.given) and self.process is None
+        return not (self.shell or self.given or self.provider) and self.process is None
 
     def problem(self) -> str | None:
         """Why no process can be started with these; None = it can."""
         bytes_total = 0
-        for name, value in (*self.shell.items(), *self.given.items()):
+        for name, value in (*self.shell.items(), *self.given.items(), *self.provider.items()):
             if not _NAME.fullmatch(name):
                 return f"{name[:100]!r} is no name of a variable"
             if name.startswith(OURS):
@@ -109,7 +111,7 @@ class CallerEnvironment(Value, frozen=True):
             if "\0" in value or size > VALUE_BYTES_MAX:
                 return f"the value of {name} is too long or holds a NUL character"
             bytes_total += len(name) + size + 2
-        if len(self.shell) + len(self.given) > VARIABLES_MAX:
+        if len(self.shell) + len(self.given) + len(self.provider) > VARIABLES_MAX:
             return f"there are more than {VARIABLES_MAX} variables"
         if bytes_total > BYTES_MAX:
             return f"all of it is more than {BYTES_MAX:,} bytes"
@@ -138,6 +140,34 @@ def over_daemons(
         return {}
     lacking = dict.fromkeys(filter(is_of_shell, daemon))
     found: dict[str, str | None] = {**lacking, **environment.shell}
+    return {name: value for name, value in found.items() if name not in configured}
+
+
+def in_place_of(
+    environment: CallerEnvironment,
+    daemon: Mapping[str, str],
+    configured: Mapping[str, object],
+    passes: Callable[[str], bool],
+) -> dict[str, str | None]:
+    """What an agent program's worker gets of its caller's provider, in place of the daemon's.
+
+    All or nothing: a key of one place must not go to the address of another. A caller who has no
+    login in its variables leaves the daemon's.
+
+    Args:
+        environment: Of whoever called.
+        daemon: The daemon's variables.
+        configured: The agent's own ``env``, which is stronger than both.
+        passes: Whether the runtime lets a variable through.
+
+    Returns:
+        As ``over_daemons``.
+    """
+    theirs = {name: value for name, value in environment.provider.items() if passes(name)}
+    if not any(map(is_login, theirs)):
+        return {}
+    lacking = dict.fromkeys(name for name in daemon if passes(name) and is_of_provider(name))
+    found: dict[str, str | None] = {**lacking, **theirs}
     return {name: value for name, value in found.items() if name not in configured}
 
 

@@ -5,19 +5,26 @@ was given by name, unless it is given other values.
 """
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final
 
 from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.run import Run
+from subagents.domain.run.spec import Resolved
 from subagents.domain.run.values import replace
 from subagents.engine.runs.dependencies import Draft
 from subagents.errors import Conflict, StoreUnavailable
 from subagents.ports import EnvironmentLog, OffLoop
 
+PassesProvider = Callable[[Resolved, str], bool]
 PLAIN_COMMAND: Final = "command"
 """The runtime whose workers get a shell's variables: what a person would have typed there."""
+
+
+def passes_nothing(_resolved: Resolved, _name: str) -> bool:
+    """Of an engine whose workers ask no provider."""
+    return False
 
 
 class Environments:
@@ -26,11 +33,15 @@ class Environments:
     Args:
         off_loop: Carries all that blocks.
         log: Where they are kept; None = callers can bring none.
+        passes: Whether a run's worker is given a provider's variable.
     """
 
-    def __init__(self, off_loop: OffLoop, log: EnvironmentLog | None) -> None:
+    def __init__(
+        self, off_loop: OffLoop, log: EnvironmentLog | None, passes: PassesProvider
+    ) -> None:
         self._off_loop = off_loop
         self._log = log
+        self._passes = passes
 
     async def of(self, run: Run) -> CallerEnvironment | None:
         """What the caller brought for this run.
@@ -109,10 +120,14 @@ class Environments:
     async def _theirs(self, draft: Draft, brought: CallerEnvironment) -> CallerEnvironment:
         before = None if draft.previous is None else await self.of(draft.previous)
         given = brought.given if before is None else {**before.given, **brought.given}
-        is_plain = draft.spawned.resolved.runtime == PLAIN_COMMAND
-        process = brought.process or (None if before is None else before.process)
+        resolved = draft.spawned.resolved
+        is_plain = resolved.runtime == PLAIN_COMMAND
+        provider = brought.provider or (before.provider if before is not None else {})
         return CallerEnvironment(
-            shell=brought.shell if is_plain else {}, given=given, process=process
+            shell=brought.shell if is_plain else {},
+            given=given,
+            provider={n: v for n, v in provider.items() if self._passes(resolved, n)},
+            process=brought.process or (None if before is None else before.process),
         )
 
     async def drop(self, drafts: Sequence[Draft]) -> None:

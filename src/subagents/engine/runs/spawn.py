@@ -61,7 +61,7 @@ from subagents.engine.runs.dependencies import (
     dependencies_first,
 )
 from subagents.engine.runs.disk_probes import PROBES_MAX, CachedProbe
-from subagents.engine.runs.environments import Environments
+from subagents.engine.runs.environments import Environments, PassesProvider, passes_nothing
 from subagents.engine.runs.grants import Grants, ProofOf, no_proof_needed
 from subagents.engine.runs.idempotency_keys import IdempotencyKeys
 from subagents.engine.runs.queries import Queries
@@ -144,6 +144,7 @@ class Spawner:
         agents: AgentChoice,
         proof_of: ProofOf = no_proof_needed,
         environments: EnvironmentLog | None = None,
+        passes_provider: PassesProvider = passes_nothing,
     ) -> None:
         self._agents = agents
         self._ledger, self._store, self._off_loop, self._clock = kernel
@@ -153,7 +154,7 @@ class Spawner:
         self._verifier = verifier
         self._workspaces = workspaces
         self._shared_spending = shared_spending
-        self.environments = Environments(kernel.off_loop, environments)
+        self.environments = Environments(kernel.off_loop, environments, passes_provider)
         self._dependencies = Dependencies(kernel.ledger, queries)
         self.keys = IdempotencyKeys(kernel)
         self._probe = CachedProbe(kernel.off_loop, kernel.clock)

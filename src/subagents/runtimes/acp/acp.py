@@ -140,7 +140,9 @@ class AcpDialect:
             tried = newest_seen(options.agent or "")
             how = f" (it comes with {facts.package} {tried})" if facts.package else ""
             raise UsageError(f"{error}{how}") from error
+        stronger = {*opening.given, *opening.withheld}
         passed = passed_variables(os.environ, facts.passes)
+        passed = {name: value for name, value in passed.items() if name not in stronger}
         own = {name: each.replace("{directory}", directory) for name, each in facts.env.items()}
         env = passed | own | options.env | given.env
         argv = (found, *argv[1:])

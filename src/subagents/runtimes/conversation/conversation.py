@@ -399,6 +399,7 @@ class ConversationRuntime(Generic[S]):
             access=launch.access,
             options=launch.options,
             given=tuple(sorted(launch.env)),
+            withheld=launch.unset,
             bridge=self._bridge,
         )
 
@@ -410,6 +411,8 @@ class ConversationRuntime(Generic[S]):
         names = _texts(options.get("pass_env"))
         configured = options.get("env")
         env = passed_variables(os.environ, (*self._dialect.passes, *names))
+        for name in launch.unset:
+            env.pop(name, None)
         env |= configured if isinstance(configured, dict) else {}
         env |= launch.env | attempt_variables(launch, directory.path)
         invocation = self._dialect.invocation(

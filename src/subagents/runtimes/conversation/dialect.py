@@ -42,6 +42,8 @@ class Opening(WorkerSetup, frozen=True, kw_only=True):
     """The agent's runtime section, with its ``env`` and ``pass_env``; ``check`` accepted it."""
     given: tuple[str, ...] = ()
     """Names of variables that this worker gets besides, stronger than those of ``options``."""
+    withheld: tuple[str, ...] = ()
+    """Names of the daemon's variables that this worker does not get."""
     bridge: tuple[str, ...] = ()
     """Program and arguments of our MCP server over stdio. It finds the worker's token by itself;
     empty = the worker gets no tools of ours."""

@@ -189,7 +189,8 @@ class LlmDialect:
                 f'runtime "{NAME}" needs more packages for {provider}: pip install '
                 f'"subagents[{provider.partition("-")[0]}]", into {sys.prefix}'
             )
-        environ = {**os.environ, **options.env, **dict.fromkeys(opening.given, "given")}
+        daemon = {n: v for n, v in os.environ.items() if n not in opening.withheld}
+        environ = {**daemon, **options.env, **dict.fromkeys(opening.given, "given")}
         key = key_variable(provider, options, environ)
         variable = BASE_URLS[provider]
         address = options.base_url or environ.get(variable) or None
