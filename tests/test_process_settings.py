@@ -40,7 +40,7 @@ def test_it_is_what_the_system_says_of_this_process() -> None:
 def test_the_umask_is_read_whatever_it_is_and_stays(umask: int) -> None:
     before = os.umask(umask)
     try:
-        assert process_settings.own()["umask"] == umask
+        assert msgspec.convert(process_settings.own(), ProcessSettings).umask == umask
         assert os.umask(umask) == umask
     finally:
         os.umask(before)

@@ -22,13 +22,17 @@ _UMASK_LINE = re.compile(rb"^Umask:\s*([0-7]+)$", re.MULTILINE)
 
 
 def own() -> "dict[str, object]":
-    """Those of this process: ``umask``, ``nice``, ``processors`` and ``limits``, as a document."""
-    found: dict[str, object] = {"umask": _umask(), "nice": os.getpriority(os.PRIO_PROCESS, 0)}
+    """Those of this process, as a document of ``ProcessSettings``; the usual is left out."""
+    found: dict[str, object] = {}
+    if (umask := _umask()) != DEFAULT_UMASK:
+        found["umask"] = umask
+    if nice := os.getpriority(os.PRIO_PROCESS, 0):
+        found["nice"] = nice
     if hasattr(os, "sched_getaffinity"):
-        found["processors"] = sorted(os.sched_getaffinity(0))
+        found["processors"] = tuple(sorted(os.sched_getaffinity(0)))
     if resource is not None:
         found["limits"] = {
-            name: list(resource.getrlimit(number))
+            name: resource.getrlimit(number)
             for name in LIMITS
             if (number := getattr(resource, f"RLIMIT_{name.upper()}", None)) is not None
         }

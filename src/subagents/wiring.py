@@ -7,6 +7,7 @@ import gc
 import os
 import resource
 import sys
+import time
 from collections.abc import (
     AsyncIterator,
     Callable,
@@ -28,6 +29,7 @@ from subagents.api.calls.refusals import FILE_NAME, Refusals
 from subagents.api.calls.services import DaemonInfo, Services, wall_ms
 from subagents.config.layers import CACHED_MAX, Config, ConfigCache, load
 from subagents.config.paths import Paths
+from subagents.config.programs.program_catalog import login_variables
 from subagents.config.programs.scope_probes import proof_of
 from subagents.config.settings import (
     DaemonSettings,
@@ -42,6 +44,7 @@ from subagents.domain.redaction.own_secrets import own_secrets
 from subagents.domain.run.caller_environment import CallerEnvironment, in_place_of, over_daemons
 from subagents.domain.run.run import Run
 from subagents.domain.run.secret_reference import is_reference
+from subagents.domain.run.shell_variables import STARTED_BY
 from subagents.domain.run.values import AttemptId, RunId
 from subagents.domain.trace.trace_ids import lineage, traceparent
 from subagents.engine.attempts.placement import runtime_at
@@ -67,6 +70,7 @@ from subagents.run_logs import run_logs_of
 from subagents.runtimes import runtime_plugins
 from subagents.runtimes.command import CommandRuntime
 from subagents.runtimes.conversation.conversation import ConversationRuntime
+from subagents.runtimes.conversation.dialect import LOGIN_NOTE
 from subagents.runtimes.dialects import dialects
 from subagents.runtimes.git.git_worktrees import GitWorktrees
 from subagents.runtimes.process import cgroups
@@ -115,6 +119,7 @@ ARENAS = 2
 """Six runs a second for two minutes: 61 → 64 MiB; with the 16 that glibc gives, 68 → 77."""
 
 _M_ARENA_MAX = -8
+_STARTED_S = time.time()
 
 
 @dataclass(frozen=True, slots=True)
@@ -557,9 +562,29 @@ def worker_env(
         own = os.path.dirname(sys.executable)  # noqa: PTH120  # hot: once per start
         if not is_on_path("subagents", path) and os.access(f"{own}/subagents", os.X_OK):
             env["PATH"] = f"{path}{os.pathsep}{own}"
+    note = login_note(run, {**environ, **configured, **brought.given, **env})
+    if note:
+        env[LOGIN_NOTE] = note
     if brought.process is not None:
         env[SETTINGS_VARIABLE] = brought.process.line
     return {**env, "SUBAGENTS_SOCKET": str(paths.socket)}
+
+
+def login_note(run: Run, environ: Mapping[str, object]) -> str:
+    """Why nobody may be logged in to the run's program: no variable of its environment says so.
+
+    Its program may find a login of its own; this is for the error where it does not.
+    """
+    names = login_variables(run.resolved.runtime, run.resolved.options)
+    if not names or any(environ.get(name) for name in names):
+        return ""
+    by = f" by {starter}" if (starter := os.environ.get(STARTED_BY)) else ""
+    at = time.strftime("%H:%M", time.localtime(_STARTED_S))
+    return (
+        f"this daemon was started{by} at {at} without {names[0]}, and whoever asked for this run "
+        "brought none: ask for it from a shell that has it, or restart the daemon there "
+        "(subagents down --yes && subagents up)"
+    )
 
 
 def rebuild_database(paths: Paths, new: Path, *, is_cut: bool = False) -> list[Repair]:

@@ -1,6 +1,7 @@
 """The daemon itself: health, version, configuration, sweep, diagnostics, shutdown."""
 
 import contextlib
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -38,6 +39,7 @@ from subagents.api.wire.wire_struct import iso_or_none
 from subagents.api.wire.words import as_word
 from subagents.domain.rules.budgets import shared_caps
 from subagents.domain.rules.parameter_checks import check_path
+from subagents.domain.run.shell_variables import STARTED_BY, is_login, provider_variables
 from subagents.errors import SubagentsError, UsageError
 from subagents.ports import SetAside
 from subagents.text import iso
@@ -154,6 +156,8 @@ async def diagnostics(request: Request) -> Response:
             telemetry=_telemetry(services),
             socket=str(services.paths.socket),
             supervisor_socket=str(services.paths.supervisor_socket),
+            started_by=os.environ.get(STARTED_BY),
+            login_variables=sorted(filter(is_login, provider_variables(os.environ))),
             http_url=services.tcp.url,
             attempts_dir=str(services.paths.attempts_dir),
             degraded=services.refusing,

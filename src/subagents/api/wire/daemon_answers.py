@@ -254,6 +254,11 @@ class Diagnostics(WireStruct, frozen=True, kw_only=True):
     """What is started at its times."""
     node: str | None = None
     """Its name in its cluster; null = it is in none."""
+    started_by: str | None = None
+    """The agent program whose client started it; null = another one, or a command."""
+    login_variables: list[str] = []
+    """Names of the variables it has by which a worker asks its model provider, for runs whose
+    caller brings none."""
 
 
 class Stopping(WireStruct, frozen=True, kw_only=True):

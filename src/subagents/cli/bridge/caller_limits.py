@@ -18,6 +18,10 @@ from subagents.errors import UsageError
 
 LEVELS: Final = ("read", "write", "full")
 HEADER: Final = "x-subagents-ceiling"
+HOSTS: Final = frozenset(
+    ("claude", "codex", "gemini", "qwen", "opencode", "goose", "openclaw", "copilot", "kilo")
+)
+"""Programs that start us as an MCP server."""
 ANCESTORS_MAX: Final = 8
 RECORD_BYTES: Final = 512 * 1024
 """Of the end of a session's record that is searched for its newest mode."""
@@ -117,6 +121,18 @@ def _ancestors() -> Iterator[list[str]]:
                 pid = int(file.read().rpartition(b")")[2].split()[1])
         except (OSError, ValueError, IndexError):
             return
+
+
+def host_program() -> str | None:
+    """The agent program that started us, as far as it is a known one."""
+    for argv in _ancestors():
+        for word in argv[:3]:
+            name = os.path.basename(word).removesuffix(".js").removesuffix(".exe")  # noqa: PTH119
+            if name in HOSTS:
+                return name
+            if name == "cli" and "claude-code" in word:
+                return "claude"
+    return None
 
 
 def _program(argv: list[str]) -> tuple[str, list[str]] | None:

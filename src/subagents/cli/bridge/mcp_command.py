@@ -9,13 +9,14 @@ from typing import Final
 from urllib.parse import quote
 
 from subagents.cli.bridge.bridge import Bridge, Input
-from subagents.cli.bridge.caller_limits import Limits, limits_of
+from subagents.cli.bridge.caller_limits import Limits, host_program, limits_of
 from subagents.cli.bridge.daemon_link import Daemon, say
 from subagents.cli.bridge.handshake import PROJECT_VARIABLE, Handshake, place_of, project_files
 from subagents.cli.bridge.worker_above import worker_variables
 from subagents.cli.connection import session_of
 from subagents.client.daemon_start import ensure_daemon
 from subagents.config.paths import Paths, session_name
+from subagents.domain.run.shell_variables import STARTED_BY
 from subagents.errors import EXIT_OK, UsageError
 
 HOOK_VARIABLE: Final = "SUBAGENTS_HOOKED"
@@ -123,7 +124,9 @@ def daemon_of(environ: Mapping[str, str], wanted: str | None, limits: Limits = d
     paths = Paths.resolve(environ)
 
     def start() -> None:
-        if ensure_daemon(paths):
+        host = host_program()
+        started_by = {} if host is None else {STARTED_BY: host}
+        if ensure_daemon(paths, {**os.environ, **started_by}):
             say("started the daemon")
 
     return Daemon(str(paths.socket), headers, start, limits)

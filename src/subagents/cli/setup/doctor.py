@@ -19,7 +19,7 @@ from subagents.cli.connection import caller_cwd, paths, session
 from subagents.cli.doctor_check import FAIL, OK, WARN, Check
 from subagents.cli.flags import Json, refuse_unused
 from subagents.cli.setup.database_commands import problems_of
-from subagents.cli.setup.doctor_agents import agent_checks, codex_checks
+from subagents.cli.setup.doctor_agents import DaemonLogin, agent_checks, codex_checks
 from subagents.client.client import Client, Document
 from subagents.client.daemon_start import log_message, log_tail
 from subagents.config.paths import Paths
@@ -145,7 +145,7 @@ def examined(home: Paths) -> Examined:
         *_platform(),
         _config(home),
         *_agents(home, records),
-        *_workers(home),
+        *_workers(home, diagnostics),
         *codex_checks(Path(caller_cwd()), os.environ),
         *_directories(home),
         _daemon(home, version, diagnostics, silence),
@@ -252,7 +252,7 @@ def _agents(home: Paths, records: Sequence[Stats]) -> Iterator[Check]:
     yield Check("agents", OK, f"{len(able)} can work, {cards} with a capability card")
 
 
-def _workers(home: Paths) -> Iterator[Check]:
+def _workers(home: Paths, diagnostics: Document | None) -> Iterator[Check]:
     """Each agent's program, and the plugins that bring runtimes."""
     from subagents.config.layers import load  # noqa: PLC0415
     from subagents.config.programs.scope_probes import read_probes  # noqa: PLC0415
@@ -272,7 +272,18 @@ def _workers(home: Paths) -> Iterator[Check]:
         yield Check("probes", WARN, error.message, error.hint)
         probes = {}
     yield _sandbox()
-    yield from agent_checks(settings.agents, runtimes, probes, os.environ)
+    yield from agent_checks(
+        settings.agents, runtimes, probes, os.environ, daemon=_daemon_login(diagnostics)
+    )
+
+
+def _daemon_login(diagnostics: Document | None) -> DaemonLogin | None:
+    """What the daemon has for runs whose caller brings nothing; None = it does not say."""
+    names = None if diagnostics is None else diagnostics.get("loginVariables")
+    if diagnostics is None or not isinstance(names, list):
+        return None
+    by = diagnostics.get("startedBy")
+    return DaemonLogin(frozenset(map(str, names)), by if isinstance(by, str) else None)
 
 
 def _sandbox() -> Check:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -30,6 +30,7 @@ from subagents.config.programs.program_catalog import (
 from subagents.config.programs.scope_probes import SCOPE, Probe, ProbeVerdict
 from subagents.config.programs.versions_seen import Standing, number_in, standing_of, versions_seen
 from subagents.config.settings import Agent
+from subagents.domain.run.shell_variables import is_of_provider
 from subagents.errors import ConfigError, Forbidden
 from subagents.ports import Greeted, Runtime, abilities_of
 from subagents.process_group import run
@@ -46,11 +47,21 @@ _WITHOUT_VERSION: Final = frozenset({"command", "llm"})
 """A command may be any program: asking it for its version could do anything."""
 
 
+class DaemonLogin(NamedTuple):
+    """What the daemon has for the workers of runs whose caller brings no login."""
+
+    variables: frozenset[str]
+    started_by: str | None
+    """The agent program that started it; None = not known."""
+
+
 def agent_checks(
     agents: Mapping[str, Agent],
     runtimes: Mapping[str, Runtime],
     probes: Mapping[str, Probe],
     environ: Mapping[str, str],
+    *,
+    daemon: DaemonLogin | None = None,
 ) -> Iterator[Check]:
     """One line for each agent that can work, one for each thing that is wrong, in order.
 
@@ -58,12 +69,13 @@ def agent_checks(
         agents: By id; those that only call are passed over.
         runtimes: Those that can be used here.
         probes: What is known, by subject.
-        environ: The daemon's, or what comes nearest to it.
+        environ: The caller's: what its own runs bring along.
+        daemon: What other runs have instead; None = no daemon runs, or it does not say.
     """
     able = [(agent_id, agent) for agent_id, agent in agents.items() if agent.runtime is not None]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         looking = [
-            pool.submit(_checks, agent_id, agent, runtimes, probes, environ)
+            pool.submit(_checks, agent_id, agent, runtimes, probes, environ, daemon=daemon)
             for agent_id, agent in able
         ]
         for each in looking:
@@ -124,6 +136,8 @@ def _checks(
     runtimes: Mapping[str, Runtime],
     probes: Mapping[str, Probe],
     environ: Mapping[str, str],
+    *,
+    daemon: DaemonLogin | None,
 ) -> list[Check]:
     where = {**environ, **agent.env}
     found = installed(agent, environ)
@@ -132,7 +146,7 @@ def _checks(
     if found is not None and found.place is not None and agent.runtime not in _WITHOUT_VERSION:
         version = version_of(found, where)
         problems += _fit(agent_id, found, version, where)
-    problems += _logged_in(agent_id, agent, found, where)
+    problems += _logged_in(agent_id, agent, found, where, daemon)
     probe = probes.get(subject(agent, found)) if found is not None else None
     if found is not None and not any(check.status == FAIL for check in problems):
         problems += _seen(agent_id, found, version, probe)
@@ -300,10 +314,15 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _logged_in(
-    agent_id: str, agent: Agent, found: Installed | None, environ: Mapping[str, str]
+    agent_id: str,
+    agent: Agent,
+    found: Installed | None,
+    environ: Mapping[str, str],
+    daemon: DaemonLogin | None,
 ) -> Iterator[Check]:
+    """Whether a worker of this caller is logged in, and one that an agent asks for."""
     if agent.runtime == "llm":
-        yield from _llm_key(agent_id, agent, environ)
+        yield from _llm_key(agent_id, agent, environ, daemon)
     program = found.program if found is not None and found.place is not None else None
     if program is None or not (program.variables or program.login_files):
         return
@@ -311,13 +330,34 @@ def _logged_in(
     own = agent.runtime_options.get("config_dir")
     if isinstance(own, str):
         places["CLAUDE_CONFIG_DIR"] = own
-    if login_of(program, places) is None:
+    login = login_of(program, places)
+    at_daemon = daemon is not None and not daemon.variables.isdisjoint(program.variables)
+    if login is None and not at_daemon:
         text = f"nobody seems to be logged in to {program.title}"
-        fix = f"{program.login}; a variable must be set where the daemon is started"
+        fix = f"{program.login}; a variable holds for runs from the shell that has it"
         yield Check(agent_id, WARN, text, fix)
+    elif login in program.variables and login not in agent.env and not at_daemon:
+        without = {n: v for n, v in places.items() if n not in program.variables}
+        if login_of(program, without) is None:
+            yield from _only_here(agent_id, login, daemon)
 
 
-def _llm_key(agent_id: str, agent: Agent, environ: Mapping[str, str]) -> Iterator[Check]:
+def _only_here(agent_id: str, login: str, daemon: DaemonLogin | None) -> Iterator[Check]:
+    """A login that this caller's own runs bring along, and no others have."""
+    if daemon is None:
+        return
+    by = "" if daemon.started_by is None else f", which {daemon.started_by} started"
+    text = f"{login} is set here and not in the daemon{by}: only runs that you start have it"
+    fix = (
+        "for runs that agents or schedules start, restart the daemon from here: "
+        "subagents down --yes && subagents up"
+    )
+    yield Check(agent_id, WARN, text, fix)
+
+
+def _llm_key(
+    agent_id: str, agent: Agent, environ: Mapping[str, str], daemon: DaemonLogin | None
+) -> Iterator[Check]:
     named = agent.runtime_options.get("api_key_env")
     provider = (agent.model or "").partition(":")[0]
     wanted = (
@@ -325,9 +365,14 @@ def _llm_key(agent_id: str, agent: Agent, environ: Mapping[str, str]) -> Iterato
         if named
         else [name for name, model in LLM_PROVIDERS if model.partition(":")[0] == provider]
     )
-    if wanted and not any(environ.get(name) for name in wanted):
+    here = [name for name in wanted if environ.get(name)]
+    at_daemon = daemon is not None and not daemon.variables.isdisjoint(wanted)
+    if wanted and not here and not at_daemon:
         text = f"{' or '.join(wanted)} is not set"
-        yield Check(agent_id, WARN, text, "set it where the daemon is started")
+        fix = "set it in the shell that starts runs, or where the daemon is started"
+        yield Check(agent_id, WARN, text, fix)
+    elif here and not at_daemon and is_of_provider(here[0]) and here[0] not in agent.env:
+        yield from _only_here(agent_id, here[0], daemon)
 
 
 def _proven(agent_id: str, probe: Probe | None) -> Iterable[Check]:

@@ -253,6 +253,25 @@ def login_of(program: Program, environ: Mapping[str, str]) -> str | None:
     return None
 
 
+def login_variables(runtime: str, options: Mapping[str, object]) -> tuple[str, ...]:
+    """Variables any of which lets an agent's program log in; () = none is known.
+
+    Args:
+        runtime: Of the agent.
+        options: Its section.
+    """
+    named = options.get("agent")
+    program = next(
+        (
+            each
+            for each in PROGRAMS
+            if each.runtime == runtime and dict(each.options).get("agent") in {None, named}
+        ),
+        None,
+    )
+    return () if program is None else program.variables
+
+
 def known(name: str) -> Program | None:
     """The program of that name on PATH."""
     return next((each for each in PROGRAMS if each.name == name), None)

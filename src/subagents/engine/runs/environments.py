@@ -37,7 +37,10 @@ class Environments:
     """
 
     def __init__(
-        self, off_loop: OffLoop, log: EnvironmentLog | None, passes: PassesProvider
+        self,
+        off_loop: OffLoop,
+        log: EnvironmentLog | None,
+        passes: PassesProvider = passes_nothing,
     ) -> None:
         self._off_loop = off_loop
         self._log = log

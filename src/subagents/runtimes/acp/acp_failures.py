@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from subagents.domain.run.worker_output import ApiError, LineType, OutputItem
 from subagents.runtimes.acp.acp_agents import AgentFacts
 from subagents.runtimes.acp.acp_stream import AcpStream
+from subagents.runtimes.conversation.dialect import Opening, noted
 from subagents.runtimes.conversation.jsonrpc import Response
 from subagents.runtimes.output.json_fields import text_at, value_at
 from subagents.runtimes.output.output_items import provider_message
@@ -79,7 +80,7 @@ def reported(stream: AcpStream, facts: AgentFacts) -> AcpFailure | None:
     return None
 
 
-def setup(what: str, answer: Response, methods: tuple[str, ...]) -> AcpFailure:
+def setup(what: str, answer: Response, methods: tuple[str, ...], opening: Opening) -> AcpFailure:
     """Why the agent could not begin; ``methods`` are those it lets one log in with."""
     failure = _of_failure(answer)
     error = f"{what}: {failure.error}"
@@ -90,6 +91,7 @@ def setup(what: str, answer: Response, methods: tuple[str, ...]) -> AcpFailure:
             f"; log in with the agent's own program, pass its key with `pass_env`, or set "
             f"`runtime_options.auth`{known}"
         )
+        error = noted(error, opening.login_note)
     return failure._replace(error=error)
 
 

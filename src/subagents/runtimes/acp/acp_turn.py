@@ -104,7 +104,9 @@ def answered(state: AcpState, answer: jsonrpc.Response) -> AcpStep:
     if state.phase is AcpPhase.SETTINGS and id in state.settings:
         return _set(state, id, answer)
     if id.startswith(acp_session.TRIED):
-        refused = None if answer.failure is None else acp_failures.setup(id, answer, ())
+        refused = (
+            None if answer.failure is None else acp_failures.setup(id, answer, (), state.opening)
+        )
         return TurnStep(state, output=() if refused is None else (system_item(refused.error),))
     if state.phase is not AcpPhase.SETUP:
         return _unknown(state, f"answer {answer.id}")
@@ -118,14 +120,14 @@ def answered(state: AcpState, answer: jsonrpc.Response) -> AcpStep:
         case "session" | "session:load" if answer.failure is None:
             return _opened(state, answer.result)
         case "authenticate" | "session" | "session:load":
-            return _failed(state, acp_failures.setup(id, answer, state.auth_methods))
+            return _failed(state, acp_failures.setup(id, answer, state.auth_methods, state.opening))
         case _:
             return _unknown(state, f"answer {answer.id}")
 
 
 def _initialized(state: AcpState, answer: jsonrpc.Response) -> AcpStep:
     if answer.failure is not None:
-        return _failed(state, acp_failures.setup("initialize", answer, ()))
+        return _failed(state, acp_failures.setup("initialize", answer, (), state.opening))
     version = value_at(answer.result, "protocolVersion")
     if version != acp_session.PROTOCOL_VERSION:
         error = f"the agent speaks version {version!r} of the protocol, and this is version 1"
@@ -178,7 +180,7 @@ def _opened(state: AcpState, opened: object) -> AcpStep:
 def _set(state: AcpState, id: str, answer: jsonrpc.Response) -> AcpStep:  # noqa: A002
     output: tuple[OutputItem, ...] = ()
     if answer.failure is not None:
-        failure = acp_failures.setup(id, answer, ())
+        failure = acp_failures.setup(id, answer, (), state.opening)
         if not id.startswith(acp_session.TRIED):
             return _failed(state, failure)
         output = (OutputItem(type=LineType.SYSTEM, text=failure.error),)

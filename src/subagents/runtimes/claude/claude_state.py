@@ -44,6 +44,8 @@ class ClaudeState(Value, frozen=True):
 
     seed: str
     """Attempt and turn: ids of messages are made of it."""
+    login_note: str = ""
+    """See ``Opening``."""
     is_new: bool = True
     """The session begins with it: all that was used in the session is its own."""
     used: Usage | None = None
@@ -80,6 +82,7 @@ ClaudeStep: TypeAlias = TurnStep[ClaudeState]
 def first_step(opening: Opening) -> ClaudeStep:
     """The turn before its first line, and the prompt."""
     state = ClaudeState(
+        login_note=opening.login_note,
         seed=f"{opening.attempt_id}:{opening.turn}",
         is_new=opening.session_id is None,
         used=opening.used,

@@ -48,7 +48,7 @@ from subagents.runtimes.claude.claude_stream import (
     tool_result,
     total,
 )
-from subagents.runtimes.conversation.dialect import InputLine, TurnStep
+from subagents.runtimes.conversation.dialect import InputLine, TurnStep, noted
 from subagents.runtimes.output.json_fields import count_at, table_at, tables_at, text_at, texts_at
 from subagents.runtimes.output.output_items import ALIVE, shown, system_item, tool_item
 from subagents.runtimes.output.terminal_text import plain
@@ -260,7 +260,7 @@ def _result(state: ClaudeState, event: Event, now_ms: int | None) -> ClaudeStep:
     }
     state = replace(state, commands=commands, is_working=False, has_result=True)
     if error is not None and state.reason == "authentication_failed":
-        error += f" ({LOGIN})"
+        error += f" ({noted(LOGIN, state.login_note)})"
     state, signals = _billed(state, event)
     limited = error is not None and is_limit(event, reason=state.reason)
     wait_ms = None

@@ -38,7 +38,7 @@ from subagents.runtimes.codex.codex_stream import (
     unknown,
 )
 from subagents.runtimes.conversation import jsonrpc
-from subagents.runtimes.conversation.dialect import InputLine, Opening, TurnStep
+from subagents.runtimes.conversation.dialect import InputLine, Opening, TurnStep, noted
 from subagents.runtimes.conversation.jsonrpc import Request, Response
 from subagents.runtimes.output.json_fields import as_table, table_at, text_at, value_at
 from subagents.runtimes.output.output_items import ALIVE, result_signal, system_item
@@ -122,7 +122,7 @@ def _learned(state: CodexState, name: str, *, is_out: bool = False) -> CodexStep
     """One thing more is known; with all of them the thread begins."""
     left = state.asked - {name}
     if is_out:
-        return ended(state, error=NOT_LOGGED_IN)
+        return ended(state, error=noted(NOT_LOGGED_IN, state.opening.login_note))
     state = replace(state, asked=left)
     if left:
         return TurnStep(state)

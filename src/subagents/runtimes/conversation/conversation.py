@@ -37,6 +37,7 @@ from subagents.ports import (
 )
 from subagents.runtimes.conversation import greeting
 from subagents.runtimes.conversation.dialect import (
+    LOGIN_NOTE,
     Awaiting,
     Dialect,
     InputLine,
@@ -399,6 +400,7 @@ class ConversationRuntime(Generic[S]):
             access=launch.access,
             options=launch.options,
             given=tuple(sorted(launch.env)),
+            login_note=launch.env.get(LOGIN_NOTE, ""),
             withheld=launch.unset,
             bridge=self._bridge,
         )

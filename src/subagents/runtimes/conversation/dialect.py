@@ -9,7 +9,7 @@ made so: docs/decisions/0023-conversations-are-folds-over-files.md.
 """
 
 from collections.abc import Mapping
-from typing import Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from subagents.domain.run.access import Access, AccessLevel
 from subagents.domain.run.run import Usage
@@ -20,6 +20,10 @@ from subagents.ports import WorkerSetup
 
 S = TypeVar("S")
 S_contra = TypeVar("S_contra", contravariant=True)
+
+
+LOGIN_NOTE: Final = "SUBAGENTS_LOGIN_NOTE"
+"""In a worker's environment: why nobody may be logged in to its program, and what helps."""
 
 
 class Opening(WorkerSetup, frozen=True, kw_only=True):
@@ -42,11 +46,18 @@ class Opening(WorkerSetup, frozen=True, kw_only=True):
     """The agent's runtime section, with its ``env`` and ``pass_env``; ``check`` accepted it."""
     given: tuple[str, ...] = ()
     """Names of variables that this worker gets besides, stronger than those of ``options``."""
+    login_note: str = ""
+    """For the error of a program to which nobody is logged in; empty = nothing is known."""
     withheld: tuple[str, ...] = ()
     """Names of the daemon's variables that this worker does not get."""
     bridge: tuple[str, ...] = ()
     """Program and arguments of our MCP server over stdio. It finds the worker's token by itself;
     empty = the worker gets no tools of ours."""
+
+
+def noted(text: str, login_note: str) -> str:
+    """How to log in, and ``Opening.login_note``."""
+    return f"{text}; {login_note}" if login_note else text
 
 
 class Invocation(NamedTuple):
