@@ -8,8 +8,13 @@ from tests.builders import spawned
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.rules.provider_limits import Provider
 from subagents.domain.run.run import Run
+from subagents.domain.run.shell_variables import is_of_provider
 from subagents.domain.run.values import replace
-from subagents.runtimes.provider_keys import provider_of
+from subagents.runtimes.acp.acp_agents import AGENTS
+from subagents.runtimes.claude.claude_code import ClaudeDialect
+from subagents.runtimes.codex.codex import CodexDialect
+from subagents.runtimes.llm import llm_options
+from subagents.runtimes.provider_keys import passes, provider_of
 
 KEY = "sk-very-secret-key"
 
@@ -70,3 +75,42 @@ def test_another_key_or_runtime_is_another_limit_and_no_key_is_in_it() -> None:
     assert len({one.key, other.key, passed.key, of("llm").key}) == 4
     assert passed == named
     assert all(KEY not in each.key for each in (one, other, passed))
+
+
+@pytest.mark.requirement("environment:provider")
+@pytest.mark.parametrize(
+    ("runtime", "options", "model", "yes", "no"),
+    [
+        ("claude-code", {}, None, "ANTHROPIC_API_KEY", "OPENAI_API_KEY"),
+        ("codex", {}, None, "CODEX_HOME", "ANTHROPIC_API_KEY"),
+        ("acp", {"agent": "gemini"}, None, "GEMINI_API_KEY", "ANTHROPIC_API_KEY"),
+        ("acp", {"agent": "qwen"}, None, "DASHSCOPE_API_KEY", "GEMINI_API_KEY"),
+        ("acp", {"command": ["x"], "pass_env": ["OPENAI_*"]}, None, "OPENAI_API_KEY", "X"),
+        ("acp", {"agent": "nosuch"}, None, "", "OPENAI_API_KEY"),
+        ("llm", {}, "openai:gpt", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"),
+        ("llm", {}, "google:gemini", "GOOGLE_API_KEY", "OPENAI_API_KEY"),
+        ("llm", {}, None, "", "OPENAI_API_KEY"),
+        ("command", {}, None, "", "ANTHROPIC_API_KEY"),
+        ("of-a-plugin", {"pass_env": ["GOOGLE_API_KEY"]}, None, "GOOGLE_API_KEY", "X"),
+    ],
+)
+def test_a_program_is_given_what_its_runtime_passes_on_of_its_callers_provider(
+    runtime: str, options: Mapping[str, object], model: str | None, yes: str, no: str
+) -> None:
+    resolved = a_run(runtime, options, model=model).resolved
+    assert not yes or passes(resolved, yes)
+    assert not passes(resolved, no)
+
+
+@pytest.mark.requirement("environment:provider")
+def test_callers_bring_every_variable_that_a_runtime_of_ours_passes_on() -> None:
+    wanted = {
+        *ClaudeDialect.passes,
+        *CodexDialect.passes,
+        *(name for facts in AGENTS.values() for name in facts.passes),
+        *(name for names in llm_options.PROVIDER_KEYS.values() for name in names),
+        *llm_options.BASE_URLS.values(),
+    }
+    lacking = {each for each in wanted if not is_of_provider(each.replace("*", "X"))}
+    # Behind ACP all of a program's own variables are passed on: also what only says that one runs.
+    assert lacking == {"CLAUDE_*", "CODEX_*", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"}

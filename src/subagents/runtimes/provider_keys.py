@@ -20,7 +20,6 @@ from subagents.runtimes.acp.acp_agents import facts_of
 from subagents.runtimes.claude.claude_code import ClaudeDialect
 from subagents.runtimes.codex.codex import CodexDialect
 from subagents.runtimes.llm import llm_options
-from subagents.runtimes.llm.llm_runtime import LlmDialect
 from subagents.runtimes.process.environment import passed_variables
 
 USUAL_PROVIDERS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
@@ -59,7 +58,7 @@ def _passed_names(runtime: str, options: Mapping[str, object], model: str | None
         case AcpDialect.name:
             with contextlib.suppress(ConfigError):
                 return (*facts_of(acp_agents.parse_options(options)).passes, *named)
-        case LlmDialect.name:
+        case llm_options.NAME:
             with contextlib.suppress(UsageError):
                 llm = llm_options.parse_options(options)
                 provider, _ = llm_options.named_model(model, llm)

@@ -10,7 +10,7 @@ from tests.live_processes import is_running
 
 from subagents.cli.doctor_check import FAIL, OK, WARN, Check
 from subagents.cli.setup import doctor_agents
-from subagents.cli.setup.doctor_agents import agent_checks
+from subagents.cli.setup.doctor_agents import DaemonLogin, agent_checks
 from subagents.config.paths import Paths
 from subagents.config.programs import program_catalog as programs
 from subagents.config.programs.program_catalog import installed, subject
@@ -68,10 +68,11 @@ class Machine:
         *,
         runtimes: Mapping[str, Runtime] | None = None,
         probes: Mapping[str, Probe] | None = None,
+        daemon: DaemonLogin | None = None,
     ) -> list[Check]:
         known = self.runtimes if runtimes is None else runtimes
         environ = {**self.environ, **(variables or {})}
-        return list(agent_checks({"a": agent}, known, probes or {}, environ))
+        return list(agent_checks({"a": agent}, known, probes or {}, environ, daemon=daemon))
 
 
 @pytest.fixture
@@ -370,3 +371,44 @@ def test_doctor_names_a_plugin_that_cannot_be_loaded_and_all_else_goes_on(tmp_pa
     assert done.code == 1
     assert plugin["detail"] == ("runtime 'acme' of acme is not used: RuntimeError: half installed")
     assert plugin["fix"] == "correct or uninstall acme"
+
+
+@pytest.mark.requirement("doctor:agents:login")
+@pytest.mark.parametrize(
+    ("here", "at_daemon", "by", "says"),
+    [
+        pytest.param({}, set(), None, "nobody seems to be logged in", id="nowhere"),
+        pytest.param({}, {"GEMINI_API_KEY"}, None, "", id="at the daemon: so have all runs"),
+        pytest.param({}, {"OPENAI_API_KEY"}, "codex", "nobody seems", id="another program's"),
+        pytest.param(LOGGED_IN, {"GEMINI_API_KEY"}, None, "", id="in both"),
+        pytest.param(LOGGED_IN, None, None, "", id="here, and no daemon runs"),
+        pytest.param(
+            LOGGED_IN,
+            set(),
+            "codex",
+            "GEMINI_API_KEY is set here and not in the daemon, which codex started: only runs",
+            id="here alone, and it is known why",
+        ),
+        pytest.param(LOGGED_IN, set(), None, "not in the daemon: only runs", id="here alone"),
+    ],
+)
+def test_it_is_said_whose_runs_are_logged_in(
+    machine: Machine, here: dict[str, str], at_daemon: set[str] | None, by: str | None, says: str
+) -> None:
+    machine.speaker("gemini", "gemini 0.61.0")
+    daemon = None if at_daemon is None else DaemonLogin(frozenset(at_daemon), by)
+    warned = [
+        each.detail for each in machine.found(GEMINI, here, daemon=daemon) if each.status == WARN
+    ]
+    assert bool(warned) == bool(says)
+    assert says in "".join(warned)
+
+
+@pytest.mark.requirement("doctor:agents:login")
+def test_a_login_in_a_file_is_everybodys(machine: Machine) -> None:
+    machine.speaker("gemini", "gemini 0.61.0")
+    file = machine.root / ".gemini" / "oauth_creds.json"
+    file.parent.mkdir()
+    file.write_text("{}")
+    daemon = DaemonLogin(frozenset(), "codex")
+    assert [each.status for each in machine.found(GEMINI, LOGGED_IN, daemon=daemon)] == [OK]

@@ -5,10 +5,11 @@ import pytest
 from subagents.domain.run.caller_environment import (
     CallerEnvironment,
     ProcessSettings,
+    in_place_of,
     over_daemons,
     require_usable,
 )
-from subagents.domain.run.shell_variables import shell_variables
+from subagents.domain.run.shell_variables import is_login, provider_variables, shell_variables
 from subagents.errors import UsageError
 
 SHELL = {
@@ -108,3 +109,106 @@ def test_how_processes_run_is_brought_although_there_are_no_variables() -> None:
     assert CallerEnvironment().is_empty
     assert not CallerEnvironment(process=ProcessSettings()).is_empty
     assert CallerEnvironment(process=ProcessSettings()).names == ()
+
+
+DAEMON = {"ANTHROPIC_API_KEY": "daemon", "ANTHROPIC_BASE_URL": "http://daemon", "HOME": "/h"}
+
+
+@pytest.mark.requirement("environment:provider")
+@pytest.mark.parametrize(
+    ("provider", "configured", "found"),
+    [
+        pytest.param({}, {}, {}, id="a caller with none leaves the daemon's"),
+        pytest.param(
+            {"ANTHROPIC_API_KEY": "mine"},
+            {},
+            {"ANTHROPIC_API_KEY": "mine", "ANTHROPIC_BASE_URL": None},
+            id="a key does not go to the daemon's address",
+        ),
+        pytest.param(
+            {"ANTHROPIC_AUTH_TOKEN": "mine", "ANTHROPIC_BASE_URL": "http://mine"},
+            {},
+            {
+                "ANTHROPIC_AUTH_TOKEN": "mine",
+                "ANTHROPIC_BASE_URL": "http://mine",
+                "ANTHROPIC_API_KEY": None,
+            },
+            id="another kind of login takes the daemon's away",
+        ),
+        pytest.param(
+            {"ANTHROPIC_MODEL": "x", "ANTHROPIC_BASE_URL": "http://mine"},
+            {},
+            {},
+            id="an address alone is no login, and the daemon's key does not go there",
+        ),
+        pytest.param(
+            {"OPENAI_API_KEY": "mine"}, {}, {}, id="a key of another program is none of its"
+        ),
+        pytest.param(
+            {"ANTHROPIC_API_KEY": "mine"},
+            {"ANTHROPIC_API_KEY": "secret:team"},
+            {},
+            id="an agent with a login of its own",
+        ),
+        pytest.param(
+            {"ANTHROPIC_API_KEY": "mine", "ANTHROPIC_MODEL": "mine"},
+            {"ANTHROPIC_MODEL": "agents"},
+            {"ANTHROPIC_API_KEY": "mine", "ANTHROPIC_BASE_URL": None},
+            id="what the agent's own section says beside the login is stronger",
+        ),
+        pytest.param(
+            {"CLAUDE_CODE_USE_BEDROCK": "1"},
+            {},
+            {
+                "CLAUDE_CODE_USE_BEDROCK": "1",
+                "ANTHROPIC_API_KEY": None,
+                "ANTHROPIC_BASE_URL": None,
+            },
+            id="a cloud's own login",
+        ),
+    ],
+)
+def test_a_program_asks_its_provider_as_its_caller_does_or_as_the_daemon_does(
+    provider: dict[str, str], configured: dict[str, str], found: dict[str, str | None]
+) -> None:
+    brought = CallerEnvironment(provider=provider)
+
+    def passes(name: str) -> bool:
+        return name.startswith(("ANTHROPIC_", "CLAUDE_"))
+
+    assert in_place_of(brought, DAEMON, configured, passes) == found
+
+
+@pytest.mark.requirement("environment:provider")
+def test_the_variables_of_providers_come_along_from_a_person_and_none_from_a_worker() -> None:
+    brought = {"ANTHROPIC_API_KEY": "a", "CODEX_HOME": "/c", "GEMINI_API_KEY": "g", "QWEN_X": "q"}
+    others = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION": "s", "AWS_SECRET_ACCESS_KEY": "s"}
+    nothing = {"GITHUB_TOKEN": "t", "OPENAI_API_KEY": "", "GOOGLE_API_KEY": "\udcff"}
+    environ = {**brought, **others, **nothing}
+    assert provider_variables(environ) == brought
+    assert provider_variables({**environ, "SUBAGENTS_RUN_ID": "r-1"}) == {}
+
+
+@pytest.mark.requirement("environment:provider")
+@pytest.mark.parametrize(
+    ("name", "says_who"),
+    [
+        ("ANTHROPIC_API_KEY", True),
+        ("ANTHROPIC_AUTH_TOKEN", True),
+        ("CLAUDE_CODE_OAUTH_TOKEN", True),
+        ("CLAUDE_CODE_USE_VERTEX", True),
+        ("GOOGLE_GENAI_USE_VERTEXAI", True),
+        ("CODEX_HOME", True),
+        ("CLAUDE_CONFIG_DIR", True),
+        ("GOOSE_PROVIDER", True),
+        ("ANTHROPIC_BASE_URL", False),
+        ("ANTHROPIC_MODEL", False),
+        ("OPENAI_ORGANIZATION", False),
+        ("CODEX_CA_CERTIFICATE", False),
+    ],
+)
+def test_a_login_is_what_says_as_whom_a_provider_is_asked(
+    name: str,
+    says_who: bool,  # noqa: FBT001
+) -> None:
+    assert is_login(name) is says_who

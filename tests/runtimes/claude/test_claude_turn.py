@@ -22,6 +22,7 @@ from subagents.domain.run.signals import (
     ToolSeen,
     UsageSeen,
 )
+from subagents.domain.run.values import replace
 from subagents.domain.run.worker_output import LineType
 from subagents.runtimes.claude.claude_state import message_id
 
@@ -151,6 +152,13 @@ def test_an_error_says_what_happened_and_the_way_out(name: str, output: str) -> 
     assert output in str(folded.result.error)
     assert not folded.result.is_limit
     assert len(folded.results) == 1
+
+
+@pytest.mark.requirement("claude-worker:errors:clear")
+def test_an_error_of_the_login_tells_what_is_known_of_it() -> None:
+    note = "this daemon was started by codex at 05:03 without ANTHROPIC_API_KEY"
+    folded = fold(lines("not-logged-in"), replace(OPENING, login_note=note))
+    assert note in str(folded.result.error)
 
 
 @pytest.mark.requirement("claude-worker:interrupt:ends-the-turn")

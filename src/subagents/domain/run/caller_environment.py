@@ -152,7 +152,7 @@ def in_place_of(
     """What an agent program's worker gets of its caller's provider, in place of the daemon's.
 
     All or nothing: a key of one place must not go to the address of another. A caller who has no
-    login in its variables leaves the daemon's.
+    login in its variables leaves the daemon's, and so does an agent whose own section has one.
 
     Args:
         environment: Of whoever called.
@@ -164,7 +164,7 @@ def in_place_of(
         As ``over_daemons``.
     """
     theirs = {name: value for name, value in environment.provider.items() if passes(name)}
-    if not any(map(is_login, theirs)):
+    if not any(map(is_login, theirs)) or any(passes(n) and is_login(n) for n in configured):
         return {}
     lacking = dict.fromkeys(name for name in daemon if passes(name) and is_of_provider(name))
     found: dict[str, str | None] = {**lacking, **theirs}
