@@ -19,6 +19,9 @@ Exit codes
  130  interrupted (Ctrl-C); runs continue
 
 For several runs, the first of 3, 8, 5 and 6 that applies to any of them is used.
+
+What was done decides, also where standard output or error is closed, full or read by nobody. Only
+commands that just look end with 1, or 141 for a reader that has gone, when their output is lost.
 """
 
 SELECTORS: Final = """\
