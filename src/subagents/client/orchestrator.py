@@ -338,7 +338,8 @@ class Orchestrator:
             name: What to call it; its runs have the tag ``schedule:<name>``.
             when: Five fields of cron, an alias such as ``@daily``, or ``every 15m``.
             runs: What to start each time: one run, or the steps of a plan, as for ``plan``.
-            zone: IANA name of the time zone in which ``when`` is meant.
+            zone: IANA name of the time zone in which ``when`` is meant; or a rule as POSIX has it
+                in TZ.
             overlap: What a time does while runs of an earlier one have not ended: leave it out,
                 start after them, cancel them first, or start beside them.
             missed: For times that passed while nothing could be started: start once, or not at

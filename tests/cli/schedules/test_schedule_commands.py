@@ -6,6 +6,7 @@ import pytest
 from tests.cli.cli_home import Home
 
 from subagents.cli.schedules.schedule_commands import local_zone
+from subagents.errors import UsageError
 
 
 @pytest.mark.requirement("cli:schedule", "schedule:environment")
@@ -61,3 +62,46 @@ def test_a_machine_says_its_time_zone(tmp_path: Path, monkeypatch: pytest.Monkey
     assert local_zone(tmp_path / "none") == "UTC"
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     assert local_zone(link) == "Asia/Tokyo"
+
+
+@pytest.mark.requirement("cli:schedule")
+@pytest.mark.parametrize(
+    ("named", "zone"),
+    [
+        ("Asia/Tokyo", "Asia/Tokyo"),
+        (":America/New_York", "America/New_York"),
+        ("/usr/share/zoneinfo/Asia/Tokyo", "Asia/Tokyo"),
+        (":/usr/share/zoneinfo/America/Argentina/Salta", "America/Argentina/Salta"),
+        ("/usr/share/zoneinfo/posix/Europe/Paris", "Europe/Paris"),
+        ("{dir}/link", "Europe/Berlin"),
+        ("{dir}/copy", "CET-1CEST,M3.5.0,M10.5.0/3"),
+        ("CET-1CEST,M3.5.0,M10.5.0/3", "CET-1CEST,M3.5.0,M10.5.0/3"),
+        ("JST-9", "JST-9"),
+        ("", "UTC"),
+        (":", "UTC"),
+    ],
+)
+def test_tz_is_read_as_other_programs_of_the_shell_read_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str, zone: str
+) -> None:
+    (tmp_path / "link").symlink_to("/usr/share/zoneinfo/Europe/Berlin")
+    rule = b"\nCET-1CEST,M3.5.0,M10.5.0/3\n"
+    (tmp_path / "copy").write_bytes(b"TZif2" + bytes(39) + b"TZif2" + bytes(39) + rule)
+    monkeypatch.setenv("TZ", named.format(dir=tmp_path))
+
+    assert local_zone() == zone
+
+
+@pytest.mark.requirement("cli:schedule")
+@pytest.mark.parametrize("content", [None, b"", b"Europe/Berlin\n"])
+def test_a_file_in_tz_that_is_no_zone_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None
+) -> None:
+    file = tmp_path / "zone"
+    if content is not None:
+        file.write_bytes(content)
+    monkeypatch.setenv("TZ", str(file))
+
+    with pytest.raises(UsageError, match=f"TZ={file} names no file with a time zone") as refused:
+        local_zone()
+    assert "--zone" in (refused.value.hint or "")

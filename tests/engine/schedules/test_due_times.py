@@ -53,6 +53,38 @@ def test_expressions_aliases_and_lengths_say_when(
     check_when(when, "UTC")
 
 
+@pytest.mark.requirement("schedule:cron")
+@pytest.mark.parametrize(
+    ("when", "plain", "words"),
+    [
+        ("0 0 * * FRI-SUN", "0 0 * * 5-7", "At 00:00 on Friday through Sunday"),
+        ("0 0 * * mon-sun", "0 0 * * 1-7", "At 00:00 on Monday through Sunday"),
+        ("0 0 * * 5-0", "0 0 * * 5-7", "At 00:00 on Friday through Sunday"),
+        (
+            "0 0 * * WED,SAT-SUN",
+            "0 0 * * 3,6-7",
+            "At 00:00 on Wednesday and Saturday through Sunday",
+        ),
+        ("0 0 * * THU-SUN/2", "0 0 * * 4,6", None),
+        ("0 0 * * SUN-TUE", "0 0 * * 0-2", "At 00:00 on Sunday through Tuesday"),
+        ("*/45 * * * *", "0,45 * * * *", "At minutes 0 and 45 of every hour"),
+        ("0 */5 * * *", "0 0,5,10,15,20 * * *", "At minute 0 past hours 0, 5, 10, 15, and 20"),
+        ("3/40 * * * *", "3,43 * * * *", "At minutes 3 and 43 of every hour"),
+        ("*/20 * * * *", "0,20,40 * * * *", "Every 20th minute of every hour"),
+        ("0 9-17/2 * * *", "0 9,11,13,15,17 * * *", None),
+    ],
+)
+def test_days_that_end_a_range_and_steps_mean_what_they_say(
+    when: str, plain: str, words: str | None
+) -> None:
+    since = ms(2026, 11, 24, 2, 30)
+    found, wanted = of(when, since=since), of(plain, since=since)
+
+    check_when(when, "UTC")
+    assert list(islice(due_after(found, since), 60)) == list(islice(due_after(wanted, since), 60))
+    assert words is None or in_words(when) == words
+
+
 @pytest.mark.requirement("schedule:zone")
 def test_work_of_an_hour_that_is_skipped_is_due_after_it_and_of_a_doubled_one_once() -> None:
     nightly = of("30 2 * * *", "Europe/Berlin", since=ms(2026, 3, 28, 12))
@@ -80,6 +112,19 @@ def test_work_of_an_hour_that_is_skipped_is_due_after_it_and_of_a_doubled_one_on
         ("every 400d", "at most 365d"),
         ("every now and then", "now and then"),
         ("0 " * 300, "characters"),
+        ("*/90 * * * *", r"minute \*/90 is only ever 0: write 0"),
+        ("0 */24 * * *", r"hour \*/24 is only ever 0"),
+        ("0 0 */31 * *", r"day-of-month \*/31 is only ever 1"),
+        ("0 0 1 */12 *", r"month \*/12 is only ever 1"),
+        ("0 0 * * */7", r"day-of-week \*/7 is only ever 0"),
+        ("0,30,55/10 * * * *", "minute 55/10 is only ever 55"),
+        ("10-20/15 * * * *", "minute 10-20/15 is only ever 10"),
+        ("*/99999999999 * * * *", "is only ever 0"),
+        ("*/0 * * * *", "bad minute"),
+        ("0 22-6 * * *", "hour 22-6 ends before it begins: write 22-23,0-6"),
+        ("0 0 * * sat-mon", "write 6,0-1"),
+        ("0 0 1 nov-feb *", "write 11-12,1-2"),
+        ("0 0 ? * *", "bad day-of-month"),
     ],
 )
 def test_what_says_no_times_is_refused_with_the_way_out(when: str, why: str) -> None:
@@ -89,10 +134,38 @@ def test_what_says_no_times_is_refused_with_the_way_out(when: str, why: str) -> 
 
 
 @pytest.mark.requirement("schedule:zone")
-@pytest.mark.parametrize("zone", ["Mars", "", "../../etc/passwd", "/etc/localtime"])
+@pytest.mark.parametrize(
+    "zone",
+    [
+        *("Mars", "", "../../etc/passwd", "/etc/localtime"),
+        *("CET-1CEST", "CET-1CEST,nonsense", "X-1", "<+03", "Mars99", "JST-9\nJST-8"),
+    ],
+)
 def test_what_is_no_zone_is_refused(zone: str) -> None:
     with pytest.raises(UsageError, match="is not a time zone"):
         check_when("@daily", zone)
+
+
+@pytest.mark.requirement("schedule:zone")
+@pytest.mark.parametrize(
+    ("zone", "winter", "summer"),
+    [
+        ("CET-1CEST,M3.5.0,M10.5.0/3", 60, 120),
+        ("EST5EDT,M3.2.0,M11.1.0", -300, -240),
+        ("AEST-10AEDT,M10.1.0,M4.1.0/3", 660, 600),
+        ("JST-9", 540, 540),
+        ("IST-5:30", 330, 330),
+        ("<+0330>-3:30", 210, 210),
+        ("<-03>3", -180, -180),
+        ("EST5EDT", -300, -240),
+    ],
+)
+def test_a_zone_may_be_a_rule_of_posix(zone: str, winter: int, summer: int) -> None:
+    daily = of("0 3 * * *", zone, since=ms(2026, 1, 10, 12))
+
+    check_when("0 3 * * *", zone)
+    assert next_due(daily) == ms(2026, 1, 11, 3) - winter * 60_000
+    assert next(due_after(daily, ms(2026, 7, 10, 12))) == ms(2026, 7, 11, 3) - summer * 60_000
 
 
 @pytest.mark.requirement("schedule:cron")

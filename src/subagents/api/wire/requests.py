@@ -163,7 +163,7 @@ class ScheduleBody(Body, frozen=True):
     specs: tuple[RunSpec, ...]
     """What to start each time: one run, or the steps of a plan."""
     zone: str = "UTC"
-    """IANA name of the time zone in which `when` is meant."""
+    """IANA name of the time zone in which `when` is meant; or a rule as POSIX has it in TZ."""
     overlap: Annotated[str, words(Overlap)] = "skip"
     """What a time does while runs of an earlier one have not ended."""
     missed: Annotated[str, words(Missed)] = "once"

@@ -1,6 +1,7 @@
 """``schedule add list show run-now pause resume remove``: work that is started at its times."""
 
 import os
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -32,6 +33,10 @@ from subagents.text import counted, duration, listed, milliseconds_of, money
 
 LOCALTIME: Final = Path("/etc/localtime")
 ZONES: Final = "zoneinfo/"
+_KIND: Final = re.compile("(posix|right)/")
+"""Folders that hold all zones once more."""
+ZONE_MAGIC: Final = b"TZif"
+ZONE_BYTES_MAX: Final = 1 << 20
 PLACE: Final = "/v1/schedules"
 NO_FLAGS: Final = SpawnFlags()
 CHECKS_NAMED: Final = 10
@@ -147,12 +152,45 @@ def _plan(file: Path, name: str, task: Sequence[str], flags: SpawnFlags) -> Docu
 
 
 def local_zone(localtime: Path = LOCALTIME) -> str:
-    """The IANA name of this machine's time zone; UTC where it says none."""
-    named = os.environ.get("TZ", "").lstrip(":")
-    if named and not named.startswith("/"):
-        return named
-    target = os.path.realpath(localtime)
-    return target.partition(ZONES)[2] or "UTC"
+    """The time zone of whoever calls, as date(1) takes it from TZ, or else of this machine.
+
+    Returns:
+        An IANA name; or, where a file has it that stands below no such name, the file's own rule
+        as POSIX writes it; ``UTC`` where nothing says one.
+
+    Raises:
+        UsageError: TZ names no zone.
+    """
+    named = os.environ.get("TZ")
+    if named is None:
+        return _zone_of_file(localtime) or "UTC"
+    plain = named.removeprefix(":")
+    if not plain.startswith("/"):
+        return plain or "UTC"
+    found = _zone_of_file(Path(plain))
+    if found is None:
+        raise UsageError(
+            f"TZ={named} names no file with a time zone",
+            hint="give --zone, such as Europe/Berlin",
+            details={"field": "--zone"},
+        )
+    return found
+
+
+def _zone_of_file(file: Path) -> str | None:
+    """What it is called, as long as that is known here; else the rule with which it ends."""
+    for path in (str(file), os.path.realpath(file)):
+        name = _KIND.sub("", path.partition(ZONES)[2])
+        if name and not set(name.split("/")) & {"", ".", ".."}:
+            return name
+    try:
+        with file.open("rb") as opened:
+            data = opened.read(ZONE_BYTES_MAX)
+    except OSError:
+        return None
+    if not data.startswith(ZONE_MAGIC):
+        return None
+    return data.rstrip(b"\n").rpartition(b"\n")[2].decode("ascii", "ignore") or None
 
 
 def list_(*, json: Json = False) -> int:

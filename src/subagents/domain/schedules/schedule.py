@@ -87,7 +87,7 @@ class Schedule(Value, frozen=True):
     when: str
     """Five fields of cron, an alias such as ``@daily``, or ``every 15m``."""
     zone: str
-    """IANA name of the time zone in which ``when`` is meant."""
+    """IANA name of the time zone in which ``when`` is meant; or a rule as POSIX has it in TZ."""
     specs: tuple[RunSpec, ...]
     cwd: str
     requester: SessionKey
