@@ -34,6 +34,39 @@ def test_a_worktree_is_planned_without_a_change_and_made_on_a_branch_of_its_own(
     assert harness.changes(planned.tree) == Changes()
 
 
+@pytest.mark.requirement("worktree:made:any-branches")
+@pytest.mark.parametrize(
+    ("before", "branch"),
+    [
+        ("branch subagents", "subagents-fix-it-abcdefghjk"),
+        ("branch subagents; pack-refs --all", "subagents-fix-it-abcdefghjk"),
+        ("checkout -q -b subagents", "subagents-fix-it-abcdefghjk"),
+        ("symbolic-ref refs/heads/subagents refs/heads/main", "subagents-fix-it-abcdefghjk"),
+        ("worktree add -q -b subagents ../beside", "subagents-fix-it-abcdefghjk"),
+        ("branch subagents/other", "subagents/fix-it-abcdefghjk"),
+        ("branch subagents-other", "subagents/fix-it-abcdefghjk"),
+        ("branch Subagents", "subagents/fix-it-abcdefghjk"),
+        ("tag subagents", "subagents/fix-it-abcdefghjk"),
+        ("update-ref refs/remotes/origin/subagents HEAD", "subagents/fix-it-abcdefghjk"),
+        ("branch subagents/x; branch -D subagents/x", "subagents/fix-it-abcdefghjk"),
+    ],
+)
+def test_a_worktree_gets_a_branch_beside_any_that_the_repository_has(
+    harness: Harness, repository: Path, before: str, branch: str
+) -> None:
+    for each in before.split("; "):
+        git(repository, *each.split())
+    had = branches(repository)
+
+    tree = harness.plan(repository).tree
+    assert tree.branch == branch
+    harness.prepare(tree)
+    (Path(tree.path) / "new.txt").write_text("work\n")
+    harness.prepare(tree, attempt=2, afresh=True)
+    assert harness.changes(tree).kept_branches == (f"{branch}-attempt-1",)
+    assert sorted(branches(repository)) == sorted([*had, branch, f"{branch}-attempt-1"])
+
+
 @pytest.mark.requirement("worktree:made:twice")
 def test_making_a_worktree_again_changes_nothing_in_it(harness: Harness, repository: Path) -> None:
     tree = harness.plan(repository).tree

@@ -12,6 +12,8 @@ from typing import Final
 from subagents.domain.run.values import RunId, Value
 from subagents.text import counted, listed
 
+BRANCHES: Final = "subagents"
+"""Our branches lie in a folder of this name, unless the repository has a branch of this name."""
 LABEL_CHARS_MAX: Final = 40
 ID_CHARS: Final = 10
 FILES_MAX: Final = 200
@@ -104,9 +106,16 @@ class Remains(Value, frozen=True):
     """Only of a run with a worktree."""
 
 
-def branch_of(run_id: RunId, label: str) -> str:
-    """``subagents/<label>-<short id>``: unique, and readable in ``git branch``."""
-    return f"subagents/{worktree_name(run_id, label)}"
+def branch_of(run_id: RunId, label: str, *, has_folder: bool = True) -> str:
+    """``subagents/<label>-<short id>``: unique, and readable in ``git branch``.
+
+    Args:
+        run_id: Of the run that works on it.
+        label: Of that run.
+        has_folder: False where git can keep none, because a branch is called ``subagents``; then
+            it is ``subagents-<label>-<short id>``.
+    """
+    return f"{BRANCHES}{'/' if has_folder else '-'}{worktree_name(run_id, label)}"
 
 
 def worktree_name(run_id: RunId, label: str) -> str:

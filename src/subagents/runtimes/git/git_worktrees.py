@@ -25,6 +25,7 @@ import msgspec
 
 from subagents.domain.run.values import RunId, Value, replace
 from subagents.domain.run.workspace import (
+    BRANCHES,
     Changes,
     Worktree,
     branch_of,
@@ -151,9 +152,9 @@ class GitWorktrees:
             text = f"{prefix} is not in the last commit of {root}"
             raise _refused(text, f"commit it, give {root} as cwd, {_INSTEAD}")
         path = self._directory / worktree_name(run_id, label)
-        tree = Worktree(
-            repository=root, path=str(path), branch=branch_of(run_id, label), origin=cwd
-        )
+        is_taken = git.line("rev-parse", "--verify", "--quiet", f"refs/heads/{BRANCHES}")
+        branch = branch_of(run_id, label, has_folder=is_taken is None)
+        tree = Worktree(repository=root, path=str(path), branch=branch, origin=cwd)
         warnings = (*self._uncommitted(git), *_unrun(git))
         return Planned(tree=tree, cwd=str(path / prefix), warnings=warnings)
 
