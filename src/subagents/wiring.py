@@ -76,6 +76,7 @@ from subagents.runtimes.git.git_worktrees import GitWorktrees
 from subagents.runtimes.process import cgroups
 from subagents.runtimes.process.environment import is_on_path
 from subagents.runtimes.process.launcher import SETTINGS_VARIABLE
+from subagents.runtimes.process.processes import check_sight
 from subagents.runtimes.process.secret_values import SecretValues, ask
 from subagents.runtimes.process.shim import ProcessAttempts
 from subagents.runtimes.provider_keys import passes, provider_of
@@ -737,6 +738,7 @@ def serve(overrides: Mapping[str, object] | None = None) -> None:
     user = UserConfig(environ, paths, overrides)
     config = user.at_start
     paths.ensure()
+    check_sight()
     raise_descriptor_limit()
     cgroups.enter_leaf(str(paths.attempts_dir))
     calm_collector()

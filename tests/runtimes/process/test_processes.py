@@ -14,6 +14,7 @@ from tests.runtimes.attempt_harness import BOUND_S, Harness, off_loop, until
 
 from subagents.domain.run.run import Exit
 from subagents.domain.run.values import AttemptId
+from subagents.errors import ConfigError
 from subagents.runtimes.process import processes
 from subagents.runtimes.process.processes import (
     Census,
@@ -21,6 +22,7 @@ from subagents.runtimes.process.processes import (
     Marker,
     Process,
     alive,
+    check_sight,
     members,
     on_end,
     orphans,
@@ -375,3 +377,29 @@ def test_many_stops_at_once_share_their_looks_at_all_processes(
 
     asyncio.run(go())
     assert looks <= 2
+
+
+@pytest.mark.requirement("processes:seen-at-all")
+@pytest.mark.parametrize(
+    ("link", "why"),
+    [
+        (None, "is not mounted"),
+        ("1", "shows the processes of another namespace"),
+        ("", "is not mounted"),
+        ("/", "shows the processes of another namespace"),
+    ],
+)
+def test_where_processes_cannot_be_told_apart_it_is_said_with_the_way_out(
+    tmp_path: Path, link: str | None, why: str
+) -> None:
+    proc = tmp_path / "proc"
+    proc.mkdir()
+    if link:
+        (proc / "self").symlink_to(link)
+    elif link is not None:
+        (proc / "self").touch()
+
+    with pytest.raises(ConfigError, match=why) as refused:
+        check_sight(proc)
+    assert f"mount -t proc proc {proc}" in (refused.value.hint or "")
+    check_sight()

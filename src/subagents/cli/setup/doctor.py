@@ -196,9 +196,16 @@ def _records(home: Paths) -> Sequence[Stats]:
 
 
 def _platform() -> Iterator[Check]:
+    from subagents.runtimes.process.processes import check_sight  # noqa: PLC0415  only for doctor
+
     python = ".".join(map(str, sys.version_info[:3]))
     if sys.platform == "linux":
-        yield Check("platform", OK, f"Linux, Python {python}, subagents {__version__}")
+        try:
+            check_sight()
+        except ConfigError as error:
+            yield Check("platform", FAIL, error.message, error.hint)
+        else:
+            yield Check("platform", OK, f"Linux, Python {python}, subagents {__version__}")
     else:
         yield Check(
             "platform",

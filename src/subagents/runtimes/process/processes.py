@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from subagents.domain.run.values import AttemptId
-from subagents.errors import RuntimeUnavailable
+from subagents.errors import ConfigError, RuntimeUnavailable
 from subagents.ports import Clock, OffLoop
 from subagents.runtimes.process import cgroups
 from subagents.runtimes.process.kernel_files import read
@@ -108,6 +108,27 @@ def boot_id() -> str:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
         return "-"
+
+
+def check_sight(proc: Path = Path("/proc")) -> None:
+    """Raise ConfigError where processes cannot be told apart: nothing here could be trusted.
+
+    Args:
+        proc: Where Linux shows them; of no matter on other systems.
+    """
+    if not _LINUX:
+        return
+    try:
+        seen = str((proc / "self").readlink())
+    except OSError:
+        seen = ""
+    if seen == str(os.getpid()):
+        return
+    what = f"{proc} shows the processes of another namespace" if seen else f"{proc} is not mounted"
+    raise ConfigError(
+        f"{what}: workers could be neither watched nor ended",
+        hint=f"mount it: mount -t proc proc {proc} (in a container: --mount-proc, or its default)",
+    )
 
 
 def alive(identity: Identity) -> bool:
