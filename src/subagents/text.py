@@ -250,7 +250,7 @@ def parse_duration(text: str, *, field: str) -> int:
         field: What it was given for, for the message.
 
     Returns:
-        Whole milliseconds, 0 to ``DURATION_MS_MAX``; a fraction of one is rounded.
+        Whole milliseconds, 0 to ``DURATION_MS_MAX``; see ``whole_ms`` for fractions of one.
 
     Raises:
         UsageError: Names the field and shows what is allowed.
@@ -267,7 +267,12 @@ def parse_duration(text: str, *, field: str) -> int:
         raise UsageError(
             f"{field} must be at most 365d, not {text.strip()!r}", details={"field": field}
         )
-    return round(total)
+    return whole_ms(total)
+
+
+def whole_ms(milliseconds: "float | Decimal") -> int:
+    """A length of time that was asked for, rounded; never to 0, which often means "no limit"."""
+    return max(round(milliseconds), 1) if milliseconds > 0 else 0
 
 
 def _total(text: str) -> "Decimal | None":

@@ -3,7 +3,13 @@
 import pytest
 
 from subagents.config import Agent, Settings
-from subagents.config.settings import ClusterSettings, LaneSettings, SubagentDefaults, nearest
+from subagents.config.settings import (
+    AgentAlerts,
+    ClusterSettings,
+    LaneSettings,
+    SubagentDefaults,
+    nearest,
+)
 from subagents.errors import ConfigError, NotFound
 
 
@@ -43,6 +49,18 @@ def test_an_agents_own_timeout_wins_also_when_it_is_none_at_all() -> None:
 
     assert settings.run_timeout_ms("own") == 0
     assert settings.run_timeout_ms("plain") == 1500
+
+
+@pytest.mark.requirement("config:limits")
+@pytest.mark.parametrize("seconds", [0.0001, 0.0004, 1e-9, 0.0005, 0.001])
+def test_a_time_that_is_too_short_to_measure_is_not_taken_for_none(seconds: float) -> None:
+    alerts = AgentAlerts(
+        stuck_seconds=seconds, stuck_tool_seconds=seconds, commit_batch_seconds=seconds
+    )
+
+    assert Settings(agents={"a": Agent(run_timeout_seconds=seconds)}).run_timeout_ms("a") == 1
+    assert (alerts.rules.stuck_ms, alerts.rules.stuck_tool_ms) == (1, 1)
+    assert alerts.rules.commit_batch_ms == 1
 
 
 @pytest.mark.requirement("config:limits")

@@ -269,6 +269,8 @@ def test_a_project_may_take_tools_and_time_from_an_agent_of_the_user(home: Confi
     assert config.settings.agent("reader").tools == ("Read",)
     assert config.settings.run_timeout_ms("reader") == 30_000
     assert home.ignored("[agents.reader]\nrun_timeout_seconds = 61\n").startswith("agents.reader")
+    barely = home.for_agents("[agents.reader]\nrun_timeout_seconds = 0.0001\n")
+    assert barely.settings.run_timeout_ms("reader") == 1
 
 
 @pytest.mark.requirement("trust:person")

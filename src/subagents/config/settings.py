@@ -19,6 +19,7 @@ from subagents.domain.run.access import AccessLevel
 from subagents.domain.run.alert import AlertKind, AlertRules, OnStuck
 from subagents.domain.run.spec import COST_USD_MAX, TOKENS_MAX, Budget, Network
 from subagents.errors import ConfigError, NotFound
+from subagents.text import whole_ms
 
 EVERYWHERE: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not bound
 """Addresses that mean all of a machine's; nobody can be told one."""
@@ -226,14 +227,14 @@ class AgentAlerts(Section, frozen=True, dict=True):
     def rules(self) -> AlertRules:
         """The same for the domain, in milliseconds."""
         return AlertRules(
-            stuck_ms=round(self.stuck_seconds * 1000),
-            stuck_tool_ms=round(self.stuck_tool_seconds * 1000),
+            stuck_ms=whole_ms(self.stuck_seconds * 1000),
+            stuck_tool_ms=whole_ms(self.stuck_tool_seconds * 1000),
             on_stuck=self.on_stuck,
             budget_percent=tuple(sorted(set(self.budget_percent))),
             cost_usd=tuple(sorted(set(self.cost_usd))),
             context_percent=tuple(sorted(set(self.context_percent))),
             failures=self.failures,
-            commit_batch_ms=round(self.commit_batch_seconds * 1000),
+            commit_batch_ms=whole_ms(self.commit_batch_seconds * 1000),
             tokens_per_hour=self.tokens_per_hour,
             off=self.off,
         )
@@ -864,7 +865,7 @@ class Settings(Section, frozen=True):
     def run_timeout_ms(self, agent_id: str) -> int:
         """Deadline of each attempt of that agent in milliseconds, 0 = none."""
         own = self.agent(agent_id).run_timeout_seconds
-        return round((self.defaults.run_timeout_seconds if own is None else own) * 1000)
+        return whole_ms((self.defaults.run_timeout_seconds if own is None else own) * 1000)
 
     def lane_slots(self, lane: str) -> int:
         """Slots of that lane.

@@ -32,6 +32,7 @@ from subagents.config.state_file import read_entries, write_entries
 from subagents.domain.run.access import AccessLevel
 from subagents.domain.run.secret_reference import is_reference
 from subagents.domain.run.spec import Network
+from subagents.text import whole_ms
 
 TRUSTED_MAX: Final = 1_000
 """Files remembered; the ones trusted first are forgotten first."""
@@ -188,7 +189,7 @@ def _only_takes(name: str, agent_id: str, whole: Settings, own: Settings) -> boo
             )
         case "run_timeout_seconds":
             most_ms = own.run_timeout_ms(agent_id)
-            asked_ms = round((given.run_timeout_seconds or 0) * 1000)
+            asked_ms = whole_ms((given.run_timeout_seconds or 0) * 1000)
             return given.run_timeout_seconds is not None and not _is_longer(asked_ms, most_ms)
         case _:
             return False

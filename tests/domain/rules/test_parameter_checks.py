@@ -7,6 +7,7 @@ import pytest
 from subagents.domain.rules.parameter_checks import (
     check_name,
     check_path,
+    check_reachable,
     check_spec,
     check_task,
     without_effect,
@@ -157,3 +158,53 @@ def test_a_parameter_without_effect_is_said(spec: RunSpec, said: str) -> None:
 @pytest.mark.parametrize("spec", WITH_EFFECT.values(), ids=WITH_EFFECT)
 def test_of_parameters_that_do_what_they_say_nothing_is_said(spec: RunSpec) -> None:
     assert without_effect(spec) == ()
+@pytest.mark.requirement("input:label:reachable")
+@pytest.mark.parametrize(
+    ("label", "instead"),
+    [
+        ("last", "last-one"),
+        ("tree:fix", "tree-fix"),
+        ("phase:running", "phase-running"),
+        ("plan:nightly", "plan-nightly"),
+        ("tag:", "tag-"),
+        ("dir:/srv", "dir-/srv"),
+        ("agent:main:main", "agent-main:main"),
+        ("r-kpx35hpgpp", "kpx35hpgpp"),
+    ],
+)
+def test_a_label_that_selects_something_else_is_refused_with_another(
+    label: str, instead: str
+) -> None:
+    with pytest.raises(UsageError, match=r"--label .* could never be named") as caught:
+        check_spec(RunSpec(task="x", label=label), field=flag)
+
+    assert caught.value.hint == f'another one, such as "{instead}"'
+    assert caught.value.details["field"] == "--label"
+    check_spec(RunSpec(task="x", label=instead), field=flag)
+
+
+@pytest.mark.requirement("input:label:reachable")
+@pytest.mark.parametrize(
+    "label",
+    [
+        "Last",
+        "lastly",
+        "tree",
+        "a tag:x",
+        "r-1",
+        "r-elephants",
+        "r-kpx35hpgppp",
+        "fix: it",
+        "tags:x",
+    ],
+)
+def test_a_label_that_only_looks_like_a_selector_is_taken(label: str) -> None:
+    check_spec(RunSpec(task="x", label=label), field=flag)
+
+
+@pytest.mark.requirement("input:label:reachable")
+def test_a_plan_has_no_name_that_selects_another() -> None:
+    for name in ("last", "r-kpx35hpgpp"):
+        with pytest.raises(UsageError, match=f'name "{name}" could never be named'):
+            check_reachable("name", name, others=())
+    check_reachable("name", "tag:x", others=())

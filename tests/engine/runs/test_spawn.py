@@ -585,3 +585,17 @@ def test_a_spawn_that_makes_no_run_keeps_no_variables(tmp_path: Path) -> None:
         assert [each.name for each in (tmp_path / "environments").iterdir()] == [first]
 
     in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("spawn:deadline")
+@pytest.mark.parametrize(
+    ("seconds", "milliseconds"), [(0.0001, 1), (0.0004, 1), (0.01, 10), (0, 0)]
+)
+def test_a_deadline_too_short_to_measure_is_one(
+    tmp_path: Path, seconds: float, milliseconds: int
+) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn("hang", run_timeout_seconds=seconds)
+        assert (await world.run(run_id)).resolved.timeout_ms == milliseconds
+
+    in_world(tmp_path, scenario)

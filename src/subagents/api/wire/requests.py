@@ -20,7 +20,7 @@ from subagents.api.wire.decoding import (
     shown,
     texts_in,
 )
-from subagents.domain.rules.parameter_checks import check_path, check_spec
+from subagents.domain.rules.parameter_checks import check_path, check_reachable, check_spec
 from subagents.domain.run.caller_environment import CallerEnvironment, require_usable
 from subagents.domain.run.parameter import Parameter, parameters, words
 from subagents.domain.run.run import (
@@ -337,6 +337,8 @@ def parse_plan(body: bytes) -> PlanBody:
         UsageError: Names the field (``specs[3].retryCount``) and what is allowed.
     """
     found = _with_specs(body, PlanBody)
+    if found.name is not None:
+        check_reachable("name", found.name, others=())
     _check_surroundings(found.cwd, found.config_env, found.overrides)
     return found
 
@@ -355,6 +357,8 @@ def parse_schedule(body: bytes) -> ScheduleBody:
         raise UsageError(
             "planName is required: several specs are a plan", details={"field": "planName"}
         )
+    if found.plan_name is not None:
+        check_reachable("planName", found.plan_name, others=())
     if found.plan_name is None and found.budget is not None:
         raise UsageError("budget is for plans: give the run one", details={"field": "budget"})
     return found

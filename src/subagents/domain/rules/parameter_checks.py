@@ -5,6 +5,7 @@ between its fields and is checked by ``rules.contract``.
 """
 
 import math
+import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -23,6 +24,11 @@ from subagents.domain.run.spec import (
 )
 from subagents.errors import UsageError
 
+LAST: Final = "last"
+"""Selects the newest run, or plan, of whoever asks."""
+SELECTING: Final = ("tree:", "phase:", "plan:", "tag:", "dir:", "agent:")
+"""What begins like this selects by something else than a label."""
+_ID: Final = re.compile("r-[0-9a-hjkmnp-tv-z]{10}")
 PRINTABLE_MAX: Final = 10**30
 """Tens of thousands of digits would fill the message, and Python refuses to print them."""
 
@@ -52,6 +58,8 @@ def check_spec(spec: RunSpec, *, field: Callable[[Parameter], str]) -> None:
         UsageError: Names the first wrong field and what is allowed.
     """
     _check_struct(spec, _BOUNDED, field)
+    if spec.label is not None:
+        check_reachable(field(_named("label")), spec.label)
     falls_back = spec.on_dependency_failure is OnDependencyFailure.FALLBACK
     if falls_back is (spec.fallback_agent_id is None):
         agent, failure = field(_named("fallback_agent_id")), field(_named("on_dependency_failure"))
@@ -177,6 +185,33 @@ def check_name(field: str, text: str, *, chars_max: int) -> None:
         raise UsageError(
             f"{field} must be one line without control characters", details={"field": field}
         )
+
+
+def check_reachable(field: str, label: str, *, others: Sequence[str] = SELECTING) -> None:
+    """Refuse a label, or a plan's name, that means something else wherever one is named.
+
+    Args:
+        field: For the message.
+        label: What was given.
+        others: What selects something else when it stands at the beginning.
+
+    Raises:
+        UsageError: Says what it means, and proposes another.
+    """
+    kind = next((each for each in others if label.startswith(each)), None)
+    if kind is not None:
+        meaning, instead = f"{kind}… selects runs by something else", label.replace(":", "-", 1)
+    elif label == LAST:
+        meaning, instead = "that word selects the newest one", "last-one"
+    elif _ID.fullmatch(label):
+        meaning, instead = "that is how an id looks", label.removeprefix("r-")
+    else:
+        return
+    raise UsageError(
+        f'{field} "{label}" could never be named: {meaning}',
+        hint=f'another one, such as "{instead}"',
+        details={"field": field},
+    )
 
 
 def check_path(field: str, text: str) -> None:

@@ -90,7 +90,7 @@ class Judges:
 def _within(resolved: Resolved, shared: Budget | None) -> Resolved:
     """The clock of a budget above stops nothing while a contract is checked: the deadline does."""
     left_s = None if shared is None else shared.max_seconds
-    left_ms = resolved.timeout_ms if left_s is None else round(left_s * 1000)
+    left_ms = resolved.timeout_ms if left_s is None else max(round(left_s * 1000), 1)
     return replace(resolved, shared_budget=shared, timeout_ms=min(resolved.timeout_ms, left_ms))
 
 

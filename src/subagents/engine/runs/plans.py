@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from subagents.config.settings import Settings
+from subagents.domain.rules.parameter_checks import LAST
 from subagents.domain.run.access import Ceiling
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import PlanStep
 from subagents.domain.run.values import RunId, SessionKey, replace
-from subagents.engine.runs.queries import LAST, PREFIX_CHARS_MIN, Queries
+from subagents.engine.runs.queries import PREFIX_CHARS_MIN, Queries
 from subagents.engine.runs.spawn import Receipt, Spawner
 from subagents.errors import Conflict, NotFound, UsageError
 from subagents.ports import Place, RunFilter

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from typing import Final, NamedTuple
 
 from subagents.domain.rules.admission import pending_requests
+from subagents.domain.rules.parameter_checks import LAST
 from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import (
     SETTLED,
@@ -46,8 +47,6 @@ BELOW_MAX: Final = 20_000
 SESSIONS_PAGE: Final = 200
 SESSIONS_SEARCHED_MAX: Final = 5_000
 """Newest runs of an agent among which an ended session is searched."""
-LAST: Final = "last"
-"""Selects the newest run of whoever says it."""
 PREFIX_CHARS_MIN: Final = 3
 """After ``r-``. A shorter word is a label somebody mistyped sooner than an id."""
 SAME_LABEL_MAX: Final = 200

@@ -82,7 +82,7 @@ from subagents.ports import (
     Ids,
     Runtime,
 )
-from subagents.text import one_line
+from subagents.text import one_line, whole_ms
 
 LABEL_FROM_TASK_CHARS: Final = 32
 SPAWN_TOOL: Final = "sessions_spawn"
@@ -561,7 +561,7 @@ class Spawner:
         timeout_ms = (
             settings.run_timeout_ms(agent_id)
             if spec.run_timeout_seconds is None
-            else round(spec.run_timeout_seconds * 1000)
+            else whole_ms(spec.run_timeout_seconds * 1000)
         )
         depth = session_chain.depth(parent, previous)
         may_spawn = depth < settings.defaults.max_spawn_depth
