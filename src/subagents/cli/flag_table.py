@@ -266,7 +266,7 @@ DEFAULTS: Final[dict[str, dict[str, Any]]] = {
     "ask": {
         "option": (),
         "context": None,
-        "timeout": "10m",
+        "timeout": None,
         "default": None,
         "decision": False,
         "run": None,

@@ -12,6 +12,8 @@ from typing import Final, Literal
 from subagents.client.client import Client, Document, persistently, segment
 
 POLL_S: Final = 20.0
+DEFAULT_ANSWER_S: Final = 600.0
+"""So long a question stands that has a default answer and no time of its own."""
 SETTLE_S: Final = 5.0
 """After its deadline a question is settled by the daemon; so much later it must be."""
 
@@ -44,9 +46,16 @@ class WorkerCalls:
         options: Sequence[str] = (),
         context: str | None = None,
         default: str | None = None,
-        timeout_s: float,
+        timeout_s: float | None,
     ) -> Document:
         """Ask the requester and wait until the question is settled.
+
+        Args:
+            question: What it needs to know.
+            options: Possible answers.
+            context: Background for the question.
+            default: The answer when nobody answers in time.
+            timeout_s: How long the question stands; None = the daemon's default.
 
         Returns:
             A ``WorkerRequest``; still ``pending`` only when the daemon settled nothing in time.
@@ -59,14 +68,16 @@ class WorkerCalls:
             "runId": self._run_id,
             "question": question,
             "options": list(options),
-            "timeoutSeconds": timeout_s,
         }
+        if timeout_s is not None:
+            body["timeoutSeconds"] = timeout_s
         if context is not None:
             body["context"] = context
         if default is not None:
             body["defaultAnswer"] = default
-        request_id = str(self._reached("/v1/requests", body)["requestId"])
-        return self._settled(request_id, until=time.monotonic() + timeout_s + SETTLE_S)
+        asked = self._reached("/v1/requests", body)
+        stands_s = math.inf if asked.get("deadlineAt") is None else timeout_s or DEFAULT_ANSWER_S
+        return self._settled(str(asked["requestId"]), until=time.monotonic() + stands_s + SETTLE_S)
 
     def _settled(self, request_id: str, *, until: float) -> Document:
         path = f"/v1/requests/{segment(request_id)}"

@@ -183,7 +183,7 @@ class WorkerContext:
         options: Sequence[str] = (),
         context: str | None = None,
         default: str | None = None,
-        timeout: float | str = "10m",
+        timeout: float | str | None = None,
     ) -> WorkerRequest:
         """Ask the requester and wait for the answer.
 
@@ -192,7 +192,8 @@ class WorkerContext:
             options: Possible answers.
             context: Background for the question.
             default: The answer when nobody answers in time.
-            timeout: Seconds, or a text such as ``"5m"``.
+            timeout: Seconds, or a text such as ``"5m"``. None = until somebody answers; where there
+                is a default, ten minutes.
 
         Returns:
             The text in ``answer``; ``decision`` is ``answer``, ``approve``, ``deny`` or
@@ -210,7 +211,11 @@ class WorkerContext:
                 options=options,
                 context=context,
                 default=default,
-                timeout_s=parse_duration(str(timeout), field="timeout") / 1000,
+                timeout_s=(
+                    None
+                    if timeout is None
+                    else parse_duration(str(timeout), field="timeout") / 1000
+                ),
             )
         asked = read(found, WorkerRequest)
         if asked.decision not in {"answer", "approve", "deny", "default"}:
@@ -224,7 +229,7 @@ class WorkerContext:
         options: Sequence[str] = (),
         context: str | None = None,
         default: str | None = None,
-        timeout: float | str = "10m",  # noqa: ASYNC109  the daemon's, not this call's
+        timeout: float | str | None = None,  # noqa: ASYNC109  the daemon's, not this call's
     ) -> WorkerRequest:
         """The same as ``ask`` without blocking the event loop."""
         return await asyncio.to_thread(

@@ -34,6 +34,9 @@ def test_a_question_nobody_answers_ends_with_its_default_or_with_8(shared: Home)
     assert default.out == "yes\n0\n"
     none = shared.ok("run", "subagents ask 'sure?' --timeout 1s; echo $?")
     assert none.out == "8\n"
+    short = shared.ok("run", "subagents ask 'sure?' --timeout 0.0001s 2>&1; echo $?")
+    assert short.out.startswith("subagents: --timeout must be at least 1s, not '0.0001s'")
+    assert short.out.endswith("\n2\n")
 
 
 def asked(home: Home, task: str, decision: str, *text: str) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.engine.world import ME, World, in_world
@@ -235,6 +236,43 @@ def test_a_new_attempt_asks_its_own_question(tmp_path: Path) -> None:
     in_world(tmp_path, scenario)
 
 
+@pytest.mark.requirement("requests:deadline")
+@pytest.mark.parametrize("days", [1 / 96, 1, 8, 40])
+def test_a_question_without_a_time_stands_until_it_is_answered(tmp_path: Path, days: float) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await working(world)
+        asked = await world.clock.result(world.engine.ask(run_id, "which?"))
+        assert asked.deadline_ms is None
+
+        await world.clock.advance(days * 86_400)
+        assert (await world.engine.answer_of(asked.id, wait_s=0)).answer is None
+        assert await world.engine.answer(asked.id, "a", decision=Decision.ANSWER, by="me")
+        assert (await world.run(run_id)).phase is Phase.RUNNING
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("requests:deadline")
+@pytest.mark.parametrize(
+    ("given", "seconds"),
+    [
+        ({"default_answer": "a"}, 600),
+        ({"default_answer": "a", "timeout_s": 90_000}, 90_000),
+        ({"timeout_s": 30 * 86_400}, 30 * 86_400),
+        ({"timeout_s": 0.0001}, 0.001),
+    ],
+)
+def test_a_question_stands_as_long_as_asked_and_with_a_default_ten_minutes(
+    tmp_path: Path, given: dict[str, Any], seconds: float
+) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await working(world)
+        asked = await world.clock.result(world.engine.ask(run_id, "which?", **given))
+        assert asked.deadline_ms == asked.asked_at_ms + seconds * 1000
+
+    in_world(tmp_path, scenario)
+
+
 # -- a requester that ended ----------------------------------------------------------------------
 
 
@@ -332,7 +370,7 @@ def test_wrong_questions_are_refused_by_name(tmp_path: Path) -> None:
         await world.until(ended, Phase.COMPLETED)
         with pytest.raises(UsageError, match="question must not be empty"):
             await world.engine.ask(run_id, " ")
-        for seconds in (0, -1, 7 * 24 * 3600 + 1):
+        for seconds in (0, -1, 30 * 24 * 3600 + 1):
             with pytest.raises(UsageError, match="timeoutSeconds must be"):
                 await world.engine.ask(run_id, "x?", timeout_s=seconds)
         with pytest.raises(NotFound):

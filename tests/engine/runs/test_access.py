@@ -15,7 +15,6 @@ from subagents.domain.run.run import Decision, Phase, Run
 from subagents.domain.run.spec import Isolation, Network
 from subagents.domain.run.values import RunId, replace
 from subagents.engine.runs.sessions import Sent
-from subagents.engine.runs.spawn import APPROVAL_MS
 from subagents.errors import Forbidden, UsageError
 
 READ, WRITE, FULL = AccessLevel.READ, AccessLevel.WRITE, AccessLevel.FULL
@@ -114,15 +113,15 @@ def test_anything_but_a_yes_is_a_no(tmp_path: Path, decision: Decision) -> None:
 
 
 @pytest.mark.requirement("access:ask-a-person")
-def test_no_answer_in_time_is_a_no_also_while_it_waits_for_others(tmp_path: Path) -> None:
+def test_a_run_waits_for_its_yes_for_weeks_and_starts_on_a_yes_alone(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        first = await world.spawn("hang")
-        waiting = await asking(world, depends_on=(first,), dependency_timeout_seconds=86_400)
-        alone = await asking(world)
+        run = await asking(world)
 
-        await world.clock.advance(APPROVAL_MS / 1000 + 1)
-        for run in (waiting, alone):
-            await ended_without_a_start(world, run.id, "nobody answered in time")
+        await world.clock.advance(21 * 86_400)
+        assert (await world.run(run.id)).phase is Phase.WAITING
+        request = run.pending_requests[0]
+        await world.engine.answer(request.id, "", decision=Decision.APPROVE, by="me")
+        await world.until(run.id, Phase.RUNNING)
 
     in_world(tmp_path, scenario)
 

@@ -217,11 +217,11 @@ def _cancelled(run: Run) -> str:
 
 def _asks(request: Request, now_ms: int) -> str:
     if request.by_spawn:
-        left = _left(request.deadline_ms or now_ms, now_ms)
-        return (
-            f'waits for a yes: "{brief(request.question)}" (subagents answer {request.id} '
-            f"--decision approve; no answer in {left} is a no)"
-        )
+        text = f'waits for a yes: "{brief(request.question)}" (subagents answer {request.id} '
+        text += "--decision approve"
+        if request.deadline_ms is None:
+            return f"{text})"
+        return f"{text}; no answer in {_left(request.deadline_ms, now_ms)} is a no)"
     verb = "is blocked" if request.priority is Priority.BLOCKER else "asks"
     text = f'{verb}: "{brief(request.question)}" (subagents answer {request.id} TEXT'
     if request.deadline_ms is None:

@@ -56,6 +56,7 @@ async def answer_of(
         call_id=exchange.call_id,
         waker=Waker.TASK if is_task else exchange.waker,
         tell=request.tell,
+        hears_progress=request.message.progress_token is not None,
     )
     try:
         return await call_tool(name, call)

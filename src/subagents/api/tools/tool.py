@@ -41,6 +41,8 @@ class Call:
     """What the caller's client does to wake it."""
     tell: Callable[[str], Awaitable[None]] = _silent
     """Say how a long call is doing; protocols without progress say nothing."""
+    hears_progress: bool = False
+    """Somebody listens to that: so a client knows that a long call lives."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,6 +30,9 @@ from subagents.text import iso
 
 ANSWER_WAIT_S: Final = 50.0
 """``request_orchestrator`` holds a call at most so long: many clients give up after 60 s."""
+HEARD_WAIT_S: Final = 270.0
+"""Where the client hears that the call lives: each return costs a turn of a model, for hours maybe,
+and providers keep what they have read of its context for five minutes."""
 TELL_S: Final = 20.0
 """Between two signs of life of a call that waits."""
 
@@ -158,7 +161,7 @@ def _own_request(run: Run, request_id: str) -> RequestId:
 
 async def _answer_of(call: Call, request_id: RequestId) -> Request:
     loop = asyncio.get_running_loop()
-    until = loop.time() + ANSWER_WAIT_S
+    until = loop.time() + (HEARD_WAIT_S if call.hears_progress else ANSWER_WAIT_S)
     while True:
         left = max(until - loop.time(), 0.0)
         found = await call.services.engine.answer_of(request_id, wait_s=min(left, TELL_S))

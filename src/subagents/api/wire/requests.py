@@ -243,8 +243,9 @@ class Asking(Body, frozen=True):
         tuple[Message, ...], Meta(max_length=20, description="Possible answers")
     ] = ()
     timeout_seconds: Annotated[
-        float, Meta(ge=1, le=TIMEOUT_SECONDS_MAX, description="How long the question stands")
-    ] = 600
+        Annotated[float, Meta(ge=1, le=TIMEOUT_SECONDS_MAX)] | None,
+        Meta(description="How long the question stands; default until it is answered"),
+    ] = None
     default_answer: Annotated[
         LongText | None, Meta(description="Taken when nobody answers in time")
     ] = None

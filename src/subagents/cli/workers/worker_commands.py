@@ -108,8 +108,12 @@ def ask(
     option: Annotated[Texts, Parameter(help="A possible answer. Repeatable.")] = (),
     context: Annotated[str | None, Parameter(help="Background for the question.")] = None,
     timeout: Annotated[
-        str, Parameter(help="How long to wait for an answer. Default: 10m.", metavar="DURATION")
-    ] = "10m",
+        str | None,
+        Parameter(
+            help="How long to wait for an answer. Default: until there is one; with --default 10m.",
+            metavar="DURATION",
+        ),
+    ] = None,
     default: Annotated[
         str | None, Parameter(help="The answer to use if nobody answers in time.", metavar="TEXT")
     ] = None,

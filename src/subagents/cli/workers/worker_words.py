@@ -92,14 +92,20 @@ def ask(
     *,
     option: Sequence[str],
     context: str | None,
-    timeout: str,
+    timeout: str | None,
     default: str | None,
     decision: bool,
     run: str | None,
     json: bool,
 ) -> int:
     """Ask the requester, wait for the answer and print it; the exit code says how it went."""
-    timeout_s = parse_duration(timeout, field="--timeout") / 1000
+    timeout_s = None if timeout is None else parse_duration(timeout, field="--timeout") / 1000
+    if timeout_s is not None and timeout_s < 1:
+        raise UsageError(
+            f"--timeout must be at least 1s, not {timeout!r}",
+            hint="leave it out to wait until somebody answers",
+            details={"field": "--timeout"},
+        )
     with connect() as client:
         found = WorkerCalls(client, _run_id(run)).ask(
             question, options=option, context=context, default=default, timeout_s=timeout_s

@@ -357,7 +357,7 @@ class Request(Value, frozen=True):
     question: str
     asked_at_ms: int
     deadline_ms: int | None
-    """None for a notice: nobody holds the line for its answer."""
+    """None = it stands until it is answered, as every notice does."""
     context: str | None = None
     options: tuple[str, ...] = ()
     default_answer: str | None = None

@@ -19,6 +19,7 @@ from subagents.domain.run.run import (
     Request,
     Run,
 )
+from subagents.domain.run.spec import TIMEOUT_SECONDS_MAX
 from subagents.domain.run.values import RequestId, RunId
 from subagents.engine.kernel.addresses import answering_inbox
 from subagents.engine.kernel.kernel import Kernel
@@ -28,9 +29,11 @@ from subagents.errors import Conflict, NotFound, UsageError
 from subagents.ports import (
     Batch,
 )
+from subagents.text import whole_ms
 
 ANSWER_WAIT_S_MAX: Final = 600.0
-REQUEST_TIMEOUT_S_MAX: Final = 7 * 24 * 3600.0
+DEFAULT_ANSWER_S: Final = 600.0
+"""A question that brings its own answer need not wait for somebody who is away."""
 
 
 class Questions:
@@ -60,7 +63,7 @@ class Questions:
         *,
         context: str | None = None,
         options: tuple[str, ...] = (),
-        timeout_s: float = 600.0,
+        timeout_s: float | None = None,
         default_answer: str | None = None,
         call_id: str | None = None,
     ) -> Request:
@@ -74,7 +77,8 @@ class Questions:
             question: For the requester, word for word.
             context: What the requester must know to answer.
             options: Possible answers.
-            timeout_s: Over 0, at most 7 days; then the default answer holds, or none does.
+            timeout_s: Over 0, at most 30 days; then the default answer holds, or none does. None =
+                until somebody answers; with a default answer ``DEFAULT_ANSWER_S``.
             default_answer: Taken at the deadline.
             call_id: The same one never asks twice, also after the answer.
 
@@ -85,8 +89,10 @@ class Questions:
         """
         if not question.strip():
             raise UsageError("question must not be empty")
-        if not 0 < timeout_s <= REQUEST_TIMEOUT_S_MAX:
-            raise UsageError(f"timeoutSeconds must be in (0, {REQUEST_TIMEOUT_S_MAX:.0f}]")
+        if timeout_s is None and default_answer is not None:
+            timeout_s = DEFAULT_ANSWER_S
+        if timeout_s is not None and not 0 < timeout_s <= TIMEOUT_SECONDS_MAX:
+            raise UsageError(f"timeoutSeconds must be in (0, {TIMEOUT_SECONDS_MAX:.0f}]")
         run = speaking(self._ledger, run_id)
         now = self._clock.now_ms()
         number = sum(1 for each in run.questions.requests if each.priority is None) + 1
@@ -97,7 +103,7 @@ class Questions:
             context=context,
             options=options,
             asked_at_ms=now,
-            deadline_ms=now + int(timeout_s * 1000),
+            deadline_ms=None if timeout_s is None else now + whole_ms(timeout_s * 1000),
             default_answer=default_answer,
             call_id=call_id,
         )

@@ -86,7 +86,6 @@ from subagents.text import one_line, whole_ms
 
 LABEL_FROM_TASK_CHARS: Final = 32
 SPAWN_TOOL: Final = "sessions_spawn"
-APPROVAL_MS: Final = 600_000
 """So long a person has to allow what goes over a ceiling; no answer is a no."""
 
 
@@ -900,7 +899,7 @@ def _approval(draft: Draft, now_ms: int) -> Request | None:
         question=draft.question,
         options=("approve", "deny"),
         asked_at_ms=now_ms,
-        deadline_ms=now_ms + APPROVAL_MS,
+        deadline_ms=None,
         by_spawn=True,
     )
 
