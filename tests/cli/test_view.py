@@ -1,10 +1,15 @@
 """``--json=FIELDS``, ``--jq`` and ``--format``: a part of a document, for scripts."""
 
 import json
+from typing import Final
 
 import pytest
 from tests.cli.cli_home import Home
 
+from subagents.api.wire.message_answers import Inbox
+from subagents.api.wire.run_answers import RunDetail, RunPage, RunResult, RunStatus
+from subagents.api.wire.schedule_answers import ScheduleRow
+from subagents.api.wire.wire_struct import document_of
 from subagents.cli.view import View, shown, taken_from
 from subagents.errors import UsageError
 
@@ -123,6 +128,68 @@ def test_what_cannot_be_shown_is_refused_with_what_can(view: View, message: str)
     with pytest.raises(UsageError) as refused:
         list(shown(RUNS, view))
     assert refused.value.message.startswith(message)
+
+
+NULLS: Final = {
+    "a run": document_of(RunDetail(run_id="r-1")),
+    "its status": document_of(RunStatus(run_id="r-1")),
+    "its result": document_of(RunResult(run_id="r-1")),
+    "an empty list": document_of(RunPage()),
+    "an empty inbox": document_of(Inbox()),
+    "a schedule": document_of(ScheduleRow()),
+}
+
+
+@pytest.mark.requirement("cli:view")
+@pytest.mark.parametrize(
+    ("answer", "name", "message"),
+    [
+        ("a run", "phaes", "there is no field 'phaes'; did you mean 'phase'?"),
+        ("a run", "nope", "there is no field 'nope'"),
+        ("a run", "outcome.stauts", "there is no field 'outcome.stauts'; did you mean 'status'?"),
+        ("its status", "nope", "there is no field 'nope'"),
+        ("its result", "artefacts", "there is no field 'artefacts'; did you mean 'artifacts'?"),
+        ("an empty list", "lable", "there is no field 'lable'; did you mean 'label'?"),
+        ("an empty inbox", "form", "there is no field 'form'"),
+        ("a schedule", "zoen", "there is no field 'zoen'; did you mean 'zone'?"),
+        ("a schedule", "times.dueAt", "there is no field 'times.dueAt'"),
+    ],
+)
+def test_a_field_that_no_such_answer_has_is_refused_also_where_it_shows_nothing(
+    answer: str, name: str, message: str
+) -> None:
+    for view in (View(fields=(name,)), View(template=f"{{{name}}}")):
+        with pytest.raises(UsageError) as refused:
+            list(shown(NULLS[answer], view))
+        assert refused.value.message.startswith(message)
+        assert (refused.value.hint or "").startswith("there are: ")
+
+
+@pytest.mark.requirement("cli:view")
+@pytest.mark.parametrize(
+    ("answer", "name"),
+    [
+        ("a run", "outcome.status"),
+        ("its status", "blockedReason"),
+        ("its result", "runId"),
+        ("an empty list", "outcome.status"),
+        ("an empty inbox", "text"),
+        ("a schedule", "nextAt"),
+    ],
+)
+def test_a_field_that_is_null_or_of_no_row_is_no_typo(answer: str, name: str) -> None:
+    found = list(shown(NULLS[answer], View(fields=(name,))))
+    assert found in ([[]], [{name: None}], [{name: "r-1"}])
+
+
+@pytest.mark.requirement("cli:view")
+def test_of_a_document_that_is_none_of_the_daemons_an_empty_list_proves_nothing() -> None:
+    with pytest.raises(UsageError, match="there is no field 'vesrion'; did you mean 'version'"):
+        list(shown({"version": "1", "checks": []}, View(fields=("vesrion",))))
+    assert list(shown({"channels": []}, View(fields=("name",)))) == [[]]
+    run = {"runId": "r-1", "events": [{"seq": 1}], "steps": [{"n": 1}]}
+    with pytest.raises(UsageError, match="'steps' in 'steps.n' is a list"):
+        list(shown(run, View(fields=("steps.n",))))
 
 
 @pytest.mark.requirement("cli:view")

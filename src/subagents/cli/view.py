@@ -119,17 +119,18 @@ def _rows(
     Raises:
         UsageError: Neither has them.
     """
-    listed = next(filter(_is_list_of_objects, document.values()), None)
-    candidates: list[tuple[list[Mapping[str, object]], bool]] = [([document], False)]
+    listed = next((name for name, each in document.items() if _is_list_of_objects(each)), None)
+    candidates: list[tuple[list[Mapping[str, object]], tuple[str, ...]]] = [([document], ())]
     if listed is not None:
-        candidates.append(([*_flat(listed)], True))
+        candidates.append(([*_flat(document[listed])], (listed,)))
     if "runId" not in document:
         candidates.reverse()
     refusals = []
-    for rows, is_list in candidates:
-        refusal = next((said for name in wanted if (said := _refusal(rows, name))), None)
+    for rows, place in candidates:
+        said = (_refusal(document, rows, place, name) for name in wanted)
+        refusal = next(filter(None, said), None)
         if refusal is None:
-            return rows, is_list
+            return rows, bool(place)
         refusals.append(refusal)
     raise refusals[0]
 
@@ -146,21 +147,45 @@ def _flat(rows: object) -> Iterator[Mapping[str, object]]:
             yield from _flat(below)
 
 
-def _refusal(rows: Sequence[Mapping[str, object]], name: str) -> UsageError | None:
+def _refusal(
+    document: Mapping[str, object],
+    rows: Sequence[Mapping[str, object]],
+    place: Sequence[str],
+    name: str,
+) -> UsageError | None:
     """Why no row has such a field; None = one may."""
     inside: list[Mapping[str, object]] = list(rows)
-    for part in name.split("."):
-        known = dict.fromkeys(key for each in inside for key in each)
-        if inside and part not in known:
-            import difflib  # noqa: PLC0415
+    path = list(place)
+    parts = name.split(".")
+    for number, part in enumerate(parts, start=1):
+        known: dict[str, None] = dict.fromkeys(key for each in inside for key in each)
+        if part not in known:
+            # Null, an empty list, or left out: then those count that could be there.
+            from subagents.cli.show.declared_fields import fields_of  # noqa: PLC0415
 
-            near = difflib.get_close_matches(part, list(known), n=1)
-            guess = f"; did you mean {near[0]!r}?" if near else ""
-            there = ", ".join(known)
-            return UsageError(f"there is no field {name!r}{guess}", hint=f"there are: {there}")
+            declared = fields_of(document, path)
+            if declared is not None:
+                known |= dict.fromkeys(declared)
+            elif not inside and path == list(place) and len(document) > 1:
+                known = dict.fromkeys(document)
+            elif not inside:
+                return None
+            if part not in known or (not inside and declared is None):
+                return _no_field(name, part, known)
+        path.append(part)
         found = [each.get(part) for each in inside]
+        if number < len(parts) and any(isinstance(each, list) for each in found):
+            return UsageError(f"{part!r} in {name!r} is a list", hint=f"give {part}, or use {JQ}")
         inside = [each for each in found if isinstance(each, Mapping)]
     return None
+
+
+def _no_field(name: str, part: str, known: Collection[str]) -> UsageError:
+    import difflib  # noqa: PLC0415
+
+    near = difflib.get_close_matches(part, list(known), n=1)
+    guess = f"; did you mean {near[0]!r}?" if near else ""
+    return UsageError(f"there is no field {name!r}{guess}", hint=f"there are: {', '.join(known)}")
 
 
 def _at(row: Mapping[str, object], name: str) -> object:
