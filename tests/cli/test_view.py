@@ -188,7 +188,7 @@ def test_of_a_document_that_is_none_of_the_daemons_an_empty_list_proves_nothing(
         list(shown({"version": "1", "checks": []}, View(fields=("vesrion",))))
     assert list(shown({"channels": []}, View(fields=("name",)))) == [[]]
     run = {"runId": "r-1", "events": [{"seq": 1}], "steps": [{"n": 1}]}
-    with pytest.raises(UsageError, match="'steps' in 'steps.n' is a list"):
+    with pytest.raises(UsageError, match=r"'steps' in 'steps\.n' is a list"):
         list(shown(run, View(fields=("steps.n",))))
 
 

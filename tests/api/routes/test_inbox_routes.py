@@ -118,12 +118,22 @@ def test_a_worker_reports_asks_and_gets_its_answer(tmp_path: Path) -> None:
         details = late["details"]
         assert (details["by"], details["answer"]) == ("agent:main:main", "yes")
         assert details["answeredAt"] == first["answeredAt"]
+        assert late["hint"] == f"tell its worker: subagents steer {run_id} TEXT"
         found = await waiting
         assert (found["status"], found["answer"], found["by"]) == (
             "answered",
             "yes",
             "agent:main:main",
         )
+
+        asked = await home.ok("POST", "/v1/requests", {"runId": run_id, "question": "r?"}, me)
+        await home.ok("POST", f"{base}/cancel")
+        await home.until_phase(run_id, "completed")
+        over = f"/v1/requests/{segment(asked['requestId'])}/respond"
+        status, late = await home.call("POST", over, {"response": "yes"})
+        assert status == 409
+        assert "was withdrawn when its attempt ended" in late["message"]
+        assert f"subagents retry {run_id}" in late["hint"]
 
     play(tmp_path, scenario)
 

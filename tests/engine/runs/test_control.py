@@ -149,6 +149,49 @@ def test_a_runtime_that_takes_no_messages_says_so(tmp_path: Path) -> None:
     in_world(tmp_path, scenario, abilities=Abilities())
 
 
+@pytest.mark.requirement("control:way-out")
+@pytest.mark.parametrize("ask", ["steer", "pause", "resume", "interrupt", "prioritize", "withdraw"])
+@pytest.mark.parametrize("resumes", [False, True])
+def test_what_is_asked_of_an_ended_run_is_refused_with_what_can_be_done_with_it(
+    tmp_path: Path, ask: str, *, resumes: bool
+) -> None:
+    async def scenario(world: World) -> None:
+        ended = await world.spawn("quick")
+        await world.until(ended, Phase.COMPLETED)
+        engine, calls = (
+            world.engine,
+            {
+                "steer": lambda: engine.steer(ended, "hurry", by="me"),
+                "pause": lambda: engine.pause(ended, by="me"),
+                "resume": lambda: engine.resume(ended, by="me"),
+                "interrupt": lambda: engine.interrupt(ended, by="me"),
+                "prioritize": lambda: engine.prioritize(ended, 1, by="me"),
+                "withdraw": lambda: engine.withdraw_cancel(ended, by="me"),
+            },
+        )
+        with pytest.raises(Conflict, match=f"run {ended} is completed: ") as refused:
+            await calls[ask]()
+        assert f"subagents retry {ended}" in (refused.value.hint or "")
+        assert (f"subagents continue {ended} TEXT" in (refused.value.hint or "")) is resumes
+
+    in_world(tmp_path, scenario, abilities=Abilities(resume=resumes))
+
+
+@pytest.mark.requirement("control:way-out")
+def test_a_message_to_a_command_that_waits_for_an_answer_is_refused_with_the_answer(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn("hang")
+        await world.until(run_id, Phase.RUNNING)
+        asked = await world.clock.result(world.engine.ask(run_id, "which?"))
+        with pytest.raises(Conflict, match="takes no messages") as refused:
+            await world.engine.steer(run_id, "hurry", by="me")
+        assert refused.value.hint == f"it waits for an answer: subagents answer {asked.id} TEXT"
+
+    in_world(tmp_path, scenario, abilities=Abilities())
+
+
 @pytest.mark.requirement("queue:prioritize")
 def test_a_run_that_is_given_priority_overtakes_the_queue_also_after_a_restart(
     tmp_path: Path,

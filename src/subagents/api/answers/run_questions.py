@@ -1,5 +1,6 @@
 """Workers' questions from the requester's side: find one, answer it, once."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from subagents.api.answers import message_building
@@ -8,6 +9,7 @@ from subagents.api.calls.call import require_own
 from subagents.api.calls.services import Services
 from subagents.api.wire import requests as wire
 from subagents.api.wire.message_answers import WorkerRequest
+from subagents.domain.rules.continuation import way_on
 from subagents.domain.run.run import Decision, Run
 from subagents.domain.run.values import RequestId, RunId
 from subagents.errors import AlreadyAnswered, Forbidden, NotFound, UsageError
@@ -15,11 +17,24 @@ from subagents.errors import AlreadyAnswered, Forbidden, NotFound, UsageError
 ANSWERED_BEFORE: Final = "already answered"
 
 
-def answered_before(found: WorkerRequest) -> AlreadyAnswered:
-    """What a second answer to this question is refused with."""
+_OVER: Final[Mapping[str | None, str]] = {
+    Decision.CANCELLED: "was withdrawn when its attempt ended",
+    Decision.TIMEOUT: "was not answered in time, and its worker was told so",
+}
+
+
+def answered_before(found: WorkerRequest, run: Run) -> AlreadyAnswered:
+    """What an answer to a question that has one, or is over, is refused with.
+
+    Args:
+        found: The question.
+        run: That asked it.
+    """
+    became = _OVER.get(found.decision, f"was answered before, by {found.by}")
+    on = way_on(run) if run.is_settled else f"tell its worker: subagents steer {run.id} TEXT"
     return AlreadyAnswered(
-        f"request {found.request_id} was answered before, by {found.by}: yours changed nothing",
-        hint=f"tell its worker: subagents steer {found.run_id} TEXT",
+        f"request {found.request_id} {became}: yours changed nothing",
+        hint=on,
         details={
             "requestId": found.request_id,
             "runId": found.run_id,

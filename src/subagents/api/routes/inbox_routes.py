@@ -206,12 +206,12 @@ async def respond(request: Request) -> Response:
     """
     services, caller = services_of(request), Caller.of(request)
     request_id = path_part(request, "id")
-    await run_questions.asking_run(services, caller, request_id)
+    run = await run_questions.asking_run(services, caller, request_id)
     body = wire.parse_body(await body_of(request), wire.RespondBody)
     found = await run_questions.respond(services, caller, request_id, body)
     is_same = (found.by, found.answer) == (caller.session, body.response)
     if found.status == run_questions.ANSWERED_BEFORE and not is_same:
-        raise run_questions.answered_before(found)
+        raise run_questions.answered_before(found, run)
     return answer(found)
 
 

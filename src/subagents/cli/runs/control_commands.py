@@ -89,7 +89,12 @@ def _only_question(client: Client, selector: str) -> str:
     if len(pending) == 1:
         return pending[0].request_id
     if not pending:
-        raise Conflict(f"{run.label} ({run.run_id}) has no open question")
+        on = "continue" if run.outcome is not None else "steer"
+        again = f"; or start again: subagents retry {run.run_id}" if on == "continue" else ""
+        raise Conflict(
+            f"{run.label} ({run.run_id}) has no open question",
+            hint=f"send it a message: subagents {on} {run.run_id} TEXT{again}",
+        )
     listed = "; ".join(f"{each.request_id}: {each.question[:60]}" for each in pending)
     raise UsageError(f"{run.label} has {len(pending)} open questions: {listed}")
 

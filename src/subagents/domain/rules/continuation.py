@@ -38,6 +38,18 @@ def check_resumable(run: Run) -> str:
     return native
 
 
+def way_on(run: Run) -> str:
+    """What can be done with a run that has ended, for whoever asked for something else."""
+    try:
+        check_resumable(run)
+    except Conflict as error:
+        return f"{error.hint}"
+    return (
+        f"go on in its session: subagents continue {run.id} TEXT; or start again: subagents retry "
+        f"{run.id}"
+    )
+
+
 def inherited(spec: RunSpec, run: Run) -> RunSpec:
     """The parameters of a run that continues the session of ``run``; what it omits is as before.
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from subagents.domain.rules import admission, ceilings
+from subagents.domain.rules.continuation import way_on
 from subagents.domain.run.access import Ceiling
 from subagents.domain.run.events import (
     Archived,
@@ -99,8 +100,12 @@ class Control:
             run = await self._apply(run_id, CancelWithdrawn(at_ms=self._clock.now_ms(), by=by))
         attempt = run.attempts[-1] if run.attempts else None
         is_ending = attempt is not None and attempt.evidence.stop is StopCause.INTERRUPT
-        if run.is_settled or run.control.cancel is not None or is_ending:
-            raise Conflict(f"run {run_id} has ended, or is ended already: it is too late")
+        if run.is_settled:
+            raise _over(run, "it is too late to take that back")
+        if run.control.cancel is not None or is_ending:
+            raise Conflict(
+                f"run {run_id} is ended already: it is too late", hint=f"subagents wait {run_id}"
+            )
         return run
 
     async def interrupt(
@@ -123,8 +128,12 @@ class Control:
         """
         run = await self._queries.run(run_id)
         if run.phase not in {Phase.SPAWNING, Phase.RUNNING}:
-            hint = f"subagents cancel {run.id}" if not run.is_settled else None
-            raise Conflict(f"run {run_id} is {run.phase}: there is no turn to interrupt", hint=hint)
+            if run.is_settled:
+                raise _over(run, "there is no turn to interrupt")
+            raise Conflict(
+                f"run {run_id} is {run.phase}: there is no turn to interrupt",
+                hint=f"subagents cancel {run.id}",
+            )
         if not run.resolved.abilities.interrupt:
             raise Conflict(
                 f'runtime "{run.resolved.runtime}" cannot interrupt a turn: it lacks the ability '
@@ -163,8 +172,13 @@ class Control:
         """
         run = await self._queries.run(run_id)
         now = self._clock.now_ms()
-        if run.is_settled or run.phase is Phase.VERIFYING:
-            raise Conflict(f"run {run_id} is {run.phase}: there is no attempt to steer")
+        if run.is_settled:
+            raise _over(run, "there is no attempt to steer")
+        if run.phase is Phase.VERIFYING:
+            raise Conflict(
+                f"run {run_id} is {run.phase}: there is no attempt to steer",
+                hint="send it again in a moment",
+            )
         resolved = run.resolved
         # To a ceiling, a worktree is where it comes from.
         ceilings.check_message(resolved.access, ceiling, run_id=run_id, cwd=resolved.project)
@@ -177,12 +191,9 @@ class Control:
                 hint="steer it while it works, or start another run after it (chainAfter)",
             )
         if is_live and not (abilities.steer or abilities.resume):
-            asked = next(iter(run.pending_requests), None)
             raise Conflict(
                 f'runtime "{run.resolved.runtime}" takes no messages while it runs',
-                hint="cancel the run and start it again with another task"
-                if asked is None
-                else f"it waits for an answer: subagents answer {asked.id} TEXT",
+                hint=_instead_of_message(run),
             )
         event = SteerRequested(at_ms=now, by=by, message=message, next_turn=next_turn)
         if before is not None:
@@ -202,8 +213,13 @@ class Control:
         able = run.resolved.abilities
         held = {Phase.WAITING, Phase.QUEUED, Phase.RETRY_WAIT}
         if run.phase not in held:
+            if run.is_settled:
+                raise _over(run, "it cannot be paused")
             if run.phase not in {Phase.SPAWNING, Phase.RUNNING}:
-                raise Conflict(f"run {run_id} is {run.phase} and cannot be paused")
+                raise Conflict(
+                    f"run {run_id} is {run.phase} and cannot be paused",
+                    hint=f"it ends by itself: subagents wait {run_id}",
+                )
             if not (able.resume or able.freeze):
                 raise Conflict(
                     f'run {run_id} is {run.phase}, and runtime "{run.resolved.runtime}" cannot '
@@ -221,7 +237,7 @@ class Control:
         run = await self._queries.run(run_id)
         if not run.control.paused:
             if run.is_settled:
-                raise Conflict(f"run {run_id} is {run.phase}")
+                raise _over(run, "there is nothing to resume")
             return run
         return await self._apply(run_id, Resumed(at_ms=self._clock.now_ms(), by=by))
 
@@ -241,7 +257,7 @@ class Control:
             raise UsageError(f"priority must be -{PRIORITY_MAX} to {PRIORITY_MAX}, not {priority}")
         run = await self._queries.run(run_id)
         if run.is_settled:
-            raise Conflict(f"run {run_id} is {run.phase}: it waits for no slot any more")
+            raise _over(run, "it waits for no slot any more")
         event = Prioritized(at_ms=self._clock.now_ms(), by=by, priority=priority)
         return await self._apply(run_id, event)
 
@@ -257,10 +273,16 @@ class Control:
         """
         run = await self._queries.run(run_id)
         if not run.is_settled:
-            raise Conflict(f"run {run_id} is {run.phase}: it has no result yet")
+            raise Conflict(
+                f"run {run_id} is {run.phase}: it has no result yet",
+                hint=f"subagents wait {run_id}",
+            )
         is_open = run.phase in {Phase.COMPLETED_GIVEUP, Phase.ANNOUNCE_DEFERRED}
         if run.announcement_consumed_ms is None and not is_open:
-            raise Conflict(f"the result of run {run_id} was not read yet: it waits in the inbox")
+            raise Conflict(
+                f"the result of run {run_id} was not read yet: it waits in the inbox",
+                hint="subagents inbox",
+            )
         inbox = await self._living_inbox(run)
         return await self._apply(
             run_id, Redelivered(at_ms=self._clock.now_ms(), by=by, inbox=inbox)
@@ -334,4 +356,19 @@ class Control:
         try:
             return await self._ledger.apply(run_id, event)
         except IllegalTransition as error:
-            raise Conflict(f"run {run_id} is {error.phase}: it is too late for this") from error
+            raise Conflict(
+                f"run {run_id} is {error.phase}: it is too late for this",
+                hint=f"subagents why {run_id}",
+            ) from error
+
+
+def _over(run: Run, why: str) -> Conflict:
+    """What is asked of a run that has ended is refused with what can be done with it."""
+    return Conflict(f"run {run.id} is {run.phase}: {why}", hint=way_on(run))
+
+
+def _instead_of_message(run: Run) -> str:
+    asked = next((each for each in run.pending_requests if each.priority is None), None)
+    if asked is not None:
+        return f"it waits for an answer: subagents answer {asked.id} TEXT"
+    return "cancel the run and start it again with another task"
