@@ -27,7 +27,7 @@ def print_result(item: "StoredResult") -> bool:
     from subagents.client import whole_result  # noqa: PLC0415  most results fit into their answer
 
     decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-    printed, last = 0, ""
+    printed, last, gone = 0, "", None
     try:
         with connect() as client:
             for page in whole_result.pages(client, item.run_id, item.kept_bytes):
@@ -35,7 +35,7 @@ def print_result(item: "StoredResult") -> bool:
                 sys.stdout.write(output.shown(last))
                 printed += len(page)
     except SubagentsError as error:
-        output.note(f"subagents: {error.message}")
+        gone = error
     if not printed:
         output.data(item.result or "")
         printed = len((item.result or "").encode())
@@ -44,11 +44,23 @@ def print_result(item: "StoredResult") -> bool:
     sys.stdout.flush()
     if printed >= item.result_bytes:
         return True
-    output.note(
-        f"subagents: the result is cut: the last {printed} of {item.result_bytes} bytes are kept"
-        " (retention.max_result_mb)"
-    )
+    _say_cut(printed, item, gone)
     return False
+
+
+def _say_cut(printed: int, item: "StoredResult", gone: SubagentsError | None) -> None:
+    """Why it is not whole: what is missing was never kept, or is there no more."""
+    part = f"{printed} of {item.result_bytes} bytes"
+    if gone is None and item.kept_bytes < item.result_bytes:
+        kept = f"the last {part} are kept (retention.max_result_mb)"
+        output.note(f"subagents: the result is cut: {kept}")
+        return
+    why = "the rest of its file is missing" if gone is None else gone.message
+    output.note(f"subagents: the result is cut: only {part} are here: {why}")
+    output.note(
+        "  hint: a backup of the database has no long results; they are in the folder results of"
+        " the state directory"
+    )
 
 
 def print_document(document: Document) -> bool:
@@ -79,11 +91,14 @@ def _filled(document: Document) -> tuple[Document, bool]:
         with connect() as client:
             data = b"".join(whole_result.pages(client, item.run_id, item.kept_bytes))
     except SubagentsError as error:
-        output.note(f"subagents: {error.message}")
+        _say_cut(len((item.result or "").encode()), item, error)
         return document, False
     if not data:
+        _say_cut(len((item.result or "").encode()), item, None)
         return document, False
     is_whole = len(data) >= item.result_bytes
+    if not is_whole:
+        _say_cut(len(data), item, None)
     text = data.decode("utf-8", "replace")
     return {**document, "result": text, "truncated": not is_whole}, is_whole
 

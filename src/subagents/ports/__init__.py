@@ -53,6 +53,7 @@ from subagents.ports.store import RememberedKey as RememberedKey
 from subagents.ports.store import RunFilter as RunFilter
 from subagents.ports.store import SeenNode as SeenNode
 from subagents.ports.store import SetAside as SetAside
+from subagents.ports.store import Settled as Settled
 from subagents.ports.store import SharedStore as SharedStore
 from subagents.ports.store import Store as Store
 from subagents.ports.store import StoreFile as StoreFile

@@ -296,6 +296,15 @@ class Database(Protocol):
         ...
 
 
+class Settled(NamedTuple):
+    """What was found in a copy that takes a database's place."""
+
+    open_runs: int
+    """Runs in it that have not ended: what waits is started by whoever opens it."""
+    paused: tuple[str, ...]
+    """Names of the schedules that were paused in it."""
+
+
 class StoreFile(Database, Protocol):
     """A store that is one file of this machine, for ``subagents db``: no daemon is needed.
 
@@ -319,6 +328,22 @@ class StoreFile(Database, Protocol):
 
         Raises:
             AlreadyRunning: Another process holds it.
+        """
+        ...
+
+    def schedule_ids(self) -> frozenset[str]:
+        """Of the schedules in it; none where it cannot be read."""
+        ...
+
+    def settle(self, own: Collection[str], at_ms: int) -> Settled:
+        """Make a copy ready to take a database's place: pause schedules that are not its own.
+
+        Args:
+            own: Ids of the schedules that were in that database.
+            at_ms: Now.
+
+        Raises:
+            StoreUnavailable: It cannot be written.
         """
         ...
 

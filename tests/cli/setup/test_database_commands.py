@@ -1,5 +1,7 @@
 """The database is copied while it is in use; one that cannot be used is named and kept."""
 
+import gzip
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -189,13 +191,85 @@ def test_what_is_no_sound_backup_of_ours_is_not_restored(home: Home) -> None:
         connection.commit()
     (home.work / "empty.db").touch()
 
-    for name in ("text.db", "torn.db", "other.db", "empty.db", "missing.db"):
+    (home.work / "packed.db").write_bytes(gzip.compress(good))
+    (home.work / "zeros.db").write_bytes(bytes(20_000))
+    (home.work / "short.db").write_bytes(good[:3000])
+    shutil.copy(home.work / "good.db", home.work / "trigger.db")
+    with closing(sqlite3.connect(home.work / "trigger.db")) as connection:
+        connection.execute("CREATE TRIGGER x AFTER INSERT ON journal BEGIN DELETE FROM inbox; END")
+        connection.commit()
+    with closing(sqlite3.connect(home.work / "blank.db")) as connection:
+        connection.executescript("CREATE TABLE x (a); DROP TABLE x")
+
+    for name, says in {
+        "text.db": "text.db is no database: it does not begin as those of SQLite do",
+        "zeros.db": "zeros.db is no database",
+        "packed.db": "packed.db is compressed (gzip): unpack it first",
+        "torn.db": "torn.db",
+        "short.db": "short.db",
+        "other.db": "other.db is a database of another program",
+        "blank.db": "blank.db is a database without a table",
+        "empty.db": "empty.db is empty",
+        "missing.db": "there is no file missing.db",
+        "trigger.db": "trigger.db is damaged: the trigger x is not ours",
+    }.items():
         said = home.cli("db", "restore", name, "--yes")
         assert said.code != 0, (name, said)
-        assert name in said.err
+        assert says in said.err
+        assert "is empty" not in said.err or name == "empty.db"
         assert "Traceback" not in said.err
     assert database.read_bytes() == kept
     assert not list(database.parent.glob("aside-*"))
+
+
+@pytest.mark.requirement("cli:db-restore")
+def test_a_copy_on_another_machine_says_what_it_would_start_and_pauses_its_schedules(
+    home: Home, tmp_path: Path
+) -> None:
+    home.ok("run", "seq 1 30000", "--label", "long")
+    for name in ("nightly", "hourly"):
+        home.ok("schedule", "add", name, "@yearly", "true")
+    home.ok("schedule", "pause", "hourly")
+    first = home.spawn("until [ -e go ]; do sleep 0.05; done")
+    home.ok("spawn", "touch started", "--after", first)
+    home.ok("db", "backup", "copy.db")
+    (home.work / "go").touch()
+    home.down()
+    here = home.cli("db", "restore", "copy.db", "--yes", "--json")
+    assert (here.json["pausedSchedules"], here.json["openRuns"]) == ([], 2)
+
+    (home.work / "started").unlink(missing_ok=True)
+    Paths.resolve(home.env()).state_dir.rename(tmp_path / "away")
+    there = home.cli("db", "restore", "copy.db", "--yes")
+    assert there.code == 0
+    assert there.out == "copy.db is restored; there was no database before\n"
+    assert "2 runs in copy.db have not ended: a daemon starts what waits there" in there.err
+    assert "schedule nightly is paused" in there.err
+    assert "subagents schedule resume nightly" in there.err
+    assert "hourly" not in there.err
+    home.ok("up")
+    listed = home.ok("schedule", "list", "--json").rows("schedules")
+    assert [each["pausedAt"] is None for each in listed] == [False, False]
+    for command in (("result", "long"), ("wait", "long"), ("result", "long", "--json")):
+        cut = home.cli(*command)
+        assert (cut.code, cut.err.count("the result is cut")) == (10, 1)
+        assert "only 32765 of 168893 bytes are here" in cut.err
+        assert "a backup of the database has no long results" in cut.err
+        assert "max_result_mb" not in cut.err
+
+
+@pytest.mark.requirement("cli:db-restore", "cli:db:repair")
+def test_nothing_is_said_to_be_kept_where_nothing_was(home: Home) -> None:
+    home.ok("up")
+    home.ok("db", "backup", "copy.db")
+    home.down()
+    shutil.rmtree(Paths.resolve(home.env()).state_dir)
+
+    assert "there is nothing to move" in home.ok("db", "repair", "--empty", "--yes").out
+    assert home.ok("db", "repair", "--yes").out.endswith("there was none before\n")
+    Paths.resolve(home.env()).database.unlink()
+    assert home.ok("db", "restore", "copy.db", "--yes", "--json").json["aside"] is None
+    assert not list(Paths.resolve(home.env()).state_dir.glob("aside-*"))
 
 
 @pytest.mark.requirement("cli:db-restore", "cli:confirm")

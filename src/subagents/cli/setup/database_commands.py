@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
@@ -28,6 +28,16 @@ from subagents.text import counted, size
 
 if TYPE_CHECKING:
     from subagents.ports import Database, StoreFile
+
+
+SQLITE: Final = b"SQLite format 3\0"
+_PACKED: Final = {
+    b"\x1f\x8b": "gzip",
+    b"\xfd7zXZ": "xz",
+    b"BZh": "bzip2",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"PK\x03\x04": "zip",
+}
 
 
 def check(*, json: Json = False) -> int:
@@ -138,7 +148,9 @@ def restore(
 
     No daemon may be running. The backup is checked first and then copied; you are asked before
     it takes its place. Runs spawned since the backup are no longer known. Those that were active
-    then are picked up where their workers are now, or end as lost.
+    then are picked up where their workers are now, or end as lost; those that waited are started,
+    so restore no file of somebody you would not run commands of. Schedules that this home did not
+    have are paused.
 
     For example:
 
@@ -148,6 +160,8 @@ def restore(
     """
     if not file.is_file():
         raise NotFound(f"there is no file {file}", details={"field": "FILE"})
+    from subagents.stores import store_file_at  # noqa: PLC0415
+
     home = paths()
     store = _store_file(home)
     home.ensure()
@@ -158,17 +172,36 @@ def restore(
     ):
         new = Path(directory) / home.database.name
         _copy_checked(file, new)
+        there = store_file_at(new).settle(store.schedule_ids(), round(time.time() * 1000))
         made = time.strftime("%Y-%m-%d %H:%M", time.localtime(file.stat().st_mtime))
         what = f"{file} ({size(file.stat().st_size)}, of {made}) is undamaged"
-        question = f"{what}. Restore it, and keep the current database in {aside}?"
-        if not output.is_confirmed(question, yes=yes):
+        if there.open_runs:
+            has = "has" if there.open_runs == 1 else "have"
+            output.note(
+                f"warning: {counted(there.open_runs, 'run')} in {file} {has} not ended: a daemon "
+                "starts what waits there, as this user, also where the file is somebody else's"
+            )
+        old = _files_of(home.database)
+        keep = f", and keep the current database in {aside}" if old else ""
+        if not output.is_confirmed(f"{what}. Restore it{keep}?", yes=yes):
             return EXIT_FAILED
-        _move(_files_of(home.database), aside)
+        _move(old, aside)
         # It says how far the log of the old one went.
         os.truncate(f"{home.database}.lock", 0)
         new.rename(home.database)
-    note = f"{file} is restored; the database from before is in {aside}"
-    _say({"aside": str(aside), "restored": str(file)}, note, json=json)
+    before = f"the database from before is in {aside}" if old else "there was no database before"
+    document: dict[str, object] = {
+        "aside": str(aside) if old else None,
+        "restored": str(file),
+        "openRuns": there.open_runs,
+        "pausedSchedules": list(there.paused),
+    }
+    _say(document, f"{file} is restored; {before}", json=json)
+    for name in there.paused:
+        output.note(
+            f"schedule {name} is paused, since it may go on where the backup was made: "
+            f"subagents schedule resume {name}"
+        )
     return EXIT_OK
 
 
@@ -187,9 +220,11 @@ def _copy_checked(file: Path, new: Path) -> None:
     try:
         os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         shutil.copyfile(file, new)
+        _require_sqlite(new)
         copy = store_file_at(new)
         if copy.found_schema() is None:
-            raise CorruptState(f"{new} is empty")
+            copy.open_readonly()  # says what else it is, or what is wrong with it
+            raise CorruptState(f"{new} is a database without a table")
         problems = problems_of(copy)
     except OSError as error:
         raise StoreUnavailable(f"cannot copy {file}: {error.strerror}", hint=mend) from error
@@ -199,6 +234,18 @@ def _copy_checked(file: Path, new: Path) -> None:
         raise CorruptState(error.message.replace(str(new), str(file)), hint=mend) from error
     if problems:
         raise CorruptState(f"{file} is damaged: {problems[0]}", hint=mend)
+
+
+def _require_sqlite(file: Path) -> None:
+    with file.open("rb") as opened:
+        head = opened.read(len(SQLITE))
+    if not head:
+        raise CorruptState(f"{file} is empty")
+    kind = next((word for sign, word in _PACKED.items() if head.startswith(sign)), None)
+    if kind is not None:
+        raise CorruptState(f"{file} is compressed ({kind}): unpack it first")
+    if head != SQLITE:
+        raise CorruptState(f"{file} is no database: it does not begin as those of SQLite do")
 
 
 def repair(
@@ -231,7 +278,12 @@ def repair(
     with store.locked() as is_cut:
         if empty:
             moved = [*_files_of(home.database), *filter(Path.exists, home.belongings)]
-            names = ", ".join(each.name for each in moved) or "nothing"
+            if not moved:
+                _say(
+                    {"aside": None, "runs": []}, "there is nothing to move: it is empty", json=json
+                )
+                return EXIT_OK
+            names = ", ".join(each.name for each in moved)
             if not output.is_confirmed(f"Move {names} to {aside}, and start empty?", yes=yes):
                 return EXIT_FAILED
             _move(moved, aside)
@@ -256,15 +308,18 @@ def _rebuild(home: Paths, aside: Path, *, is_cut: bool, yes: bool, json: bool) -
             ends = "; it ended as lost" if each.is_lost else ""
             output.line(f"{each.run_id}: {each.found.splitlines()[0]}{ends}")
         note = f"{counted(len(runs), 'run')} repaired, all others as they were"
-        question = f"{note}. Put the new database in place, and keep the old one in {aside}?"
-        if not output.is_confirmed(question, yes=yes):
+        old = _files_of(home.database)
+        keep = f", and keep the old one in {aside}" if old else ""
+        if not output.is_confirmed(f"{note}. Put the new database in place{keep}?", yes=yes):
             return EXIT_FAILED
-        _move(_files_of(home.database), aside)
+        _move(old, aside)
         # It says how far the log of the old one went.
         os.truncate(f"{home.database}.lock", 0)
         new.rename(home.database)
     told = [{"runId": r.run_id, "found": r.found, "lost": r.is_lost} for r in runs]
-    _say({"aside": str(aside), "runs": told}, f"{note}; the old one is in {aside}", json=json)
+    kept = f"the old one is in {aside}" if old else "there was none before"
+    document = {"aside": str(aside) if old else None, "runs": told}
+    _say(document, f"{note}; {kept}", json=json)
     return EXIT_OK
 
 
@@ -274,8 +329,8 @@ def _files_of(database: Path) -> list[Path]:
 
 
 def _move(files: Iterable[Path], aside: Path) -> None:
-    aside.mkdir(mode=0o700)
     for each in files:
+        aside.mkdir(mode=0o700, exist_ok=True)
         each.rename(aside / each.name)
 
 

@@ -132,7 +132,7 @@ class Results:
     @staticmethod
     def _gone(run: Run, error: OSError) -> NotFound:
         return NotFound(
-            f"the file with the whole result of {run.id} cannot be read: {error}",
+            f"the file with the whole result of {run.id} cannot be read: {error.strerror or error}",
             hint=f"its end is kept in the run: subagents show {run.id}",
         )
 

@@ -11,7 +11,7 @@ import queue
 import re
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import chain, count
 from pathlib import Path
@@ -23,6 +23,7 @@ from subagents.ports import (
     Batch,
     RunFilter,
     SetAside,
+    Settled,
 )
 from subagents.store import rows
 from subagents.store.batch_rows import ERASED_TYPES, Written, erased_rows, updated, written
@@ -40,7 +41,7 @@ from subagents.store.row_store import (
     shown,
 )
 from subagents.store.run_filters import is_of_model, mentions
-from subagents.store.sqlite import identity
+from subagents.store.sqlite import copies, identity
 from subagents.store.sqlite.connections import code_of, is_corruption, lenient, transaction
 from subagents.store.sqlite.disk_reserve import DiskReserve
 from subagents.store.sqlite.identity import APPLICATION_ID, read_only, require_ours
@@ -608,7 +609,7 @@ class SqliteStore(RowStore):
         """See ``ports.Database.check``."""
         try:
             with self._reader() as connection:
-                found = _problems(connection)
+                found = [*_problems(connection), *copies.foreign_code(connection)]
                 if version_of(connection) >= CHECKSUMS_SINCE:
                     damaged = [
                         *self._damaged(connection, *WORK, *RECORDS, EVENTS),
@@ -620,6 +621,17 @@ class SqliteStore(RowStore):
         except CorruptState as error:
             return [error.message]
         return found
+
+    def schedule_ids(self) -> frozenset[str]:
+        """See ``ports.StoreFile.schedule_ids``."""
+        return copies.schedule_ids(self._path)
+
+    def settle(self, own: Collection[str], at_ms: int) -> Settled:
+        """See ``ports.StoreFile.settle``."""
+        try:
+            return copies.settle(self._path, own, at_ms)
+        except (sqlite3.Error, *rows.DAMAGE) as error:
+            raise StoreUnavailable(f"{self._path} cannot be made ready: {error}") from error
 
     def backup(self, target: str) -> None:
         """See ``ports.StoreFile.backup``."""

@@ -9,6 +9,9 @@ SELECT epoch FROM node WHERE id = 1;
 -- name: select_tables
 SELECT name FROM sqlite_schema WHERE type = 'table';
 
+-- name: select_triggers
+SELECT name, sql FROM sqlite_schema WHERE type = 'trigger';
+
 -- name: take_over
 -- The new epoch fences every writer that opened the store before.
 UPDATE node SET owner = ?, epoch = ?, checksum = ?, version = ? WHERE id = 1;
