@@ -7,13 +7,14 @@ from typing import Any
 import msgspec
 import pytest
 
+from subagents.api.calls import run_search
 from subagents.cli import quick_start, serving
 from subagents.cli.command_table import ALIASES
 from subagents.cli.flag_table import DEFAULTS, FLAGS, WORDS
 from subagents.cli.main import spawn_arguments
 from subagents.cli.parser import application
 from subagents.cli.runs import receiving, submission
-from subagents.cli.runs.selectors import PHASES, PHASES_AT_WORK, is_several
+from subagents.cli.runs.selectors import PHASES, PHASES_AT_WORK, STATES, is_several
 from subagents.cli.runs.spawn_values import TASK_BYTES_MAX
 from subagents.cli.show import run_list, run_status
 from subagents.cli.workers import worker_words
@@ -219,6 +220,7 @@ def test_every_flag_of_the_table_is_read_as_the_parser_reads_it(called: list[Cal
 @pytest.mark.requirement("cli:start-up")
 def test_what_is_spelled_out_to_start_quickly_is_what_the_domain_says() -> None:
     assert tuple(Phase) == PHASES
+    assert STATES == run_search.STATES
     assert all(is_several(each) is (each != "agent:") for each in SELECTING)
     assert set(PHASES_AT_WORK) == set(Phase) - SETTLED
     assert spec.TASK_BYTES_MAX == TASK_BYTES_MAX

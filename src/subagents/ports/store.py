@@ -222,6 +222,8 @@ class RunFilter(Value, frozen=True):
     phases: tuple[Phase, ...] | None = None
     outcomes: tuple[Status, ...] | None = None
     """Only ended ones, with one of these outcomes."""
+    states: tuple[str, ...] | None = None
+    """Only those of which one of these words is true: a phase, an outcome, a ``ShownState``."""
     label: str | None = None
     agent_id: str | None = None
     directory: str | None = None

@@ -5,12 +5,13 @@ from typing import Final
 
 import msgspec
 
+from subagents.domain.rules.wait_causes import states_of
 from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.values import Value
 from subagents.ports import RunFilter
 
-MOVING: Final = ("phases", "outcomes", "active_since_ms", "ended_after_ms", "by_end")
+MOVING: Final = ("phases", "outcomes", "states", "active_since_ms", "ended_after_ms", "by_end")
 """What these ask for is right in the rows of runs that are over only (``open_runs``)."""
 _OFF: Final = {"tags": (), "top": False, "plans": False, "by_end": False}
 _encode: Final = msgspec.json.Encoder().encode
@@ -44,6 +45,7 @@ def _fits(run: Run, where: RunFilter) -> bool:
     return (
         (where.phases is None or run.phase in where.phases)
         and (where.outcomes is None or status in where.outcomes)
+        and (where.states is None or not states_of(run).isdisjoint(where.states))
         and (since_ms is None or ended_ms is None or ended_ms >= since_ms)
         and (after_ms is None or (ended_ms is not None and ended_ms >= after_ms))
         and not (where.by_end and ended_ms is None)

@@ -1,17 +1,19 @@
 """What every ``Store`` must do (ports.Store), tried on a real one."""
 
 from contextlib import closing
+from typing import Any
 
 from subagents.domain.lifecycle.erasure import DELETED
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.run.alert import Alert, AlertKind
 from subagents.domain.run.effects import Announce, CleanUp
 from subagents.domain.run.events import Alerted, Archived, CleanedUp, Event, Spawned, SteerRequested
-from subagents.domain.run.outcome import OK, Status
-from subagents.domain.run.run import Conclusion, Message, MessageKind, Phase, Run
+from subagents.domain.run.outcome import OK, Outcome, Reason, Status
+from subagents.domain.run.run import Conclusion, Message, MessageKind, Phase, Request, Run
 from subagents.domain.run.spec import Mode, PlanStep, Resolved, RunSpec
 from subagents.domain.run.values import (
     MessageId,
+    RequestId,
     RunId,
     SessionKey,
     announcement_id,
@@ -71,6 +73,12 @@ def a_run(number: int, *, requester: SessionKey = ME, **changes: object) -> Run:
 
 def over(run: Run, *, ended_ms: int = NOW_MS, result: str | None = None) -> Run:
     end = Conclusion(outcome=OK, ended_at_ms=ended_ms, result=result)
+    return replace(run, phase=Phase.COMPLETED, conclusion=end)
+
+
+def with_end(run: Run, outcome: Outcome) -> Run:
+    """The run as one that is over, and ended so."""
+    end = Conclusion(outcome=outcome, ended_at_ms=NOW_MS)
     return replace(run, phase=Phase.COMPLETED, conclusion=end)
 
 
@@ -610,6 +618,38 @@ def every_filter_narrows_and_lists_are_newest_first(place: StorePlace) -> None:
         expect("archived alone", found=ids(hidden), wanted=[3])
         expect("counted without it", found=store.count(RunFilter(limit=1), most=100), wanted=4)
         expect("no further than that", found=store.count(RunFilter(), most=3), wanted=3)
+
+
+@SUITE.behaviour("store:filters")
+def the_words_that_lists_show_find_runs_as_they_are_now(place: StorePlace) -> None:
+    """A contract that was not met, a question, a pause: none of them is a column."""
+    failed = Outcome(status=Status.ERROR, reason=Reason.VERIFICATION_FAILED)
+    crashed = Outcome(status=Status.ERROR, reason=Reason.EXIT_CODE)
+    runs = [a_run(n) for n in range(1, 8)]
+    runs[1], runs[2] = with_end(runs[1], failed), with_end(runs[2], crashed)
+    runs[3] = replace(with_end(runs[3], failed), phase=Phase.ANNOUNCE_DEFERRED)
+    question = Request(
+        id=RequestId(f"{runs[4].id}:q1"), attempt=1, question="?", asked_at_ms=1, deadline_ms=None
+    )
+    runs[4] = replace(runs[4], questions=replace(runs[4].questions, requests=(question,)))
+    runs[5] = replace(runs[5], control=replace(runs[5].control, paused=True))
+    with closing(opened(place)) as store:
+        store.commit(spawned(*runs))
+
+        def ids(*states: str, **others: Any) -> list[int]:
+            found = store.runs(RunFilter(states=states, **others))
+            counted = store.count(RunFilter(states=states, **others), most=100)
+            expect("count", found=counted, wanted=len(found))
+            return [int(run.id[2:]) for run in found]
+
+        expect("failed", found=ids("failed"), wanted=[4, 2])
+        expect("by its index", found=ids("failed", outcomes=(Status.ERROR,)), wanted=[4, 2])
+        expect("error", found=ids("error"), wanted=[4, 3, 2])
+        expect("blocked", found=ids("blocked"), wanted=[5])
+        expect("paused", found=ids("paused"), wanted=[6])
+        expect("several", found=ids("paused", "failed", "blocked"), wanted=[6, 5, 4, 2])
+        expect("a phase, too", found=ids("queued", "failed"), wanted=[7, 6, 5, 4, 2, 1])
+        expect("none", found=ids("ok"), wanted=[])
 
 
 @SUITE.behaviour("store:by-end")

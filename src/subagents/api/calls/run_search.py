@@ -10,8 +10,9 @@ from subagents.api.calls.call import flag_in, number_in
 from subagents.api.wire.decoding import one_of
 from subagents.api.wire.listing import Truncated
 from subagents.api.wire.parameters import Parameter, choice, choices, flag, number, word
+from subagents.domain.rules.wait_causes import ShownState
 from subagents.domain.run.outcome import Status
-from subagents.domain.run.run import Phase
+from subagents.domain.run.run import OVER, Phase
 from subagents.domain.run.values import RunId, SessionKey, replace
 from subagents.engine.runs.queries import RunsFound
 from subagents.errors import UsageError
@@ -29,10 +30,15 @@ SORTS: Final = (NEWEST, OLDEST)
 END_SORTS: Final = (ENDED, ENDED_OLDEST)
 """Only of ended runs; of single runs, and of nothing that is made of several."""
 
+STATES: Final = (*map(str, Phase), *map(str, Status), *map(str, ShownState))
+"""Every word that a list shows of a run's state."""
+_STATUS: Final = {str(ShownState.FAILED): str(Status.ERROR)}
+_UNDER_WAY: Final = frozenset({*Phase, ShownState.BLOCKED, ShownState.PAUSED}) - OVER
+
 SEARCH: Final[tuple[Parameter, ...]] = (
     word("label", "Only runs with this label."),
-    choices("phase", "Only runs in these phases.", Phase),
-    choices("outcome", "Only ended runs with these outcomes.", Status),
+    choices("phase", "Only runs in these phases, or that lists call so.", STATES),
+    choices("outcome", "Only runs with these outcomes, or that lists call so.", STATES),
     word("agentId", "Only runs of this agent."),
     word("requester", "Only runs that this session asked for."),
     word("directory", "Only runs that work in this directory or below it; absolute."),
@@ -60,10 +66,8 @@ def search_in(query: Mapping[str, str], *, now_ms: int) -> RunFilter:
         raise UsageError(
             f"q must have at most {TEXT_CHARS_MAX:,} characters", details={"field": "q"}
         )
-    return RunFilter(
+    where = RunFilter(
         requester=SessionKey(query["requester"]) if "requester" in query else None,
-        phases=some_of("phase", query.get("phase"), Phase),
-        outcomes=some_of("outcome", query.get("outcome"), Status),
         label=query.get("label"),
         agent_id=query.get("agentId"),
         directory=directory,
@@ -74,6 +78,46 @@ def search_in(query: Mapping[str, str], *, now_ms: int) -> RunFilter:
         until_ms=_time_in(query, "until", now_ms),
         archived=flag_in(query, "archived"),
     )
+    return in_states(where, phase=query.get("phase"), outcome=query.get("outcome"))
+
+
+def in_states(where: RunFilter, *, phase: str | None, outcome: str | None = None) -> RunFilter:
+    """The filter with the words that were given for a phase and an outcome.
+
+    Both take each word that a list shows of a run's state. What one alone can say is asked as that,
+    since an index finds it.
+
+    Raises:
+        UsageError: An unknown word; or both parameters have words of the other kind.
+    """
+    phases, outcomes = _words("phase", phase), _words("outcome", outcome)
+    if phases is not None and set(phases) <= {*Phase}:
+        where = replace(where, phases=tuple(map(Phase, phases)))
+        phases = None
+    if outcomes is not None and set(outcomes) <= {*Status}:
+        where = replace(where, outcomes=tuple(map(Status, outcomes)))
+        outcomes = None
+    if phases is not None and outcomes is not None:
+        raise UsageError(
+            "phase and outcome name the same states: give all words in one of them",
+            details={"field": "outcome"},
+        )
+    states = phases or outcomes
+    if states is None:
+        return where
+    where = replace(where, states=states)
+    statuses = [_STATUS.get(each, each) for each in states]
+    if where.outcomes is None and set(statuses) <= {*Status}:
+        return replace(where, outcomes=tuple(map(Status, dict.fromkeys(statuses))))
+    if where.phases is None and set(states) <= _UNDER_WAY:
+        return replace(where, phases=tuple(each for each in Phase if each not in OVER))
+    return where
+
+
+def _words(name: str, text: str | None) -> tuple[str, ...] | None:
+    if text is None:
+        return None
+    return tuple(one_of(name, each.strip(), STATES) for each in text.split(","))
 
 
 def page_in(

@@ -4,14 +4,14 @@ from typing import Final
 
 from subagents.api.answers import run_building
 from subagents.api.calls.call import find_run
-from subagents.api.calls.run_search import some_of
+from subagents.api.calls.run_search import in_states
 from subagents.api.calls.services import Services
 from subagents.api.tools import tool_wording
 from subagents.api.tools.tool import Answer, Call, picked
 from subagents.api.tools.tool_arguments import ListArguments, TreeArguments, decoded
 from subagents.api.wire.decoding import one_of
 from subagents.api.wire.wire_struct import Document
-from subagents.domain.run.run import Phase, Run
+from subagents.domain.run.run import Run
 from subagents.domain.run.spec import Mode
 from subagents.engine.runs.queries import TREE_NODES_MAX, Count, RunTree
 from subagents.ports import RunFilter
@@ -60,7 +60,6 @@ async def list_sessions(call: Call) -> Answer:
     minutes = asked.active_minutes
     where = RunFilter(
         requester=services.queries.inbox_of(call.caller.session),
-        phases=some_of("phase", asked.phase, Phase),
         label=asked.label,
         agent_id=asked.agent_id,
         tags=() if asked.tag is None else (asked.tag,),
@@ -71,7 +70,7 @@ async def list_sessions(call: Call) -> Answer:
         limit=asked.limit,
         offset=asked.offset,
     )
-    return await listed(services, where)
+    return await listed(services, in_states(where, phase=asked.phase))
 
 
 async def listed(services: Services, where: RunFilter) -> Answer:

@@ -25,6 +25,12 @@ PHASES: Final = (
     *("announcing", "announce_deferred", "cleanup_pending", "completed", "completed_giveup"),
 )
 """Spelled out: a test compares them with the domain's, which takes longer to import than to ask."""
+STATES: Final = (
+    *PHASES,
+    *("ok", "partial", "error", "timeout", "cancelled", "lost"),
+    *("failed", "blocked", "paused"),
+)
+"""Every word that a list shows of a run's state, spelled out as the phases are."""
 AT_WORK: Final = {"phase": ",".join(PHASES_AT_WORK)}
 """The parameters of ``/v1/runs`` for runs that have not ended."""
 NONE_ACTIVE: Final = "No active runs. To see ended ones: subagents list"
@@ -40,17 +46,18 @@ def directory(text: str) -> str:
 
 
 def phases(text: str) -> str:
-    """Check a comma-separated list of phases.
+    """Check a comma-separated list of phases, and of other words that a list shows as a state.
 
     Raises:
         UsageError: Names the unknown one and lists what there is.
     """
     names = [name.strip() for name in text.split(",")]
     for name in names:
-        if name not in PHASES:
+        if name not in STATES:
             raise UsageError(
                 f"there is no phase {name!r}",
-                hint=f"phases: {', '.join(PHASES)}",
+                hint=f"phases: {', '.join(PHASES)}; other states: "
+                f"{', '.join(STATES[len(PHASES) :])}",
                 details={"field": "phase"},
             )
     return ",".join(names)

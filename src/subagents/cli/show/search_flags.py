@@ -45,14 +45,19 @@ class SearchFlags:
         ),
     ] = ()
     phase: Annotated[
-        str | None, Parameter(group=SEARCH, help="Only runs in these phases.", metavar="NAME,…")
+        str | None,
+        Parameter(
+            group=SEARCH,
+            help="Only runs in these phases, or whose STATE in a list is this.",
+            metavar="NAME,…",
+        ),
     ] = None
     outcome: Annotated[
         str | None,
         Parameter(
             group=SEARCH,
-            help="Only ended runs with these outcomes: ok, partial, error, timeout, cancelled, "
-            "lost.",
+            help="Only runs with these outcomes (ok, partial, error, timeout, cancelled, lost), or "
+            "whose STATE in a list is this: failed, blocked, paused.",
             metavar="NAME,…",
         ),
     ] = None

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from subagents.domain.rules.provider_limits import TOTAL_MS_MAX
 from subagents.domain.run.linked_runs import LinkedRun
+from subagents.domain.run.outcome import Reason
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.values import RequestId, RunId
 
@@ -55,6 +56,30 @@ class WaitCause(NamedTuple):
 def is_paused(run: Run) -> bool:
     """Whether it stands still because somebody paused it."""
     return run.control.frozen_since_ms is not None or (run.control.paused and run.phase in HELD)
+
+
+class ShownState(StrEnum):
+    """What lists call a run besides its phase and the status of its outcome."""
+
+    FAILED = "failed"
+    """It ended, and its contract was not met."""
+    BLOCKED = "blocked"
+    """It waits for an answer to its worker."""
+    PAUSED = "paused"
+
+
+def states_of(run: Run) -> frozenset[str]:
+    """Every word by which the run is found as it is now."""
+    found = {str(run.phase)}
+    if run.outcome is not None:
+        found.add(run.outcome.status)
+        if run.outcome.reason is Reason.VERIFICATION_FAILED:
+            found.add(ShownState.FAILED)
+    elif run.pending_requests:
+        found.add(ShownState.BLOCKED)
+    elif is_paused(run):
+        found.add(ShownState.PAUSED)
+    return frozenset(found)
 
 
 def wait_cause(run: Run, refusal: Refusal | None) -> WaitCause | None:

@@ -27,6 +27,12 @@ CONDITIONS: Final[Mapping[str, str]] = {
     "agent_id": "agent_id = :agent_id",
     "phases": "phase IN (SELECT json_array_elements_text(:phases::json))",
     "outcomes": "outcome IN (SELECT json_array_elements_text(:outcomes::json))",
+    "states": """(phase IN (SELECT json_array_elements_text(:states::json))
+        OR outcome IN (SELECT json_array_elements_text(:states::json))
+        OR 'failed' IN (SELECT json_array_elements_text(:states::json)) AND outcome = 'error'
+          AND CASE WHEN position('verification_failed'::bytea in state) > 0 THEN
+            convert_from(state, 'UTF8')::json #>> '{conclusion,outcome,reason}' END
+            = 'verification_failed')""",
     "top": "requester_run IS NULL",
     "plans": "plan = run_id",
     "keeps_session": "keeps_session = :keeps_session::integer",

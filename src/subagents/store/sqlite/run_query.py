@@ -33,6 +33,12 @@ CONDITIONS: Final[Mapping[str, str]] = {
     "agent_id": "agent_id = :agent_id",
     "phases": "phase IN (SELECT value FROM json_each(:phases))",
     "outcomes": "outcome IN (SELECT value FROM json_each(:outcomes))",
+    "states": """(phase IN (SELECT value FROM json_each(:states))
+        OR outcome IN (SELECT value FROM json_each(:states))
+        OR 'failed' IN (SELECT value FROM json_each(:states)) AND outcome = 'error'
+          AND CASE WHEN json_valid(CAST(state AS TEXT)) THEN
+            json_extract(CAST(state AS TEXT), '$.conclusion.outcome.reason') END
+            = 'verification_failed')""",
     "top": "requester_run IS NULL",
     "plans": "plan = run_id",
     "keeps_session": "keeps_session = :keeps_session",
