@@ -4,6 +4,7 @@ The overview is printed from the table of commands without any parser, so that i
 """
 
 import contextlib
+import re
 import sys
 from collections.abc import Sequence
 from typing import Final
@@ -302,9 +303,21 @@ def spawn_arguments(arguments: Sequence[str]) -> list[str]:
     return [*name, *options, *tail]
 
 
+_NOT_CONVERTED: Final = re.compile(
+    r'Invalid value for (?P<flag>\S+): unable to convert (?P<value>".*") into (?P<kind>int|float)\.'
+)
+_NO_ARGUMENT: Final = re.compile(r'Command ".+" parameter (?P<flag>-\S+) requires an argument\.')
+
+
 def _message(error: Exception) -> str:
-    """The parser's message without its markup of several lines."""
-    return " ".join(str(error).split()) or type(error).__name__
+    """The parser's message without its markup of several lines, and without words of Python."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    if (found := _NOT_CONVERTED.fullmatch(text)) is not None:
+        kind = "a whole number" if found["kind"] == "int" else "a number"
+        return f"{found['flag']} must be {kind}, not {found['value']}"
+    if (found := _NO_ARGUMENT.fullmatch(text)) is not None:
+        return f"{found['flag']} needs a value"
+    return text
 
 
 def _help_command(arguments: Sequence[str]) -> str:

@@ -51,7 +51,7 @@ from subagents.client.client import AsyncClient, persistently_async, segment
 from subagents.client.daemon_start import ensure_daemon, revive
 from subagents.client.run_handle import RunFailed, RunHandle, wait_for
 from subagents.client.search_keywords import SearchKeywords, search_query
-from subagents.client.spawn_request import PlanRun, SpawnKeywords, spawn_document
+from subagents.client.spawn_request import PlanRun, SpawnKeywords, as_written, spawn_document
 from subagents.config.paths import Paths
 from subagents.domain.run.caller_environment import CallerEnvironment, ProcessSettings
 from subagents.domain.run.shell_variables import provider_variables, shell_variables
@@ -211,9 +211,10 @@ class Orchestrator:
             UsageError: A parameter is unknown or wrong; nothing was stored.
             Forbidden: A guardrail refused; nothing was stored.
         """
-        spec = spawn_document({"task": task, "agent": agent, **parameters})
-        body = {"spec": spec, "cwd": self._cwd, **_environment(env)}
-        receipt = await self._client.post("/v1/runs", body)
+        run = {"task": task, "agent": agent, **parameters}
+        with as_written([run]):
+            body = {"spec": spawn_document(run), "cwd": self._cwd, **_environment(env)}
+            receipt = await self._client.post("/v1/runs", body)
         return RunHandle(self._client, read(receipt, SpawnReceipt))
 
     async def plan(
@@ -247,8 +248,9 @@ class Orchestrator:
             "budget": {"maxTokens": max_tokens, "maxCostUsd": max_cost_usd},
             "idempotencyKey": idempotency_key,
         }
-        body = {"specs": [spawn_document(run) for run in runs], "cwd": self._cwd, **rest}
-        answer = await self._client.post("/v1/plans", {**body, **_environment(env)})
+        with as_written(runs):
+            body = {"specs": [spawn_document(run) for run in runs], "cwd": self._cwd, **rest}
+            answer = await self._client.post("/v1/plans", {**body, **_environment(env)})
         return self._handles(answer)
 
     async def dry_run(
@@ -273,8 +275,10 @@ class Orchestrator:
             Forbidden: A guardrail would refuse.
         """
         budget = {"maxTokens": max_tokens, "maxCostUsd": max_cost_usd}
-        body = {"specs": [spawn_document(run) for run in runs], "cwd": self._cwd, "budget": budget}
-        answer = await self._client.post("/v1/plans/dry-run", {**body, **_environment(env)})
+        rest = {"cwd": self._cwd, "budget": budget}
+        with as_written(runs):
+            body = {"specs": [spawn_document(run) for run in runs], **rest}
+            answer = await self._client.post("/v1/plans/dry-run", {**body, **_environment(env)})
         return read(answer, DryRun)
 
     def _handles(self, answer: dict[str, object]) -> tuple[RunHandle, ...]:
@@ -364,7 +368,8 @@ class Orchestrator:
             "cwd": self._cwd,
             **_environment(env),
         }
-        return read(await self._client.post("/v1/schedules", body), ScheduleRow)
+        with as_written(runs):
+            return read(await self._client.post("/v1/schedules", body), ScheduleRow)
 
     async def schedules(self) -> Sequence[ScheduleRow]:
         """All schedules, oldest first, each with what became of its newest times."""

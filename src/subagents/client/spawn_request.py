@@ -1,17 +1,35 @@
 """What a Python program asks for when it spawns a run."""
 
-from collections.abc import Mapping
-from typing import Final, Required
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Final, Required, TypeAlias
 
 from subagents.client.agent_tools import camel, camel_keys
 from subagents.client.spawn_keywords import SpawnParameters
-from subagents.errors import UsageError
+from subagents.domain.run.parameter import Parameter, parameters
+from subagents.domain.run.spec import RunSpec
+from subagents.errors import SubagentsError, UsageError
 from subagents.text import parse_duration
 
 FLAGS: Final = {"agent": "agent_id", "timeout": "run_timeout_seconds", "retry": "retry_count"}
 """Parameters that are also known by the name of their flag."""
 UNIT_UNSAID: Final = ("retry_delay", "retry_max_time")
 """Durations whose names do not say of which unit a number would be."""
+
+
+_FIELD: Final = re.compile(
+    r"""(?<![\w/.-])(?P<lead>spec\.|(?:specs|runs)\[[0-9]+\]\.)?
+    (?P<path>[a-z]\w*(?:\[[0-9]+\])?(?:\.[a-z]\w*(?:\[[0-9]+\])?)*)(?![\w/-])""",
+    re.VERBOSE,
+)
+_WORD: Final = re.compile(r"\b[a-z]+[A-Z]\w*")
+_INDEX: Final = re.compile(r"\[[0-9]+\]")
+
+Spelling: TypeAlias = Callable[[str], str | None]
+"""What was written for a field, by its path in JSON (``verification.artifacts[].minItems``); None =
+nothing can have been, and it stays as it is."""
 
 
 class SpawnKeywords(SpawnParameters, total=False):
@@ -57,3 +75,105 @@ def spawn_document(run: Mapping[str, object]) -> object:
                 raise UsageError(f"{flag} and {name} are the same: give one of them")
             given[name] = given.pop(flag)
     return camel_keys({camel(name): value for name, value in given.items()})
+
+
+@contextmanager
+def as_written(runs: Sequence[Mapping[str, object]]) -> Iterator[None]:
+    """Errors about these runs name parameters as they were written here, and not as in JSON."""
+    try:
+        yield
+    except SubagentsError as error:
+        written = dict(_spellings(runs))
+        reword(error, lambda path: ".".join(_part(each, written) for each in path.split(".")))
+        raise
+
+
+def _spellings(value: object) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield camel(str(name)), str(name)
+            yield from _spellings(inner)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _spellings(each)
+
+
+def _part(name: str, written: Mapping[str, str]) -> str:
+    plain = name.removesuffix("[]")
+    return written.get(plain, snake(plain)) + name[len(plain) :]
+
+
+def snake(name: str) -> str:
+    """``retryCount`` → ``retry_count``."""
+    return "".join(f"_{each.lower()}" if each.isupper() else each for each in name)
+
+
+def reword(error: SubagentsError, spelling: Spelling, *, where: str = "") -> None:
+    """Let an error of the daemon name fields as whoever asked wrote them.
+
+    Args:
+        error: Changed in place.
+        spelling: See there.
+        where: What the fields are in, such as a file; put before the message unless it is there.
+    """
+
+    details = dict(error.details)
+    known = details.get("known")
+    names = {str(name): spelling(str(name)) for name in known} if isinstance(known, list) else {}
+
+    def said(text: str) -> str:
+        named = _FIELD.sub(lambda found: _written(found, spelling), text)
+        return _WORD.sub(lambda found: names.get(found[0]) or found[0], named)
+
+    if names:
+        details["known"] = [new or name for name, new in names.items()]
+    problems = details.get("problems")
+    if isinstance(problems, list):
+        told = [dict(each) for each in problems if isinstance(each, Mapping)]
+        for each in told:
+            each |= {name: said(text) for name, text in each.items() if _is_said(name, text)}
+        details["problems"] = told
+        if where and told and "runs[" not in said(error.message):
+            where = f"{where}: runs[{told[0].get('step')}]"
+    details |= {name: said(text) for name, text in details.items() if _is_said(name, text)}
+    message = said(error.message)
+    if where and where.partition(":")[0] not in message:
+        message = f"{where}: {message}"
+    error.message, error.details, error.args = message, details, (message,)
+    error.hint = None if error.hint is None else said(error.hint)
+
+
+def _is_said(name: str, text: object) -> bool:
+    return isinstance(text, str) and name in {"field", "message"}
+
+
+def _written(found: "re.Match[str]", spelling: Spelling) -> str:
+    lead, path = found["lead"] or "", found["path"]
+    bare = _INDEX.sub("[]", path)
+    known = _parameters()
+    is_known = bare in known or bare.removesuffix("[]") in known
+    is_plain = bare.islower() and "." not in bare and "[" not in bare
+    if not lead and (not is_known or (is_plain and found.start() > 0)):
+        return found[0]
+    written = spelling(bare if bare in known else bare.removesuffix("[]")) if is_known else None
+    if written is None:
+        written = spelling(bare) or path
+    numbers = _INDEX.findall(path)
+    for number in numbers[: written.count("[]")]:
+        written = written.replace("[]", number, 1)
+    if not written.startswith("-"):
+        written += "".join(numbers[len(_INDEX.findall(written)) :])
+    kept = "" if lead == "spec." or written.startswith("-") else lead.replace("specs[", "runs[")
+    return f"{kept}{written}"
+
+
+@cache
+def _parameters() -> frozenset[str]:
+    """The paths of all spawn parameters."""
+
+    def below(declared: Sequence[Parameter]) -> Iterator[str]:
+        for each in declared:
+            yield each.name
+            yield from below(each.inner)
+
+    return frozenset(below(parameters(RunSpec)))

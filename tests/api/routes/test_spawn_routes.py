@@ -19,7 +19,7 @@ def test_a_refused_spawn_says_error_or_forbidden_and_stores_nothing(tmp_path: Pa
         status, document = await home.call(
             "POST", "/v1/plans", {"specs": [{**spec, "dependsOn": ["zz"]}], "cwd": home.cwd}
         )
-        assert (status, document["status"]) == (422, "error")
+        assert (status, document["status"]) == (404, "error")
         assert "Dependency run not found: zz" in document["message"]
         override = {"spec": {"task": "x"}, "cwd": home.cwd, "overrides": {"a.b": 1}}
         status, document = await home.call("POST", "/v1/runs", override, agent)

@@ -43,7 +43,7 @@ def flag(parameter: Parameter) -> str:
             RunSpec(task="x", budget=Budget(max_cost_usd=-1)),
             "--budget.maxCostUsd must be 1e-06 to 1000000, not -1",
         ),
-        (RunSpec(task="x", tags=("ok", "a\nb")), "--tags[1] must be one line without control"),
+        (RunSpec(task="x", tags=("ok", "a\nb")), "--tags must be one line without control"),
         (RunSpec(task="x", tags=("t",) * 1001), "--tags must have at most 1000 entries, not 1001"),
         (RunSpec(task="x", cwd=""), "--cwd must be a path of 1 to 4096 bytes, not 0"),
         (RunSpec(task="x", label=" "), "--label must not be empty"),

@@ -28,7 +28,7 @@ from subagents.domain.run.signals import UsageSeen
 from subagents.domain.run.spec import Abilities, Budget, RunSpec
 from subagents.domain.run.values import RunId, SessionKey, replace
 from subagents.engine.attempts.launch import ref_of
-from subagents.errors import Forbidden, SubagentsError, UsageError
+from subagents.errors import Forbidden, NotFound, SubagentsError
 
 _numbers = itertools.count()
 
@@ -154,7 +154,7 @@ def test_the_budget_is_the_last_thing_that_is_asked(tmp_path: Path) -> None:
         lead = await running(world, budget=Budget(max_runs=2))
         await running(world, lead)
         await refused(world, lead)
-        with pytest.raises(UsageError, match="Dependency run not found: nobody"):
+        with pytest.raises(NotFound, match="Dependency run not found: nobody"):
             await world.spawn_child(lead, "hang", depends_on=("nobody",))
         full = settings_of(max_children_per_agent=1, max_spawn_depth=2)
         with pytest.raises(Forbidden) as found:

@@ -24,6 +24,7 @@ from subagents.domain.run.spec import (
 from subagents.domain.text.event_words import sentence
 from subagents.errors import (
     Conflict,
+    NotFound,
     UsageError,
 )
 from subagents.ports import RunFilter
@@ -489,7 +490,7 @@ def test_a_dependency_that_does_not_exist_is_an_error_at_once(tmp_path: Path) ->
     async def scenario(world: World) -> None:
         theirs = await world.spawn(requester=OTHER)
         for wanted in ("non-existent-run-id", theirs):
-            with pytest.raises(UsageError, match=f"Dependency run not found: {wanted}"):
+            with pytest.raises(NotFound, match=f"Dependency run not found: {wanted}"):
                 await world.try_spawn(chain_after=wanted)
         assert stored(world) == 1
 

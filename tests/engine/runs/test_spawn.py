@@ -131,7 +131,7 @@ def test_guardrails_are_asked_in_the_order_of_the_specification(tmp_path: Path) 
         tried["tools_allow"] = ("read",)
         assert "is not a directory" in await refused(UsageError, scoped)
         tried["cwd"] = str(tmp_path)
-        assert "Dependency run not found: r-none" in await refused(UsageError, scoped)
+        assert "Dependency run not found: r-none" in await refused(NotFound, scoped)
         tried["depends_on"] = ()
         assert "verification has nothing to check" in await refused(ContractError, scoped)
         tried["verification"] = None

@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -24,6 +25,8 @@ from subagents.cli.runs import follow, selectors
 from subagents.cli.runs.environment_flags import Env, EnvFile, environment
 from subagents.cli.runs.submission import (
     Named,
+    in_file,
+    in_flags,
     say_accepted,
     show_planned,
     submit,
@@ -82,10 +85,12 @@ def run(
     """
     from subagents.cli.runs.plan_file import read_plan  # noqa: PLC0415  only for this command
 
-    planned = read_plan(file, variables_of(var))
-    if name is not None:
-        planned = planned._replace(name=name)
-    return start(planned, environment(env, env_file), key=key, detach=detach, json=json)
+    with in_file(file):
+        planned = read_plan(file, variables_of(var))
+        if name is not None:
+            planned = planned._replace(name=name)
+        started = begin(planned, environment(env, env_file), key=key)
+    return _follow(*started, detach=detach, json=json)
 
 
 def start(
@@ -96,18 +101,33 @@ def start(
     detach: bool,
     json: bool,
 ) -> int:
-    """Start all runs of a plan, and wait for them unless it is to go on by itself."""
+    """Start one run for each item, and wait for them unless they are to go on by themselves."""
+    with in_flags():
+        started = begin(planned, brought, key=key)
+    return _follow(*started, detach=detach, json=json)
+
+
+def begin(
+    planned: "Planned", brought: CallerEnvironment, *, key: str | None
+) -> tuple[Document, float]:
+    """Start all runs of a plan; the answer, and when that was begun."""
     started = time.monotonic()
     with connect(starts=True) as client:
-        answer = submit(client, "/v1/plans", _body(planned, key), to_builtins(brought))
-    return _follow(answer, started, detach=detach, json=json)
+        return submit(client, "/v1/plans", _body(planned, key), to_builtins(brought)), started
 
 
-def dry_run(planned: "Planned", brought: CallerEnvironment, *, key: str | None, json: bool) -> int:
-    """Show what all runs of a plan would come to, and start none."""
-    body = _body(planned, key)
+def dry_run(
+    planned: "Planned",
+    brought: CallerEnvironment,
+    *,
+    key: str | None,
+    said: AbstractContextManager[None],
+    json: bool,
+) -> int:
+    """Show what all runs of a plan would come to, and start none; ``said`` as ``show_planned``."""
+    body, variables = _body(planned, key), to_builtins(brought)
     return show_planned(
-        "/v1/plans/dry-run", body, to_builtins(brought), json=json, name=planned.name
+        "/v1/plans/dry-run", body, variables, said=said, json=json, name=planned.name
     )
 
 

@@ -14,6 +14,7 @@ from subagents.cli.runs.plan_commands import Variables, variables_of
 from subagents.cli.runs.plan_file import Plan, read_plan
 from subagents.cli.runs.run_commands import NO_FLAGS, DryRun, Flags
 from subagents.cli.runs.spawn_flags import to_spec
+from subagents.cli.runs.submission import in_file, in_flags
 from subagents.client.item_expansion import runs_of_items
 from subagents.client.plan_schema import plan_schema
 from subagents.domain.run.values import replace
@@ -44,10 +45,12 @@ def dry_run(
 
         subagents plan dry-run nightly.yaml --json
     """
-    planned = read_plan(file, variables_of(var))
+    with in_file(file):
+        planned = read_plan(file, variables_of(var))
     if name is not None:
         planned = planned._replace(name=name)
-    return plan_commands.dry_run(planned, environment(env, env_file), key=None, json=json)
+    brought, said = environment(env, env_file), in_file(file)
+    return plan_commands.dry_run(planned, brought, key=None, said=said, json=json)
 
 
 def schema(*, json: Json = False) -> int:
@@ -110,7 +113,7 @@ def map_(
     planned = Plan(runs_of_items(spec, all_items), name)
     brought = environment(env, env_file)
     if dry_run:
-        return plan_commands.dry_run(planned, brought, key=key, json=json)
+        return plan_commands.dry_run(planned, brought, key=key, said=in_flags(), json=json)
     return plan_commands.start(planned, brought, key=key, detach=detach, json=json)
 
 

@@ -18,7 +18,7 @@ from subagents.cli.runs.flag_help import HELP
 from subagents.domain.rules.parameter_checks import check_spec
 from subagents.domain.run.parameter import SECTIONS, Parameter, leaves, parameters
 from subagents.domain.run.spec import Contract, RunSpec
-from subagents.errors import UsageError
+from subagents.errors import NotFound, UsageError
 from subagents.text import duration
 
 SCHEMA_BYTES_MAX: Final = 256 * 1024
@@ -231,6 +231,11 @@ def to_spec(words: Sequence[str], given: SpawnFlags) -> RunSpec:
     return spec
 
 
+def flag_names() -> dict[str, str]:
+    """The flag that messages use, by the path of its parameter."""
+    return {flag.parameter.name: flag.names[0] for flag in FLAGS} | {"agentId": NAMES["agentId"][0]}
+
+
 def _value(flag: Flag, value: Any) -> object:
     parameter = flag.parameter
     if flag.opposite and parameter.choices:
@@ -281,13 +286,14 @@ def read_schema(name: str) -> dict[str, object] | bool:
     """Read a JSON Schema.
 
     Raises:
-        UsageError: No such file, too large, not JSON, or neither object nor boolean.
+        NotFound: No such file.
+        UsageError: Too large, not JSON, or neither object nor boolean.
     """
     file = Path(name).expanduser()
     details = {"field": "--schema"}
     try:
         if not file.is_file():
-            raise UsageError(f"--schema {name}: there is no such file", details=details)
+            raise NotFound(f"--schema {name}: there is no such file", details=details)
         if file.stat().st_size > SCHEMA_BYTES_MAX:
             raise UsageError(
                 f"--schema {name}: must be at most {SCHEMA_BYTES_MAX} bytes", details=details

@@ -2,17 +2,27 @@
 
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from subagents.cli import output
 from subagents.cli.connection import connect, place, warn_of_version
 from subagents.cli.reading import read
 from subagents.client.client import Client, Document
-from subagents.errors import EXIT_INTERRUPTED, EXIT_OK, UsageError
+from subagents.errors import (
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    Forbidden,
+    NotFound,
+    SubagentsError,
+    UsageError,
+)
 from subagents.text import one_line
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from subagents.api.wire.run_answers import SpawnReceipt
 
 DEFAULT_AGENT: Final = "command"
@@ -21,6 +31,33 @@ Spec = Any
 """A ``RunSpec``, or a document of one."""
 Named = Callable[[Spec], Spec]
 Environment = Mapping[str, object]
+
+
+@contextmanager
+def in_flags() -> Iterator[None]:
+    """Refusals of what flags said name the flags."""
+    try:
+        yield
+    except SubagentsError as error:
+        from subagents.cli.runs.spawn_flags import flag_names  # noqa: PLC0415
+        from subagents.client.spawn_request import reword  # noqa: PLC0415
+
+        reword(error, flag_names().get)
+        raise
+
+
+@contextmanager
+def in_file(file: "Path") -> Iterator[None]:
+    """Refusals of what a file said name the file, and its keys."""
+    try:
+        yield
+    except (UsageError, NotFound, Forbidden) as error:
+        from subagents.client.spawn_request import reword, snake  # noqa: PLC0415
+
+        reword(error, snake, where=str(file))
+        if file.exists():
+            raise
+        raise NotFound(error.message, hint=error.hint, details=error.details) from error
 
 
 def run(spec: Spec, brought: Environment, *, json: bool) -> int:
@@ -53,7 +90,8 @@ def spawn(spec: Spec, brought: Environment, *, json: bool) -> int:
 
 def dry_run(spec: Spec, brought: Environment, *, json: bool) -> int:
     """Show what a spawn would come to, and start nothing."""
-    return show_planned("/v1/runs/dry-run", lambda named: {"spec": named(spec)}, brought, json=json)
+    body: Callable[[Named], Document] = lambda named: {"spec": named(spec)}  # noqa: E731
+    return show_planned("/v1/runs/dry-run", body, brought, said=in_flags(), json=json)
 
 
 def show_planned(
@@ -61,6 +99,7 @@ def show_planned(
     body: Callable[[Named], Document],
     brought: Environment,
     *,
+    said: AbstractContextManager[None],
     json: bool,
     name: str = "",
 ) -> int:
@@ -70,11 +109,13 @@ def show_planned(
         path: Of the dry run.
         body: See ``submit``.
         brought: See there.
+        said: Puts a refusal into words: ``in_flags`` or ``in_file``.
         json: Print the answer as it is.
         name: Of the plan.
     """
     with connect(starts=True) as client:
-        answer = submit(client, path, body, brought)
+        with said:
+            answer = submit(client, path, body, brought)
         if json:
             output.document(client.received)
             return EXIT_OK
@@ -85,7 +126,8 @@ def show_planned(
 
 
 def _spawn(client: Client, spec: Spec, brought: Environment) -> Document:
-    return submit(client, "/v1/runs", lambda named: {"spec": named(spec)}, brought)
+    with in_flags():
+        return submit(client, "/v1/runs", lambda named: {"spec": named(spec)}, brought)
 
 
 def submit(

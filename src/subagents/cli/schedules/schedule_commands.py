@@ -24,7 +24,7 @@ from subagents.cli.connection import caller_cwd, config_environment, connect
 from subagents.cli.flags import Json, Yes
 from subagents.cli.runs.environment_flags import Env, EnvFile, environment
 from subagents.cli.runs.spawn_flags import SpawnFlags, to_spec
-from subagents.cli.runs.submission import DEFAULT_AGENT
+from subagents.cli.runs.submission import DEFAULT_AGENT, in_file, in_flags
 from subagents.cli.setup.service_commands import unit_file
 from subagents.cli.show import render
 from subagents.client.client import Document, segment
@@ -115,7 +115,7 @@ def add(
             f"warning: {held[0]} holds for this shell, not for the schedule: its runs go by the "
             "configuration files"
         )
-    with connect(starts=True) as client:
+    with connect(starts=True) as client, in_flags() if plan is None else in_file(plan):
         answer = client.post(PLACE, body, timeout_s=30)
     if json:
         output.document(answer)
@@ -142,7 +142,8 @@ def _plan(file: Path, name: str, task: Sequence[str], flags: SpawnFlags) -> Docu
             "--plan starts the runs of its file: give no task and no flags of a run besides",
             details={"field": "--plan"},
         )
-    planned = read_plan(file)
+    with in_file(file):
+        planned = read_plan(file)
     found: Document = {"specs": list(planned.specs), "planName": planned.name or name}
     if planned.budget is not None:
         found["budget"] = planned.budget

@@ -151,7 +151,9 @@ def _check_value(value: object, declared: Parameter, field: str) -> None:
                     details={"field": field},
                 )
             for index, item in enumerate(value):
-                check_name(f"{field}[{index}]", item, chars_max=NAME_CHARS_MAX)
+                # A flag is given once for each.
+                place = field if field.startswith("-") else f"{field}[{index}]"
+                check_name(place, item, chars_max=NAME_CHARS_MAX)
         case _:
             pass
 

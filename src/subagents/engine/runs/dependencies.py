@@ -41,8 +41,8 @@ class Dependencies:
         """Every dependency asked for, by the name it was asked by; ended ones have an outcome.
 
         Raises:
-            UsageError: A name fits no run of this requester, a label is used twice, or the batch
-                waits for itself in a circle.
+            NotFound: A name fits no run of this requester.
+            UsageError: A label is used twice, or the batch waits for itself in a circle.
         """
         if len(drafts) == 1 and not drafts[0].labels:
             return {}
@@ -70,9 +70,9 @@ class Dependencies:
                 run_id = await self._queries.resolve(name, requester, may_see=is_own)
                 run = await self._queries.run(run_id)
             except NotFound as error:
-                raise UsageError(f"Dependency run not found: {name}") from error
+                raise _not_found(name) from error
             if run.requester != requester:
-                raise UsageError(f"Dependency run not found: {name}")
+                raise _not_found(name)
             found[name] = _dependency(run)
         dependencies_first(drafts, found)
         return found
@@ -175,6 +175,14 @@ def dependencies_first(drafts: Sequence[Draft], found: Mapping[str, Dependency])
         raise admission.circular(
             by_id[run_id].spawned.resolved.label for run_id in circle
         ) from error
+
+
+def _not_found(name: str) -> NotFound:
+    return NotFound(
+        f"Dependency run not found: {name}",
+        hint="see: subagents list",
+        details={"field": "dependsOn"},
+    )
 
 
 def asked_dependencies(spec: RunSpec) -> tuple[str, ...]:
