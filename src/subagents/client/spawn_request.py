@@ -131,11 +131,11 @@ def reword(error: SubagentsError, spelling: Spelling, *, where: str = "") -> Non
     if isinstance(problems, list):
         told = [dict(each) for each in problems if isinstance(each, Mapping)]
         for each in told:
-            each |= {name: said(text) for name, text in each.items() if _is_said(name, text)}
+            each |= _texts(each, said)
         details["problems"] = told
         if where and told and "runs[" not in said(error.message):
             where = f"{where}: runs[{told[0].get('step')}]"
-    details |= {name: said(text) for name, text in details.items() if _is_said(name, text)}
+    details |= _texts(details, said)
     message = said(error.message)
     if where and where.partition(":")[0] not in message:
         message = f"{where}: {message}"
@@ -143,8 +143,9 @@ def reword(error: SubagentsError, spelling: Spelling, *, where: str = "") -> Non
     error.hint = None if error.hint is None else said(error.hint)
 
 
-def _is_said(name: str, text: object) -> bool:
-    return isinstance(text, str) and name in {"field", "message"}
+def _texts(document: Mapping[str, object], said: Callable[[str], str]) -> dict[str, str]:
+    found = {name: document.get(name) for name in ("field", "message")}
+    return {name: said(text) for name, text in found.items() if isinstance(text, str)}
 
 
 def _written(found: "re.Match[str]", spelling: Spelling) -> str:

@@ -318,7 +318,7 @@ def _rebuild(home: Paths, aside: Path, *, is_cut: bool, yes: bool, json: bool) -
         new.rename(home.database)
     told = [{"runId": r.run_id, "found": r.found, "lost": r.is_lost} for r in runs]
     kept = f"the old one is in {aside}" if old else "there was none before"
-    document = {"aside": str(aside) if old else None, "runs": told}
+    document: dict[str, object] = {"aside": str(aside) if old else None, "runs": told}
     _say(document, f"{note}; {kept}", json=json)
     return EXIT_OK
 

@@ -105,10 +105,10 @@ def cron_of(when: str) -> str:
     """
     text = when.strip()
     if text.startswith("@"):
-        fields = ALIASES.get(text.lower())
-        if fields is None:
+        meant = ALIASES.get(text.lower())
+        if meant is None:
             raise _refusal(when, f"is none of {', '.join(ALIASES)}")
-        return fields
+        return meant
     fields = text.upper().split()
     if len(fields) != FIELDS:
         raise _refusal(when, "needs five fields: minute hour day-of-month month day-of-week")
