@@ -231,10 +231,16 @@ def _check_entry(
         yield from check(value, table.each, here)
 
 
+@cache
+def _everywhere() -> dict[str, str]:
+    """The last part of each key → the whole."""
+    return {key.rsplit(".", 1)[-1]: key for key, _ in leaves()}
+
+
 def _unknown(path: tuple[str, ...], table: Table) -> KeyProblem:
     name = path[-1]
     # A key that was put into the wrong table: look for its name everywhere.
-    everywhere = {key.rsplit(".", 1)[-1]: key for key, _ in leaves()}
+    everywhere = _everywhere()
     sibling = None if name in everywhere else nearest(name, table.keys)
     if sibling is not None:
         guess: str | None = dotted((*path[:-1], sibling))
@@ -253,13 +259,12 @@ def _unknown(path: tuple[str, ...], table: Table) -> KeyProblem:
 
 def _check_value(value: object, kind: inspect.Type, key: Key, path: str) -> Iterator[KeyProblem]:
     if isinstance(kind, inspect.VarTupleType) and isinstance(value, list):
-        problems = [
-            problem
-            for index, item in enumerate(value)
-            for problem in _check_value(item, kind.item_type, key, f"{path}[{index}]")
-        ]
-        yield from problems
-        if not problems and not _length_fits(value, kind):
+        is_right = True
+        for index, item in enumerate(value):
+            for problem in _check_value(item, kind.item_type, key, f"{path}[{index}]"):
+                is_right = False
+                yield problem
+        if is_right and not _length_fits(value, kind):
             yield KeyProblem(path, f"{path} must be {key.allowed}, not {len(value)} items")
         return
     unreadable = _unreadable_text(value)

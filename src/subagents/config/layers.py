@@ -51,6 +51,8 @@ WIDENED: Final = frozenset({"allow_agents", "children", "depth"})
 """Guardrails that a project file would widen if it could."""
 IGNORED_SHOWN_MAX: Final = 8
 """Keys named in the warning about a project file."""
+GUESSES_MAX: Final = 20
+"""Of names that are no agents, so many are looked at for a typo."""
 CACHED_MAX: Final = 64
 """Working directories whose configuration is remembered."""
 LOOK_AGAIN_S: Final = 1.0
@@ -492,11 +494,16 @@ def _not_configured(key: str, name: str, configured: Iterable[str]) -> str:
 
 
 def _warnings(settings: Settings, origins: Mapping[str, str]) -> Iterator[str]:
+    guesses_left = GUESSES_MAX
     for agent_id, agent in settings.agents.items():
         key = f"agents.{agent_id}.subagents.allow_agents"
         for name in agent.subagents.allow_agents:
             if name == ANY_AGENT or name in settings.agents:
                 continue
+            # Each is compared with all agents, and the daemon waits for it.
+            guesses_left -= 1
+            if guesses_left < 0:
+                return
             # An agent that is not there yet may be allowed ahead; a near miss is a typo.
             if nearest(name, settings.agents, likeness=TYPO_LIKENESS):
                 origin = origins.get(key, DEFAULT)

@@ -5,6 +5,7 @@ the loader's messages, the JSON Schema and docs/configuration.md are all derived
 (`keys.py`, `schema.py`). Adding a field adds the key everywhere.
 """
 
+import itertools
 import re
 from collections.abc import Iterable
 from enum import StrEnum
@@ -35,6 +36,9 @@ OPTIONS_ELSEWHERE: Final = ("env", "pass_env", "command", "stdin", "script", "li
 RUNTIME_PLUGINS: Final = "subagents.runtimes"
 """Entry-point group of runtimes that other packages bring; a name of ours is always ours."""
 
+GUESSED_CHARS_MAX: Final = 100
+GUESSED_NAMES_MAX: Final = 1_000
+
 NAME_PATTERN: Final = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 STORE_PATTERN: Final = r"^postgresql://\S+$"
 NODE_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
@@ -53,7 +57,7 @@ CHANNEL_PATTERN: Final = (
     r"^(desktop|[a-z][a-z0-9+.-]*://\S+|secret:[A-Za-z0-9][A-Za-z0-9_.-]{0,63})$"
 )
 ROOM_PATTERN: Final = r"^[!#]\S{1,254}$"
-USER_PATTERN: Final = r"^@\S+:\S+$"
+USER_PATTERN: Final = r"^@[^\s:]+:\S+$"
 BEARER_PATTERN: Final = r"^[!-~]{1,4096}$"
 WEBHOOK_PATTERN: Final = r"^https?://[^\s/?#@]+([/?][^\s#]*)?$"
 HEADER_PATTERN: Final = r"^[A-Za-z0-9_-]+$"
@@ -888,10 +892,14 @@ def nearest(word: str, known: Iterable[str], *, likeness: float = 0.6) -> str | 
     """The known word that `word` was probably meant to be, None when none is near.
 
     Case and separators do not count: `maxSpawnDepth` is near `max_spawn_depth`. `likeness`: 0 to 1.
+    A word of over 100 characters is none, and of many known ones the first thousand are looked at.
     """
     import difflib  # noqa: PLC0415  only a wrong name needs it
 
-    spelled = {_plain(name): name for name in known}
+    if len(word) > GUESSED_CHARS_MAX:
+        return None
+    few = itertools.islice(known, GUESSED_NAMES_MAX)
+    spelled = {_plain(name): name for name in few if len(name) <= GUESSED_CHARS_MAX}
     near = difflib.get_close_matches(_plain(word), list(spelled), n=1, cutoff=likeness)
     return spelled[near[0]] if near else None
 

@@ -5,32 +5,30 @@ variable that is wrong.
 """
 
 import hashlib
+import itertools
 import os
-import re
-import stat
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from subagents.config import keys
+from subagents.config import documents, keys
+from subagents.config.documents import BadDocument
+from subagents.config.text_files import read_text
 from subagents.errors import ConfigError
+from subagents.text import cut
 
 PREFIX: Final = "SUBAGENTS_"
 SEPARATOR: Final = "__"
 DEFAULT: Final = "default"
 """Origin of a value that nobody set."""
 FILE_BYTES_MAX: Final = 256 * 1024
-DOTS_MAX: Final = 200
-"""In one line, between words: ``tomllib`` takes time with the square of the parts of a key, and the
-daemon waits for it."""
-SYNTAX_POSITION: Final = re.compile(r" \(at line (\d+), column (\d+)\)$")
-
-TABLE: Final = re.compile(r"\s*\[+([^\[\]]+)\]+\s*(?:#.*)?$")
-_DOT: Final = re.compile(r"""[\w"'-][ \t]{0,100}\.(?=[ \t]{0,100}[\w"'-])""")
-ASSIGNMENT: Final = re.compile(r"\s*([\w\-.\"' ]+?)\s*=")
+PROBLEMS_MAX: Final = 20
+"""Shown of one layer."""
+PROBLEM_CHARS_MAX: Final = 1_000
+NAME_CHARS_MAX: Final = 1_000
+"""Of a key, with its dots; longer ones are not looked up."""
 
 Tree = dict[str, object]
 
@@ -85,27 +83,12 @@ def read(file: Path, text: str | None = None) -> Layer:
         ConfigError: Names the file, the line or key, and what is allowed.
     """
     text = text_of(file) if text is None else text
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.count(".") > DOTS_MAX and len(_DOT.findall(line)) > DOTS_MAX:
-            raise ConfigError(
-                f"{file}:{number}: more than {DOTS_MAX} names with dots between them",
-                hint="break the line up; no key has so many parts",
-            )
     try:
-        values = tomllib.loads(text)
-    except ValueError as error:
-        # A TOMLDecodeError, or Python's own refusal of an integer of thousands of digits.
-        at = SYNTAX_POSITION.search(str(error))
-        where = f":{at[1]}:{at[2]}" if at else f":{text.count(chr(10)) + 1}"
-        reason = (
-            str(error)[: at.start()] if at else str(error).removesuffix(" (at end of document)")
-        )
-        raise ConfigError(
-            f"{file}{where}: {reason}", hint="correct the TOML syntax of that line"
-        ) from error
-    except RecursionError as error:
-        raise ConfigError(f"{file}: nested too deeply") from error
-    problems = list(keys.check(values))
+        values = documents.toml(text)
+    except BadDocument as error:
+        hint = "correct the TOML of that line"
+        raise ConfigError(error.at(str(file)), hint=hint) from error
+    problems = _first(keys.check(values))
     if problems:
         raise _refusal(str(file), problems, text)
     return Layer(str(file), values, file.parent, digest(text), text)
@@ -117,27 +100,7 @@ def text_of(file: Path) -> str:
     Raises:
         ConfigError: It is no readable, regular, bounded file of text.
     """
-    try:
-        found = file.stat()
-        if not stat.S_ISREG(found.st_mode):
-            kind = "a directory" if stat.S_ISDIR(found.st_mode) else "not a regular file"
-            raise ConfigError(f"{file} is {kind}", hint="put a TOML file there, or move it away")
-        if found.st_size > FILE_BYTES_MAX:
-            raise ConfigError(f"{file} is larger than {FILE_BYTES_MAX} bytes ({found.st_size})")
-        content = file.read_bytes()
-    except OSError as error:
-        raise ConfigError(
-            f"cannot read {file}: {error.strerror}",
-            hint="make it readable for you, or move it away",
-        ) from error
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise ConfigError(
-            f"{file}:{line}: not valid UTF-8 (byte 0x{content[error.start]:02x})",
-            hint="save the file as UTF-8",
-        ) from error
+    return read_text(file, bytes_max=FILE_BYTES_MAX, refusal=ConfigError)
 
 
 def from_environment(
@@ -181,7 +144,7 @@ def assignment(origin: str, path: list[str], value: object, base: Path | None) -
         tree: Tree = {path[-1]: candidate}
         for part in reversed(path[:-1]):
             tree = {part: tree}
-        problems = list(keys.check(tree))
+        problems = _first(keys.check(tree))
         if not problems:
             return Layer(origin, tree, base)
         refused.append(problems)
@@ -190,42 +153,63 @@ def assignment(origin: str, path: list[str], value: object, base: Path | None) -
 
 def _toml_value(text: str) -> list[object]:
     try:
-        parsed = tomllib.loads(f"value = {text}")
-    except (ValueError, RecursionError):
+        parsed = documents.toml(f"value = {text}")
+    except BadDocument:
         return []
     # "1\nother = 2" parses too, but is not one value.
     return [parsed["value"]] if list(parsed) == ["value"] else []
 
 
+def _first(problems: Iterator[keys.KeyProblem]) -> list[keys.KeyProblem]:
+    """As many as are shown, and one more where there are more: each is looked up and guessed at."""
+    return list(itertools.islice(problems, PROBLEMS_MAX + 1))
+
+
 def _refusal(origin: str, problems: list[keys.KeyProblem], text: str = "") -> ConfigError:
     """One line for each problem; ``text`` is a file's, in which the lines are looked up."""
-    lines = [_line_of(problem.key, text) for problem in problems]
-    places = [origin if line is None else f"{origin}:{line}" for line in lines]
+    shown = problems[:PROBLEMS_MAX]
+    lines = _lines(text)
+    places = [_place(origin, problem.key, lines) for problem in shown]
+    told = [
+        f"{at}: {cut(each.text, PROBLEM_CHARS_MAX)}" for at, each in zip(places, shown, strict=True)
+    ]
+    if len(problems) > len(shown):
+        told.append(f"{origin}: and more like these")
     return ConfigError(
-        "\n".join(f"{at}: {each.text}" for at, each in zip(places, problems, strict=True)),
+        "\n".join(told),
         hint=problems[0].hint,
-        details={"origin": origin, "keys": [problem.key for problem in problems]},
+        details={"origin": origin, "keys": [cut(each.key, NAME_CHARS_MAX) for each in shown]},
     )
 
 
-def _line_of(key: str, text: str) -> int | None:
-    """Where a file sets the key, as a person would find it; None = it is not seen at once.
+def _place(origin: str, key: str, lines: Mapping[str, int]) -> str:
+    # Inside an inline table the line is that of the table.
+    parts = key.split(".")
+    names = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+    line = next((lines[name] for name in names if name in lines), None)
+    return origin if line is None else f"{origin}:{line}"
 
-    ``tomllib`` keeps no lines, and what this finds is only shown.
+
+def _lines(text: str) -> dict[str, int]:
+    """Where a file first names each key, as a person would find it.
+
+    ``tomllib`` keeps no lines, and what this finds is only shown: within a text of several lines
+    it takes for a key what is none.
     """
+    found: dict[str, int] = {}
     table = ""
-    for number, line in enumerate(text.splitlines(), 1):
-        if header := TABLE.match(line):
-            name = table = _plain(header[1])
-        elif assigned := ASSIGNMENT.match(line):
-            name = ".".join(filter(None, (table, _plain(assigned[1]))))
-            if key.startswith(f"{name}."):  # inside an inline table
-                return number
-        else:
+    for number, line in enumerate(text.split("\n"), 1):
+        stripped = line.strip()
+        if stripped.startswith("["):
+            name, _, behind = stripped.lstrip("[").partition("]")
+            if behind.lstrip("]").lstrip()[:1] in {"", "#"}:
+                table = _plain(name)
+                found.setdefault(table, number)
             continue
-        if name == key:
-            return number
-    return None
+        name, is_assigned, _ = stripped.partition("=")
+        if is_assigned and len(name) <= NAME_CHARS_MAX:
+            found.setdefault(".".join(filter(None, (table, _plain(name)))), number)
+    return found
 
 
 def _plain(name: str) -> str:
