@@ -102,6 +102,9 @@ BRIDGE = (sys.executable, "-P", "-m", "subagents", "mcp")
 STORE_THREADS = 8
 """One commit at a time, the rest read."""
 
+READING_THREADS = 2
+"""For files of configuration: a project's may take a second of a processor to read."""
+
 DESCRIPTORS = 16_384
 """Many systems give 1,024, and a thousand callers that wait have a connection each."""
 
@@ -152,15 +155,15 @@ def config_loader(
     paths: Paths,
     environ: Mapping[str, str],
     standing: Mapping[str, object],
-    user: UserConfig | None = None,
 ) -> LoadConfig:
     """Reads the configuration that is effective where a caller is, or as it read it before.
+
+    Several threads may ask at once.
 
     Args:
         paths: The state directory.
         environ: Of this process.
         standing: Dotted key → value; hold for every call, stronger than its files.
-        user: What goes on with the last good configuration; None = nothing does.
     """
     cache = ConfigCache(environ, paths)
     place = lru_cache(maxsize=CACHED_MAX)(Path)
@@ -168,8 +171,6 @@ def config_loader(
     def load_config(
         cwd: str | None, variables: Mapping[str, str], flags: Mapping[str, object]
     ) -> Config:
-        if user is not None:
-            user.known()  # so that what is good now is kept
         where = place(cwd) if cwd is not None else None
         if not variables and not flags and not standing:
             return cache.load(where)
@@ -195,6 +196,7 @@ def build_node(
     """
     clock = SystemClock()
     off_loop = DaemonThreads("store", threads_max=STORE_THREADS)
+    reading = DaemonThreads("configuration", threads_max=READING_THREADS)
     renewing = DaemonThreads("ownership", threads_max=ownership.THREADS)
     checks = DaemonThreads("verification")
     processes = DaemonThreads("processes")
@@ -298,7 +300,7 @@ def build_node(
         worktrees=GitWorktrees(paths.worktrees_dir, trees, os.environ),
         passes_provider=passes,
         provider_of=lambda run: provider_of(run, provider_environ(run, environments)),
-        settings_of=None if load_config is None else settings_by(load_config, off_loop),
+        settings_of=None if load_config is None else settings_by(load_config, reading),
         proof_of=partial(proof_of, paths=paths, environ=os.environ),
         on_commit=(exporter.on_commit, *(each.on_commit for each in notifiers)),
     )
@@ -306,7 +308,7 @@ def build_node(
     for each in (exporter, *notifiers):
         if isinstance(each, JournalExport):
             each.is_ours = engine.partitions.has_run
-    threads = (off_loop, renewing, checks, processes, trees, asking, *ours.threads)
+    threads = (off_loop, reading, renewing, checks, processes, trees, asking, *ours.threads)
     return Node(engine, store, command, paths, threads, exporter, notifiers, pushes, ours.member)
 
 
@@ -649,7 +651,7 @@ def services_of(
     return Services(
         engine=node.engine,
         queries=node.engine.queries,
-        load_config=config_loader(node.paths, environ, overrides or {}, user),
+        load_config=config_loader(node.paths, environ, overrides or {}),
         user=user,
         paths=node.paths,
         info=DaemonInfo(
@@ -660,6 +662,7 @@ def services_of(
         database=node.store,
         orphans=node.engine.orphans,
         off_loop=node.threads[0],
+        reading=node.threads[1],
         refusals=Refusals(node.paths.state_dir / FILE_NAME, node.threads[0], node.engine),
         logins=Logins(node.paths, node.threads[0], wall_ms),
         origin_of=node.command.origin_of,
@@ -744,7 +747,7 @@ def serve(overrides: Mapping[str, object] | None = None) -> None:
     calm_collector()
     bound_arenas()
     sys.setswitchinterval(SWITCH_S)
-    loader = config_loader(paths, environ, {}, user)
+    loader = config_loader(paths, environ, {})
     node = build_node(paths, config, user.now, loader)
     daemon = config.settings.daemon
     services = services_of(node, environ, user=user)

@@ -119,6 +119,7 @@ def build(home: Path, config: str = CONFIG) -> Services:
         database=store,
         orphans=orphans,
         off_loop=threads,
+        reading=threads,
         refusals=Refusals(paths.state_dir / FILE_NAME, threads, engine),
         logins=Logins(paths, threads, wall_ms),
         origin_of=command.origin_of,

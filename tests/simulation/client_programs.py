@@ -68,6 +68,7 @@ def application(host: Host, life: Any) -> Starlette:
         database=life.store,
         orphans=_no_orphans,
         off_loop=host.off_loop,
+        reading=host.off_loop,
         refusals=Refusals(here, host.off_loop, life.engine),
         logins=Logins(paths, host.off_loop, host.clock.now_ms),
         now_ms=host.clock.now_ms,

@@ -202,12 +202,12 @@ def _bounded_yaml() -> "YAML":
     class BoundedComposer(Composer):
         """Counts while it reads: the rest of a document that is too long is never looked at."""
 
-        def __init__(self, loader: Any = None) -> None:  # noqa: ANN401  its own types
+        def __init__(self, loader: Any = None) -> None:
             super().__init__(loader)
             self.warn_double_anchors = False  # allowed since YAML 1.2, and shown with their lines
             self._nodes = 0
 
-        def compose_node(self, parent: Any, index: Any) -> Any:  # noqa: ANN401
+        def compose_node(self, parent: Any, index: Any) -> Any:
             self._nodes += 1
             _require_few(self._nodes)
             return super().compose_node(parent, index)
@@ -215,7 +215,7 @@ def _bounded_yaml() -> "YAML":
     class BoundedConstructor(SafeConstructor):
         """Refuses before it writes aliases out and merges tables."""
 
-        def construct_document(self, node: Any) -> Any:  # noqa: ANN401
+        def construct_document(self, node: Any) -> Any:
             _require_few(_values_in(node, {}))
             return super().construct_document(node)
 
@@ -231,7 +231,7 @@ def _require_few(values: int) -> None:
         raise BadDocument(f"more than {YAML_VALUES_MAX:,} values, with those of its aliases")
 
 
-def _values_in(node: Any, known: dict[int, int]) -> int:  # noqa: ANN401
+def _values_in(node: Any, known: dict[int, int]) -> int:
     """How many values a node is when aliases are written out; ``known`` by identity.
 
     Raises:

@@ -211,7 +211,7 @@ async def _take(exchange: _Exchange, params: wire.SendMessageRequest) -> Run:
 async def _begin(exchange: _Exchange, message: wire.Message, text: str) -> Run:
     services, caller = exchange.services, exchange.caller
     agent = services.config_known().settings.agent(exchange.agent_id)
-    config = services.load_config(agent.cwd, {}, {}).for_agents()
+    config = await services.config_in(agent.cwd, is_operator=False)
     context = (f"{a2a_tasks.CONTEXT_TAG}{message.context_id}",) if message.context_id else ()
     spec = RunSpec(
         task=text,

@@ -78,7 +78,8 @@ class Services:
     engine: Engine
     queries: Queries
     load_config: Callable[[str | None, Mapping[str, str], Mapping[str, object]], Config]
-    """``(cwd, SUBAGENTS_… variables of the caller, dotted key → value)``."""
+    """``(cwd, SUBAGENTS_… variables of the caller, dotted key → value)``; blocking, and what a
+    project's file says decides for how long: ``config_in`` asks it."""
     paths: Paths
     info: DaemonInfo
     database: Database
@@ -86,6 +87,8 @@ class Services:
     orphans: Callable[[], Awaitable[Sequence[tuple[str, int]]]]
     """``(attempt id, pid)`` of every marked process that no open run owns."""
     off_loop: OffLoop
+    reading: OffLoop
+    """For files of configuration, which may come from anybody: nothing else waits behind them."""
     refusals: Refusals
     logins: Logins
     tcp: TcpPort = field(default_factory=TcpPort)
@@ -127,6 +130,35 @@ class Services:
         """
         return self.load_config(None, {}, {}) if self.user is None else self.user.known()
 
+    async def config_in(
+        self,
+        cwd: str | None,
+        variables: Mapping[str, str] | None = None,
+        overrides: Mapping[str, object] | None = None,
+        *,
+        is_operator: bool,
+    ) -> Config:
+        """What holds for a caller there; nothing of anybody's file is read on the loop.
+
+        Args:
+            cwd: None = of the user's own file alone.
+            variables: ``SUBAGENTS_…`` variables of the caller.
+            overrides: Dotted key → value.
+            is_operator: False = of a project's file only what narrows.
+
+        Raises:
+            ConfigError: It is wrong.
+        """
+        if self.user is not None:
+            self.user.known()  # so that what is good now is kept
+        load, given, flags = self.load_config, variables or {}, overrides or {}
+
+        def read() -> Config:
+            config = load(cwd, given, flags)
+            return config if is_operator else config.for_agents()
+
+        return await self.reading(read)
+
     def as_of(self) -> AsOf:
         """What a list says of its moment; asked for before its rows are read.
 
@@ -158,13 +190,12 @@ class Services:
         """
         check_task(message, field="message")
         try:
-            config = self.load_config(run.resolved.project, {}, {})
+            config = await self.config_in(run.resolved.project, is_operator=is_operator)
         except ConfigError:
             if run.is_settled:
                 raise  # continuing it would be a new run
             config = self.config_known()
-        if not is_operator:
-            config = config.for_agents()
+            config = config if is_operator else config.for_agents()
         with config.explaining():
             sent = await self.engine.send(
                 run.id,

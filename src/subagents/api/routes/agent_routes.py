@@ -64,7 +64,7 @@ SUGGEST: Final = (
 async def agents(request: Request) -> Response:
     """GET /v1/agents: the configured workers, and whether the caller may spawn them."""
     caller = Caller.of(request)
-    settings = _settings(request, query_of(request, WHERE), caller)
+    settings = await _settings(request, query_of(request, WHERE), caller)
     services = services_of(request)
     allowed = allowed_agents(settings, agent_of(caller.session))
     able = working_agents(settings)
@@ -193,7 +193,7 @@ async def suggestions(request: Request) -> Response:
     if cost_tier is not None:
         one_of("costTier", cost_tier, COST_TIERS)
     limit = number_in(query, "limit", default=LIMIT_MAX, low=1, high=LIMIT_MAX)
-    settings = _settings(request, query, caller)
+    settings = await _settings(request, query, caller)
     own = agent_of(caller.session)
     able = working_agents(settings) if caller.is_operator else allowed_agents(settings, own)
     found = await services.engine.known_agents(settings, able, session=caller.session)
@@ -209,10 +209,10 @@ def _tags(text: str) -> Sequence[str]:
     return tags
 
 
-def _settings(request: Request, query: Mapping[str, str], caller: Caller) -> Settings:
+async def _settings(request: Request, query: Mapping[str, str], caller: Caller) -> Settings:
     """What holds where the caller is, as far as it holds for it."""
-    config = services_of(request).load_config(cwd_in(query), {}, {})
-    return (config if caller.is_operator else config.for_agents()).settings
+    services, where = services_of(request), cwd_in(query)
+    return (await services.config_in(where, is_operator=caller.is_operator)).settings
 
 
 ROUTES: Final = (

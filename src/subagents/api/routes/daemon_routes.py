@@ -90,7 +90,7 @@ async def config(request: Request) -> Response:
     """GET /v1/config: every effective value and where it came from; secrets are hidden."""
     services = services_of(request)
     require_operator(Caller.of(request), "the configuration")
-    loaded = services.load_config(cwd_in(query_of(request, WHERE)), {}, {})
+    loaded = await services.config_in(cwd_in(query_of(request, WHERE)), is_operator=True)
     values = [
         ConfigValue(key=leaf.key, value=leaf.shown, origin=leaf.origin) for leaf in loaded.leaves()
     ]

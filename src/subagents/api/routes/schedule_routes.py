@@ -47,7 +47,7 @@ async def add(request: Request) -> Response:
     # Nobody's shell is there when they start: they run as the daemon does.
     common = replace(body.environment, process=None)
     brought = environments_of(caller, common, body.step_environments, len(body.specs))
-    config = services.load_config(wanted.cwd, {}, {})
+    config = await services.config_in(wanted.cwd, is_operator=True)
     with config.explaining():
         stored = await services.engine.schedules.add(
             wanted, brought if any(brought) else (), replaces=body.replace

@@ -79,7 +79,7 @@ async def _one_asked(request: Request) -> _Asked:
     if key is not None and spec.idempotency_key is None:
         check_name("Idempotency-Key", key, chars_max=IDEMPOTENCY_KEY_CHARS_MAX)
         spec = replace(spec, idempotency_key=key)
-    config = _config_of(services, caller, body.cwd, body.config_env, body.overrides)
+    config = await _config_of(services, caller, body.cwd, body.config_env, body.overrides)
     return _Asked(
         _with_default([spec], body.default_agent, config),
         config,
@@ -92,7 +92,7 @@ async def _plan_asked(request: Request) -> _Asked:
     services, caller = services_of(request), Caller.of(request)
     body = wire.parse_plan(await body_of(request, bytes_max=PLAN_BODY_BYTES_MAX))
     key = body.idempotency_key or request.headers.get("idempotency-key")
-    config = _config_of(services, caller, body.cwd, body.config_env, body.overrides)
+    config = await _config_of(services, caller, body.cwd, body.config_env, body.overrides)
     return _Asked(
         _keyed(_with_default(body.specs, body.default_agent, config), key),
         config,
@@ -220,7 +220,7 @@ async def retry(request: Request) -> Response:
     """POST /v1/runs/{sel}/retry: a new run from the stored parameters."""
     services, caller = services_of(request), Caller.of(request)
     run = await run_of(request, caller)
-    config = _config_of(services, caller, run.resolved.project, {}, {})
+    config = await _config_of(services, caller, run.resolved.project, {}, {})
     receipt = await services.engine.retry(
         run.id,
         requester=caller.session,
@@ -237,7 +237,7 @@ async def retry_plan(request: Request) -> Response:
     """POST /v1/plans/{sel}/retry: the steps that failed, and those that waited for them."""
     services, caller = services_of(request), Caller.of(request)
     plan = await plan_of(request)
-    config = _config_of(services, caller, plan.steps[0].resolved.project, {}, {})
+    config = await _config_of(services, caller, plan.steps[0].resolved.project, {}, {})
     receipts = await services.engine.plans.retry(
         plan.id,
         requester=caller.session,
@@ -248,7 +248,7 @@ async def retry_plan(request: Request) -> Response:
     return answer(_plan_receipt(receipts, config), status=201)
 
 
-def _config_of(
+async def _config_of(
     services: Services,
     caller: Caller,
     cwd: str | None,
@@ -269,8 +269,7 @@ def _config_of(
     run = services.queries.open_run(caller.run_id) if caller.run_id is not None else None
     if run is not None and run.resolved.worktree is not None:
         cwd = run.resolved.project
-    config = services.load_config(cwd, config_env, overrides)
-    return config if caller.is_operator else config.for_agents()
+    return await services.config_in(cwd, config_env, overrides, is_operator=caller.is_operator)
 
 
 ROUTES: Final = (

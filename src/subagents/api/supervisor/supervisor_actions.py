@@ -234,7 +234,7 @@ async def create_agent(session: SupervisorSession, params: Mapping[str, object])
         raise UsageError("cwd is required: where the agent works", details={"field": "cwd"})
     if spec.idempotency_key is None:
         await _require_free(session, label)
-    config = services.load_config(spec.cwd, {}, {})
+    config = await services.config_in(spec.cwd, is_operator=True)
     number = await services.engine.feed.newest()
     with config.explaining():
         receipt = await services.engine.spawn(

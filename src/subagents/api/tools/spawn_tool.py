@@ -58,7 +58,7 @@ async def spawn(call: Call) -> Answer:
         specs = (wire.parse_spec(arguments),)
     specs = _keyed(specs, call.call_id, is_batch=BATCH in arguments)
     resolved = await _resolved_of(call)
-    config = _config(call, resolved)
+    config = await _config(call, resolved)
     with config.explaining():
         receipts = await call.services.engine.spawn_batch(
             specs,
@@ -143,13 +143,13 @@ async def settings_of(call: Call) -> Settings:
 
 async def config_of(call: Call) -> Config:
     """The same with what of the project's file was ignored."""
-    return _config(call, await _resolved_of(call))
+    return await _config(call, await _resolved_of(call))
 
 
-def _config(call: Call, resolved: Resolved | None) -> Config:
+async def _config(call: Call, resolved: Resolved | None) -> Config:
     """A worker cannot bring limits of its own along by standing somewhere else."""
     where = call.caller.cwd if resolved is None else resolved.project
-    return call.services.load_config(where, {}, {}).for_agents()
+    return await call.services.config_in(where, is_operator=False)
 
 
 async def _resolved_of(call: Call) -> Resolved | None:
