@@ -106,6 +106,8 @@ def _content(file: Path, bytes_max: int, *, streams: bool) -> bytes | str:
             if not more:
                 break
             found += more
+        if not found and kind == stat.S_IFIFO:
+            return "a pipe that nobody writes to"
         return bytes(found)
     finally:
         os.close(descriptor)

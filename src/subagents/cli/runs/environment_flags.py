@@ -10,7 +10,12 @@ import msgspec
 
 from subagents import process_settings
 from subagents.cli.runs.spawn_flags import GROUPS
-from subagents.domain.run.caller_environment import BYTES_MAX, CallerEnvironment, ProcessSettings
+from subagents.domain.run.caller_environment import (
+    BYTES_MAX,
+    NAME,
+    CallerEnvironment,
+    ProcessSettings,
+)
 from subagents.domain.run.parameter import PLACEMENT
 from subagents.domain.run.shell_variables import provider_variables, shell_variables
 from subagents.errors import UsageError
@@ -36,7 +41,7 @@ EnvFile = Annotated[
         negative=(),
         metavar="FILE",
         group=GROUPS[PLACEMENT],
-        help="A file of NAME=VALUE lines.",
+        help="A file of NAME=VALUE lines, read as python-dotenv does.",
     ),
 ]
 
@@ -57,9 +62,9 @@ def environment(
     here = os.environ if environ is None else environ
     given: dict[str, str] = {}
     for name in env_file:
-        given.update(_lines(name, here))
+        given.update(_of_file(name, here))
     for each in env:
-        given.update([_variable(each, here, where=ENV)])
+        given.update([_variable(each, here)])
     found = CallerEnvironment(
         shell=shell_variables(here),
         given=given,
@@ -79,45 +84,43 @@ def brought_settings(environ: Mapping[str, str]) -> ProcessSettings | None:
     return msgspec.convert(process_settings.own(), ProcessSettings)
 
 
-def _variable(text: str, environ: Mapping[str, str], *, where: str) -> tuple[str, str]:
+def _variable(text: str, environ: Mapping[str, str]) -> tuple[str, str]:
     name, has_value, value = text.partition("=")
     if not has_value:
-        if name not in environ:
+        if not NAME.fullmatch(name):
+            # Most likely a value whose name was forgotten, and that is nobody's to see.
             raise UsageError(
-                f"{where}: {name} is not set here",
-                hint=f"export {name}, or give its value: {name}=VALUE",
+                f"{ENV}: what stands there is no name of a variable",
+                hint=f"{ENV} NAME passes yours on, {ENV} NAME=VALUE gives it one",
+                details={"field": ENV},
+            )
+        if name not in environ:
+            from subagents.domain.redaction.redact import redact  # noqa: PLC0415
+
+            raise UsageError(
+                f"{ENV}: {redact(name)} is not set here",
+                hint=f"export it, or give its value: {ENV} NAME=VALUE",
                 details={"field": ENV},
             )
         value = environ[name]
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise UsageError(f"{where}: the value of {name} is no text") from error
+        raise UsageError(f"{ENV}: the value of {name} is no text") from error
     return name, value
 
 
-def _lines(name: str, environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The variables of a file: comments and empty lines apart, ``export`` and quotes are taken off.
+def _of_file(name: str, environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """The variables of a file.
 
     Raises:
-        UsageError: It cannot be read, or is no such file.
+        UsageError: It cannot be read, or is no such file; nothing of it is in the message.
     """
-    details = {"field": ENV_FILE}
-    try:
-        with Path(name).expanduser().open("rb") as file:
-            content = file.read(BYTES_MAX + 1)
-        text = content.decode()
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
-        raise UsageError(f"{ENV_FILE} {name}: {why}", details=details) from error
-    if len(content) > BYTES_MAX:
-        raise UsageError(f"{ENV_FILE} {name}: is over {BYTES_MAX:,} bytes", details=details)
-    for number, line in enumerate(text.splitlines(), start=1):
-        stripped = line.strip().removeprefix("export ").lstrip()
-        if not stripped or stripped.startswith("#"):
-            continue
-        variable, value = _variable(stripped, environ, where=f"{ENV_FILE} {name}:{number}")
-        value = value.strip()
-        if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
-            value = value[1:-1]
-        yield variable.rstrip(), value
+    from subagents.config.env_files import variables_of  # noqa: PLC0415  who has such a file
+    from subagents.config.text_files import read_text  # noqa: PLC0415
+
+    where = f"{ENV_FILE} {name}"
+    text = read_text(
+        Path(name).expanduser(), bytes_max=BYTES_MAX, name=where, field=ENV_FILE, streams=True
+    )
+    return variables_of(text, environ, where=where)

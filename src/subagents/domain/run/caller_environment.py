@@ -19,7 +19,8 @@ VARIABLES_MAX: Final = 1_000
 BYTES_MAX: Final = 256 * 1024
 """Of all names and values together; a process is not given much more by most systems."""
 VALUE_BYTES_MAX: Final = 128 * 1024 - 1
-_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+"""Of a variable, the whole of it."""
 
 
 NICE: Final = range(-20, 20)
@@ -103,7 +104,7 @@ class CallerEnvironment(Value, frozen=True):
         """Why no process can be started with these; None = it can."""
         bytes_total = 0
         for name, value in (*self.shell.items(), *self.given.items(), *self.provider.items()):
-            if not _NAME.fullmatch(name):
+            if not NAME.fullmatch(name):
                 return f"{name[:100]!r} is no name of a variable"
             if name.startswith(OURS):
                 return f"{name[:100]} belongs to subagents and cannot be set for workers"
