@@ -235,9 +235,9 @@ def test_an_unreadable_file_is_refused(home: ConfigHome) -> None:
 
 @pytest.mark.requirement("config:unreadable")
 def test_an_absurdly_large_file_is_refused(home: ConfigHome) -> None:
-    home.user.write_text("#" * (256 * 1024 + 1))
+    home.user.write_text("#" * (1024 * 1024 + 1))
 
-    assert home.refusal().message == f"{home.user} is larger than 262,144 bytes"
+    assert home.refusal().message == f"{home.user} is larger than 1,048,576 bytes"
 
 
 @pytest.mark.requirement("config:unreadable")

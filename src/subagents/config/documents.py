@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+BYTE_ORDER_MARK: Final = "\ufeff"
+"""At the beginning of a document it is no part of it."""
 DEPTH_MAX: Final = 100
 """Tables and lists within each other."""
 KEY_PARTS_MAX: Final = 32
@@ -65,7 +67,7 @@ def toml(text: str) -> dict[str, object]:
     """
     _require_short_keys(text)
     try:
-        return _shallow(tomllib.loads(text))
+        return _shallow(tomllib.loads(text.removeprefix(BYTE_ORDER_MARK)))
     except tomllib.TOMLDecodeError as error:
         at = _TOML_POSITION.search(str(error))
         reason = str(error).removesuffix(" (at end of document)")
@@ -88,7 +90,7 @@ def json(text: str) -> object:
         BadDocument: It is no JSON, or too deep.
     """
     try:
-        return _shallow(msgspec.json.decode(text))
+        return _shallow(msgspec.json.decode(text.removeprefix(BYTE_ORDER_MARK)))
     except msgspec.DecodeError as error:
         raise BadDocument(str(error)) from error
     except RecursionError as error:
@@ -109,7 +111,9 @@ def json5(text: str) -> object:
     if len(text) > JSON5_CHARS_MAX:
         raise BadDocument(f"more than {JSON5_CHARS_MAX:,} characters of JSON5")
     try:
-        return _shallow(json5_package.loads(text, allow_duplicate_keys=True))
+        return _shallow(
+            json5_package.loads(text.removeprefix(BYTE_ORDER_MARK), allow_duplicate_keys=True)
+        )
     except RecursionError as error:
         raise BadDocument("nested too deeply") from error
     except BadDocument:
@@ -120,17 +124,21 @@ def json5(text: str) -> object:
         raise BadDocument("not JSON5", line, column) from error
 
 
-def yaml(text: str) -> object:
+def yaml(text: str, *, values_max: int = YAML_VALUES_MAX) -> object:
     """The one document that it is.
+
+    Args:
+        text: Of any length.
+        values_max: As for ``YAML_VALUES_MAX``.
 
     Raises:
         BadDocument: It is no YAML, is several documents, or is too much: too deep, more than
-            ``YAML_VALUES_MAX`` values, or an alias stands for itself.
+            ``values_max`` values, or an alias stands for itself.
     """
     from ruamel.yaml.error import MarkedYAMLError  # noqa: PLC0415  only for those who write YAML
 
     try:
-        return _shallow(_bounded_yaml().load(text))
+        return _shallow(_bounded_yaml(values_max).load(text))
     except BadDocument:
         raise
     except MarkedYAMLError as error:
@@ -194,7 +202,7 @@ def _require_short_keys(text: str) -> None:
                 parts = 0
 
 
-def _bounded_yaml() -> "YAML":
+def _bounded_yaml(values_max: int) -> "YAML":
     from ruamel.yaml import YAML  # noqa: PLC0415  only for those who write YAML
     from ruamel.yaml.composer import Composer  # noqa: PLC0415
     from ruamel.yaml.constructor import SafeConstructor  # noqa: PLC0415
@@ -209,14 +217,14 @@ def _bounded_yaml() -> "YAML":
 
         def compose_node(self, parent: Any, index: Any) -> Any:
             self._nodes += 1
-            _require_few(self._nodes)
+            _require_few(self._nodes, values_max)
             return super().compose_node(parent, index)
 
     class BoundedConstructor(SafeConstructor):
         """Refuses before it writes aliases out and merges tables."""
 
         def construct_document(self, node: Any) -> Any:
-            _require_few(_values_in(node, {}))
+            _require_few(_values_in(node, {}), values_max)
             return super().construct_document(node)
 
     reader = YAML(typ="safe", pure=True)
@@ -226,9 +234,9 @@ def _bounded_yaml() -> "YAML":
     return reader
 
 
-def _require_few(values: int) -> None:
-    if values > YAML_VALUES_MAX:
-        raise BadDocument(f"more than {YAML_VALUES_MAX:,} values, with those of its aliases")
+def _require_few(values: int, values_max: int) -> None:
+    if values > values_max:
+        raise BadDocument(f"more than {values_max:,} values, with those of its aliases")
 
 
 def _values_in(node: Any, known: dict[int, int]) -> int:

@@ -23,7 +23,8 @@ PREFIX: Final = "SUBAGENTS_"
 SEPARATOR: Final = "__"
 DEFAULT: Final = "default"
 """Origin of a value that nobody set."""
-FILE_BYTES_MAX: Final = 256 * 1024
+FILE_BYTES_MAX: Final = 1024 * 1024
+"""A collection of a hundred agents with their instructions is less."""
 PROBLEMS_MAX: Final = 20
 """Shown of one layer."""
 PROBLEM_CHARS_MAX: Final = 1_000

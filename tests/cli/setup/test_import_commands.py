@@ -64,16 +64,105 @@ def test_nothing_is_written_without_a_yes(home: Home, flags: tuple[str, ...]) ->
     assert done.code == (0 if flags else 2)
 
 
-@pytest.mark.requirement("import:asks")
-def test_what_the_configuration_would_refuse_is_not_written(home: Home) -> None:
-    (home.work / ".claude/agents/odd.md").write_text(
-        "---\nmaxTurns: 3\nname: odd\ntools: ['']\n---"
-    )
-    done = home.cli("import", "claude-agents", "--yes")
+@pytest.mark.requirement("import:file-by-file", "files:byte-order-mark")
+def test_each_file_is_read_by_itself_also_in_folders_below_and_what_became_of_it_is_said(
+    home: Home,
+) -> None:
+    agents = home.work / ".claude" / "agents"
+    (agents / "README.md").write_text("# Our agents\n")
+    (agents / "latin.md").write_bytes(b"---\nname: caf\xe9\n---\n")
+    (agents / "pipe.md").mkdir()
+    (agents / "zero.md").symlink_to("/dev/zero")
+    below = agents / "teams" / "web"
+    below.mkdir(parents=True)
+    (below / "bom.md").write_bytes("\ufeff---\r\nname: bom\r\n---\r\nB\r\n".encode())
+    (below / "colon.MD").write_text("---\nname: colon\ndescription: a: b\n---\nB\n")
+    (agents / ".git").mkdir()
+    (agents / ".git" / "hidden.md").write_text(AGENT.format(name="hidden"))
+    file_of(home).write_bytes(f"\ufeff{MINE}".encode())
+    done = home.ok("import", "claude-agents", "--yes", "--json").json
+    assert isinstance(done["leftOut"], list)
+    assert isinstance(done["added"], list)
+    assert isinstance(done["changed"], list)
 
-    assert done.code == 2
-    assert "agents.odd.tools" in done.err
-    assert not file_of(home).exists()
+    assert done["added"] == ["looker", "second", "bom", "colon"]
+    assert [each.split(":")[0] for each in done["changed"]] == ["colon"]
+    assert [each.split(":")[0] for each in done["leftOut"]] == [
+        "README.md",
+        "latin.md",
+        "zero.md is a device, not a regular file",
+    ]
+    assert "bom" in home.ok("agents", "list").out
+
+
+@pytest.mark.requirement("import:file-by-file")
+def test_where_no_file_is_an_agent_it_says_why_instead_of_having_all_of_them(home: Home) -> None:
+    (home.work / "docs").mkdir()
+    (home.work / "docs" / "README.md").write_text("# x\n")
+    done = home.cli("import", "claude-agents", "docs", "--yes")
+
+    assert done.code == 3
+    assert "README.md: no frontmatter" in done.err
+    assert "no agent was found" in done.err
+
+
+@pytest.mark.requirement("import:bounded-work")
+def test_agents_beyond_what_a_file_may_have_are_left_out_and_the_rest_works(home: Home) -> None:
+    agents = home.work / ".claude" / "agents"
+    for number in range(40):
+        text = f"---\nname: big{number:02}\n---\n{'word ' * 6_000}\n"
+        (agents / f"big{number:02}.md").write_text(text)
+    done = home.ok("import", "claude-agents", "--yes", "--json").json
+    assert isinstance(done["leftOut"], list)
+    assert isinstance(done["added"], list)
+    assert isinstance(done["changed"], list)
+
+    assert 30 < len(done["added"]) < 42
+    assert "the file would be over 1,048,576 bytes" in done["leftOut"][0]
+    assert "big00" in home.ok("agents", "list").out
+
+
+@pytest.mark.requirement("import:openclaw")
+def test_files_that_an_openclaw_file_includes_are_read_as_openclaw_reads_them(home: Home) -> None:
+    (home.work / "more").mkdir()
+    (home.work / "o.json").write_text(
+        "{agents: {$include: ['./a.json5', 'more/b.json5', 'gone.json', '/etc/hostname'],"
+        " defaults: {workspace: 'w'}}}"
+    )
+    (home.work / "a.json5").write_text("\ufeff// mine\n{list: [{id: 'a'}], defaults: {model: 'x'}}")
+    (home.work / "more" / "b.json5").write_text("{list: [{$include: './c.json'}, {id: 'b'}]}")
+    (home.work / "more" / "c.json").write_text('{"id": "c", "x": {"$include": "../o.json"}}')
+    done = home.ok("import", "openclaw", "o.json", "--yes", "--json").json
+    assert isinstance(done["leftOut"], list)
+    assert isinstance(done["added"], list)
+    assert isinstance(done["changed"], list)
+
+    written = tomllib.loads(file_of(home).read_text())["agents"]
+    assert {name: (each["cwd"], each["model"]) for name, each in written.items()} == dict.fromkeys(
+        ("a", "c", "b"), ("w", "x")
+    )
+    assert len(done["leftOut"]) == 3
+    assert "o.json includes itself" in done["leftOut"][0]
+    assert "gone.json: No such file" in done["leftOut"][1]
+    assert "/etc/hostname is outside of the folder" in done["leftOut"][2]
+
+
+@pytest.mark.requirement("import:openclaw")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{agents: {}}",
+        "{agents: {list: []}}",
+        "{agents: {$include: './x.json5'}}",
+        "{agents: {list: 5}}",
+    ],
+)
+def test_a_file_without_agents_has_none_and_not_all_of_them(home: Home, text: str) -> None:
+    (home.work / "o.json").write_text(text)
+    done = home.cli("import", "openclaw", "o.json", "--yes")
+
+    assert done.code == 3
+    assert "no agent was found" in done.err
 
 
 @pytest.mark.requirement("import:openclaw")
@@ -81,6 +170,9 @@ def test_an_openclaw_file_with_comments_is_read_and_reported_as_json(home: Home)
     file = home.work / "openclaw.json"
     file.write_text("// mine\n{agents: {list: [{id: 'one', sandbox: {},}], },}")
     done = home.ok("import", "openclaw", "openclaw.json", "--yes", "--json").json
+    assert isinstance(done["leftOut"], list)
+    assert isinstance(done["added"], list)
+    assert isinstance(done["changed"], list)
 
     assert (done["written"], done["added"]) == (True, ["one"])
     assert done["notImported"] == ["agents.list[one].sandbox has no equal here"]

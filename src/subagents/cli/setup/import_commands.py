@@ -1,8 +1,10 @@
 """``import``: agents that were defined for another program, into this project's subagents.toml."""
 
-from collections.abc import Sequence
+import itertools
+import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import tomlkit
 from cyclopts import Parameter
@@ -12,11 +14,20 @@ from subagents.cli import output
 from subagents.cli.connection import caller_cwd, paths
 from subagents.cli.flags import Json
 from subagents.cli.install import file_change
-from subagents.config import foreign_agents
-from subagents.config.foreign_agents import Imported
-from subagents.config.sources import read
+from subagents.config import documents, foreign_agents
+from subagents.config.documents import BadDocument
+from subagents.config.foreign_agents import Imported, merged_values
+from subagents.config.sources import FILE_BYTES_MAX, read
+from subagents.config.text_files import read_text
 from subagents.config.trust import is_trusted, trust
 from subagents.errors import EXIT_OK, ConfigError, NotFound, UsageError
+
+FILES_MAX: Final = 1_000
+FOLDERS_MAX: Final = 1_000
+NODE: Final = "node_modules"
+INCLUDE: Final = "$include"
+INCLUDES_MAX: Final = 10
+"""Within each other, as in OpenClaw."""
 
 Yes = Annotated[bool, Parameter(name=["--yes", "-y"], help="Do not ask.")]
 DryRun = Annotated[bool, Parameter(help="Show what would be written, and write nothing.")]
@@ -44,18 +55,33 @@ def claude_agents(
         subagents import claude-agents ~/.claude/agents --dry-run
     """
     place = Path(caller_cwd()) / directory.expanduser()
-    files = [place] if place.is_file() else sorted(place.glob("*.md"))
+    files = [place] if place.is_file() else sorted(_below(place))
     if not files:
         raise NotFound(
             f"there are no .md files in {place}",
             hint="name the directory: subagents import claude-agents ~/.claude/agents",
         )
-    found = Imported({}, {}, [])
-    for file in files:
-        one = foreign_agents.claude_agent(_text(file), file.stem)
-        found.agents.update(one.agents)
-        found.unmapped.extend(one.unmapped)
-    return _add(found, yes=yes, dry_run=dry_run, json=json)
+    texts: dict[str, str] = {}
+    unreadable: list[str] = []
+    for file in files[:FILES_MAX]:
+        name = file.name if file == place else str(file.relative_to(place))
+        try:
+            texts[name] = read_text(file, bytes_max=FILE_BYTES_MAX, name=name)
+        except UsageError as error:
+            unreadable.append(error.message)
+    found = foreign_agents.claude_agents(texts)
+    found.left_out.extend(unreadable)
+    if len(files) > FILES_MAX:
+        found.left_out.append(f"all files behind the first {FILES_MAX:,}")
+    return _add(found, str(place), yes=yes, dry_run=dry_run, json=json)
+
+
+def _below(place: Path) -> Iterator[Path]:
+    """Markdown files there and in folders below, as Claude Code finds them; no hidden ones."""
+    walk = itertools.islice(os.walk(place), FOLDERS_MAX)
+    for folder, folders, files in walk:
+        folders[:] = sorted(each for each in folders if not each.startswith(".") and each != NODE)
+        yield from (Path(folder) / each for each in files if each.lower().endswith(".md"))
 
 
 def openclaw(
@@ -78,21 +104,33 @@ def openclaw(
         subagents import openclaw openclaw.json --yes
     """
     path = Path(caller_cwd()) / file.expanduser()
-    found = foreign_agents.openclaw(_document(path))
-    return _add(found, yes=yes, dry_run=dry_run, json=json)
+    left_out: list[str] = []
+    document = _included(_json5(path), path, path.parent, left_out, [path])
+    if not isinstance(document, dict):
+        raise UsageError(f"{path} holds no object")
+    found = foreign_agents.openclaw(document)
+    found.left_out.extend(left_out)
+    return _add(found, str(path), yes=yes, dry_run=dry_run, json=json)
 
 
-def _add(found: Imported, *, yes: bool, dry_run: bool, json: bool) -> int:
+def _add(found: Imported, place: str, *, yes: bool, dry_run: bool, json: bool) -> int:
     file = Path(caller_cwd()) / "subagents.toml"
+    if not found.agents and not found.defaults:
+        if not json:
+            _say(found, ())
+        raise NotFound(
+            f"no agent was found in {place}",
+            hint=None if json or not found.left_out else "above is why each was left out",
+            details={"leftOut": found.left_out, "notImported": found.unmapped},
+        )
     before = file_change.read(file)
     after, added, kept = merged(before or "", found)
     change = file_change.Change(file=file, before=before, after=after, is_shared=True)
     read(file, after)  # whatever is refused there is refused here, before it is written
-    unmapped = [*found.unmapped, *kept]
     if not json:
         if change.is_needed:
             output.data(change.diff)
-        _say(unmapped)
+        _say(found, kept)
     is_wanted = change.is_needed and not dry_run
     if is_wanted and not output.is_confirmed(f"Add this to {file}?", yes=yes):
         output.note("Nothing was written.")
@@ -105,7 +143,9 @@ def _add(found: Imported, *, yes: bool, dry_run: bool, json: bool) -> int:
                 "written": is_wanted,
                 "backup": None if backup is None else str(backup),
                 "added": list(added),
-                "notImported": unmapped,
+                "changed": found.changed,
+                "notImported": [*found.unmapped, *kept],
+                "leftOut": found.left_out,
                 "diff": change.diff,
             }
         )
@@ -113,7 +153,7 @@ def _add(found: Imported, *, yes: bool, dry_run: bool, json: bool) -> int:
         output.line(f"Wrote {file}" + (f"; the old one is {backup}" if backup else ""))
         output.line(f"Next: subagents run --agent {added[0]} 'TASK'" if added else "")
     elif not change.is_needed:
-        output.line(f"{file} has all of them already; nothing to write.")
+        output.line(f"{file} has all that was found; nothing to write.")
     return EXIT_OK
 
 
@@ -138,10 +178,9 @@ def merged(text: str, found: Imported) -> tuple[str, Sequence[str], Sequence[str
         ConfigError: The text is not TOML.
     """
     try:
-        document = tomlkit.parse(text)
-    except tomlkit.exceptions.ParseError as error:
-        raise ConfigError(f"subagents.toml is not TOML: {error}") from error
-    have = document.unwrap()
+        have: dict[str, Any] = documents.toml(text)
+    except BadDocument as error:
+        raise ConfigError(error.at("subagents.toml")) from error
     agents = have.get("agents", {})
     limits = agents.get("defaults", {}).get("subagents", {})
     parts: list[str] = []
@@ -158,9 +197,18 @@ def merged(text: str, found: Imported) -> tuple[str, Sequence[str], Sequence[str
         ]
     elif new_limits:
         parts.append(_table_text(("agents", "defaults", "subagents"), new_limits))
-    added = [name for name in found.agents if name not in agents]
     kept += [f"agents.{name} is there already" for name in found.agents if name in agents]
-    parts += [_table_text(("agents", name), found.agents[name]) for name in added]
+    added = []
+    room = FILE_BYTES_MAX - sum(len(each.encode()) + 2 for each in (text, *parts))
+    for name in (each for each in found.agents if each not in agents):
+        part = _table_text(("agents", name), found.agents[name])
+        room -= len(part.encode()) + 2
+        if room < 0:
+            room += len(part.encode()) + 2
+            found.left_out.append(f"{name}: the file would be over {FILE_BYTES_MAX:,} bytes")
+            continue
+        parts.append(part)
+        added.append(name)
     blocks = [each for each in (text.rstrip(), *parts) if each]
     return "\n\n".join(blocks) + "\n" if parts else text, added, kept
 
@@ -180,33 +228,83 @@ def _table_text(path: Sequence[str], values: dict[str, object]) -> str:
     return "\n\n".join([f"{head}\n{own.as_string().rstrip()}", *inner])
 
 
-def _say(unmapped: Sequence[str]) -> None:
-    if unmapped:
-        output.note("Not imported:")
-    for each in unmapped:
-        output.note(f"  {each}")
+def _say(found: Imported, kept: Sequence[str]) -> None:
+    for title, lines in (
+        ("Changed:", found.changed),
+        ("Not imported:", [*found.unmapped, *kept]),
+        ("Left out:", found.left_out),
+    ):
+        if lines:
+            output.note(title)
+        for each in lines:
+            output.note(f"  {each}")
 
 
-def _text(file: Path) -> str:
+def _json5(file: Path) -> object:
+    """
+    Raises:
+        UsageError: It cannot be read, or is no JSON5.
+    """
+    text = read_text(file, bytes_max=FILE_BYTES_MAX)
     try:
-        return file.read_bytes().decode()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {file}: {error}") from error
-
-
-def _document(file: Path) -> dict[str, object]:
-    """A JSON5 file; plain JSON is one."""
-    try:
-        import json5  # noqa: PLC0415  an extra, only for this command
+        return documents.json5(text)
+    except BadDocument as error:
+        raise UsageError(f"{error.at(str(file))}, so the file is not JSON5") from error
     except ImportError as error:
         raise UsageError(
-            "reading an openclaw.json needs json5, which is not installed",
+            f"{file} is no plain JSON, and JSON5 needs a package that is not installed",
             hint="pip install 'subagents[openclaw]'",
         ) from error
-    try:
-        found = json5.loads(_text(file))
-    except ValueError as error:
-        raise UsageError(f"{file} is not JSON5: {error}") from error
-    if not isinstance(found, dict):
-        raise UsageError(f"{file} holds no object")
-    return found
+
+
+def _included(
+    value: object, file: Path, top: Path, left_out: list[str], within: list[Path]
+) -> object:
+    """With the content of the files that ``$include`` names in place of it.
+
+    Args:
+        value: Of a document, or a part of it.
+        file: Relative names start at its folder.
+        top: Files outside of this folder are left out, as OpenClaw does.
+        left_out: Gets a line for each that was not taken.
+        within: The files that include each other up to here.
+    """
+    if isinstance(value, list):
+        return [_included(each, file, top, left_out, within) for each in value]
+    if not isinstance(value, dict):
+        return value
+    rest = {
+        key: _included(each, file, top, left_out, within)
+        for key, each in value.items()
+        if key != INCLUDE
+    }
+    if INCLUDE not in value:
+        return rest
+    names = value[INCLUDE]
+    found: object = {}
+    for name in names if isinstance(names, list) else [names]:
+        try:
+            inner = _include(name, file, top, left_out, within)
+        except UsageError as error:
+            left_out.append(f"{INCLUDE} in {file.name}: {error.message}")
+            continue
+        found = merged_values(found, inner) if found else inner
+    return merged_values(found, rest) if rest else found
+
+
+def _include(
+    name: object, file: Path, top: Path, left_out: list[str], within: list[Path]
+) -> object:
+    """
+    Raises:
+        UsageError: It cannot be taken.
+    """
+    if not isinstance(name, str):
+        raise UsageError("it names no file")
+    path = Path(os.path.normpath(file.parent / name))
+    if not path.is_relative_to(os.path.normpath(top)):
+        raise UsageError(f"{name} is outside of the folder of the configuration")
+    if path in within or len(within) > INCLUDES_MAX:
+        raise UsageError(f"{name} includes itself, or too many others")
+    content = _json5(path)
+    return _included(content, path, top, left_out, [*within, path])
