@@ -6,6 +6,7 @@ written them out.
 """
 
 import itertools
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -23,6 +24,9 @@ MATRIX: Final = "matrix"
 VARS: Final = "vars"
 EXCLUDE: Final = "exclude"
 """Within a matrix: the combinations that are left out."""
+MATRIX_NAMES_MAX: Final = 64
+COUNT_SHOWN_MAX: Final = 10**18
+"""Of thousands of digits Python would show none."""
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 EXPANDED_MAX: Final = 16 * 1024 * 1024
 """Characters of all that is made, with ``VALUE_COST`` for each value: a few lines could make more
@@ -244,11 +248,12 @@ def _cells(matrix: object, where: str) -> list[dict[str, str]]:
             for key, values in matrix.items()
             if key != EXCLUDE
         }
-        count = 1
-        for values in axes.values():
-            count *= len(values)
+        if len(axes) > MATRIX_NAMES_MAX:
+            raise UsageError(f"{where} has {len(axes)} names; at most {MATRIX_NAMES_MAX} may be")
+        count = math.prod(len(values) for values in axes.values())
         if count > BATCH_RUNS_MAX:
-            raise UsageError(f"{where} makes {count} runs; a plan has at most {BATCH_RUNS_MAX}")
+            shown = str(count) if count < COUNT_SHOWN_MAX else f"over {COUNT_SHOWN_MAX:,}"
+            raise UsageError(f"{where} makes {shown} runs; a plan has at most {BATCH_RUNS_MAX}")
         left_out = _left_out(matrix.get(EXCLUDE, []), axes, f"{where}.{EXCLUDE}")
         combined = (
             dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())
@@ -278,6 +283,8 @@ def _left_out(
     """
     if not isinstance(tables, list):
         raise UsageError(f'{where} must be a list of tables, such as [{{ python = "3.11" }}]')
+    if len(tables) > BATCH_RUNS_MAX:
+        raise UsageError(f"{where} has {len(tables)} tables; at most {BATCH_RUNS_MAX} may be")
     found = [_cell(each, f"{where}[{index}]") for index, each in enumerate(tables)]
     for index, each in enumerate(found):
         for name, value in each.items():
@@ -346,7 +353,8 @@ def _after_all(content: object, labels: Mapping[str, Sequence[str]], where: str)
         if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
             continue  # Its check says what it should be.
         if any(each in labels for each in names):
-            every = itertools.chain.from_iterable(labels.get(each, [each]) for each in names)
+            once = dict.fromkeys(names)
+            every = itertools.chain.from_iterable(labels.get(each, [each]) for each in once)
             found[key] = list(dict.fromkeys(every))
     for key in ("chain_after", "chainAfter"):
         name = found.get(key)

@@ -23,9 +23,14 @@ DEPTH_MAX: Final = 100
 """Tables and lists within each other."""
 KEY_PARTS_MAX: Final = 32
 """Names with dots between them: ``tomllib`` takes time with the square of their number."""
+DOTTED_NAMES_MAX: Final = 100_000
+"""Of all such keys together: it makes several tables for each name."""
 DIGITS_MAX: Final = 4_300
 """Python reads no longer integer."""
-YAML_VALUES_MAX: Final = 50_000
+INTEGER_BITS_MAX: Final = 4_096
+"""Longer ones, which hexadecimal numbers can be, could not be shown."""
+YAML_CHARS_MAX: Final = 1024 * 1024
+YAML_VALUES_MAX: Final = 30_000
 """As written, and with those that aliases repeat and merges copy. Its parser takes about 50
 microseconds for each."""
 JSON5_CHARS_MAX: Final = 64 * 1024
@@ -67,7 +72,7 @@ def toml(text: str) -> dict[str, object]:
     """
     _require_short_keys(text)
     try:
-        return _shallow(tomllib.loads(text.removeprefix(BYTE_ORDER_MARK)))
+        return _plain(tomllib.loads(text.removeprefix(BYTE_ORDER_MARK)))
     except tomllib.TOMLDecodeError as error:
         at = _TOML_POSITION.search(str(error))
         reason = str(error).removesuffix(" (at end of document)")
@@ -90,7 +95,7 @@ def json(text: str) -> object:
         BadDocument: It is no JSON, or too deep.
     """
     try:
-        return _shallow(msgspec.json.decode(text.removeprefix(BYTE_ORDER_MARK)))
+        return _plain(msgspec.json.decode(text.removeprefix(BYTE_ORDER_MARK)))
     except msgspec.DecodeError as error:
         raise BadDocument(str(error)) from error
     except RecursionError as error:
@@ -111,7 +116,7 @@ def json5(text: str) -> object:
     if len(text) > JSON5_CHARS_MAX:
         raise BadDocument(f"more than {JSON5_CHARS_MAX:,} characters of JSON5")
     try:
-        return _shallow(
+        return _plain(
             json5_package.loads(text.removeprefix(BYTE_ORDER_MARK), allow_duplicate_keys=True)
         )
     except RecursionError as error:
@@ -137,8 +142,11 @@ def yaml(text: str, *, values_max: int = YAML_VALUES_MAX) -> object:
     """
     from ruamel.yaml.error import MarkedYAMLError  # noqa: PLC0415  only for those who write YAML
 
+    if len(text) > YAML_CHARS_MAX:
+        raise BadDocument(f"more than {YAML_CHARS_MAX:,} characters of YAML")
+    _require_shallow_lines(text)
     try:
-        return _shallow(_bounded_yaml(values_max).load(text))
+        return _plain(_bounded_yaml(values_max).load(text))
     except BadDocument:
         raise
     except MarkedYAMLError as error:
@@ -154,52 +162,68 @@ def yaml(text: str, *, values_max: int = YAML_VALUES_MAX) -> object:
     except RecursionError as error:
         raise BadDocument("nested too deeply") from error
     except Exception as error:  # its parser trips over odd documents in many ways
-        raise BadDocument("not YAML: a date, number or text in it is none") from error
+        raise BadDocument("a date, number, text or key in it is none of YAML") from error
 
 
-def depth(value: object) -> int:
-    """How many tables and lists are within each other; 0 = it is neither. Stops above the bound."""
-    layer, found = [value], 0
-    while found <= DEPTH_MAX:
+def _plain(value: T) -> T:
+    """The value, which everybody may go through and show.
+
+    Raises:
+        BadDocument: It is too deep, or holds a number that is too long.
+    """
+    layer: list[object] = [value]
+    for _ in range(DEPTH_MAX + 1):
         inner: list[object] = []
-        seen: set[int] = set()
-        is_deeper = False
         for each in layer:
-            if isinstance(each, dict | list | tuple | set) and id(each) not in seen:
-                is_deeper = True
-                seen.add(id(each))
-                inner.extend(each.values() if isinstance(each, dict) else each)
-        if not is_deeper:
-            break
-        layer, found = inner, found + 1
-    return found
-
-
-def _shallow(value: T) -> T:
-    if depth(value) > DEPTH_MAX:
-        raise BadDocument("nested too deeply")
-    return value
+            if isinstance(each, dict):
+                inner.extend(each.values())
+            elif isinstance(each, list | tuple | set):
+                inner.extend(each)
+            elif isinstance(each, int) and each.bit_length() > INTEGER_BITS_MAX:
+                raise BadDocument("a number of over a thousand digits")
+        if not inner:
+            return value
+        layer = inner
+    raise BadDocument("nested too deeply")
 
 
 def _require_short_keys(text: str) -> None:
     """
     Raises:
-        BadDocument: A line has a key of too many parts.
+        BadDocument: A line has a key of too many parts, or all of them have.
     """
+    names = 0
     for number, line in enumerate(text.split("\n"), 1):
-        if line.count(".") < KEY_PARTS_MAX:
+        if "." not in line:
             continue
         position = parts = 0
         while position < len(line):
             found = _KEY_PART.match(line, position)
             position = position + 1 if found is None else found.end()
-            parts = 0 if found is None else parts + 1
-            if parts > KEY_PARTS_MAX:
-                raise BadDocument(f"more than {KEY_PARTS_MAX} names with dots between them", number)
-            if found is not None and line[position : position + 1] == ".":
-                position += 1
-            else:
+            if found is None or line[position : position + 1] != ".":
                 parts = 0
+                continue
+            parts, names, position = parts + 1, names + 1, position + 1
+            if parts >= KEY_PARTS_MAX:
+                raise BadDocument(f"more than {KEY_PARTS_MAX} names with dots between them", number)
+        if names > DOTTED_NAMES_MAX:
+            raise BadDocument(f"more than {DOTTED_NAMES_MAX:,} dots between names", number)
+
+
+def _require_shallow_lines(text: str) -> None:
+    """For YAML's parser, which compares each bracket of a line with all that are open in it.
+
+    Raises:
+        BadDocument: So many are.
+    """
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.count("[") + line.count("{") <= DEPTH_MAX:
+            continue
+        level = 0
+        for bracket in re.findall(r"[\[\]{}]", line):
+            level = level + 1 if bracket in "[{" else max(0, level - 1)
+            if level > DEPTH_MAX:
+                raise BadDocument("nested too deeply", number)
 
 
 def _bounded_yaml(values_max: int) -> "YAML":

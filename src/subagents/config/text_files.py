@@ -74,6 +74,23 @@ def read_text(
             hint="put a file there, or move it away",
             details=details,
         )
+    return decoded(content, bytes_max=bytes_max, name=shown, refusal=refusal, field=field)
+
+
+def decoded(
+    content: bytes,
+    *,
+    bytes_max: int,
+    name: str,
+    refusal: type[UsageError] = UsageError,
+    field: str | None = None,
+) -> str:
+    """The same for what was read already, from standard input for example.
+
+    Raises:
+        UsageError: Or ``refusal``: it is too large, or not UTF-8.
+    """
+    shown, details = name, {} if field is None else {"field": field}
     if len(content) > bytes_max:
         raise refusal(f"{shown} is larger than {bytes_max:,} bytes", details=details)
     try:

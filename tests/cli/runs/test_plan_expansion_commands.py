@@ -131,7 +131,7 @@ def test_a_dry_map_takes_items_of_a_file_and_of_the_command_line(
     ("content", "message"),
     [
         (None, "cannot read"),
-        (b"\xff", "is not valid UTF-8 (byte 0)"),
+        (b"\xff", ":1: not valid UTF-8 (byte 0xff)"),
         (b"\n", "there are no items"),
     ],
 )

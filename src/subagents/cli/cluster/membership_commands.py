@@ -209,11 +209,14 @@ def _keep_store(home: Paths, store: str) -> str | None:
     import tomlkit  # noqa: PLC0415
     from tomlkit.exceptions import ParseError  # noqa: PLC0415
 
+    from subagents.config.sources import FILE_BYTES_MAX  # noqa: PLC0415
+    from subagents.config.text_files import read_text  # noqa: PLC0415
+
     if UserConfig(dict(os.environ), home).at_start.settings.daemon.store == store:
         return None
     file = home.config_file
     try:
-        text = file.read_text("utf-8") if file.exists() else ""
+        text = read_text(file, bytes_max=FILE_BYTES_MAX) if file.exists() else ""
         document = tomlkit.parse(text)
         document.setdefault("daemon", tomlkit.table())["store"] = store
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from subagents.config.text_files import read_text
 from subagents.errors import ConfigError, Conflict
 
+FILE_BYTES_MAX: Final = 64 * 1024 * 1024
+"""Claude Code keeps histories beside its settings."""
 PRIVATE_FILE: Final = 0o600
 SHARED_FILE: Final = 0o644
 
@@ -79,14 +82,14 @@ def _free_name(file: Path) -> Path:
 
 
 def read(file: Path) -> str | None:
-    """The text with its line ends as they are; None when there is no file.
+    """The text with its line ends as they are and without a byte order mark; None = no file.
 
     Raises:
         ConfigError: It cannot be read, or is no text.
     """
     try:
-        return file.read_bytes().decode()
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read {file}: {error}") from error
+        return read_text(file, bytes_max=FILE_BYTES_MAX, refusal=ConfigError)
+    except ConfigError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return None
+        raise

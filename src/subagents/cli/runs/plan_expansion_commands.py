@@ -17,8 +17,9 @@ from subagents.cli.runs.spawn_flags import to_spec
 from subagents.cli.runs.submission import in_file, in_flags
 from subagents.client.item_expansion import runs_of_items
 from subagents.client.plan_schema import plan_schema
+from subagents.config.text_files import decoded, read_text
 from subagents.domain.run.values import replace
-from subagents.errors import EXIT_OK, UsageError
+from subagents.errors import EXIT_OK
 
 ITEMS_BYTES_MAX: Final = 16 * 1024 * 1024
 STDIN: Final = "-"
@@ -123,18 +124,13 @@ def _lines(name: str) -> list[str]:
     Raises:
         UsageError: It cannot be read, is too large or not UTF-8.
     """
-    shown = "stdin" if name == STDIN else name
-    try:
-        if name == STDIN:
-            content = sys.stdin.buffer.read(ITEMS_BYTES_MAX + 1)
-        else:
-            with Path(name).open("rb") as file:
-                content = file.read(ITEMS_BYTES_MAX + 1)
-        if len(content) > ITEMS_BYTES_MAX:
-            raise UsageError(f"--each: {shown} is larger than {ITEMS_BYTES_MAX} bytes")
-        lines = content.decode("utf-8-sig").split("\n")
-    except OSError as error:
-        raise UsageError(f"--each: cannot read {shown}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"--each: {shown} is not valid UTF-8 (byte {error.start})") from error
+    if name == STDIN:
+        content = sys.stdin.buffer.read(ITEMS_BYTES_MAX + 1)
+        text = decoded(content, bytes_max=ITEMS_BYTES_MAX, name="--each: stdin", field="--each")
+    else:
+        where = f"--each {name}"
+        text = read_text(
+            Path(name), bytes_max=ITEMS_BYTES_MAX, name=where, field="--each", streams=True
+        )
+    lines = text.split("\n")
     return [line.removesuffix("\r") for line in lines if line.strip()]

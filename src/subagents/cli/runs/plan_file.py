@@ -7,18 +7,18 @@ found by: without one, that of the file. ``vars`` and each run's ``matrix`` are 
 (``client.plan_expansion``).
 """
 
-import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
-
-import msgspec
 
 from subagents.api.wire.decoding import decode
 from subagents.api.wire.requests import PlanLimit, parse_spec
 from subagents.client.agent_tools import camel_keys
 from subagents.client.plan_expansion import VARS, Expansion
+from subagents.config import documents
+from subagents.config.documents import BadDocument
 from subagents.config.settings import nearest
+from subagents.config.text_files import read_text
 from subagents.domain.run.caller_environment import CallerEnvironment, require_usable
 from subagents.domain.run.spec import BATCH_RUNS_MAX, PLAN_NAME_CHARS_MAX, RunSpec
 from subagents.errors import UsageError
@@ -27,9 +27,14 @@ KEYS: Final = ("name", VARS, "budget", "runs")
 ENV: Final = "env"
 SCHEMA: Final = "$schema"
 """Where a JSON file tells an editor what checks it."""
-FILE_BYTES_MAX: Final = 16 * 1024 * 1024
-YAML_VALUES_MAX: Final = 1_000_000
-"""With those that aliases repeat: a few hundred bytes of aliases to aliases are billions."""
+FILE_BYTES_MAX: Final = 2 * 1024 * 1024
+
+PARSERS: Final[Mapping[str, Callable[[str], object]]] = {
+    ".toml": documents.toml,
+    ".json": documents.json,
+    ".yaml": documents.yaml,
+    ".yml": documents.yaml,
+}
 
 
 class Plan(NamedTuple):
@@ -54,7 +59,7 @@ def read_plan(file: Path, variables: Mapping[str, str] | None = None) -> Plan:
     Raises:
         UsageError: Names the file and, inside it, the field; nothing was sent.
     """
-    content = _parse(file, _read(file))
+    content = _parse(file, read_text(file, bytes_max=FILE_BYTES_MAX, name=f"plan file {file}"))
     try:
         return _plan(file, content, variables or {})
     except RecursionError as error:
@@ -71,7 +76,7 @@ def _plan(file: Path, content: object, variables: Mapping[str, str]) -> Plan:
                 near = nearest(str(key), KEYS)
                 guess = f"did you mean {near!r}? A plan" if near else "a plan"
                 raise UsageError(
-                    f"{where}: unknown key {str(key)!r}; {guess} has only {', '.join(KEYS)}"
+                    f"{where}: unknown key {str(key)[:100]!r}; {guess} has only {', '.join(KEYS)}"
                 )
         expansion = Expansion(where, content.get(VARS), variables)
         if "budget" in content:
@@ -125,69 +130,17 @@ def _budget(content: object, where: str) -> dict[str, object]:
     return {"maxTokens": limit.max_tokens, "maxCostUsd": limit.max_cost_usd}
 
 
-def _read(file: Path) -> str:
-    try:
-        if not file.is_file():
-            kind = "is not a regular file" if file.exists() else "does not exist"
-            raise UsageError(f"plan file {file} {kind}")
-        if file.stat().st_size > FILE_BYTES_MAX:
-            raise UsageError(f"plan file {file} is larger than {FILE_BYTES_MAX} bytes")
-        return file.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise UsageError(f"cannot read plan file {file}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"plan file {file} is not valid UTF-8 (byte {error.start})") from error
-
-
 def _parse(file: Path, text: str) -> object:
-    match file.suffix.lower():
-        case ".toml":
-            try:
-                return tomllib.loads(text)
-            except (tomllib.TOMLDecodeError, RecursionError) as error:
-                raise UsageError(f"{file}: {error}") from error
-        case ".json":
-            try:
-                return msgspec.json.decode(text)
-            except (msgspec.DecodeError, RecursionError) as error:
-                raise UsageError(f"{file}: {error}") from error
-        case ".yaml" | ".yml":
-            return _yaml(file, text)
-        case suffix:
-            raise UsageError(
-                f"{file}: a plan is .toml, .yaml, .yml or .json, not {suffix or 'without suffix'}"
-            )
-
-
-def _yaml(file: Path, text: str) -> object:
-    from ruamel.yaml import YAML  # noqa: PLC0415  only for those who write YAML
-
+    suffix = file.suffix.lower()
+    parse = PARSERS.get(suffix)
+    if parse is None:
+        raise UsageError(
+            f"{file}: a plan is .toml, .yaml, .yml or .json, not {suffix or 'without suffix'}"
+        )
     try:
-        loaded: object = YAML(typ="safe", pure=True).load(text)
-    except Exception as error:  # its parser trips over odd documents in many ways
-        raise UsageError(f"{file}: {' '.join(str(error).split())}") from error
-    try:
-        values = _values_in(loaded, {})
-    except RecursionError as error:
-        raise UsageError(f"{file}: nested too deeply, or an alias stands for itself") from error
-    if values > YAML_VALUES_MAX:
-        raise UsageError(f"{file}: aliases make more than {YAML_VALUES_MAX:,} values of it")
-    return loaded
-
-
-def _values_in(value: object, known: dict[int, int]) -> int:
-    """How many values it is when aliases are written out; ``known`` by identity.
-
-    Raises:
-        RecursionError: It contains itself, or is nested too deeply.
-    """
-    if not isinstance(value, (dict, list, set, tuple)):
-        return 1
-    found = known.get(id(value))
-    if found is None:
-        inside = [*value, *value.values()] if isinstance(value, dict) else value
-        found = known[id(value)] = 1 + sum(_values_in(each, known) for each in inside)
-    return found
+        return parse(text)
+    except BadDocument as error:
+        raise UsageError(error.at(str(file))) from error
 
 
 def _spec(content: object, where: str) -> RunSpec:
@@ -203,4 +156,17 @@ def _spec(content: object, where: str) -> RunSpec:
 
 
 def _shown(value: object) -> str:
-    return "nothing" if value is None else f"{type(value).__name__} {str(value)[:40]!r}"
+    """What it is; never what it says, which may be somebody's secret in the wrong place."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a text"
+        case list():
+            return "a list"
+        case _:
+            return "a table" if isinstance(value, dict) else "something else"

@@ -289,19 +289,20 @@ def read_schema(name: str) -> dict[str, object] | bool:
         NotFound: No such file.
         UsageError: Too large, not JSON, or neither object nor boolean.
     """
-    file = Path(name).expanduser()
-    details = {"field": "--schema"}
+    from subagents.config import documents  # noqa: PLC0415  who has a schema
+    from subagents.config.text_files import read_text  # noqa: PLC0415
+
+    where, field = f"--schema {name}", "--schema"
+    text = read_text(
+        Path(name).expanduser(), bytes_max=SCHEMA_BYTES_MAX, name=where, field=field, streams=True
+    )
     try:
-        if not file.is_file():
-            raise NotFound(f"--schema {name}: there is no such file", details=details)
-        if file.stat().st_size > SCHEMA_BYTES_MAX:
-            raise UsageError(
-                f"--schema {name}: must be at most {SCHEMA_BYTES_MAX} bytes", details=details
-            )
-        content = file.read_bytes()
-    except OSError as error:
-        raise UsageError(f"--schema {name}: {error.strerror}", details=details) from error
-    try:
-        return msgspec.json.decode(content, type=dict[str, object] | bool)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"--schema {name}: not a JSON Schema: {error}", details=details) from error
+        found = documents.json(text)
+    except documents.BadDocument as error:
+        message = f"{error.at(where)}, so it is no JSON Schema"
+        raise UsageError(message, details={"field": field}) from error
+    if isinstance(found, bool | dict):
+        return found
+    raise UsageError(
+        f"{where}: a JSON Schema is an object or true or false", details={"field": field}
+    )
