@@ -14,7 +14,7 @@ SECRET: Final = "Tm90QVJlYWxLZXk5OTk5"
 TABLES: Final = 30
 PARSERS: Final[dict[str, Callable[[str], object]]] = {
     "toml": documents.toml,
-    "yaml": documents.yaml,
+    "yaml": lambda text: documents.yaml(text, values_max=3_000),
     "json": documents.json,
     "json5": documents.json5,
 }
@@ -48,12 +48,12 @@ HOSTILE: Final = {
     "yaml: aliases of aliases": (
         "yaml",
         _chained("[x]", "N: &N [O]", 12),
-        "more than 30,000 values",
+        "more than 3,000 values",
     ),
     "yaml: merges of merges": (
         "yaml",
         _chained("{x: 1}", "N: &N {<<: [O]}", 9),
-        "more than 30,000 values",
+        "more than 3,000 values",
     ),
     "yaml: an alias of itself": ("yaml", "a: &a [*a]", "an alias stands for itself"),
     "yaml: a merge of itself": ("yaml", "a: &a {<<: *a}", "an alias stands for itself"),
@@ -63,7 +63,7 @@ HOSTILE: Final = {
     "yaml: brackets on lines": ("yaml", "a:\n" + "  [\n" * 5_000, "maximum depth"),
     "yaml: dashes": ("yaml", "- " * 50_000 + "a", "maximum depth"),
     "yaml: question marks": ("yaml", "? " * 50_000 + "a", "maximum depth"),
-    "yaml: 100,000 values": ("yaml", "- a\n" * 100_000, "more than 30,000 values"),
+    "yaml: 5,000 values": ("yaml", "- a\n" * 5_000, "more than 3,000 values"),
     "yaml: megabytes": ("yaml", "a: " + "x" * 2_000_000, "more than 1,048,576 characters"),
     "yaml: a date that is none": ("yaml", "a: 2001-99-99", "none of YAML"),
     "yaml: a number of 6,000 digits": ("yaml", f"a: {'9' * 6_000}", "none of YAML"),

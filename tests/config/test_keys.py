@@ -71,7 +71,7 @@ from tests.config.config_homes import ConfigHome
         ),
         (
             "agents.build.command = 'make'",
-            'agents.build.command must be a list of text with at least 1 item, not "make"',
+            "agents.build.command must be a list of text with at least 1 item, not this text",
         ),
         (
             "agents.build.command = []",
@@ -86,7 +86,7 @@ from tests.config.config_homes import ConfigHome
         ('agents.build.model = "a\\u0000b"', "agents.build.model must not contain NUL characters"),
         pytest.param(
             f"daemon.lease_seconds = 0x{'f' * 9000}",
-            "daemon.lease_seconds must be a number from 0.1 to 3600, not a number that large",
+            "daemon.lease_seconds is a number of over a thousand digits",
             id="huge integer",
         ),
         (
@@ -198,7 +198,7 @@ def test_a_wrong_capability_card_is_refused(home: ConfigHome) -> None:
     assert home.refusal().message.splitlines() == [
         (
             f"{home.user}:2: agents.athena.capabilities.tags must be a list of text of at most "
-            '100 items, not "research"'
+            "100 items, not this text"
         ),
         (
             f"{home.user}:3: unknown key agents.athena.capabilities.costTier; "

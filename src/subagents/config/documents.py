@@ -179,12 +179,28 @@ def _plain(value: T) -> T:
                 inner.extend(each.values())
             elif isinstance(each, list | tuple | set):
                 inner.extend(each)
-            elif isinstance(each, int) and each.bit_length() > INTEGER_BITS_MAX:
-                raise BadDocument("a number of over a thousand digits")
+            elif _is_too_long(each):
+                raise BadDocument(f"{_place_of(value)}a number of over a thousand digits")
         if not inner:
             return value
         layer = inner
     raise BadDocument("nested too deeply")
+
+
+def _is_too_long(value: object) -> bool:
+    return isinstance(value, int) and value.bit_length() > INTEGER_BITS_MAX
+
+
+def _place_of(value: object) -> str:
+    """``a.b[3] is `` for the first number that is too long; the document is not too deep so far."""
+    parts = value.items() if isinstance(value, dict) else enumerate(value)  # type: ignore[call-overload]
+    for key, each in parts:
+        name = f"[{key}]" if isinstance(key, int) else f".{str(key)[:100]}"
+        if _is_too_long(each):
+            return f"{name} is ".removeprefix(".")
+        if isinstance(each, dict | list | tuple | set) and (inner := _place_of(each)):
+            return f"{name}{inner if inner.startswith('[') else f'.{inner}'}".removeprefix(".")
+    return ""
 
 
 def _require_short_keys(text: str) -> None:

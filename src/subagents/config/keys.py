@@ -83,6 +83,11 @@ PATTERN_WORDS: Final = {
 }
 PLACEHOLDERS: Final = {VARIABLE_PATTERN: "<VARIABLE>", HEADER_PATTERN: "<header>"}
 """What stands for a free name, by what it must look like."""
+SECRET_PATTERNS: Final = frozenset(
+    {STORE_PATTERN, CHANNEL_PATTERN, BEARER_PATTERN, WEBHOOK_PATTERN, URL_PATTERN}
+    | {NODE_URL_PATTERN, OBJECTS_PATTERN}
+)
+"""Of tokens, and of addresses, which are often refused because there is a password in them."""
 UNITS: Final = ("seconds", "minutes", "days", "ms", "chars", "mb", "percent", "usd")
 
 
@@ -204,9 +209,8 @@ def check(
             yield from _check_value(value, node.type, node, dotted(path))
         case Table():
             if not isinstance(value, Mapping):
-                yield KeyProblem(
-                    dotted(path), f"{dotted(path)} must be a table, not {_shown(value)}"
-                )
+                shown = _kind_of(value) if isinstance(value, str) else _shown(value)
+                yield KeyProblem(dotted(path), f"{dotted(path)} must be a table, not {shown}")
                 return
             for name, child in value.items():
                 yield from _check_entry(str(name), child, node, path)
@@ -274,7 +278,9 @@ def _check_value(value: object, kind: inspect.Type, key: Key, path: str) -> Iter
     if unreadable:
         yield KeyProblem(path, f"{path} {unreadable}")
     elif not _fits(value, kind, choices):
-        shown = _kind_of(value) if key.is_secret else _shown(value)
+        # A text in place of a list is a command with all that is in it.
+        is_hidden = key.is_secret or isinstance(kind, inspect.VarTupleType)
+        shown = _kind_of(value) if is_hidden else _shown(value)
         if isinstance(kind, inspect.DictType) and isinstance(value, dict):
             shown = "a table that holds something else"
         guess = nearest(value, choices) if isinstance(value, str) else None
@@ -450,4 +456,11 @@ def _node(field: inspect.Field) -> Node:
             name_pattern=pattern,
             placeholder=PLACEHOLDERS[pattern],
         )
-    return Key(type=kind, description=description, default=default, choices=choices, plugins=group)
+    return Key(
+        type=kind,
+        description=description,
+        default=default,
+        choices=choices,
+        plugins=group,
+        is_secret=isinstance(kind, inspect.StrType) and kind.pattern in SECRET_PATTERNS,
+    )
