@@ -8,6 +8,7 @@ line and without a value, which may be somebody's password.
 
 import re
 import tomllib
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
@@ -193,7 +194,11 @@ def _is_too_long(value: object) -> bool:
 
 def _place_of(value: object) -> str:
     """``a.b[3] is `` for the first number that is too long; the document is not too deep so far."""
-    parts = value.items() if isinstance(value, dict) else enumerate(value)  # type: ignore[call-overload]
+    parts: Iterable[tuple[object, object]] = ()
+    if isinstance(value, dict):
+        parts = value.items()
+    elif isinstance(value, list | tuple | set):
+        parts = enumerate(value)
     for key, each in parts:
         name = f"[{key}]" if isinstance(key, int) else f".{str(key)[:100]}"
         if _is_too_long(each):
