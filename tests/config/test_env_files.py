@@ -158,6 +158,22 @@ def test_the_line_of_a_refusal_is_where_its_statement_begins() -> None:
         read(f'\n# one\nA="{PEM}"\nB="x\n')
 
 
+@pytest.mark.requirement("environment:file-dialect", "files:bounded-work")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A0=xxxx\n" + "".join(f"A{each + 1}=${{A{each}}}${{A{each}}}\n" for each in range(60)),
+        f"A0={'x' * 10_000}\nB={'${A0}' * 10_000}",
+        f"A0={'x' * 10_000}\n" + "".join(f"B{each}=${{A0}}\n" for each in range(100)),
+        f"A={'${NONE:-' + 'x' * 1_000 + '}' * 1}\nB={'${A}' * 10_000}",
+    ],
+    ids=["doubled", "repeated", "copied", "defaults"],
+)
+def test_references_make_no_more_of_a_file_than_a_process_may_be_given(text: str) -> None:
+    with pytest.raises(UsageError, match=r"^a\.env:\d+: "):
+        read(text)
+
+
 @pytest.mark.requirement("environment:file-dialect")
 def test_a_name_alone_is_passed_on_and_one_that_is_not_set_here_is_not_shown() -> None:
     assert read("HOST\nA=1\nHOST # mine\n") == {"HOST": "h.example", "A": "1"}

@@ -21,6 +21,7 @@ from typing import Final, NamedTuple
 
 from subagents.errors import UsageError
 
+CHARS_MAX: Final = 256 * 1024
 _BLANK: Final = " \t"
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _EXPORT: Final = re.compile(r"export[ \t]+")
@@ -41,7 +42,9 @@ class _Value(NamedTuple):
     """Behind it, and its closing quote."""
 
 
-def variables_of(text: str, environ: Mapping[str, str], *, where: str) -> Iterator[tuple[str, str]]:
+def variables_of(
+    text: str, environ: Mapping[str, str], *, where: str, chars_max: int = CHARS_MAX
+) -> Iterator[tuple[str, str]]:
     """The variables of a file in its order; the last one of a name counts.
 
     Args:
@@ -49,6 +52,7 @@ def variables_of(text: str, environ: Mapping[str, str], *, where: str) -> Iterat
         environ: What ``NAME`` alone and ``${NAME}`` are looked up in; for the latter, the lines
             above are stronger.
         where: The file, for messages.
+        chars_max: Of all names and values: each line can be twice the one above.
 
     Raises:
         UsageError: Names the line and what to write instead; nothing of the line is in it.
@@ -56,6 +60,7 @@ def variables_of(text: str, environ: Mapping[str, str], *, where: str) -> Iterat
     reader = _Reader(text, where)
     known: dict[str, str] = {}
     seen = ChainMap(known, dict(environ))
+    left = chars_max
     while reader.is_at_statement():
         name = reader.name()
         if reader.ends_here():
@@ -66,7 +71,10 @@ def variables_of(text: str, environ: Mapping[str, str], *, where: str) -> Iterat
                 )
             value = environ[name]
         else:
-            value = reader.value(seen)
+            value = reader.value(seen, chars_max=left)
+        left -= len(name) + len(value)
+        if left < 0:
+            raise reader.refusal(f"up to here all values are more than {chars_max:,} characters")
         known[name] = value
         yield name, value
 
@@ -81,6 +89,8 @@ class _Reader:
         self._line = 1
         """Where the statement begins."""
         self._counted = 0
+        self._left = 0
+        """Characters that references may still make of a value."""
 
     def refusal(self, why: str, hint: str | None = None) -> UsageError:
         return UsageError(f"{self._where}:{self._line}: {why}", hint=hint)
@@ -121,8 +131,9 @@ class _Reader:
         """Whether it was a name alone."""
         return not self._text.startswith("=", self._at)
 
-    def value(self, environ: Mapping[str, str]) -> str:
+    def value(self, environ: Mapping[str, str], *, chars_max: int) -> str:
         """What stands behind the ``=``, which is here."""
+        self._left = chars_max
         self._at += 1
         has_blank = self._blanks()
         quote = self._text[self._at : self._at + 1]
@@ -192,6 +203,9 @@ class _Reader:
                     "a ${NAME} is set neither in the lines above nor in your shell",
                     "${NAME:-VALUE} has a value of its own; a plain ${ is given by --env",
                 )
+            self._left -= len(text)
+            if self._left < 0:
+                raise self.refusal("its references make more of it than a process may be given")
             return text
 
         if "${" in _REFERENCE.sub("", value):

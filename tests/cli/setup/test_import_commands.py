@@ -147,6 +147,21 @@ def test_files_that_an_openclaw_file_includes_are_read_as_openclaw_reads_them(ho
     assert "/etc/hostname is outside of the folder" in done["leftOut"][2]
 
 
+@pytest.mark.requirement("import:bounded-work")
+def test_files_that_include_each_other_nine_times_are_read_a_hundred_times_at_most(
+    home: Home,
+) -> None:
+    for level in range(9):
+        names = ",".join([f"'b{level + 1}.json'"] * 9)
+        (home.work / f"b{level}.json").write_text(f"{{$include: [{names}]}}")
+    (home.work / "b9.json").write_text("{agents: {list: [{id: 'a'}]}}")
+    done = home.ok("import", "openclaw", "b0.json", "--dry-run", "--json").json
+
+    assert done["added"] == ["a"]
+    assert isinstance(done["leftOut"], list)
+    assert any("too many of them" in each for each in done["leftOut"])
+
+
 @pytest.mark.requirement("import:openclaw")
 @pytest.mark.parametrize(
     "text",

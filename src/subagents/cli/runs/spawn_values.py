@@ -58,7 +58,7 @@ def _stdin_text() -> str:
             details={"field": "task"},
         )
     try:
-        return content.decode()
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(
             f"task must be valid UTF-8 (byte {error.start} of stdin is not)",

@@ -1,5 +1,6 @@
 """``import``: agents that were defined for another program, into this project's subagents.toml."""
 
+import functools
 import itertools
 import os
 from collections.abc import Iterator, Sequence
@@ -26,8 +27,11 @@ FILES_MAX: Final = 1_000
 FOLDERS_MAX: Final = 1_000
 NODE: Final = "node_modules"
 INCLUDE: Final = "$include"
-INCLUDES_MAX: Final = 10
+INCLUDES_DEEP_MAX: Final = 10
 """Within each other, as in OpenClaw."""
+INCLUDES_MAX: Final = 100
+INCLUDED_CHARS_MAX: Final = 256 * 1024
+"""Of all files that are included; JSON5 takes its time."""
 
 Yes = Annotated[bool, Parameter(name=["--yes", "-y"], help="Do not ask.")]
 DryRun = Annotated[bool, Parameter(help="Show what would be written, and write nothing.")]
@@ -105,7 +109,7 @@ def openclaw(
     """
     path = Path(caller_cwd()) / file.expanduser()
     left_out: list[str] = []
-    document = _included(_json5(path), path, path.parent, left_out, [path])
+    document = _Includes(path.parent, left_out).put_in(_json5(path), [path])
     if not isinstance(document, dict):
         raise UsageError(f"{path} holds no object")
     found = foreign_agents.openclaw(document)
@@ -245,7 +249,10 @@ def _json5(file: Path) -> object:
     Raises:
         UsageError: It cannot be read, or is no JSON5.
     """
-    text = read_text(file, bytes_max=FILE_BYTES_MAX)
+    return _parsed(file, read_text(file, bytes_max=FILE_BYTES_MAX))
+
+
+def _parsed(file: Path, text: str) -> object:
     try:
         return documents.json5(text)
     except BadDocument as error:
@@ -257,54 +264,58 @@ def _json5(file: Path) -> object:
         ) from error
 
 
-def _included(
-    value: object, file: Path, top: Path, left_out: list[str], within: list[Path]
-) -> object:
-    """With the content of the files that ``$include`` names in place of it.
+class _Includes:
+    """Puts the content of files in the place of the ``$include`` that names them."""
 
-    Args:
-        value: Of a document, or a part of it.
-        file: Relative names start at its folder.
-        top: Files outside of this folder are left out, as OpenClaw does.
-        left_out: Gets a line for each that was not taken.
-        within: The files that include each other up to here.
-    """
-    if isinstance(value, list):
-        return [_included(each, file, top, left_out, within) for each in value]
-    if not isinstance(value, dict):
-        return value
-    rest = {
-        key: _included(each, file, top, left_out, within)
-        for key, each in value.items()
-        if key != INCLUDE
-    }
-    if INCLUDE not in value:
-        return rest
-    names = value[INCLUDE]
-    found: object = {}
-    for name in names if isinstance(names, list) else [names]:
-        try:
-            inner = _include(name, file, top, left_out, within)
-        except UsageError as error:
-            left_out.append(f"{INCLUDE} in {file.name}: {error.message}")
-            continue
-        found = merged_values(found, inner) if found else inner
-    return merged_values(found, rest) if rest else found
+    def __init__(self, top: Path, left_out: list[str]) -> None:
+        """
+        Args:
+            top: Files outside of this folder are left out, as OpenClaw does.
+            left_out: Gets a line for each that was not taken.
+        """
+        self._top = Path(os.path.normpath(top))
+        self._left_out = left_out
+        self._count = 0
+        self._chars_left = INCLUDED_CHARS_MAX
 
+    def put_in(self, value: object, within: Sequence[Path]) -> object:
+        """A document, or a part of it, with what it includes.
 
-def _include(
-    name: object, file: Path, top: Path, left_out: list[str], within: list[Path]
-) -> object:
-    """
-    Raises:
-        UsageError: It cannot be taken.
-    """
-    if not isinstance(name, str):
-        raise UsageError("it names no file")
-    path = Path(os.path.normpath(file.parent / name))
-    if not path.is_relative_to(os.path.normpath(top)):
-        raise UsageError(f"{name} is outside of the folder of the configuration")
-    if path in within or len(within) > INCLUDES_MAX:
-        raise UsageError(f"{name} includes itself, or too many others")
-    content = _json5(path)
-    return _included(content, path, top, left_out, [*within, path])
+        Args:
+            value: As it was read.
+            within: The files that include each other up to here; relative names start at the last.
+        """
+        if isinstance(value, list):
+            return [self.put_in(each, within) for each in value]
+        if not isinstance(value, dict):
+            return value
+        rest = {key: self.put_in(each, within) for key, each in value.items() if key != INCLUDE}
+        if INCLUDE not in value:
+            return rest
+        names = value[INCLUDE]
+        parts: list[object] = []
+        for name in names if isinstance(names, list) else [names]:
+            if self._count > INCLUDES_MAX:
+                break  # that was said
+            try:
+                parts.append(self._read(name, within))
+            except UsageError as error:
+                self._left_out.append(f"{INCLUDE} in {within[-1].name}: {error.message}")
+        return functools.reduce(merged_values, [*parts, rest] if rest or not parts else parts)
+
+    def _read(self, name: object, within: Sequence[Path]) -> object:
+        """
+        Raises:
+            UsageError: It cannot be taken.
+        """
+        if not isinstance(name, str):
+            raise UsageError("it names no file")
+        path = Path(os.path.normpath(within[-1].parent / name))
+        if not path.is_relative_to(self._top):
+            raise UsageError(f"{name} is outside of the folder of the configuration")
+        self._count += 1
+        if path in within or len(within) > INCLUDES_DEEP_MAX or self._count > INCLUDES_MAX:
+            raise UsageError(f"{name} includes itself, or there are too many of them")
+        text = read_text(path, bytes_max=self._chars_left)
+        self._chars_left -= len(text)
+        return self.put_in(_parsed(path, text), [*within, path])
