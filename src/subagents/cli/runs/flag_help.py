@@ -27,7 +27,7 @@ HELP: Final = {
     "sha256": "SHA-256 of the file.",
     "regex": "A regular expression (RE2) that must match in the file.",
     "junit": "The file must be JUnit XML without failures.",
-    "minTests": "Fewest tests that must have run; implies --verify-junit.",
+    "minTests": "Fewest different tests that must have run; implies --verify-junit.",
     "newerThan": "The file must be newer than this one.",
     "minFiles": "Fewest files that must match; the --verify before it is a glob.",
     "maxFiles": "Most files that may match; the --verify before it is a glob.",

@@ -28,6 +28,7 @@ from subagents.engine.verification.contract_files import (
     never,
     open_regular,
     read_bounded,
+    read_pieces,
     sha256,
     unchanged,
 )
@@ -126,7 +127,9 @@ def needs_own_process(artifact: Artifact, root: WorkRoot) -> bool:
             size = os.fstat(file.fileno()).st_size
     except (OSError, FileFault):
         return False  # the check itself says it better
-    return JSON_BYTES_IN_PROCESS_MAX < size <= JSON_BYTES_MAX
+    return (
+        JSON_BYTES_IN_PROCESS_MAX < size <= (JUNIT_BYTES_MAX if artifact.junit else JSON_BYTES_MAX)
+    )
 
 
 def compile_regex(pattern: str) -> Any:
@@ -221,8 +224,7 @@ def _examine_junit(
     abandoned: Callable[[], bool],
 ) -> None:
     try:
-        data = read_bounded(file, size, JUNIT_BYTES_MAX, "JUnit XML", abandoned)
-        report = read_junit(data, abandoned)
+        report = read_junit(read_pieces(file, size, JUNIT_BYTES_MAX, "JUnit XML", abandoned))
     except FileFault as fault:
         findings.problems.append(str(fault))
         return
@@ -233,8 +235,9 @@ def _examine_junit(
         findings.problems.append(f"has {counted(report.failed, 'failed test')}{named}")
     least = 1 if artifact.min_tests is None else artifact.min_tests
     if report.ran < least:
+        notes = f" ({'; '.join(report.notes)})" if report.notes else ""
         findings.problems.append(
-            f"has {counted(report.ran, 'test')} that ran, minimum {least} required"
+            f"has {counted(report.ran, 'test')} that ran, minimum {least} required{notes}"
         )
 
 

@@ -7,7 +7,7 @@ over. What lies where is asked of ``work_root`` alone.
 import errno
 import hashlib
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO, Final
 
 from subagents.domain.run.baseline import Baseline, Fingerprint
@@ -51,22 +51,32 @@ def open_regular(path: str, root: WorkRoot) -> BinaryIO:
 def read_bounded(
     file: BinaryIO, size: int, bytes_max: int, what: str, abandoned: Callable[[], bool]
 ) -> bytearray:
-    """The whole file.
+    """The whole file; raises what ``read_pieces`` does."""
+    data = bytearray()
+    for piece in read_pieces(file, size, bytes_max, what, abandoned):
+        data += piece
+    return data
+
+
+def read_pieces(
+    file: BinaryIO, size: int, bytes_max: int, what: str, abandoned: Callable[[], bool]
+) -> Iterator[bytes]:
+    """The file from its beginning, a megabyte at a time.
 
     Raises:
         FileFault: It is larger than ``bytes_max``, beyond which no file is checked as ``what``.
         Abandoned: ``abandoned`` said so.
     """
-    data = bytearray()
+    done = 0
     file.seek(0)
     # What is read counts as well: a size can lie (procfs) and grow while we read.
-    while max(size, len(data)) <= bytes_max and (chunk := file.read(CHUNK_BYTES)):
-        data += chunk
+    while max(size, done) <= bytes_max and (chunk := file.read(CHUNK_BYTES)):
+        yield chunk
+        done += len(chunk)
         if abandoned():
             raise Abandoned
-    if max(size, len(data)) > bytes_max:
+    if max(size, done) > bytes_max:
         raise FileFault(f"is larger than the {bytes_max} bytes that are checked as {what}")
-    return data
 
 
 def sha256(file: BinaryIO, abandoned: Callable[[], bool] = never) -> str:
