@@ -107,7 +107,7 @@ class Artifact(Value, frozen=True, forbid_unknown_fields=True):
     sha256: Annotated[str | None, about("SHA-256 of the file, in hexadecimal")] = None
     regex: Annotated[str | None, about("RE2, found in it")] = None
     junit: Annotated[bool, about("JUnit XML without failures")] = False
-    min_tests: Annotated[int | None, about("Different tests that ran; needs junit", minimum=0)] = None
+    min_tests: Annotated[int | None, about("Tests that ran; needs junit", minimum=0)] = None
     newer_than: Annotated[str | None, about("File that was modified before it", form="path")] = None
     min_files: Annotated[int | None, about("Makes path a glob", minimum=0)] = None
     max_files: Annotated[int | None, about("Makes path a glob", minimum=0)] = None
