@@ -79,6 +79,6 @@ EVERYTHING = (
     used("Task", agents=3, team=LONG),
     text(),
     shell(f"git commit -m '{LONG}'", f"[main abc1234] {LONG}"),
-    shell(f"make {LONG}", f"{LONG}.c:1:1: error: x", code=2),
+    shell(f"make '{LONG}'", f"{LONG}.c:1:1: error: x", code=2),
     *[used(LONG, is_error=True, output=LONG)] * 3,
 )

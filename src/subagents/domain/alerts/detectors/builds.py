@@ -5,6 +5,7 @@ First the command line says what was run and whether the exit code speaks for it
 does nothing is told: a wrong result is worse than none.
 """
 
+import itertools
 import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -21,7 +22,7 @@ from subagents.domain.alerts.detectors.commands.exit_codes import (
     code_of,
     was_refused,
 )
-from subagents.domain.alerts.detectors.commands.result_lines import Summary, summary_of
+from subagents.domain.alerts.detectors.commands.result_lines import Kept, Summary, summary_of
 from subagents.domain.alerts.detectors.commands.shell import Step, expanded
 from subagents.domain.alerts.detectors.detector_state import Watch, checksum
 from subagents.domain.run.alert import Alert, AlertKind
@@ -40,13 +41,7 @@ _SILENT: Final = frozenset(
     | {"rustfmt", "shfmt", "clang-format", "vulture", "actionlint", "gfortran"}
 )
 """They print nothing when all is well."""
-
-
-_SPEAK_UP: Final = frozenset(
-    {"make", "tsc", "gcc", "g++", "cc", "c++", "clang", "clang++", "rustc", "javac", "gfortran"}
-)
-"""They never fail without a line that says so, at the end if they go on."""
-_KEEP_THE_END: Final = frozenset({"tail", "tee", "cat"})
+_PASS_ON: Final = frozenset({"cat", "tee", "ts", "nl", "less", "more"})
 _NO_FOLDER: Final = re.compile(
     r"^[^\n]{0,80}\b(?:cd|pushd): [^\n]{1,300}(?:No such file|Not a directory|not found)"
     r"|^[^\n]{0,80}\bcd: no such file|^cd: The directory ",
@@ -91,13 +86,19 @@ def result_of(tool: ToolUse) -> Result | None:
     if not builds:
         return None
     code = code_of(tool)
+    works = {each.work for each in builds.values()}
+    kept = [_kept(steps, number) for number in builds]
     summary = summary_of(
-        tool.output, is_test=all(each.work is BuildKind.TEST for each in builds.values())
+        _of_builds(steps, tool.output),
+        is_test=works == {BuildKind.TEST},
+        has_test=BuildKind.TEST in works,
+        kept=max(kept),
     )
+    if summary.passed and sum(each > Kept.ALL for each in kept) > 1:
+        summary = Summary()  # what is left may be of one of them
     passed = _verdict(steps, builds, summary, tool, code)
     if passed is None:
         return None
-    works = {each.work for each in builds.values()}
     work = works.pop() if len(works) == 1 else BuildKind.CHECK
     families = dict.fromkeys(each.family for each in builds.values())
     return Result(
@@ -125,21 +126,43 @@ def _verdict(
     if passed is None:
         passed = summary.passed
     if passed is None and all(
-        _tells_all(steps, number, each.tool, tool.output) for number, each in builds.items()
+        _would_have_said(steps[number], each.tool, tool.output) for number, each in builds.items()
     ):
         return True
     return passed
 
 
-def _tells_all(steps: Sequence[Step], number: int, program: str, output: str) -> bool:
-    """Whether an output without a word of failure is a success of the program."""
-    step = steps[number]
-    if step.is_hidden or step.is_beside:
-        return False
-    if step.is_piped:
-        behind = steps[number + 1].words[0] if number + 1 < len(steps) else ""
-        return program in _SPEAK_UP and behind in _KEEP_THE_END
-    return program in _SPEAK_UP or (program in _SILENT and not output.strip())
+def _kept(steps: Sequence[Step], number: int) -> Kept:
+    """How much of what a build prints is in the line's output."""
+    kept = Kept.END if steps[number].is_hidden else Kept.ALL
+    behind = steps[number + 1 :] if steps[number].is_piped else ()
+    # The programs that read its group stand behind all of the group.
+    readers = itertools.dropwhile(lambda each: each.joined != "|", behind)
+    for step in itertools.takewhile(lambda each: each.joined == "|", readers):
+        if step.words[0] not in _PASS_ON:
+            kept = max(kept, Kept.END if step.words[0] == "tail" else Kept.SOME)
+    return kept
+
+
+def _of_builds(steps: Sequence[Step], output: str) -> str:
+    """The output without what the line says itself, however its builds ended."""
+    said = {
+        " ".join(step.words[1:]).strip()
+        for step in steps
+        if step.words[0] == "echo" and step.joined in {"", ";", "&"} and not step.is_maybe
+    }
+    lines = output.split("\n")
+    return "\n".join(line for line in lines if line.strip() not in said) if said else output
+
+
+def _would_have_said(step: Step, program: str, output: str) -> bool:
+    """Whether an empty output is a success: all of it is here, and a failure prints something.
+
+    Behind a pipe or in a file the failure may be; in a loop or a condition the program may not have
+    run at all.
+    """
+    is_whole = not (step.is_hidden or step.is_beside or step.is_piped or step.is_maybe)
+    return is_whole and program in _SILENT and not output.strip()
 
 
 def _came_to_it(steps: Sequence[Step], output: str) -> bool:

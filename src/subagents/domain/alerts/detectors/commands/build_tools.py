@@ -219,7 +219,7 @@ _OPTIONAL: Final = _set("run sh py all ci local js ts mjs rb the")
 _PARTS: Final = re.compile(r"[:_\-./\s]+")
 _HUMPS: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _TEST_FILE: Final = re.compile(
-    r"(?:test_\w{1,80}|\w{1,80}_test|\w{1,80}[.-]test)\.(?:py|[cm]?[jt]s|rb)\Z"
+    r"(?:test_\w{1,80}|\w{1,80}_test|\w{1,80}[.-]test)\.(?:py|[cm]?[jt]s|rb)\Z|[\w-]{1,80}\.t\Z"
 )
 
 

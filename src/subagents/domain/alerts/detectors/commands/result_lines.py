@@ -1,10 +1,12 @@
 """What an output says of the result of a build or test, by the lines that tools end with.
 
 Lines of a known form decide; words that anybody may print count only where there is none of them.
-A failure that is told outweighs a success: of several programs one has failed.
+A failure that is told outweighs a success: of several programs one has failed. Where not all of the
+output is there, a success is believed only of a line that no failure elsewhere can make false.
 """
 
 import re
+from enum import IntEnum
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -16,41 +18,56 @@ MATCHES_MAX: Final = 500
 PLACES_MAX: Final = 20
 
 _TABLE: Final = r"""
-COUNTS: none bad = passed
+WHOLE COUNTS: none bad = passed; one line for everything
     (?:=+ )?(?:<n> (?:<pytest>)(?:, )?){1,9} in \d{1,7}\.\d{1,4}s
     FAILED \([a-z]{4,10}[a-z ]{0,20}=.+\)$
-    [ ]{0,2}(?:\[ERROR\] )?Found (?:<n> \w+ \(<n> fixed, )?<bad> (?:error|problem|diagnostic|remain)
-    <bad> files? would (?:be reformatted|fail to reformat)
-    <bad> errors?, <n> warnings?
-    <bad> issues(?:[.:]$| found\.)|<bad> issue found\.
-    (?:# |ℹ )fail <bad>$
-    [ ]{0,4}Tests: {1,10}<n> .+
-    [ ]{1,8}Tests {2,8}<n> .+\(\d
-    [ ]{1,8}Errors {2,8}<bad> errors?$
-    [ ]{1,2}<bad> (?:failing|(?:tests? )?failed|fail)$
     (?:ok|FAILED) \| <n> passed.+
-    ✖ <n> problems? \(<bad> errors?, <n> warnings?\)
     .*✖ {1,4}<bad> of <n> failed \(
-    webpack [\d.]+ compiled with <bad> errors?
-    test result: (?:ok|FAILED)\. <n> passed; .+
     [ ]{1,8}Summary \[[^\]\n]+\] .+
     \d{1,3}% tests passed, <bad> tests failed out of <n>
     <n> tests? completed, <bad> failed
     <n> examples?, .+
     <n> (?:runs|tests), <n> assertions, .+
     Tests: <n>, Assertions: .+
+    <n> scenarios? passed, .+
+COUNTS: none bad = passed, where the end of the output is there
+    [ ]{0,2}(?:\[ERROR\] )?Found (?:<n> \w+ \(<n> fixed, )?<bad> (?:error|problem|diagnostic|remain)
+    <bad> files? would (?:be reformatted|fail to reformat)
+    <bad> errors?, <n> warnings?
+    <bad> issues(?:[.:]$| found\.)|<bad> issue found\.
+    (?:# |ℹ )fail {1,4}<bad>$
+    [ ]{1,8}Errors {2,8}<bad> errors?$
+    [ ]{1,2}<bad> (?:failing|(?:tests? )?failed|fail)$
+    ✖ <n> problems? \(<bad> errors?, <n> warnings?\)
+    webpack [\d.]+ compiled with <bad> errors?
+    test result: (?:ok|FAILED)\. <n> passed; .+
     <n> files? inspected, <bad> offenses?
-    [ ]{0,2}(?:Passed|Failed)! {1,4}- Failed: {1,8}<bad>,
-    .*Build completed, <bad> tests? FAILED
     (?:<n> doctests?, )?<n> tests?, <bad> failures?
 LAST COUNTS: of everything so far, only the last such line
     (?:\[\w{4,7}\] )?Tests run: .+
     [ \t]{0,8}Executed <n> tests?, with <bad> failure
 SAME COUNTS: several lines may repeat them
     Build failed with <bad> errors?:
+    [ ]{0,2}Build failed with <bad> error\(s\)
+    [ ]{0,2}Test summary: total: <n>, failed: <bad>,
     error: (?:could not compile|aborting).* due to <bad> previous
     (?:\[INFO\] )?<bad> errors?(?: generated\.?)?$
     [ ]{1,8}<bad> Error\(s\)$
+    .*Build completed, <bad> tests? FAILED
+    Executed <n> out of <n> tests?: .{0,80}?<bad> fails?\b
+    <n> tests?, <n> passed, <bad> failed
+SUITE COUNTS: the same, beside those of files or suites, which may fail without one test
+    [ ]{0,4}Tests: {1,10}<n> .+
+    [ ]{1,8}Tests {2,8}<n> .+\(\d
+PART COUNTS: of one project of several; none bad = passed, where the whole output is there
+    [ ]{0,2}(?:Passed|Failed)! {1,4}- Failed: {1,8}<bad>,
+BAD COUNTS: none bad says nothing
+    (?:Fail|Unexpected Pass|Timeout): {2,20}<bad>[ ]{0,8}$
+    (?:Failed|Failing|Unresolved|Timed Out|Unexpectedly Passed) Tests \(<bad>\):$
+    [ ]<bad> FAILED TESTS?$|[ ]{5}Failed: <bad>$
+    test cases: {1,8}<n> \|(?:[^|\n]{1,40}\|){0,2} {1,8}<bad> failed
+    .*\(Wstat: .+ Failed: <bad>\)
+    <n> scenarios? \(<bad> failed
 GROUP COUNTS: of files or suites, of interest where nothing finer is counted
     Test Suites: <n> .+
     [ ]{1,8}Test Files {2,8}<n> .+\(\d
@@ -75,25 +92,46 @@ FAILED:
     [ ]{0,2}Build FAILED\.|\*\* (?:BUILD|TEST|ARCHIVE) FAILED \*\*
     .*Build did NOT complete successfully|(?:.*: )?Some tests failed\.
     ERROR: failed to (?:solve|build)\b|error: Recipe `
-    <n> scenarios? passed, [1-9]\d{0,6} failed
-PASSED:
+    <n> scenarios? \(.{0,80}\b(?:failed|undefined|ambiguous)\b
+    Test Run (?:Failed|Aborted)\.|[ ]{0,2}Test run summary: (?:Failed|Aborted|Zero)
+    //\S{1,200} {1,200}(?:\(cached\) )?(?:FAILED|TIMEOUT|NO STATUS|FLAKY, failed)\b
+    [ ]{2}(?:Failed|Unresolved|Timed Out|Unexpectedly Passed) {0,20}: <n> \(
+    \[  FAILED  \][ ]|Bail out!
+PASSED: where the end of the output is there
     Ran <n> tests? in .*\n\nOK(?: \(.+\))?$|OK \(<n> tests?, |OK, but[ ]
     All checks passed!$|Success: no issues found|No issues found!|[ ]{0,2}\[OK\] No errors
     <n> files? (?:already formatted$|(?:would be )?left unchanged\.$)
-    [ ]{1,4}congratulations :\)|nox > Session .+ was successful\.$
-    Successfully built .+\.(?:whl|tar\.gz)
-    [^\n.]{1,80}\.{3,80}+Passed$
-    [ ]{2}<n> (?:passing \(|tests? passed$|passed \()
-    All matched files use Prettier code style!$|✓ built in[ ]|⚡ Done in[ ]
-    webpack [\d.]+ compiled (?:successfully|with <n> warnings?)
+    [ ]{1,4}congratulations :\)
+    [ ]{2}<n> passing \(
+    <n> scenarios? \((?:<n> (?:passed|skipped)(?:, )?){1,2}\)$
+    Executed <n> out of <n> tests?: <n> tests? pass(?:es)?\.$
+    Test Run Successful\.|[ ]{0,2}Test run summary: Passed!
+    \[  PASSED  \] [1-9]\d{0,6} tests?\.$|All tests successful\.$|\# ok$
+    Ok: {2,20}[1-9]\d{0,6}[ ]{0,8}\n(?:Expected Fail: .+\n)?Fail: {2,20}0[ ]{0,8}$
+    Total Discovered Tests: .+\n(?:[ ]{2}\w.+\n){0,4}?[ ]{2}Passed {0,20}: [1-9]
+    All matched files use Prettier code style!$
     .*Successfully ran targets?[ ]
-    ok  \t|No syntax errors detected|Result: PASS$
+    ok  \t|Result: PASS$
+    (?:\[INFO\] )?BUILD SUCCESS(?:FUL)?\b|\[success\][ ]
+    \*\* (?:BUILD|TEST|ARCHIVE) SUCCEEDED \*\*
+    .*Build completed successfully|(?:.*(?:: |\] ))?All tests passed(?:[!.]| \()|.*All specs passed!
+    Success! The configuration is valid
+BUILT: the same, of a build, which says nothing of the tests behind it
+    Successfully built .+\.(?:whl|tar\.gz)
+    ✓ built in[ ]|⚡ Done in[ ]
+    webpack [\d.]+ compiled (?:successfully|with <n> warnings?)
     g?make(?:\[\d{1,3}\])?: (?:Nothing to be done for[ ]|.+ is up to date\.$)
     ninja: no work to do\.$
-    (?:\[INFO\] )?BUILD SUCCESS(?:FUL)?\b|\[success\][ ]
-    [ ]{0,2}Build succeeded\.|Build complete!|\*\* (?:BUILD|TEST|ARCHIVE) SUCCEEDED \*\*
-    .*Build completed successfully|(?:.*(?:: |\] ))?All tests passed[!.]|.*All specs passed!
-    Success! The configuration is valid
+    [ ]{0,2}Build succeeded(?:\.|(?: with <n> warning\(s\))? in )|Build complete!
+    Application bundle generation complete\.
+    [ ]{1,8}Finished `?\w{1,40}`?[ ]|\[100%\] Built target[ ]|\[(?P<step><n>)/(?P=step)\][ ]
+PART PASSED: where the whole output is there
+    [^\n.]{1,80}\.{3,80}+Passed$|nox > Session .+ was successful\.$
+    [ ]{2}<n> (?:tests? passed$|passed \()
+    No syntax errors detected
+EACH TEST: one failure of a test; passes are not told so
+    not ok <n>\b(?!.*\# (?i:todo|skip))
+    (?:FAIL|XPASS|UNRESOLVED|TIMEOUT): .{1,200} :: .{1,200} \(<n> of <n>\)$
 EACH: one error; passes are not told so
     [^\s:][^:\n]*:<n>:<n>: [A-Z]{1,5}\d{2,5}\b
     ERROR: .+ Imports are incorrectly|Errors parsing[ ]|\*\*\* Error compiling[ ]
@@ -105,6 +143,7 @@ EACH: one error; passes are not told so
     [^\n(]+\(<n>(?:,<n>){0,3}\): error [A-Z]{1,5}\d
     [ ]{0,4}[^\s:][^\n:]*:<n>:<n> - error:[ ]|[\w.+-]{1,60}: fatal error:[ ]
     .*: undefined reference to[ ]|CMake Error(?: at|:)
+    (?:MSBUILD|CSC) : error [A-Z]{1,6}\d
 LOOKS FAILED: believed where nothing clearer is said
     Traceback \(most recent call last\):
     (?:\w{1,60}\.){0,6}\w{0,60}(?:Error|Exception)(?::|$)
@@ -112,15 +151,14 @@ LOOKS FAILED: believed where nothing clearer is said
     .+: (?:command )?not found$|.*: No module named \S{1,80}$|.+: line <n>: syntax error
     Segmentation fault|PHP (?:Parse|Fatal) error:[ ]
     (?i:.*\b(?:tests?|checks?|build|compilation) failed\b)
-LOOKS PASSED: the same
+LOOKS PASSED: the same, where the whole output is there
     Your code has been rated at[ ]|Checked <n> files?\b|PASS$|\?   \t.+\[no test files\]
-    (?: ✓ )?Compiled successfully|Application bundle generation complete\.
-    [ ]{1,8}Finished `?\w{1,40}`?[ ]|\[100%\] Built target[ ]|\[(?P<step><n>)/(?P=step)\][ ]
+    (?: ✓ )?Compiled successfully
     (?i:.*\bno (?:errors|issues|problems|warnings)\b)
     (?i:.*\b(?:(?:tests?|checks?|build) (?:passed|succeeded)|build successful)\b)
     (?i:.*\b(?:successfully (?:built|compiled)|compiled successfully)\b)
 LOOSE COUNTS: words that anybody uses
-    (?i:.*?(?<![\w.])<n> (?:\w{1,12} )?(?:pass(?:ed|ing)|fail(?:ed|ing)|failures?|errors?)\b.*)
+    (?!<n> \w{1,12} \()(?i:.*?(?<![\w.])<n> (?:\w{1,12} )?(?:<outcome>)\b.*)
 PLACES: files with errors; the first of these lines that finds some counts
     FAILED ([^\s:]+)::
     ERROR ([^\s:]+\.py)\b
@@ -136,6 +174,7 @@ PLACES: files with errors; the first of these lines that finds some counts
 """Beginnings of lines, by what such a line says. ``<n>`` is a count, ``<bad>`` that of
 failures; a line of counts without it is counted by its words."""
 _MACROS: Final = {
+    "<outcome>": "pass(?:ed|ing)|fail(?:ed|ing)|failures?|errors?",
     "<n>": r"\d{1,7}",
     "<path>": r"[^\s:([][^\n:(]*\.\w{1,8}",
     "<code>": r"(?:(?:fatal )?error\b|[A-Z]{1,5}\d{2,5}\b)",
@@ -165,14 +204,17 @@ def _compiled(meaning: str) -> re.Pattern[str]:
 _SURE: Final = {
     meaning: _compiled(meaning)
     for meaning in (
-        *("COUNTS", "LAST COUNTS", "SAME COUNTS", "GROUP COUNTS"),
-        *("FAILED", "PASSED", "EACH"),
+        *("WHOLE COUNTS", "COUNTS", "LAST COUNTS", "SAME COUNTS", "SUITE COUNTS", "PART COUNTS"),
+        *("BAD COUNTS", "GROUP COUNTS", "FAILED", "PASSED", "BUILT", "PART PASSED"),
+        *("EACH TEST", "EACH"),
     )
 }
 _LOOKS: Final = {
     meaning: _compiled(meaning) for meaning in ("LOOKS FAILED", "LOOKS PASSED", "LOOSE COUNTS")
 }
 _PLACES: Final = [re.compile(f"^{each}", re.ASCII | re.MULTILINE) for each in _patterns("PLACES")]
+_TAP_PLAN: Final = re.compile(r"^1\.\.(\d{1,7})$", re.ASCII | re.MULTILINE)
+_TAP_TEST: Final = re.compile(r"^(?:not )?ok \d{1,7}\b", re.ASCII | re.MULTILINE)
 _NUMBER_FIRST: Final = re.compile(
     r"(?<![\w.])(?P<n>\d{1,7}) (?:\w{1,12} )?"
     r"(?P<word>passed|failed|failing|passing|failures?|errors?|fails|passes)\b",
@@ -182,6 +224,16 @@ _WORD_FIRST: Final = re.compile(
     r"\b(?P<word>failures|errors|failed|unexpected successes)[=:]? {0,8}(?P<n>\d{1,7})\b",
     re.ASCII | re.IGNORECASE,
 )
+
+
+class Kept(IntEnum):
+    """How much of a build's output is there."""
+
+    ALL = 0
+    END = 1
+    """``| tail -3``: a line before it may have said something else."""
+    SOME = 2
+    """``| grep passed``, ``| head``: any line may be missing."""
 
 
 class Summary(NamedTuple):
@@ -205,22 +257,28 @@ class _Found(NamedTuple):
     good: int
 
 
-def summary_of(output: str, *, is_test: bool) -> Summary:
+def summary_of(
+    output: str, *, is_test: bool, has_test: bool | None = None, kept: Kept = Kept.ALL
+) -> Summary:
     """Read an output.
 
     Args:
         output: Of the tool; of a long one its beginning and its end.
         is_test: Only tests were run: what looks like an error of a compiler may be one that a test
             wanted.
+        has_test: Tests were among what was run: that something was built says nothing of them;
+            None = as ``is_test``.
+        kept: How much of what the build printed is in it.
     """
     text = _shortened(output)
     found = {meaning: _found(text, meaning, pattern) for meaning, pattern in _SURE.items()}
     each = found["EACH"]
     counted = [one for meaning in found if meaning.endswith("COUNTS") for one in found[meaning]]
-    failing = [one for one in counted if one.bad] + found["FAILED"]
+    failing = [one for one in counted if one.bad] + found["FAILED"] + found["EACH TEST"]
     if failing or (each and not is_test):
         return Summary(False, _errors(found), _places(text), (each or failing)[0].line)
-    if found["PASSED"] or counted:
+    built = () if (is_test if has_test is None else has_test) else found["BUILT"]
+    if _passes(found, kept) or (built and kept < Kept.SOME) or _is_whole_tap(text):
         tests = sum(one.good for one in counted) - sum(one.good for one in found["GROUP COUNTS"])
         return Summary(True, 0, tests=tests or None)
     found |= {meaning: _found(text, meaning, pattern) for meaning, pattern in _LOOKS.items()}
@@ -231,7 +289,31 @@ def summary_of(output: str, *, is_test: bool) -> Summary:
         # Of a traceback the last line says what it was.
         lines = [one.line for one in weak if not one.line.startswith("Traceback")]
         return Summary(False, bad, _places(text), (lines or [weak[0].line])[0])
-    return Summary(True, 0) if loose or found["LOOKS PASSED"] else Summary()
+    is_told = kept is Kept.ALL and (loose or found["LOOKS PASSED"])
+    return Summary(True, 0) if is_told else Summary()
+
+
+def _passes(found: dict[str, list[_Found]], kept: Kept) -> bool:
+    """Whether a line says so that holds for as much of the output as there is."""
+    # "Tests: 0 total" is what is left of suites that could not be read.
+    if any(re.search("[1-9]", one.line) for one in found["WHOLE COUNTS"]):
+        return True
+    if kept is Kept.SOME:
+        return False
+    end = ("WHOLE COUNTS", "COUNTS", "LAST COUNTS", "SAME COUNTS", "PASSED")
+    if any(found[meaning] for meaning in end):
+        return True
+    if kept is Kept.END:
+        return bool(found["SUITE COUNTS"] and found["GROUP COUNTS"])
+    all_of_it = ("SUITE COUNTS", "PART COUNTS", "GROUP COUNTS", "PART PASSED")
+    return any(found[meaning] for meaning in all_of_it)
+
+
+def _is_whole_tap(text: str) -> bool:
+    """Whether it is TAP in which each planned test is ok."""
+    plan = _TAP_PLAN.search(text)
+    oks = _TAP_TEST.findall(text)
+    return plan is not None and bool(oks) and len(oks) == int(plan[1])
 
 
 def _shortened(output: str) -> str:
@@ -262,8 +344,11 @@ def _found(text: str, meaning: str, pattern: re.Pattern[str]) -> list[_Found]:
 
 def _errors(found: dict[str, list[_Found]]) -> int | None:
     """What is counted in the finest way that there is."""
-    total = sum(each.bad for each in (*found["COUNTS"], *found["LAST COUNTS"][-1:]))
+    finest = ("WHOLE COUNTS", "COUNTS", "SUITE COUNTS", "PART COUNTS", "BAD COUNTS")
+    total = sum(each.bad for meaning in finest for each in found[meaning])
+    total += sum(each.bad for each in found["LAST COUNTS"][-1:])
     total += max((each.bad for each in found["SAME COUNTS"]), default=0)
+    total = total or len(found["EACH TEST"])
     return total or len(found["EACH"]) or sum(each.bad for each in found["GROUP COUNTS"]) or None
 
 

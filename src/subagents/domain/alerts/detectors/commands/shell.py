@@ -298,6 +298,7 @@ _SAME: Final = {
     "cmake3": "cmake",
     "ctest3": "ctest",
     "gotask": "task",
+    "cucumber-js": "cucumber",
     "nodejs": "node",
 }
 """Other names of the same program."""
