@@ -1,8 +1,12 @@
-"""Commits that a worker made, by what git printed or by how it ended."""
+"""Commits that a worker made, by what git printed or by how it ended.
+
+Hooks print into the same output, and like brackets as well. A line is git's own if what git writes
+below it follows, or if it says what the command line told git to say.
+"""
 
 import re
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Collection, Sequence
+from typing import Final, NamedTuple
 
 from subagents.domain.alerts.detectors.alert_wording import FIELD_CHARS_MAX, TEXT_CHARS_MAX, shown
 from subagents.domain.alerts.detectors.commands.exit_codes import all_passed, code_of
@@ -17,6 +21,11 @@ from subagents.domain.run.alert import Alert, AlertKind
 from subagents.domain.run.worker_output import ToolUse
 from subagents.text import cut
 
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
 MESSAGES_MAX: Final = 5
 """Of one batch; the others are counted."""
 COMMITS_MAX: Final = 50
@@ -25,10 +34,28 @@ _LINE_CHARS: Final = 1_000
 _MESSAGE_CHARS: Final = 80
 _PRINTED: Final = re.compile(
     # The first hash: a branch's name holds no space, and a message may look like anything.
-    r"^\[[^\n]{1,260}? [0-9a-f]{4,64}\] ?(?P<message>[^\n]*)$",
+    r"^\[[^\n]{1,260}? [0-9a-f]{4,64}\] ?(?P<message>[^\n]*)$"
+    # The author, the date and how much was changed, in any language.
+    r"(?P<below>(?:\n (?:[A-Z]\w{1,20}:[^\n]*|\d{1,7} [^\n]+)){0,4})",
     re.MULTILINE,
 )
-_COMMITTING: Final = frozenset({"commit", "cherry-pick", "revert", "merge"})
+_MERGED: Final = re.compile(
+    r"^Merge made by (?:the '[^'\n]{1,80}' strategy|[^\n]{1,80})\.$", re.MULTILINE
+)
+_MAY_COMMIT: Final = _set("commit cherry-pick revert merge pull")
+_COMMITTING: Final = frozenset({"commit", "ci"})
+"""``ci`` is what most people's alias of it is called."""
+_OTHERS: Final = _set(
+    """
+    add am annotate apply archive bisect blame branch bundle cat-file check-ignore checkout cherry
+    clean clone config count-objects describe diff diff-tree difftool fetch for-each-ref
+    format-patch fsck gc grep gui help init lfs log ls-files ls-remote ls-tree maintenance
+    merge-base mergetool mv notes prune push range-diff rebase reflog remote repack reset restore
+    rev-list rev-parse rm shortlog show show-branch show-ref sparse-checkout stash status submodule
+    switch symbolic-ref tag update-index update-ref version whatchanged worktree
+    """
+)
+"""Git's own commands that make no commit; any other word is an alias, of what only it knows."""
 _GIT_VALUED: Final = frozenset(
     {"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"}
 )
@@ -45,24 +72,69 @@ def commits_of(tool: ToolUse) -> list[str]:
     if tool.command is None or "git" not in tool.command:
         return []
     steps = expanded(tool.command)
-    making = [(n, made) for n, step in enumerate(steps) if (made := _committing(step)) is not None]
-    if not making:
-        return []
-    printed = [
-        found["message"].strip()
-        for found in _PRINTED.finditer(tool.output)
-        if len(found[0]) <= _LINE_CHARS
-    ]
-    if printed:
-        return printed[:COMMITS_MAX]
+    making = {n: made for n, step in enumerate(steps) if (made := _committing(step)) is not None}
     code = code_of(tool)
+    ended = {number: all_passed(steps, {number}, code, tool.output) for number in making}
+    if all(passed is False for passed in ended.values()):
+        return []
+    if printed := _told(tool.output, making.values()):
+        if all(made.is_commit and not steps[number].is_maybe for number, made in making.items()):
+            printed = printed[-len(making) :]
+        return printed[:COMMITS_MAX]
     silent = not tool.is_error and code is None and not tool.output.strip()
+    loose = [found["message"].strip() for found in _PRINTED.finditer(tool.output)][-1:]
     return [
-        _message(arguments)
-        for number, (name, arguments) in making
-        if name == "commit"
-        and ((silent and _is_quiet(arguments)) or all_passed(steps, {number}, code, tool.output))
+        _message(made.arguments) or "".join(loose)
+        for number, made in making.items()
+        if made.is_commit and ((silent and _is_quiet(made.arguments)) or ended[number])
     ][:COMMITS_MAX]
+
+
+class _Made(NamedTuple):
+    """A command of git that makes commits, or may."""
+
+    name: str
+    arguments: tuple[str, ...]
+
+    @property
+    def is_commit(self) -> bool:
+        return self.name in _COMMITTING
+
+    @property
+    def message(self) -> str:
+        """The first line of the commit's message, as far as the command line tells."""
+        if (told := _message(self.arguments)) or self.name != "merge":
+            return told
+        names = [word for word in self.arguments if not word.startswith("-")]
+        if len(names) != 1:
+            return ""
+        kind = (
+            "remote-tracking branch" if names[0].startswith(("origin/", "upstream/")) else "branch"
+        )
+        return f"Merge {kind} '{names[0]}'"
+
+
+def _told(output: str, making: Collection[_Made]) -> list[str]:
+    """The messages of the commits that git itself says it made."""
+    said = [made.message for made in making]
+    # Which of its words an alias makes the message of is not known.
+    said += [word for made in making if made.name not in _MAY_COMMIT for word in made.arguments]
+    expected = {" ".join(text.split()) for text in said} - {""}
+    found = [
+        (line.start(), line["message"].strip())
+        for line in _PRINTED.finditer(output)
+        if len(line[0]) <= _LINE_CHARS
+        and (
+            line["below"]
+            or line["message"].startswith("Merge ")
+            or " ".join(line["message"].split()) in expected
+        )
+    ]
+    merging = [made.message for made in making if made.name in {"merge", "pull"}]
+    merged = [line.start() for line in _MERGED.finditer(output)]
+    # Of a merge that an alias made git says nothing but that.
+    found += zip(merged, [*merging, *[""] * len(merged)], strict=False)
+    return [message for _, message in sorted(found)]
 
 
 def gathered(
@@ -106,18 +178,18 @@ def _listed(words: Sequence[str], count: int) -> str:
     return listed if count == len(words) else f"{listed}, …"
 
 
-def _committing(step: Step) -> tuple[str, tuple[str, ...]] | None:
-    """``git``'s command and its words, when it is one that commits."""
+def _committing(step: Step) -> _Made | None:
+    """``git``'s command and its words, when it is one that may commit."""
     words = program_of(step.words)
     if not words or words[0] != "git":
         return None
     at = 1
     while at < len(words) and words[at].startswith("-"):
         at += 2 if words[at] in _GIT_VALUED else 1
-    if at >= len(words) or words[at] not in _COMMITTING:
+    if at >= len(words) or words[at] in _OTHERS:
         return None
-    arguments = words[at + 1 :]
-    return None if _NOT_MADE.intersection(arguments) else (words[at], arguments)
+    made = _Made(words[at], words[at + 1 :])
+    return None if _NOT_MADE.intersection(made.arguments) else made
 
 
 def _is_quiet(arguments: Sequence[str]) -> bool:
