@@ -171,18 +171,27 @@ def test_a_commit_that_its_hook_refused_is_none_whatever_the_hook_prints(command
         ("git lg", "[main abc1234] feat: x\n[main abc1235] feat: y", []),
         ("git log --format='[%an %h] %s' --shortstat", f"[ada abc1234] x\n{CHANGED}", []),
         # Merges.
-        ("git merge topic --no-edit", f"{MERGED}\n t | 1 +", [
-            "Merge branch 'topic'"]),
-        ("git merge origin/main", "Merge made by the 'recursive' strategy.", [
-            "Merge remote-tracking branch 'origin/main'"]),
-        ("git merge --no-ff -m 'own words' topic", MERGED, [
-            "own words"]),
+        ("git merge topic --no-edit", f"{MERGED}\n t | 1 +", ["Merge branch 'topic'"]),
+        (
+            "git merge origin/main",
+            "Merge made by the 'recursive' strategy.",
+            ["Merge remote-tracking branch 'origin/main'"],
+        ),
+        ("git merge --no-ff -m 'own words' topic", MERGED, ["own words"]),
         ("git pull --no-rebase", f"{MERGED}\n a | 5 +----", [""]),
         ("git merge a b", "Merge made by the 'octopus' strategy.", [""]),
-        ("git merge a && git merge b", f"{MERGED}\n x | 1 +\n{MERGED}", ["Merge branch 'a'", "Merge branch 'b'"]),
+        (
+            "git merge a && git merge b",
+            f"{MERGED}\n x | 1 +\n{MERGED}",
+            ["Merge branch 'a'", "Merge branch 'b'"],
+        ),
         ("git merge --continue", "[main 95f2c4e] Merge branch 't5'", ["Merge branch 't5'"]),
         ("git up", MERGED, [""]),
-        ("git commit -m a && git merge b", f"[main 5180f10] a\n{CHANGED}\n{MERGED}", ["a", "Merge branch 'b'"]),
+        (
+            "git commit -m a && git merge b",
+            f"[main 5180f10] a\n{CHANGED}\n{MERGED}",
+            ["a", "Merge branch 'b'"],
+        ),
         ("git merge topic", "Updating f49028e..43fa668\nFast-forward\n x | 1 +", []),
         ("git merge topic", "Already up to date.", []),
         ("git merge --no-commit b", "Automatic merge went well; stopped before committing as", []),
@@ -191,10 +200,13 @@ def test_a_commit_that_its_hook_refused_is_none_whatever_the_hook_prints(command
         ("git merge b || true", "CONFLICT (content): Merge conflict in a", []),
         ("git pull", "Updating f49028e..43fa668\nFast-forward", []),
         ("git cherry-pick t3", "[main 5180f10] t3 work\n Date: Sat Nov 28 2026", ["t3 work"]),
-        ("git cherry-pick a..c", "[main 5180f10] b\n Date: x\n[main 5180f11] c\n Date: y", [
-            "b", "c"]),
+        (
+            "git cherry-pick a..c",
+            "[main 5180f10] b\n Date: x\n[main 5180f11] c\n Date: y",
+            ["b", "c"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_aliases_and_merges_make_commits_by_what_git_prints(
     command: str, output: str, messages: list[str]
 ) -> None:
