@@ -264,6 +264,7 @@ class _Reader:
         self._depth += 1
         if self._depth > DEPTH_MAX:
             raise FileFault(f"is nested deeper than the {DEPTH_MAX} levels that are read")
+        attributes = {key.lower(): text for key, text in attributes.items()}
         if name in _SUITES:
             self._open.append(_Suite(attributes, is_whole=name == "testsuites"))
         elif name == "testcase":

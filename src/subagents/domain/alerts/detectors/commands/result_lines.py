@@ -29,7 +29,7 @@ WHOLE COUNTS: none bad = passed; one line for everything
     <n> examples?, .+
     <n> (?:runs|tests), <n> assertions, .+
     Tests: <n>, Assertions: .+
-    <n> scenarios? passed, .+
+    <n> [Ss]cenarios? passed, .+
 COUNTS: none bad = passed, where the end of the output is there
     [ ]{0,2}(?:\[ERROR\] )?Found (?:<n> \w+ \(<n> fixed, )?<bad> (?:error|problem|diagnostic|remain)
     <bad> files? would (?:be reformatted|fail to reformat)
@@ -62,12 +62,13 @@ SUITE COUNTS: the same, beside those of files or suites, which may fail without 
 PART COUNTS: of one project of several; none bad = passed, where the whole output is there
     [ ]{0,2}(?:Passed|Failed)! {1,4}- Failed: {1,8}<bad>,
 BAD COUNTS: none bad says nothing
-    (?:Fail|Unexpected Pass|Timeout): {2,20}<bad>[ ]{0,8}$
+    (?:Fail|Unexpected Pass|Timeout): {1,20}<bad>[ ]{0,8}$
     (?:Failed|Failing|Unresolved|Timed Out|Unexpectedly Passed) Tests \(<bad>\):$
     [ ]<bad> FAILED TESTS?$|[ ]{5}Failed: <bad>$
-    test cases: {1,8}<n> \|(?:[^|\n]{1,40}\|){0,2} {1,8}<bad> failed
+    (?:\[doctest\] )?test cases: {1,8}<n> \|(?:[^|\n]{1,40}\|){0,2} {1,8}<bad> failed
     .*\(Wstat: .+ Failed: <bad>\)
-    <n> scenarios? \(<bad> failed
+    <n> [Ss]cenarios? \(<bad> failed
+    [ ]{2}Unexpected (?:Failures|Passes) {0,8}: <bad>$
 GROUP COUNTS: of files or suites, of interest where nothing finer is counted
     Test Suites: <n> .+
     [ ]{1,8}Test Files {2,8}<n> .+\(\d
@@ -92,22 +93,23 @@ FAILED:
     [ ]{0,2}Build FAILED\.|\*\* (?:BUILD|TEST|ARCHIVE) FAILED \*\*
     .*Build did NOT complete successfully|(?:.*: )?Some tests failed\.
     ERROR: failed to (?:solve|build)\b|error: Recipe `
-    <n> scenarios? \(.{0,80}\b(?:failed|undefined|ambiguous)\b
+    <n> [Ss]cenarios? \(.{0,80}\b(?:failed|undefined|ambiguous)\b
     Test Run (?:Failed|Aborted)\.|[ ]{0,2}Test run summary: (?:Failed|Aborted|Zero)
     //\S{1,200} {1,200}(?:\(cached\) )?(?:FAILED|TIMEOUT|NO STATUS|FLAKY, failed)\b
     [ ]{2}(?:Failed|Unresolved|Timed Out|Unexpectedly Passed) {0,20}: <n> \(
-    \[  FAILED  \][ ]|Bail out!
+    \[  FAILED  \][ ]|Bail out!|\[doctest\] Status: FAILURE!
 PASSED: where the end of the output is there
     Ran <n> tests? in .*\n\nOK(?: \(.+\))?$|OK \(<n> tests?, |OK, but[ ]
     All checks passed!$|Success: no issues found|No issues found!|[ ]{0,2}\[OK\] No errors
     <n> files? (?:already formatted$|(?:would be )?left unchanged\.$)
     [ ]{1,4}congratulations :\)
     [ ]{2}<n> passing \(
-    <n> scenarios? \((?:<n> (?:passed|skipped)(?:, )?){1,2}\)$
+    <n> [Ss]cenarios? \((?:<n> (?:passed|skipped)(?:, )?){1,2}\)$
     Executed <n> out of <n> tests?: <n> tests? pass(?:es)?\.$
     Test Run Successful\.|[ ]{0,2}Test run summary: Passed!
     \[  PASSED  \] [1-9]\d{0,6} tests?\.$|All tests successful\.$|\# ok$
-    Ok: {2,20}[1-9]\d{0,6}[ ]{0,8}\n(?:Expected Fail: .+\n)?Fail: {2,20}0[ ]{0,8}$
+    \[doctest\] Status: SUCCESS!
+    Ok: {1,20}[1-9]\d{0,6}[ ]{0,8}$|[ ]{2}Expected Passes {0,8}: [1-9]
     Total Discovered Tests: .+\n(?:[ ]{2}\w.+\n){0,4}?[ ]{2}Passed {0,20}: [1-9]
     All matched files use Prettier code style!$
     .*Successfully ran targets?[ ]
@@ -130,7 +132,7 @@ PART PASSED: where the whole output is there
     [ ]{2}<n> (?:tests? passed$|passed \()
     No syntax errors detected
 EACH TEST: one failure of a test; passes are not told so
-    not ok <n>\b(?!.*\# (?i:todo|skip))
+    not ok(?: <n>\b| -|$)(?!.*\# (?i:todo|skip))
     (?:FAIL|XPASS|UNRESOLVED|TIMEOUT): .{1,200} :: .{1,200} \(<n> of <n>\)$
 EACH: one error; passes are not told so
     [^\s:][^:\n]*:<n>:<n>: [A-Z]{1,5}\d{2,5}\b
@@ -214,7 +216,7 @@ _LOOKS: Final = {
 }
 _PLACES: Final = [re.compile(f"^{each}", re.ASCII | re.MULTILINE) for each in _patterns("PLACES")]
 _TAP_PLAN: Final = re.compile(r"^1\.\.(\d{1,7})$", re.ASCII | re.MULTILINE)
-_TAP_TEST: Final = re.compile(r"^(?:not )?ok \d{1,7}\b", re.ASCII | re.MULTILINE)
+_TAP_TEST: Final = re.compile(r"^(?:not )?ok(?: \d{1,7}\b| -|$)", re.ASCII | re.MULTILINE)
 _NUMBER_FIRST: Final = re.compile(
     r"(?<![\w.])(?P<n>\d{1,7}) (?:\w{1,12} )?"
     r"(?P<word>passed|failed|failing|passing|failures?|errors?|fails|passes)\b",
