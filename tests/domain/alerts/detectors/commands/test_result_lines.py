@@ -3,6 +3,7 @@
 import pytest
 
 from subagents.domain.alerts.detectors.commands.result_lines import Kept, Summary, summary_of
+from subagents.text import cut_middle
 
 
 @pytest.mark.requirement("detectors:recorded")
@@ -78,7 +79,7 @@ def test_an_error_that_a_test_wanted_is_none_when_the_tests_passed() -> None:
         # Bazel and .NET.
         ("Executed 1 out of 2 tests: 2 tests pass.", True, 0),
         ("Executed 2 out of 2 tests: 1 test passes and 1 fails locally.", False, 1),
-        ("INFO: Build completed, 1 test FAILED, 3 total actions\nExecuted 2 out of 2: 1 fails", False, 1),
+        ("INFO: Build completed, 1 test FAILED\nExecuted 2 out of 2 tests: 1 fails", False, 1),
         ("//app:io_test    TIMEOUT in 60.1s", False, None),
         ("//app:io_test    PASSED in 0.1s", None, None),
         ("Test summary: total: 2, failed: 0, succeeded: 2, skipped: 0, duration: 1s", True, 0),
@@ -104,3 +105,24 @@ def test_the_last_lines_of_many_tools_are_read(
     summary = summary_of(output, is_test=True, kept=Kept.END)
 
     assert (summary.passed, summary.errors) == (passed, errors)
+
+
+@pytest.mark.requirement("detectors:silence")
+@pytest.mark.parametrize(
+    "cut",
+    [
+        "... [3000 characters truncated] ...",
+        "[... omitted 256 of 300 lines ...]",
+        "…1200 tokens truncated…",
+        "<response clipped: 40 lines omitted>",
+        "[Output truncated]",
+        cut_middle("x" * 33_000, 32_000),
+        "x" * 33_000,
+    ],
+)
+def test_weak_words_are_no_success_of_an_output_whose_middle_is_missing(cut: str) -> None:
+    weak, sure = "no problems\n{}\nchecks passed", "{}\n=== 3 passed in 0.1s ==="
+
+    assert summary_of(weak.format("and more"), is_test=False).passed is True
+    assert summary_of(weak.format(cut), is_test=False).passed is None
+    assert summary_of(sure.format(cut), is_test=True).passed is True

@@ -217,6 +217,13 @@ _LOOKS: Final = {
 _PLACES: Final = [re.compile(f"^{each}", re.ASCII | re.MULTILINE) for each in _patterns("PLACES")]
 _TAP_PLAN: Final = re.compile(r"^1\.\.(\d{1,7})$", re.ASCII | re.MULTILINE)
 _TAP_TEST: Final = re.compile(r"^(?:not )?ok(?: \d{1,7}\b| -|$)", re.ASCII | re.MULTILINE)
+_CUT: Final = re.compile(
+    r"(?:truncated|omitted) \d{1,9} (?:of|lines|characters|chars|tokens|bytes)"
+    r"|\d{1,9} (?:more )?(?:lines|characters|chars|tokens|bytes) (?:truncated|omitted|left out)"
+    r"|output (?:was )?truncated",
+    re.ASCII | re.IGNORECASE,
+)
+"""What agent programs, and we, put in place of the middle of a long output."""
 _NUMBER_FIRST: Final = re.compile(
     r"(?<![\w.])(?P<n>\d{1,7}) (?:\w{1,12} )?"
     r"(?P<word>passed|failed|failing|passing|failures?|errors?|fails|passes)\b",
@@ -273,6 +280,8 @@ def summary_of(
         kept: How much of what the build printed is in it.
     """
     text = _shortened(output)
+    if len(output) >= OUTPUT_CHARS_MAX or _CUT.search(text) is not None:
+        kept = max(kept, Kept.END)  # a middle that is missing
     found = {meaning: _found(text, meaning, pattern) for meaning, pattern in _SURE.items()}
     each = found["EACH"]
     counted = [one for meaning in found if meaning.endswith("COUNTS") for one in found[meaning]]
