@@ -450,7 +450,7 @@ def test_no_test_that_ran_is_no_success(tmp_path: Path) -> None:
         (b"", "is not valid XML: no element found"),
         (b"<testsuite>", "is not valid XML"),
         (b"<html/>", "is not JUnit XML: its root is <html>"),
-        (b"<TestRun/>", "its root is <testrun>"),
+        (b"<TestRun/>", "its root is <TestRun>"),
         (b"<assemblies/>", "is not JUnit XML"),
         (b"1..2\nok 1\n", "is not valid XML"),
         (b"<testsuite/><testsuite/>", "is not valid XML: junk after document element"),

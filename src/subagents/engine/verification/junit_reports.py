@@ -255,9 +255,10 @@ class _Reader:
         self._odd_words: dict[str, None] = {}
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        name = name.rpartition(" ")[2].lower()
+        own_name = name.rpartition(" ")[2]
+        name = own_name.lower()
         if self._depth == 0 and name not in _SUITES:
-            shown = one_line(name, NAME_CHARS_MAX)
+            shown = one_line(own_name, NAME_CHARS_MAX)
             raise FileFault(
                 f"is not JUnit XML: its root is <{shown}>, neither testsuites nor testsuite"
             )

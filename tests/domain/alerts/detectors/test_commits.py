@@ -97,6 +97,7 @@ HOOK = """[lint abc1234] checked 3 files
 [main deadbee] looks like one
 [2026 1234] 11:29:09"""
 CHANGED = " 1 file changed, 1 insertion(+)"
+DATED = " Date: Sat Nov 28 11:29:09 2026 +0000"
 MERGED = "Merge made by the 'ort' strategy."
 
 
@@ -109,6 +110,8 @@ MERGED = "Merge made by the 'ort' strategy."
         ("git commit --no-edit | cat", HOOK, []),
         ("git commit --amend | head -4", "[hook abc1234]", []),
         ("git commit -am 'feat: x'; git status", f"{HOOK}\nlint failed", []),
+        ("git commit -F m | cat", "[lint abc1234] checked\n 3 files ok\n Error: in a.py", []),
+        ("git commit -F m | cat", "[2026 1234] done\n Time: 3 s", []),
         ("git commit -m lint; true", HOOK, []),
         (
             "git commit -m 'feat: x' | cat",
@@ -123,7 +126,7 @@ MERGED = "Merge made by the 'ort' strategy."
         ),
         (
             "git commit --amend --no-edit | cat",
-            f"{HOOK}\n[main 1d62602] empty one\n Date: Sat Nov 28 11:29:09 2026 +0000",
+            f"{HOOK}\n[main 1d62602] empty one\n{DATED}",
             ["empty one"],
         ),
         (
@@ -165,7 +168,7 @@ def test_a_commit_that_its_hook_refused_is_none_whatever_the_hook_prints(command
         ("git save 'wip: saved'", f"{HOOK}\n[main bcaf28e] wip: saved\n{CHANGED}", ["wip: saved"]),
         ("git save 'wip: saved' | tail -1", "[main bcaf28e] wip: saved", ["wip: saved"]),
         ("git wip", f"[main bcaf28e] WIP\n{CHANGED}\n create mode 100644 a", ["WIP"]),
-        ("git amend", "[main 1d62602] old\n Date: Sat Nov 28 11:29:09 2026 +0000", ["old"]),
+        ("git amend", f"[main 1d62602] old\n{DATED}", ["old"]),
         ("git -C sub cm 'in a folder'", "[main bcaf28e] in a folder", ["in a folder"]),
         ("git wip", "", []),
         ("git lg", "[main abc1234] feat: x\n[main abc1235] feat: y", []),
@@ -199,10 +202,10 @@ def test_a_commit_that_its_hook_refused_is_none_whatever_the_hook_prints(command
         ("git merge --abort", "", []),
         ("git merge b || true", "CONFLICT (content): Merge conflict in a", []),
         ("git pull", "Updating f49028e..43fa668\nFast-forward", []),
-        ("git cherry-pick t3", "[main 5180f10] t3 work\n Date: Sat Nov 28 2026", ["t3 work"]),
+        ("git cherry-pick t3", f"[main 5180f10] t3 work\n{DATED}", ["t3 work"]),
         (
             "git cherry-pick a..c",
-            "[main 5180f10] b\n Date: x\n[main 5180f11] c\n Date: y",
+            f"[main 5180f10] b\n{DATED}\n[main 5180f11] c\n{DATED}",
             ["b", "c"],
         ),
     ],

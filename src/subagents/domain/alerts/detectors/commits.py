@@ -36,7 +36,8 @@ _PRINTED: Final = re.compile(
     # The first hash: a branch's name holds no space, and a message may look like anything.
     r"^\[[^\n]{1,260}? [0-9a-f]{4,64}\] ?(?P<message>[^\n]*)$"
     # The author, the date and how much was changed, in any language.
-    r"(?P<below>(?:\n (?:[A-Z]\w{1,20}:[^\n]*|\d{1,7} [^\n]+)){0,4})",
+    r"(?P<below>(?:\n (?:\w{1,20}: [^\n]{1,200}(?:[+-]\d{4}|>)"
+    r"|\d{1,7} [^\n]{1,80}\([+-]\)[^\n]*)$){0,4})",
     re.MULTILINE,
 )
 _MERGED: Final = re.compile(
