@@ -314,6 +314,8 @@ def test_what_a_report_counts_and_does_not_list_holds_where_it_is_stricter(
         # Some count what is directly in a suite, some all that is in it.
         *(('tests="1" skipped="0"', (2, 0, 0)), ('tests="2"', (2, 0, 0)), ('tests="0"', (2, 0, 0))),
         *(('tests="2" skipped="2"', (0, 2, 0)), ('tests="1" disabled="1"', (0, 1, 0))),
+        *(('tests="2" skipped="1"', (1, 1, 0)), ('skipped="1"', (1, 1, 0))),
+        *(('tests="9" disabled="8"', (1, 8, 0)), ('tests="3" skipped="1"', (2, 1, 0))),
         *(('failures="1"', (2, 0, 1)), ('errors="2"', (2, 0, 2)), ('status="failed"', (2, 0, 1))),
     ],
 )

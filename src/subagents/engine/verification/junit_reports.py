@@ -191,7 +191,7 @@ class _Suite:
         self.key = f"{self.name}\0{attributes.get('hostname', '')}"
         """Browsers and devices are told apart by the host."""
         self.is_whole = is_whole
-        """What it counts is all that is in it, however deep; of others some count one level."""
+        """It counts all that is in it, however deep; of suites of suites some count one level."""
         self.says = _verdict_of(attributes)
         self.counts_tests = bool(attributes.get("tests", "").strip())
         self.tests = _count(attributes, "tests")
@@ -203,8 +203,9 @@ class _Suite:
     def close(self) -> None:
         """Let the stricter hold of what it says and what is in it."""
         within = self.ran + self.skipped
-        left = max((self.tests if self.counts_tests else within) - self.skips, 0)
-        is_of_all = self.is_whole or not self.has_suites or (self.tests > 0 and left == 0)
+        tests = self.tests if self.counts_tests else within
+        left = max(tests - self.skips, 0)
+        is_of_all = self.is_whole or not self.has_suites or tests >= within or left == 0 < tests
         # Some do not count those that were skipped among the tests.
         is_agreed = (self.tests, self.skips) == (self.ran, self.skipped)
         self.ran = min(self.ran, left) if is_of_all and not is_agreed else self.ran
