@@ -121,8 +121,8 @@ COUNTS: Final = {
     "xunit-red": (2, 0, 2),
 }
 """Different tests that ran, tests that did not, failures: of reports that these programs wrote, or
-(bazel, dotnet, go-junit-report, gradle, jenkins, nextest, pester, pytest-2, surefire, xunit) whose
-form they document. The name says how the program itself ended; ``none`` = nothing ran."""
+(bazel, dotnet, go-junit-report, gradle, jenkins, nextest, pester, pytest-2, xunit) whose form
+they document. The name says how the program itself ended; ``none`` = nothing ran."""
 LAUGHS = b"""<?xml version="1.0"?><!DOCTYPE lolz [<!ENTITY a "ha">%s]><testsuite>&z;</testsuite>"""
 BOMB = LAUGHS % b"".join(
     b'<!ENTITY %c "%s">' % (98 + n, b"&%c;" % (97 + n) * 10) for n in range(25)
@@ -203,6 +203,8 @@ def report_of(counts: str, *cases: str) -> bytes:
 PASSED: Final = '<testcase classname="c" name="passed"/>'
 OTHER: Final = '<testcase classname="c" name="other"/>'
 FAILED: Final = '<testcase classname="c" name="failed"><failure/></testcase>'
+FLAKY: Final = '<testcase name="flaky"><flakyFailure/></testcase>'
+FAILED_TWICE: Final = '<testcase name="twice"><failure/><rerunFailure/></testcase>'
 SKIPPED: Final = '<testcase classname="c" name="skipped"><skipped/></testcase>'
 
 
@@ -335,6 +337,15 @@ def test_a_suite_of_suites_may_count_one_level_or_all(
         ("<testsuite>{}<properties><failure/></properties></testsuite>", (1, 0, 1)),
         ("<testsuites><error/><testsuite>{}</testsuite></testsuites>", (1, 0, 1)),
         ("<testsuite><skipped/>{}</testsuite>", (0, 1, 0)),
+        # Surefire counts each try that failed.
+        (f'<testsuite tests="2" failures="1">{FLAKY}</testsuite>', (1, 0, 0)),
+        (f'<testsuite tests="2" failures="2">{FLAKY}</testsuite>', (1, 0, 1)),
+        (
+            f'<testsuites failures="1"><testsuite errors="1">{FLAKY}</testsuite></testsuites>',
+            (1, 0, 0),
+        ),
+        (f'<testsuite failures="2">{FAILED_TWICE}</testsuite>', (1, 0, 1)),
+        ('<testsuite failures="0"><testcase><rerunError/></testcase></testsuite>', (1, 0, 1)),
         ('<testsuite><testcase name="around"><failure/>{}</testcase></testsuite>', (2, 0, 1)),
         ('<testsuites errors="1"/>', (0, 0, 1)),
         # Skipped ones that are not counted among the tests.

@@ -97,7 +97,10 @@ def _words(text: str) -> frozenset[str]:
 
 
 _FAILURES: Final = _words("failure error failed rerunfailure rerunerror")
-"""Elements; ``flakyFailure`` is of a test that passed in the end."""
+"""Elements of a test that failed."""
+_TRIES: Final = _words("flakyfailure flakyerror rerunfailure rerunerror")
+"""Elements for a try beside the last or first one, which Surefire counts as failures of the suite;
+the flaky ones are of a test that passed in the end."""
 _SKIPS: Final = _words("skipped skip disabled ignored notrun pending untested")
 _NOT_STARTED: Final = ("Unable to find executable", "Required Files Missing", "Fixture dependency")
 """Reasons of ``skipped`` for which ctest itself fails."""
@@ -197,7 +200,7 @@ class _Suite:
         self.tests = _count(attributes, "tests")
         self.failures = _failures(attributes)
         self.skips = _skips(attributes)
-        self.ran = self.skipped = self.failed = 0
+        self.ran = self.skipped = self.failed = self.tries = 0
         self.has_suites = False
 
     def close(self) -> None:
@@ -210,7 +213,8 @@ class _Suite:
         is_agreed = (self.tests, self.skips) == (self.ran, self.skipped)
         self.ran = min(self.ran, left) if is_of_all and not is_agreed else self.ran
         self.skipped = max(self.skipped, self.skips)
-        self.failed = max(self.failed, self.failures, int(self.says is _Verdict.FAILED))
+        told = self.failures - self.tries
+        self.failed = max(self.failed, told, int(self.says is _Verdict.FAILED))
         if self.says is _Verdict.NOT_RUN:
             self.skipped, self.ran = max(self.skipped, within), 0
 
@@ -267,6 +271,8 @@ class _Reader:
         if self._depth > DEPTH_MAX:
             raise FileFault(f"is nested deeper than the {DEPTH_MAX} levels that are read")
         attributes = {key.lower(): text for key, text in attributes.items()}
+        if name in _TRIES:
+            self._suite().tries += 1
         if name in _SUITES:
             self._open.append(_Suite(attributes, is_whole=name == "testsuites"))
         elif name == "testcase":
@@ -283,7 +289,7 @@ class _Reader:
         if name not in _SUITES and name != "testcase":
             return
         ended = self._open.pop()
-        around = next((x for x in reversed(self._open) if isinstance(x, _Suite)), self._whole)
+        around = self._suite()
         if isinstance(ended, _Case):
             self._end_case(ended, around)
             return
@@ -294,6 +300,7 @@ class _Reader:
         around.ran += ended.ran
         around.skipped += ended.skipped
         around.failed += ended.failed
+        around.tries += ended.tries
 
     def report(self) -> JUnitReport:
         """What was read, of a document that has ended."""
@@ -310,6 +317,10 @@ class _Reader:
             names=tuple(self._names),
             notes=tuple(notes),
         )
+
+    def _suite(self) -> _Suite:
+        """The innermost that is open; behind the end of the root, the whole."""
+        return next((x for x in reversed(self._open) if isinstance(x, _Suite)), self._whole)
 
     def _mark(self, verdict: _Verdict) -> None:
         """Of the test, or of the suite itself: its set-up failed."""
