@@ -18,7 +18,7 @@ from subagents.cli.runs.flag_help import HELP
 from subagents.domain.rules.parameter_checks import check_spec
 from subagents.domain.run.parameter import SECTIONS, Parameter, leaves, parameters
 from subagents.domain.run.spec import Contract, RunSpec
-from subagents.errors import NotFound, UsageError
+from subagents.errors import UsageError
 from subagents.text import duration
 
 SCHEMA_BYTES_MAX: Final = 256 * 1024
