@@ -100,6 +100,7 @@ COUNTS: Final = {
     "prove-red": (3, 0, 3),
     "pytest-2-green": (1, 1, 0),
     "pytest-green": (3, 2, 0),
+    "pytest-reruns-green": (2, 0, 0),
     "pytest-red-setup": (1, 0, 1),
     "pytest-red": (5, 0, 5),
     "robot-green": (1, 1, 0),

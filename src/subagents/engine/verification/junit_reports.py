@@ -358,5 +358,5 @@ class _Reader:
         around.ran += 1
 
     def _name(self, name: str) -> None:
-        if len(self._names) < NAMED_MAX:
+        if len(self._names) < NAMED_MAX and name not in self._names:
             self._names.append(name)
