@@ -17,6 +17,7 @@ from subagents.domain.alerts import allowance
 from subagents.domain.lifecycle import (
     accounting,
     judging,
+    looking,
     open_questions,
     pausing,
     placing,
@@ -46,7 +47,6 @@ from subagents.domain.rules.deadlines import longest_wait_ms, warn_at_ms
 from subagents.domain.rules.evidence import decide, merge, with_report_from_text
 from subagents.domain.rules.retry import retry_delay_ms
 from subagents.domain.run.alert import AlertKind, OnStuck
-from subagents.domain.run.baseline import rebased
 from subagents.domain.run.effects import (
     CancelChildren,
     ConsumeChildren,
@@ -332,27 +332,6 @@ def _slot_granted(run: Run, event: SlotGranted) -> Transition:
 
 
 # -- while an attempt lives ---------------------------------------------------------------------
-
-
-def _baseline_taken(run: Run, event: BaselineTaken) -> Transition:
-    record, found = run.verification, event.baseline
-    if event.attempt:
-        attempt = run.attempt
-        if event.attempt != attempt.number or attempt.times.started_at_ms is not None:
-            return Transition(run, stale=True)
-    elif record.baseline is not None:
-        return Transition(run, stale=True)
-    if record.baseline is None:
-        record = replace(record, baseline=found, vacuous=event.vacuous)
-    elif record.left is not None:
-        record = replace(record, baseline=rebased(record.baseline, record.left, found))
-    if event.attempt:
-        record = replace(record, looked=event.attempt, left=found)
-    return Transition(replace(run, verification=record))
-
-
-def _files_left(run: Run, event: FilesLeft) -> Transition:
-    return Transition(replace(run, verification=replace(run.verification, left=event.files)))
 
 
 def _token_issued(run: Run, event: TokenIssued) -> Transition:
@@ -956,8 +935,8 @@ def _cleaned_up(run: Run, event: CleanedUp) -> Transition:
 REACTIONS: Final[dict[type, Callable[[Run, Any], Transition]]] = {
     DependencySettled: _dependency_settled,
     SlotGranted: _slot_granted,
-    BaselineTaken: _baseline_taken,
-    FilesLeft: _files_left,
+    BaselineTaken: looking.baseline_taken,
+    FilesLeft: looking.files_left,
     AttemptPlaced: placing.attempt_placed,
     WorktreePlanned: placing.worktree_planned,
     TokenIssued: _token_issued,

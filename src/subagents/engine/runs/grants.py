@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 from subagents.config.programs.scope_probes import Proof
 from subagents.config.settings import DEFAULT_LANE, Agent, AgentIsolation, Settings
-from subagents.domain.rules import admission, ceilings
+from subagents.domain.rules import admission, ceilings, contract
 from subagents.domain.rules.tool_kinds import abroad
 from subagents.domain.run.access import Access, AccessLevel, Ceiling, in_words
+from subagents.domain.run.events import Spawned
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import (
     Abilities,
@@ -481,6 +482,59 @@ def _why_scoped(spec: RunSpec, agent_id: str, agent: Agent, bound: Bound) -> str
 
 def _because(access: Access) -> str:
     return "" if access.narrowed is None else f" ({access.narrowed})"
+
+
+def check_within_reach(spawned: Spawned, *, previous: Run | None) -> None:
+    """Refuse a contract whose files no worker of the run could write.
+
+    Args:
+        spawned: The run, as it would be.
+        previous: The one whose session it continues.
+
+    Raises:
+        ContractError: Names what to add.
+    """
+    spec, resolved = spawned.spec, spawned.resolved
+    wanted, judge, fallback = spec.verification, resolved.judge, resolved.fallback
+    if wanted is None:
+        return
+    more = 'add access: "write" (--access write)'
+    access = resolved.access
+    if spec.access is None and access is not None:
+        if access.narrowed is None:
+            more = _writer(resolved.agent_id)
+        elif spawned.requester_run is not None:
+            more = "ask your requester for it (request_orchestrator)"
+        elif previous is not None:
+            more = "spawn a run of its own, which may write"
+        else:
+            more += ", and the user is asked"
+    tools = resolved.effective_tools
+    contract.check_can_be_met("verification", wanted, access, tools, way_out=more)
+    if fallback is not None:
+        contract.check_can_be_met(
+            f"fallbackAgentId: agent {fallback.agent_id}: verification",
+            wanted,
+            fallback.access,
+            fallback.effective_tools,
+            way_out=_writer(fallback.agent_id),
+        )
+    if judge is not None and wanted.judge is not None and wanted.judge.verification is not None:
+        contract.check_can_be_met(
+            contract.JUDGES_OWN,
+            wanted.judge.verification,
+            judge.access,
+            judge.effective_tools,
+            way_out='let the judge write: access: "write" of the judge (--judge-access write)',
+        )
+
+
+def _writer(agent_id: str) -> str:
+    """Where a worker that may write comes from, if its agent only reads."""
+    return (
+        "choose an agent that may write (agents_list), or ask the user to set"
+        f' agents.{agent_id}.access = "write"'
+    )
 
 
 class ScopeProofs:

@@ -699,7 +699,7 @@ class Spawner:
             within=None if is_trusted else spawned.resolved.cwd,
         )
         if not is_inherited:
-            _check_within_reach(draft)
+            grants.check_within_reach(spawned, previous=before)
         own = () if judge is None else (judge,)
         if is_trusted:
             commands = any(each.commands for each in (wanted, *own))
@@ -973,55 +973,6 @@ def _under_shared_caps(
 def _plain(directory: str) -> str:
     """Without doubled slashes and dots: one name for one place."""
     return str(Path(directory))
-
-
-def _check_within_reach(draft: Draft) -> None:
-    """Refuse a contract whose files no worker of the run could write.
-
-    Raises:
-        ContractError: Names what to add.
-    """
-    spec, resolved = draft.spawned.spec, draft.spawned.resolved
-    wanted, judge, fallback = spec.verification, resolved.judge, resolved.fallback
-    if wanted is None:
-        return
-    more = 'add access: "write" (--access write)'
-    access = resolved.access
-    if spec.access is None and access is not None:
-        if access.narrowed is None:
-            more = _writer(resolved.agent_id)
-        elif draft.spawned.requester_run is not None:
-            more = "ask your requester for it (request_orchestrator)"
-        elif draft.previous is not None:
-            more = "spawn a run of its own, which may write"
-        else:
-            more += ", and the user is asked"
-    tools = resolved.effective_tools
-    contract.check_can_be_met("verification", wanted, access, tools, way_out=more)
-    if fallback is not None:
-        contract.check_can_be_met(
-            f"fallbackAgentId: agent {fallback.agent_id}: verification",
-            wanted,
-            fallback.access,
-            fallback.effective_tools,
-            way_out=_writer(fallback.agent_id),
-        )
-    if judge is not None and wanted.judge is not None and wanted.judge.verification is not None:
-        contract.check_can_be_met(
-            contract.JUDGES_OWN,
-            wanted.judge.verification,
-            judge.access,
-            judge.effective_tools,
-            way_out='let the judge write: access: "write" of the judge (--judge-access write)',
-        )
-
-
-def _writer(agent_id: str) -> str:
-    """Where a worker that may write comes from, if its agent only reads."""
-    return (
-        "choose an agent that may write (agents_list), or ask the user to set"
-        f' agents.{agent_id}.access = "write"'
-    )
 
 
 def label_from(spec: RunSpec, agent_id: str) -> str:
