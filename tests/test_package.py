@@ -28,6 +28,8 @@ UNDOCUMENTED: Final = {
     "prometheus_client.exposition": "prometheus-client",
     "prometheus_client.metrics_core": "prometheus-client",
     "prometheus_client.registry": "prometheus-client",
+    "ruamel.yaml.composer": "ruamel.yaml",
+    "ruamel.yaml.constructor": "ruamel.yaml",
     "uvicorn.protocols.http.httptools_impl": "uvicorn",
 }
 """Modules that their packages do not promise to keep, and who has them."""

@@ -19,7 +19,10 @@ from subagents.api.wire.requests import parse_spec
 from subagents.cli import output
 from subagents.cli.runs import selectors
 from subagents.cli.runs.plan_file import read_plan
-from subagents.config import agent_cards
+from subagents.config import agent_cards, documents, keys
+from subagents.config.documents import BadDocument
+from subagents.config.env_files import variables_of
+from subagents.config.foreign_agents import claude_agents, openclaw
 from subagents.config.layers import load
 from subagents.config.paths import Paths
 from subagents.couriers.webhook_courier import RETRY_AFTER_MS_MAX, retry_after_ms
@@ -27,6 +30,7 @@ from subagents.domain.redaction.redact import Redactor, redact
 from subagents.domain.redaction.secret_spans import REDACTED
 from subagents.domain.rules.contract import validate
 from subagents.domain.rules.path_patterns import pattern_of
+from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.outcome import CheckType
 from subagents.domain.run.values import replace
 from subagents.domain.run.worker_output import LineType
@@ -125,6 +129,38 @@ def config_seeds() -> Iterable[bytes]:
                 + PART
                 + b"SUBAGENTS_DAEMON__HTTP_PORT=8000\nSUBAGENTS_AGENTS__A__RUNTIME=command"
             )
+
+
+def variables(data: bytes) -> None:
+    """A file of ``--env-file``."""
+    with contextlib.suppress(UsageError):
+        for name, value in variables_of(data.decode("utf-8", "replace"), {"A": "a"}, where="f"):
+            assert CallerEnvironment(given={name: value})
+
+
+def variable_seeds() -> Iterable[bytes]:
+    yield b"# words\nexport A='one two'\n\nB=\"x\\ny\" # why\nA\nC = ${B:-c}${A}\r\nD=#e f #g"
+
+
+def foreign(data: bytes) -> None:
+    """Agent files and configurations of other programs; the configuration takes what comes of it."""
+    text = data.decode("utf-8", "replace")
+    found = [claude_agents({"a.md": text, "b.md": f"---\n{text}\n---\n"})]
+    with contextlib.suppress(BadDocument, UsageError):
+        document = documents.json5(text)
+        found.append(openclaw({"agents": document}))
+    for each in found:
+        assert not list(keys.check({"agents": each.agents}))
+        assert not list(keys.check({"agents": {"defaults": {"subagents": each.defaults}}}))
+
+
+def foreign_seeds() -> Iterable[bytes]:
+    yield b"---\nname: a\ndescription: a: b\ntools: Read, Bash(a,b)\nmaxTurns: 3\n---\nText\n"
+    yield b"name: a\ndescription: >-\n  b\n  c\ntools:\n- Read\npermissionMode: plan\nmodel: x"
+    yield (
+        b"{defaults: {model: {primary: 'a'}, subagents: {maxConcurrent: 2}}, list: [{id: 'A', tools:"
+        b" {allow: ['x']}, subagents: {allowAgents: ['*']}, capabilities: {costTier: 'low'}}]}"
+    )
 
 
 def contract(data: bytes) -> None:
@@ -302,6 +338,11 @@ FILE_TARGETS: Final = (
            seconds=10.0),  # YAML is read in pure Python, and only for who writes it
 
     Target("config", "files of configuration and the environment", config, config_seeds),
+    Target("variables", "files of variables", variables, variable_seeds,
+           (b"'", b'"', b"\\", b"${", b":-", b"}", b"export ", b" #", b"\r", b"=\n")),
+    Target("foreign", "agents of other programs", foreign, foreign_seeds,
+           (b"&a", b"*a", b"<<: *a", b"---\n", b": ", b"- ", b"[", b"{", b"|\n", b"'", b"name: "),
+           seconds=10.0),  # YAML and JSON5 are read in pure Python
     Target("contract", "contracts, and files checked by them", contract, contract_seeds,
            (b"**", b"*", b"[", b"?", b"<!DOCTYPE a>", b"&#0;", b"]]>", b"<?xml?>")),
     Target("grep", "patterns of log --grep", grep, grep_seeds,

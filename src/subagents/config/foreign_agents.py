@@ -351,7 +351,7 @@ def _openclaw_listed(listed: object, left_out: list[str]) -> Iterator[tuple[str,
 def merged_values(first: object, second: object) -> object:
     """As OpenClaw puts files together: lists behind each other, tables key by key; else the second.
 
-    Source: https://docs.openclaw.ai/gateway/configuration (``$include``).
+    See ``$include`` in https://docs.openclaw.ai/gateway/configuration.
     """
     if isinstance(first, list) and isinstance(second, list):
         return [*first, *second]
