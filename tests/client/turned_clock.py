@@ -105,6 +105,11 @@ class BlockingConnection:
         """It carries one exchange."""
 
 
+async def sleep(seconds: float) -> None:
+    """By the loop's clock, which is a turned one, too."""
+    await asyncio.sleep(seconds)
+
+
 class LoopConnection:
     """See ``transport.AsyncConnection``; it is held by the loop's clock."""
 
@@ -114,7 +119,7 @@ class LoopConnection:
         self._daemons = daemons
 
     async def exchange(self, sent: bytes, **_: Any) -> tuple[Answer, bytes]:
-        await asyncio.sleep(self._daemons.take(sent))
+        await sleep(self._daemons.take(sent))
         return self._daemons.end(sent)
 
     async def close(self) -> None:

@@ -96,6 +96,7 @@ AcpStep: TypeAlias = TurnStep[AcpState]
 
 
 def answered(state: AcpState, answer: jsonrpc.Response) -> AcpStep:
+    """What follows from an answer to one of our requests."""
     id = answer.id if isinstance(answer.id, str) else ""  # noqa: A001 - the member's name
     if id.startswith(STEER):
         return _marked(state, id)
