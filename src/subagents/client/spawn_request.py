@@ -129,9 +129,7 @@ def reword(error: SubagentsError, spelling: Spelling, *, where: str = "") -> Non
         details["known"] = [new or name for name, new in names.items()]
     problems = details.get("problems")
     if isinstance(problems, list):
-        told = [dict(each) for each in problems if isinstance(each, Mapping)]
-        for each in told:
-            each |= _texts(each, said)
+        told = [{**each, **_texts(each, said)} for each in problems if isinstance(each, Mapping)]
         details["problems"] = told
         if where and told and "runs[" not in said(error.message):
             where = f"{where}: runs[{told[0].get('step')}]"
