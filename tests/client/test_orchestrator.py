@@ -198,7 +198,7 @@ def test_a_dry_run_says_what_a_plan_would_come_to_and_starts_nothing(tmp_path: P
         assert (found.max_cost_usd, first.environment) == (2.5, ["TOKEN"])
         with pytest.raises(NotFound) as refused:
             await sub.dry_run([{"task": "x", "agent": "nobody"}])
-        assert refused.value.details["field"] == "agentId"
+        assert refused.value.details["field"] == "agent_id"
         assert await sub.plans() == []
 
     embedded(tmp_path, scenario)
@@ -258,7 +258,7 @@ def test_a_plan_fans_in_and_is_refused_whole_when_it_goes_in_a_circle(tmp_path: 
 @pytest.mark.requirement("python:errors")
 def test_errors_are_those_of_every_other_client(tmp_path: Path) -> None:
     async def work(sub: Orchestrator) -> None:
-        with pytest.raises(UsageError, match='did you mean "retryCount"'):
+        with pytest.raises(UsageError, match='did you mean "retry_count"'):
             await sub.spawn("x", agent="command", retry_cuont=3)  # type: ignore[call-arg]  # what a checker would have found
         with pytest.raises(NotFound, match="did you mean 'command'"):
             await sub.spawn("x", agent="comand")

@@ -303,19 +303,19 @@ def spawn_arguments(arguments: Sequence[str]) -> list[str]:
     return [*name, *options, *tail]
 
 
-_NOT_CONVERTED: Final = re.compile(
+_NOT_CONVERTED: Final = (
     r'Invalid value for (?P<flag>\S+): unable to convert (?P<value>".*") into (?P<kind>int|float)\.'
 )
-_NO_ARGUMENT: Final = re.compile(r'Command ".+" parameter (?P<flag>-\S+) requires an argument\.')
+_NO_ARGUMENT: Final = r'Command ".+" parameter (?P<flag>-\S+) requires an argument\.'
 
 
 def _message(error: Exception) -> str:
     """The parser's message without its markup of several lines, and without words of Python."""
     text = " ".join(str(error).split()) or type(error).__name__
-    if (found := _NOT_CONVERTED.fullmatch(text)) is not None:
+    if (found := re.fullmatch(_NOT_CONVERTED, text)) is not None:
         kind = "a whole number" if found["kind"] == "int" else "a number"
         return f"{found['flag']} must be {kind}, not {found['value']}"
-    if (found := _NO_ARGUMENT.fullmatch(text)) is not None:
+    if (found := re.fullmatch(_NO_ARGUMENT, text)) is not None:
         return f"{found['flag']} needs a value"
     return text
 

@@ -41,7 +41,10 @@ Commands that take several runs (list, wait, status, watch, pause, resume, cance
   dir:DIR         all runs that work in a directory or below it: dir:.
 
 list, tree, status and watch find runs by flags, too: --dir, --session, --agent, --label, --tag,
---phase, --outcome, --since, --until, --text. All that are given must fit.
+--phase, --outcome, --since, --until, --text. All that are given must fit. --phase, --outcome and
+phase: take every word that a list shows as STATE: failed, blocked and paused, too.
+
+A label that reads like one of the others (last, tree:x, an id) is refused when it is given.
 
 See also: subagents help phases
 """
@@ -53,6 +56,7 @@ Durations
   PT5M   P1DT12H               ISO 8601, with days, hours, minutes, seconds
   90     1.5                   seconds
 
+What is shorter than a millisecond counts as one, never as none.
 At most 365d.
 """
 

@@ -11,7 +11,7 @@ import stat
 from pathlib import Path
 from typing import Final
 
-from subagents.errors import UsageError
+from subagents.errors import NotFound, UsageError
 
 _WIDE: Final = {
     codecs.BOM_UTF32_LE: "UTF-32",
@@ -52,6 +52,7 @@ def read_text(
             for its writer; for a file that the caller's own user named on the command line.
 
     Raises:
+        NotFound: There is none, and ``field`` named it.
         UsageError: Or ``refusal``: it cannot be read, is no file, too large, or not UTF-8. The
             message says which, and holds nothing of the content.
     """
@@ -60,6 +61,8 @@ def read_text(
     try:
         content = _content(file, bytes_max, streams=streams)
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and field is not None:
+            raise NotFound(f"{shown}: there is no such file", details=details) from error
         is_denied = isinstance(error, PermissionError)
         raise refusal(
             f"cannot read {shown}: {error.strerror}",

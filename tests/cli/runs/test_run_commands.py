@@ -122,8 +122,8 @@ def test_a_plan_with_one_wrong_run_starts_none(shared: Home) -> None:
         '[{"task": "touch started"}, {"task": "t", "dependsOn": "nowhere"}]'
     )
     done = shared.cli("plan", "run", "bad.json")
-    assert done.code == 2
-    assert "nowhere" in done.err
+    assert done.code == 3
+    assert "bad.json: Dependency run not found: nowhere" in done.err
     assert not (shared.work / "started").exists()
 
 

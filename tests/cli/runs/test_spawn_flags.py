@@ -27,7 +27,7 @@ from subagents.domain.run.spec import (
     OnFailure,
     RunSpec,
 )
-from subagents.errors import UsageError
+from subagents.errors import NotFound, UsageError
 
 
 def parsed(*argv: str) -> RunSpec:
@@ -179,7 +179,7 @@ BAD_FLAGS = [
     ("--retry-delay x", "--retry-delay must be a duration"),
     ("--retry-max-time x", "--retry-max-time must be a duration"),
     ("--retry 101", "--retry must be 0 to 100, not 101"),
-    ("--tag a\nb", "--tag[0] must be one line without control characters"),
+    ("--tag a\nb", "--tag must be one line without control characters"),
     ("--on-failure fail", "--on-failure is about the checks of a contract, and there are none"),
     ("--verification-timeout 5s", "--verification-timeout is about the checks of a contract"),
     ("--judge critic", "--judge-criteria is missing: a judge is an agent and what it judges by"),
@@ -225,7 +225,8 @@ def test_a_schema_file_that_is_no_schema_is_refused(
     file = tmp_path / "s.json"
     if content is not None:
         file.write_bytes(content)
-    with pytest.raises(UsageError, match=f"--schema .*{message}"):
+    kind = NotFound if content is None else UsageError
+    with pytest.raises(kind, match=f"--schema .*{message}"):
         read_schema(str(file))
 
 
