@@ -198,7 +198,7 @@ def test_a_dry_run_says_what_a_plan_would_come_to_and_starts_nothing(tmp_path: P
         assert (found.max_cost_usd, first.environment) == (2.5, ["TOKEN"])
         with pytest.raises(NotFound) as refused:
             await sub.dry_run([{"task": "x", "agent": "nobody"}])
-        assert refused.value.details["field"] == "agent_id"
+        assert refused.value.details["field"] == "agent"
         assert await sub.plans() == []
 
     embedded(tmp_path, scenario)
@@ -262,7 +262,7 @@ def test_errors_are_those_of_every_other_client(tmp_path: Path) -> None:
             await sub.spawn("x", agent="command", retry_cuont=3)  # type: ignore[call-arg]  # what a checker would have found
         with pytest.raises(NotFound, match="did you mean 'command'"):
             await sub.spawn("x", agent="comand")
-        with pytest.raises(Forbidden, match="toolsAllow can only narrow") as refused:
+        with pytest.raises(Forbidden, match="tools_allow can only narrow") as refused:
             await sub.spawn("x", agent="sitter", tools_allow=["read"])
         assert refused.value.guardrail == "tools"
 

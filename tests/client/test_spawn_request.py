@@ -23,6 +23,7 @@ from subagents.errors import NotFound, StoreUnavailable, SubagentsError, UsageEr
         ({"retry_count": 1}, "spec.retryCount must be 0 to 100", "retry_count must be 0 to 100"),
         ({"retryCount": 1}, "spec.retryCount must be 0 to 100", "retryCount must be 0 to 100"),
         ({}, "specs[3].runTimeoutSeconds must be", "runs[3].run_timeout_seconds must be"),
+        ({"timeout": 1}, "spec.runTimeoutSeconds must be", "timeout must be"),
         (
             {"verification": {"artifacts": [{"min_items": 1}]}},
             "verification.artifacts[0].minItems needs json",

@@ -91,7 +91,7 @@ def as_written(runs: Sequence[Mapping[str, object]]) -> Iterator[None]:
 def _spellings(value: object) -> Iterator[tuple[str, str]]:
     if isinstance(value, Mapping):
         for name, inner in value.items():
-            yield camel(str(name)), str(name)
+            yield camel(FLAGS.get(str(name), str(name))), str(name)
             yield from _spellings(inner)
     elif isinstance(value, list | tuple):
         for each in value:
