@@ -161,7 +161,7 @@ def _refusal(
         known: dict[str, None] = dict.fromkeys(key for each in inside for key in each)
         if part not in known:
             # Null, an empty list, or left out: then those count that could be there.
-            from subagents.cli.show.declared_fields import fields_of  # noqa: PLC0415
+            from subagents.api.wire.declared_fields import fields_of  # noqa: PLC0415
 
             declared = fields_of(document, path)
             if declared is not None:

@@ -7,7 +7,7 @@ from tests.cli.cli_home import Home, until
 
 from subagents.cli.runs.environment_flags import environment
 from subagents.config.paths import Paths
-from subagents.errors import UsageError
+from subagents.errors import NotFound, UsageError
 
 SECRET = "tok-0123456789abcdef"
 
@@ -44,7 +44,7 @@ def test_what_is_wrong_is_named_with_its_line_and_without_its_value(tmp_path: Pa
     with pytest.raises(UsageError, match="--env: '1A' is no name") as refused:
         environment([f"1A={SECRET}"], [], {})
     assert SECRET not in str(refused.value)
-    with pytest.raises(UsageError, match="cannot read --env-file nowhere: No such file"):
+    with pytest.raises(NotFound, match="--env-file nowhere: there is no such file"):
         environment([], ["nowhere"], {})
 
 

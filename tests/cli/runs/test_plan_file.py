@@ -6,7 +6,7 @@ import pytest
 
 from subagents.cli.runs.plan_file import read_plan
 from subagents.domain.run.spec import Artifact, Contract, RunSpec
-from subagents.errors import UsageError
+from subagents.errors import NotFound, UsageError
 
 EXPECTED = (
     RunSpec(
@@ -135,7 +135,7 @@ def test_a_wrong_plan_is_refused_with_the_place(
 
 @pytest.mark.requirement("cli:plan-file")
 def test_a_plan_that_is_no_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot read plan file .*: No such file"):
+    with pytest.raises(NotFound, match=r"plan file .*: there is no such file"):
         read_plan(tmp_path / "none.toml")
     with pytest.raises(UsageError, match="is a directory, not a regular file"):
         read_plan(tmp_path)

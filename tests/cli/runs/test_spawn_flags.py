@@ -211,7 +211,7 @@ def test_a_flag_that_makes_no_sense_is_refused_by_name(line: str, message: str) 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "No such file"),
+        (None, "there is no such file"),
         (b"{", "no JSON Schema"),
         (b"[1]", "a JSON Schema is an object"),
         (b'"\xff"', "not valid UTF-8"),

@@ -158,6 +158,8 @@ def test_a_parameter_without_effect_is_said(spec: RunSpec, said: str) -> None:
 @pytest.mark.parametrize("spec", WITH_EFFECT.values(), ids=WITH_EFFECT)
 def test_of_parameters_that_do_what_they_say_nothing_is_said(spec: RunSpec) -> None:
     assert without_effect(spec) == ()
+
+
 @pytest.mark.requirement("input:label:reachable")
 @pytest.mark.parametrize(
     ("label", "instead"),

@@ -59,7 +59,9 @@ def read_plan(file: Path, variables: Mapping[str, str] | None = None) -> Plan:
     Raises:
         UsageError: Names the file and, inside it, the field; nothing was sent.
     """
-    content = _parse(file, read_text(file, bytes_max=FILE_BYTES_MAX, name=f"plan file {file}"))
+    content = _parse(
+        file, read_text(file, bytes_max=FILE_BYTES_MAX, name=f"plan file {file}", field="FILE")
+    )
     try:
         return _plan(file, content, variables or {})
     except RecursionError as error:
