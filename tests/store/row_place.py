@@ -11,7 +11,7 @@ from subagents.ports import Batch
 from subagents.store.open_runs import asked_for
 from subagents.store.postgres.postgres_store import PostgresStore
 from subagents.store.sqlite.sqlite_store import SqliteStore
-from subagents.testing.store_suite import NOW_MS, entry
+from subagents.testing.stored_values import NOW_MS, entry
 
 AnyStore: TypeAlias = SqliteStore | PostgresStore
 

@@ -14,7 +14,7 @@ from subagents.domain.run.values import RunId, replace
 from subagents.errors import CorruptState, StoreUnavailable
 from subagents.ports import Batch, OutboxEntry, RunFilter
 from subagents.store.open_runs import EVENTS_MIN, OpenRuns
-from subagents.testing.store_suite import NOW_MS, a_run, entry, over, spawned
+from subagents.testing.stored_values import NOW_MS, a_run, entry, over, spawned
 
 QUEUED = RunFilter(phases=(Phase.QUEUED,))
 

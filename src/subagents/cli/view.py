@@ -132,7 +132,8 @@ def _rows(
         if refusal is None:
             return rows, bool(place)
         refusals.append(refusal)
-    raise refusals[0]
+    # The one that knows what was meant.
+    raise max(refusals, key=lambda each: "did you mean" in each.message)
 
 
 def _is_list_of_objects(value: object) -> bool:
@@ -161,7 +162,7 @@ def _refusal(
         known: dict[str, None] = dict.fromkeys(key for each in inside for key in each)
         if part not in known:
             # Null, an empty list, or left out: then those count that could be there.
-            from subagents.api.wire.declared_fields import fields_of  # noqa: PLC0415
+            from subagents.api.answers.declared_fields import fields_of  # noqa: PLC0415
 
             declared = fields_of(document, path)
             if declared is not None:

@@ -36,7 +36,7 @@ from subagents.testing.conformance import (
     Suite,
     expect,
 )
-from subagents.testing.store_suite import NOW_MS, a_run
+from subagents.testing.stored_values import NOW_MS, a_run
 
 T = TypeVar("T")
 

@@ -30,7 +30,7 @@ from subagents.errors import (
     StoreUnavailable,
 )
 from subagents.ports import Batch, RunFilter
-from subagents.testing.store_suite import a_run, over, spawned
+from subagents.testing.stored_values import a_run, over, spawned
 
 
 @pytest.mark.requirement("commit:nothing-observable-before")

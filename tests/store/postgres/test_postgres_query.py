@@ -17,7 +17,7 @@ from subagents.store.postgres.postgres_migrations import statements
 from subagents.store.postgres.postgres_query import narrowed
 from subagents.store.postgres.postgres_store import PostgresStore, numbered
 from subagents.store.sqlite.sqlite_store import SqliteStore
-from subagents.testing.store_suite import NOW_MS, a_run, over, spawned
+from subagents.testing.stored_values import NOW_MS, a_run, over, spawned
 
 ROWS_PER_RUN = 5
 """Visited for a run that is shown. In a directory of which one in ten is, ten are."""

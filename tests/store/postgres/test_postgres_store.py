@@ -22,7 +22,7 @@ from subagents.store.postgres import postgres_migrations
 from subagents.store.postgres.home_lock import HomeLock
 from subagents.store.postgres.link import Link, escaped, unescaped
 from subagents.store.postgres.postgres_store import READERS_MAX, PostgresStore
-from subagents.testing.store_suite import ME, NOW_MS, a_run, entry, message, over, spawned
+from subagents.testing.stored_values import ME, NOW_MS, a_run, entry, message, over, spawned
 
 # -- a line that is cut ----------------------------------------------------------------------
 
@@ -134,7 +134,7 @@ import sys
 from pathlib import Path
 from subagents.errors import Fenced
 from subagents.store.postgres.postgres_store import PostgresStore
-from subagents.testing.store_suite import a_run, spawned
+from subagents.testing.stored_values import a_run, spawned
 store = PostgresStore(sys.argv[1], Path(sys.argv[2]))
 store.open("one")
 try:

@@ -23,7 +23,7 @@ from subagents.store.shared.objects import Objects
 from subagents.store.shared.row_transcript import no_objects
 from subagents.store.shared.stored_objects import StoredObjects
 from subagents.store.shared.transcript_rows import TranscriptRows
-from subagents.testing.store_suite import NOW_MS, a_run, archived, over, spawned
+from subagents.testing.stored_values import NOW_MS, a_run, archived, over, spawned
 
 KEYS = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_REGION": "us-east-1"}
 

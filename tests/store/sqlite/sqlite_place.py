@@ -5,7 +5,7 @@ from contextlib import closing
 from pathlib import Path
 
 from subagents.store.sqlite.sqlite_store import SqliteStore
-from subagents.testing.store_suite import a_run, message, spawned
+from subagents.testing.stored_values import a_run, message, spawned
 
 
 def a_store(path: Path) -> SqliteStore:

@@ -22,7 +22,16 @@ from subagents.domain.run.values import announcement_id
 from subagents.errors import CorruptState, StoreUnavailable
 from subagents.ports import Batch, Lease, OutboxEntry, RememberedKey, RunFilter
 from subagents.store.sqlite.sqlite_store import SqliteStore
-from subagents.testing.store_suite import ME, NOW_MS, a_run, archived, entry, message, over, spawned
+from subagents.testing.stored_values import (
+    ME,
+    NOW_MS,
+    a_run,
+    archived,
+    entry,
+    message,
+    over,
+    spawned,
+)
 
 FAULTS: Final = {
     "write refused": ("write", faulty_disk.IO_WRITE),

@@ -15,7 +15,7 @@ from subagents.errors import CorruptState, StoreUnavailable
 from subagents.ports import Batch, RunFilter
 from subagents.store import rows
 from subagents.store.sqlite.migrate import migrate, migrations
-from subagents.testing.store_suite import ME, NOW_MS, a_run, entry, over
+from subagents.testing.stored_values import ME, NOW_MS, a_run, entry, over
 
 
 @pytest.mark.requirement("store:newer-schema")

@@ -24,7 +24,7 @@ from subagents.ports import Batch, OutboxEntry, RunFilter
 from subagents.store.sqlite.pages import PAGE_BYTES
 from subagents.store.sqlite.salvage import salvage
 from subagents.store.sqlite.sqlite_store import SqliteStore
-from subagents.testing.store_suite import a_run, a_schedule, over, spawned
+from subagents.testing.stored_values import a_run, a_schedule, over, spawned
 from subagents.wiring import rebuild_database
 
 EVERY = RunFilter(limit=1_000, archived=True)

@@ -4,6 +4,7 @@ What a copy holds is done where it is opened: its schedules start their work, an
 not begun begin. So whoever restores one is told, and what goes on elsewhere, too, is paused.
 """
 
+import json
 import sqlite3
 from collections.abc import Collection
 from contextlib import closing
@@ -73,11 +74,8 @@ def settle(copy: Path, own: Collection[str], at_ms: int) -> Settled:
     paused = []
     with closing(sqlite3.connect(copy, isolation_level=None)) as connection:
         connection.execute("BEGIN")
-        places = ", ".join("?" * len(OVER))
-        (open_runs,) = connection.execute(
-            f"SELECT count(*) FROM run WHERE phase NOT IN ({places})",  # noqa: S608  marks alone
-            sorted(OVER),
-        ).fetchone()
+        over = json.dumps(sorted(OVER))
+        (open_runs,) = connection.execute(statements()["count_open_runs"], (over,)).fetchone()
         if version_of(connection) >= SCHEDULES_SINCE:
             for row in connection.execute(statements()["all_schedules"]).fetchall():
                 found = rows.schedule_from(row)

@@ -380,6 +380,9 @@ SELECT * FROM run ORDER BY number;
 -- name: all_leases
 SELECT run_id, attempt, owner, epoch, until_ms, cursor, checksum FROM lease;
 
+-- name: count_open_runs
+SELECT count(*) FROM run WHERE phase NOT IN (SELECT value FROM json_each(?));
+
 -- name: all_schedules
 SELECT schedule_id, state, checksum FROM schedule;
 

