@@ -152,6 +152,13 @@ REFUSED: list[tuple[dict[str, object], str]] = [
     ({"matrix": {**A, "exclude": [{"b": 1}]}}, "exclude[0]: the matrix has no 'b'"),
     ({"matrix": {**A, "exclude": [{"a": 2}]}}, "exclude[0].a: '2' is none of its values"),
     ({"matrix": {**A, "exclude": [{"a": 1}]}}, "makes no run"),
+    ({"matrix": {f"a{x}": [1, 2] for x in range(6_000)}}, "has 6000 names; at most 64 may be"),
+    ({"matrix": {f"a{x}": [1] for x in range(65)}}, "has 65 names; at most 64 may be"),
+    (
+        {"matrix": {f"a{x}": [*range(10)] for x in range(64)}},
+        "makes over 1,000,000,000,000,000,000",
+    ),
+    ({"matrix": {**A, "exclude": [{"a": 1}] * 1_001}}, "exclude has 1001 tables; at most 1000"),
     ({"matrix": {x: [*range(100)] for x in "abcdefgh"}}, "makes 10000000000000000 runs; a plan"),
 ]
 
@@ -197,3 +204,16 @@ def test_a_few_lines_cannot_make_more_than_a_machine_holds() -> None:
 def test_variables_that_are_no_table_are_refused() -> None:
     with pytest.raises(UsageError, match="vars must be a table"):
         expanded([{"task": "t"}], ["a"])
+
+
+@pytest.mark.requirement("plan:matrix")
+def test_a_dependency_that_is_named_thousands_of_times_is_one_on_each_run_of_the_matrix() -> None:
+    runs = [
+        {"task": "x", "label": "m", "matrix": {"a": [*range(900)]}},
+        {"task": "y", "depends_on": ["m"] * 50_000},
+    ]
+
+    *_, last = Expansion("p.toml", None, {}).steps(runs)
+
+    assert isinstance(last.content, dict)
+    assert len(last.content["depends_on"]) == 900

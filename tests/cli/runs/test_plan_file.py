@@ -69,6 +69,14 @@ def test_the_same_plan_reads_the_same_in_each_format(
     assert read_plan(plan(tmp_path, name, content)).specs == EXPECTED
 
 
+@pytest.mark.requirement("files:byte-order-mark")
+@pytest.mark.parametrize(
+    ("name", "content"), [("p.toml", TOML), ("p.yaml", YAML), ("p.json", JSON)]
+)
+def test_a_plan_may_begin_with_a_byte_order_mark(tmp_path: Path, name: str, content: str) -> None:
+    assert read_plan(plan(tmp_path, name, f"\ufeff{content.lstrip()}")).specs == EXPECTED
+
+
 @pytest.mark.requirement("cli:plan-file")
 def test_names_inside_a_schema_are_left_alone(tmp_path: Path) -> None:
     text = """{"runs": [{"task": "t", "verification": {"artifacts": [
@@ -89,6 +97,18 @@ REFUSED: list[tuple[str, str | bytes, str]] = [
     ("p.yaml", "runs:\n- ? [[a]]\n  : b", "key in it is none of YAML"),
     ("p.yaml", "runs: &a [*a]", "an alias stands for itself"),
     ("p.yaml", LAUGHS, "more than 30,000 values, with those of its aliases"),
+    ("p.toml", f"[[runs]]\ntask='x'\nretry_count={'9' * 6_000}", "p.toml:3: a number of over"),
+    ("p.toml", f"[[runs]]\ntask='x'\nretry_count=0x{'f' * 6_000}", "runs[0].retry_count is a"),
+    ("p.toml", f"[[runs]]\n[runs.matrix]\nx=[0x{'f' * 6_000}]", "runs[0].matrix.x[0] is a"),
+    ("p.toml", f"{'a.' * 20_000}a = 1", "p.toml:1: more than 32 names with dots"),
+    ("p.toml", "[[runs]]\ntask = 2001-01-01", "runs[0].task must be text, not date"),
+    ("p.yaml", "runs:\n- task: 2001-99-99", "key in it is none of YAML"),
+    ("p.yaml", "runs:\n- task: 2001-01-01", "runs[0].task must be text, not date"),
+    ("p.yaml", f"runs: {'[' * 50_000}", "p.yaml:1: nested too deeply"),
+    ("p.json", "[" * 100_000, "p.json: nested too deeply"),
+    ("p.json", '{"runs":[' + "[]," * 20_000 + "[]]}", "at most 1000 entries"),
+    ("p.json", " " * 3_000_000, "is larger than 2,097,152 bytes"),
+    ("p.json", "\ufeff".encode("utf-16"), "p.json:1: UTF-16, not UTF-8"),
     ("p.txt", "", "a plan is .toml, .yaml, .yml or .json, not .txt"),
     ("plan", "", "not without suffix"),
     ("p.json", b"\xff", ":1: not valid UTF-8 (byte 0xff)"),

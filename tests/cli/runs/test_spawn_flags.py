@@ -230,6 +230,13 @@ def test_a_schema_file_that_is_no_schema_is_refused(
         read_schema(str(file))
 
 
+@pytest.mark.requirement("files:byte-order-mark")
+def test_a_schema_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / "s.json").write_bytes('\ufeff{"type": "object"}'.encode())
+
+    assert read_schema(str(tmp_path / "s.json")) == {"type": "object"}
+
+
 @pytest.mark.requirement("cli:contract-flags")
 def test_a_boolean_is_a_schema_too(tmp_path: Path) -> None:
     file = tmp_path / "s.json"
