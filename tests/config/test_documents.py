@@ -1,17 +1,16 @@
 """Files in the languages of others: read with bounded work, refused with a line and no value."""
 
-import sys
 from collections.abc import Callable
-from types import FrameType
+from functools import partial
 from typing import Any, Final
 
 import pytest
+from tests.call_counts import calls_of
 
 from subagents.config import documents
 from subagents.config.documents import BadDocument
 
 SECRET: Final = "Tm90QVJlYWxLZXk5OTk5"
-TABLES: Final = 30
 PARSERS: Final[dict[str, Callable[[str], object]]] = {
     "toml": documents.toml,
     "yaml": lambda text: documents.yaml(text, values_max=3_000),
@@ -111,30 +110,13 @@ LONG: Final[tuple[tuple[str, Callable[[int], str]], ...]] = (
 )
 
 
-def _calls(work: Callable[[], object]) -> int:
-    count = 0
-
-    def counted(_frame: FrameType, event: str, _arg: object) -> None:
-        nonlocal count
-        count += event in {"call", "c_call"}
-
-    sys.setprofile(counted)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return count
-
-
 @pytest.mark.requirement("files:bounded-work")
 @pytest.mark.parametrize(("language", "text"), LONG)
 def test_twice_as_much_of_what_is_right_is_at_most_twice_the_work(
     language: str, text: Callable[[int], str]
 ) -> None:
     parse = PARSERS[language]
-    parse(text(10))  # what is done once
-
-    few, many = (_calls(lambda size=size: parse(text(size))) for size in (300, 600))  # type: ignore[misc]
+    few, many = (calls_of(partial(parse, text(size))) for size in (100, 200))
 
     assert many < 2.2 * few + 1_000
 

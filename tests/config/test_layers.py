@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.call_counts import calls_of
@@ -11,6 +12,7 @@ from subagents.config import (
     Config,
     ConfigCache,
     Leaf,
+    layers,
     load,
 )
 from subagents.config.layers import LOOK_AGAIN_S
@@ -253,3 +255,26 @@ def test_an_agent_may_carry_a_capability_card_and_works_as_before_without_one(
     assert (card.tags, card.cost_tier) == (("research", "code-review"), CostTier.MEDIUM)
     assert (card.typical_latency, card.notes) == ("90s", "No file writes.")
     assert settings.agent("command").capabilities == Capabilities()
+
+
+@pytest.mark.requirement("config:bounded-work")
+def test_a_file_that_is_wrong_is_read_once_until_it_changes(
+    home: ConfigHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.project.write_text("a = 1\nb = 2\n")
+    cache, reads = ConfigCache(home.environ, home.paths), []
+
+    def counted(*args: Any, **options: Any) -> Config:
+        reads.append(args)
+        return load(*args, **options)
+
+    monkeypatch.setattr(layers, "load", counted)
+    messages = set()
+    for _ in range(3):
+        with pytest.raises(ConfigError, match="unknown key a") as refused:
+            cache.load(home.cwd)
+        messages.add((refused.value.message, refused.value.hint))
+    assert (len(reads), len(messages)) == (1, 1)
+
+    home.project.write_text(f"{LIMIT} = 3\n")
+    assert cache.load(home.cwd).settings.defaults.max_concurrent == 3

@@ -1,13 +1,12 @@
 """Files, variables and flags: where configuration is found and how each is read."""
 
 import os
-import sys
 from collections.abc import Callable
 from contextlib import suppress
-from types import FrameType
 from typing import Final
 
 import pytest
+from tests.call_counts import calls_of
 from tests.config.config_homes import LIMIT, LIMIT_VARIABLE, ConfigHome
 
 from subagents.config import (
@@ -255,21 +254,13 @@ def test_dots_in_a_text_are_no_key(home: ConfigHome) -> None:
 
 
 def _calls(home: ConfigHome, text: str) -> int:
-    """How many functions reading it calls: work, whatever else the machine does."""
     home.project.write_text(text)
-    count = 0
 
-    def counted(_frame: FrameType, event: str, _arg: object) -> None:
-        nonlocal count
-        count += event in {"call", "c_call"}
-
-    sys.setprofile(counted)
-    try:
+    def read() -> None:
         with suppress(ConfigError):
             home.load().for_agents()
-    finally:
-        sys.setprofile(None)
-    return count
+
+    return calls_of(read)
 
 
 def _many(line: str) -> Callable[[int], str]:

@@ -245,9 +245,9 @@ def _merged(layers: Iterable[Layer]) -> tuple[Tree, dict[str, str]]:
 
 
 class _Remembered(NamedTuple):
-    """An answer, and what it was read from."""
+    """An answer, or a refusal, and what it was read from."""
 
-    config: Config
+    config: Config | ConfigError
     found: object
     """All that it depends on."""
     files: tuple[str, ...]
@@ -283,7 +283,10 @@ class ConfigCache:
         self._loaded: dict[Path | None, _Remembered] = {}
 
     def load(self, cwd: Path | None = None) -> Config:
-        """As `load`, without flags. A failure is not remembered.
+        """As `load`, without flags.
+
+        A refusal is remembered, too: a file that takes a second to refuse would take it for each
+        spawn.
 
         Raises:
             ConfigError: As `load`; an earlier good answer is not used instead.
@@ -294,7 +297,7 @@ class ConfigCache:
             and now_s - known.looked_s < LOOK_AGAIN_S
             and [identity(each) for each in known.files] == known.near
         ):
-            return known.config
+            return _answer(known.config)
         # Before reading: a file that changes meanwhile is then read again next time.
         user, projects = find_files(cwd, self._paths.config_file, self._environ.get("HOME"))
         here = () if cwd is None else (str(cwd / CONFIG_FILE_NAME),)
@@ -302,14 +305,25 @@ class ConfigCache:
         files = (*own, *here, *(str(each.file) for each in projects))
         near = [identity(each) for each in files]
         found = (user, projects, near)
-        if known is None or known.found != found:
-            config = load(cwd, self._environ, paths=self._paths)
-        else:
-            config = known.config
+        is_same = known is not None and known.found == found
+        config = known.config if known is not None and is_same else self._read(cwd)
         if len(self._loaded) >= CACHED_MAX:
             self._loaded.clear()
         self._loaded[cwd] = _Remembered(config, found, files, near, now_s)
+        return _answer(config)
+
+    def _read(self, cwd: Path | None) -> Config | ConfigError:
+        try:
+            return load(cwd, self._environ, paths=self._paths)
+        except ConfigError as error:
+            return error
+
+
+def _answer(config: Config | ConfigError) -> Config:
+    if isinstance(config, Config):
         return config
+    # Another one each time: it gets the places where it is raised.
+    raise ConfigError(config.message, hint=config.hint, details=config.details)
 
 
 def _merge(into: Tree, values: Tree, origin: str, origins: dict[str, str]) -> None:
