@@ -140,6 +140,14 @@ def test_several_words_are_one_command_line_and_one_word_stays_as_it_is() -> Non
     assert parsed("--", "wc -l /etc/passwd > out").task == "wc -l /etc/passwd > out"
 
 
+@pytest.mark.requirement("files:byte-order-mark")
+def test_a_byte_order_mark_before_a_task_on_stdin_is_no_part_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\ufeffwork".encode())))
+    assert parsed("-").task == "work"
+
+
 @pytest.mark.requirement("cli:task")
 def test_the_task_dash_is_read_from_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("wörk\n".encode())))
