@@ -95,3 +95,24 @@ def test_what_the_entry_says_counts_whatever_the_program_may(above: list[list[st
     assert level({}, "full") == "full"
     with pytest.raises(UsageError, match="read, write or full"):
         limits_of({}, "much")
+
+
+@pytest.mark.requirement("mcp:bridge:starter")
+@pytest.mark.parametrize(
+    ("above", "host"),
+    [
+        ([["sh", "-c", "x"], ["/usr/bin/codex", "exec", "hi"]], "codex"),
+        ([["node", "/lib/node_modules/@anthropic-ai/claude-code/cli.js", "-p"]], "claude"),
+        ([["node", "/usr/lib/bin/gemini.js"], ["bash"]], "gemini"),
+        ([["uv", "run"], ["goose", "session"]], "goose"),
+        ([["/opt/opencode/opencode.exe"]], "opencode"),
+        ([["bash"], ["sshd"]], None),
+        ([["vim", "notes", "about", "codex"]], None),
+        ([], None),
+    ],
+)
+def test_the_program_that_started_us_is_known_by_its_command_line(
+    above: list[list[str]], host: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(caller_limits, "_ancestors", lambda: iter(above))
+    assert caller_limits.host_program() == host
