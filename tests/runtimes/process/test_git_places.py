@@ -1,5 +1,6 @@
 """What a worker leaves for a later git in the directory where it may write."""
 
+import errno
 import os
 import subprocess
 from collections.abc import Callable
@@ -331,3 +332,22 @@ def test_a_link_that_could_be_replaced_is_refused_with_the_way_out(
     with pytest.raises(UsageError, match="symbolic link") as refused:
         git_places(str(box.work))
     assert "--isolation worktree" in (refused.value.hint or "")
+
+
+@pytest.mark.requirement("access:sandbox:git-left")
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC])
+def test_what_nobody_with_our_rights_can_make_needs_no_holding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    box = Box(tmp_path)
+    nothing(box)
+
+    def refused(_place: str, _text: str | None) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("subagents.runtimes.process.git_places._made", refused)
+    if number == errno.ENOSPC:
+        with pytest.raises(OSError, match=os.strerror(number)):
+            box.holders.hold(str(box.work), "r-a.1")
+    else:
+        assert box.holders.hold(str(box.work), "r-a.1") == {}

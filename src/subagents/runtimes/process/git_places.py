@@ -12,6 +12,7 @@ the project itself has its tools run (docs/permissions.md, "What a later program
 """
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -28,6 +29,7 @@ LINK_BYTES_MAX: Final = 8192
 HELD: Final = "--ro-bind"
 WRITABLE: Final = "--bind"
 _PLACES: Final = "places.json"
+_NOT_OURS: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _LOCK: Final = threading.Lock()
 """Of the whole process: several runtimes have attempts in one directory."""
 _OWN_WORK_TREE: Final = re.compile(rb"^\s*worktree\s*=", re.IGNORECASE | re.MULTILINE)
@@ -90,7 +92,7 @@ class PlaceHolders:
         """Make what is missing there; it stays until ``release``. Idempotent. Blocking.
 
         Returns:
-            As ``GitPlaces.mounts``; all of it is there.
+            As ``GitPlaces.mounts``, of what is there.
 
         Raises:
             UsageError: As ``git_places``.
@@ -105,13 +107,12 @@ class PlaceHolders:
                 known.mkdir(mode=0o700, parents=True, exist_ok=True)
                 (known / attempt).touch()
                 # Before they are: what is not on record would stay for ever.
-                made = {**_read(record), **found.missing}
                 draft = known / f".{_PLACES}"
-                draft.write_text(json.dumps(made))
+                draft.write_text(json.dumps({**_read(record), **found.missing}))
                 draft.replace(record)
-            for place, text in found.missing.items():
-                _make(place, text)
-            return found.mounts
+            made = {place: _make(place, text) for place, text in found.missing.items()}
+            # What we may not make, a worker of ours may not either.
+            return {place: how for place, how in found.mounts.items() if made.get(place, True)}
 
     @property
     def is_used(self) -> bool:
@@ -195,13 +196,25 @@ def _refuse_link(place: str) -> None:
         )
 
 
-def _make(place: str, text: str | None) -> None:
-    with contextlib.suppress(FileExistsError):
-        if text is None:
-            os.mkdir(place)  # noqa: PTH102
-        else:
-            with open(place, "x", encoding="ascii") as file:  # noqa: PTH123
-                file.write(text)
+def _make(place: str, text: str | None) -> bool:
+    """False = nobody with our rights can make it."""
+    try:
+        _made(place, text)
+    except FileExistsError:
+        return True
+    except OSError as error:
+        if error.errno in _NOT_OURS:
+            return False
+        raise
+    return True
+
+
+def _made(place: str, text: str | None) -> None:
+    if text is None:
+        os.mkdir(place)  # noqa: PTH102
+        return
+    with open(place, "x", encoding="ascii") as file:  # noqa: PTH123
+        file.write(text)
 
 
 def _read(record: Path) -> dict[str, str | None]:
