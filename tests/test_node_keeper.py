@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from subagents.domain.cluster.partitioning import KEPT_LEASES, TRIES
 from subagents.node_keeper import Kept, keep
+from subagents.process_identity import boot_id
 from subagents.runtimes.process import node_deadline
-from subagents.runtimes.process.processes import boot_id
 
 LEASE_S = 0.2
 

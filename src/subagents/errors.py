@@ -224,6 +224,25 @@ class DaemonUnreachable(Unavailable):
 
     code = "daemon_unreachable"
 
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        details: Mapping[str, object] | None = None,
+        is_lasting: bool = False,
+    ) -> None:
+        """
+        Args:
+            message: As of every error.
+            hint: As of every error.
+            details: As of every error.
+            is_lasting: Nobody who waits will be answered: it was told to stop, or is at work on
+                another machine.
+        """
+        super().__init__(message, hint=hint, details=details)
+        self.is_lasting = is_lasting
+
 
 class Fenced(Unavailable):
     """Another process took the state over; nothing was stored, and this process stops by itself.

@@ -211,16 +211,16 @@ class Home:
         """The daemon's process id."""
         found = holder(Paths.resolve(self.env()))
         assert found is not None
-        return found
+        return found.pid
 
     def kill_daemon(self) -> None:
         self._end(self.pid(), signal.SIGKILL)
 
     def down(self) -> None:
         """Stop the daemon, if there is one."""
-        pid = holder(Paths.resolve(self.env()))
-        if pid is not None:
-            self._end(pid, signal.SIGTERM)
+        found = holder(Paths.resolve(self.env()))
+        if found is not None:
+            self._end(found.pid, signal.SIGTERM)
 
     def _end(self, pid: int, number: signal.Signals) -> None:
         with suppress(ProcessLookupError):

@@ -448,7 +448,8 @@ def test_a_daemon_out_of_descriptors_calls_no_live_worker_lost(tmp_path: Path) -
 def test_a_process_that_could_not_be_looked_at_is_not_taken_for_ended() -> None:
     script = (
         "import os, resource\n"
-        "from subagents.runtimes.process.processes import Identity, alive, boot_id, scan\n"
+        "from subagents.process_identity import boot_id\n"
+        "from subagents.runtimes.process.processes import Identity, alive, scan\n"
         "own = next(p for p in scan() if p.pid == os.getpid())\n"
         "identity = Identity(own.pid, own.start, boot_id(), 0.0)\n"
         "assert alive(identity)\n"

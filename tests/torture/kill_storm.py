@@ -190,7 +190,8 @@ class Storm:
 
     def _serving(self) -> int | None:
         """The daemon that holds the home's lock, whoever started it."""
-        return holder(self.home.paths)
+        found = holder(self.home.paths)
+        return None if found is None else found.pid
 
     def _targets(self, kind: str) -> Iterator[tuple[int, str]]:
         if kind == "caller":

@@ -1,9 +1,9 @@
 """Which daemon a command speaks to, in whose name, and whether it may start one.
 
-Nobody asks beforehand whether one answers: the first call that finds nobody listening starts it.
-``run``, ``spawn``, ``plan run``, ``retry``, ``wait`` and ``up`` may always do so. Commands that
-only look may not, so that a daemon stopped on purpose stays stopped; but one that crashed leaves
-its socket behind, and then any command brings it back: its runs went on meanwhile.
+Nobody asks beforehand whether one answers: the first call that finds nobody listening starts it,
+on a home that never had one, after a reboot and after a crash alike. One exception: a daemon that
+was told to stop stays so until the machine is started anew, or somebody asks for work: ``run``,
+``spawn``, ``plan run``, ``retry``, ``wait`` and ``up``. Other commands say that it was stopped.
 """
 
 import os
@@ -15,7 +15,7 @@ from subagents.cli.ending import settled
 from subagents.cli.output import note
 from subagents.client.client import DEFAULT_SESSION, Client, Document
 from subagents.config.socket_path import socket_path
-from subagents.errors import EXIT_OK, UsageError
+from subagents.errors import EXIT_OK, DaemonUnreachable, UsageError
 
 if TYPE_CHECKING:
     from subagents.config.paths import Paths
@@ -70,8 +70,8 @@ def connect(*, starts: bool = False) -> Client:
     """A client of this home's daemon, or of the one whose worker this is.
 
     Args:
-        starts: Start the daemon when the first call finds none. Later, and without it, only one
-            that crashed is started.
+        starts: Start the daemon when the first call finds none, also one that was told to stop.
+            Later, and without it, that one stays stopped.
     """
     given = worker_socket()
     if given is not None:
@@ -102,14 +102,22 @@ class _Acting(Client):
 
 
 def _start(home: "Paths", *, starts: bool, is_first: bool) -> bool:
-    from subagents.client.daemon_start import ensure_daemon, holder  # noqa: PLC0415
+    from subagents.client import daemon_start  # noqa: PLC0415
 
-    # One that is there without its socket file makes that anew in a moment; but one that answered
-    # before, and now has none, is stopping.
-    had_crashed = home.socket.exists() or (is_first and holder(home) is not None)
-    if not starts and not had_crashed:
-        return False
-    if ensure_daemon(home) and had_crashed:
+
+    # One that answered before, and now has no socket, is stopping.
+    is_stopping = not is_first and not home.socket.exists()
+    if not starts and (is_stopping or daemon_start.was_told_to_stop(home)):
+        if not is_first:
+            return False
+        raise DaemonUnreachable(
+            "no daemon runs: the last one was told to stop",
+            hint="start it: subagents up",
+            details={"socket": str(home.socket)},
+            is_lasting=True,
+        )
+    had_crashed = daemon_start.was_killed(home)
+    if daemon_start.ensure_daemon(home) and had_crashed:
         note("The daemon had crashed and was restarted. Runs were not affected.")
     return True
 

@@ -368,8 +368,8 @@ def persistently(
         is_repeatable: It may reach the daemon twice; otherwise only connecting is repeated.
 
     Raises:
-        DaemonUnreachable: It did not come back in time, or may have acted on what must not be
-            repeated.
+        DaemonUnreachable: It did not come back in time, will not come back, or may have acted on
+            what must not be repeated.
         Unavailable: The daemon is stopping, and none came after it.
     """
     absence = Absence(until=until, for_s=for_s, now=time.monotonic)
@@ -417,6 +417,8 @@ def _is_asked_again(error: Unavailable, absence: Absence, *, is_repeatable: bool
     match error:
         case StoreUnavailable() | RuntimeUnavailable():
             return False  # it is there, and says what it cannot do
+        case DaemonUnreachable(is_lasting=True):
+            return False
         case DaemonUnreachable():
             gone = error.__cause__ if isinstance(error.__cause__, Gone) else None
             was_sent, was_there = gone is None or gone.was_sent, gone is not None and gone.was_there

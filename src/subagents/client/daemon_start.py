@@ -21,11 +21,18 @@ from typing import Final, NoReturn, Self
 import msgspec
 
 from subagents.client.client import Client
+from subagents.config import daemon_record
+from subagents.config.daemon_record import DaemonRecord
+from subagents.config.former_sockets import former_sockets, link
 from subagents.config.paths import Paths
 from subagents.errors import DaemonUnreachable
+from subagents.process_identity import UNKNOWN
 
 START_TIMEOUT_S: Final = 30.0
 START_POLL_S: Final = 0.02
+ELSEWHERE_S: Final = 6.0
+"""For a daemon in another container of this machine to answer: one whose socket was removed makes
+it anew within five seconds."""
 LOG_TAIL_BYTES: Final = 4096
 
 _WORKER_VARIABLES: Final = (
@@ -80,20 +87,23 @@ def ensure_daemon(paths: Paths, environ: Mapping[str, str] | None = None) -> boo
 
     Raises:
         DaemonUnreachable: It did not answer within 30 seconds, or ended at once; the message has
-            the end of its log.
+            the end of its log. Or it is at work elsewhere, on the same directories.
         ConfigError: A directory cannot be made.
     """
-    if answers(paths.socket):
+    if answers(paths.socket) or finds_former(paths):
         return False
     paths.ensure()
-    due = time.monotonic() + START_TIMEOUT_S
+    begun = time.monotonic()
+    due = begun + START_TIMEOUT_S
     with _start_lock(paths, due):
         while not answers(paths.socket):
             # One whose socket file was removed makes it anew by itself; a second could not start.
-            if holder(paths) is None:
+            found = holder(paths)
+            if found is None:
                 break
+            _require_in_reach(paths, found, waited_s=time.monotonic() - begun)
             if time.monotonic() > due:
-                _did_not_start(paths, has_ended=False)
+                _does_not_answer(found)
             time.sleep(START_POLL_S)
         else:
             return False
@@ -251,18 +261,79 @@ def revive(paths: Paths, environ: Mapping[str, str] | None = None) -> bool:
     return True
 
 
-def holder(paths: Paths) -> int | None:
-    """The process id of the daemon that holds this home, answering or not; None = there is none."""
-    try:
-        pid = paths.lock_file.read_bytes().strip()
-    except OSError:
+def holder(paths: Paths) -> DaemonRecord | None:
+    """The daemon that holds this home, answering or not, here or elsewhere; None = there is none.
+
+    Only one that ``is_alive`` may be signalled by its number.
+    """
+    found = daemon_record.read(paths.lock_file)
+    if found is None or found.has_ended or found.is_of_earlier_boot:
         return None
-    # Only where a daemon said that it is there: one that starts now must not find it locked.
-    return int(pid) if pid.isdigit() and _is_owned(paths) else None
+    is_over = found.is_here and not found.is_alive
+    return found if not is_over and _is_owned(paths) else None
+
+
+def finds_former(paths: Paths) -> bool:
+    """Whether a daemon of a version up to 0.2 answers where it listened; from now on it is found
+    where it should be.
+    """
+    found = daemon_record.read(paths.lock_file)
+    if found is None or found.boot != UNKNOWN:
+        return False
+    for place in former_sockets(paths, os.environ):
+        if not paths.socket.exists() and answers(place):
+            paths.ensure()
+            link(paths.socket, place)
+            return True
+    return False
+
+
+def was_told_to_stop(paths: Paths) -> bool:
+    """Whether the last daemon of this home was told to stop, since this machine was started."""
+    found = daemon_record.read(paths.lock_file)
+    return found is not None and found.has_ended and found.is_here
+
+
+def was_killed(paths: Paths) -> bool:
+    """Whether the last daemon of this home ended without being told to, since this boot."""
+    found = daemon_record.read(paths.lock_file)
+    return found is not None and not found.has_ended and found.is_here and not found.is_alive
+
+
+def _require_in_reach(paths: Paths, found: DaemonRecord, *, waited_s: float) -> None:
+    """Wait for no daemon that no socket leads to.
+
+    Raises:
+        DaemonUnreachable: Another machine has it, or a container that shares the state directory
+            and not the socket.
+    """
+    is_known = found.boot != UNKNOWN  # of a version before nobody knows where it is
+    may_come = not found.is_on_other_machine and waited_s < ELSEWHERE_S
+    if found.is_here or may_come or not is_known:
+        return
+    raise DaemonUnreachable(
+        f"the daemon of this home is at work elsewhere ({found.words}) and cannot be reached here",
+        hint="run the command there, stop it there (subagents down), or set SUBAGENTS_HOME to a"
+        " directory that is not shared",
+        details={"socket": str(paths.socket), "pid": found.pid, "host": found.host},
+        is_lasting=True,
+    )
+
+
+def _does_not_answer(found: DaemonRecord) -> NoReturn:
+    raise DaemonUnreachable(
+        f"the daemon ({found.words}) holds this home and has not answered for"
+        f" {START_TIMEOUT_S:.0f} s",
+        hint="see what it does: subagents doctor; stop it: subagents down",
+        details={"pid": found.pid},
+    )
 
 
 def _is_owned(paths: Paths) -> bool:
-    """Whether a daemon holds this home; it tries the same lock."""
+    """Whether somebody holds this home.
+
+    It tries the same lock, for a moment: a daemon that starts then asks for it again.
+    """
     try:
         lock = paths.lock_file.open("rb")
     except OSError:

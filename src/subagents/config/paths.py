@@ -1,12 +1,10 @@
 """Where the state of one user lives, and who may read it.
 
-Every process of one home must come to the same socket, whatever its environment: MCP clients
-start `subagents mcp` with a handful of variables, and harnesses set TMPDIR per session. So the
-socket never depends on TMPDIR, and without a runtime directory of the system it lies in the
-state directory.
+Every process of one home must come to the same socket, whatever its environment: see
+`config.socket_path`, which commands ask that need no more than it.
 
-Only the standard library is imported here, and platformdirs only when it is asked; commands that
-need no more than the socket ask `config.socket_path`.
+Only the standard library is imported here, and platformdirs only where it is asked: on systems
+whose directories are not those of the XDG specification.
 """
 
 import hashlib
@@ -19,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from subagents.config.socket_path import SUPERVISOR_SOCKET_NAME, socket_in, system_runtime_dir
+from subagents.config.socket_path import SUPERVISOR_SOCKET_NAME, socket_in, xdg_base
 from subagents.errors import ConfigError, UsageError
 
 CONFIG_FILE_NAME: Final = "subagents.toml"
@@ -104,7 +102,7 @@ class Paths:
 
     @property
     def lock_file(self) -> Path:
-        """Held by the one daemon of this home."""
+        """Held by the one daemon of this home, which says in it who it is: `daemon_record`."""
         return self.state_dir / "subagents.lock"
 
     @classmethod
@@ -113,13 +111,16 @@ class Paths:
 
         Args:
             environ: `SUBAGENTS_HOME` (absolute, relative or with `~`; empty = unset) holds
-                everything when set. Else `XDG_RUNTIME_DIR` is read from here, and the other
-                directories come from platformdirs, which reads the process's own environment.
+                everything when set. Else `XDG_STATE_HOME`, `XDG_CONFIG_HOME` and `XDG_CACHE_HOME`
+                count where they are absolute, and `HOME`, or the user's entry in the list of users
+                where that is empty or relative. Systems other than Linux have directories of their
+                own, for which the process's own environment is asked.
             platform: As `sys.platform`.
 
         Raises:
             UsageError: Windows.
-            ConfigError: SUBAGENTS_HOME is `~name/…` of a user there is not.
+            ConfigError: SUBAGENTS_HOME is `~name/…` of a user there is not, or this user has no
+                home directory.
         """
         if platform == "win32":
             raise UsageError(
@@ -128,22 +129,18 @@ class Paths:
             )
         home = environ.get("SUBAGENTS_HOME", "")
         if home:
-            root = _absolute(home)
+            root = _absolute(home, environ)
             return cls._below(
                 config_dir=root / "config",
                 state_dir=root / "state",
                 cache_dir=root / "cache",
                 runtime_dir=root / "run",
             )
-        import platformdirs  # noqa: PLC0415  20 ms that a set SUBAGENTS_HOME saves
-
-        state_dir = platformdirs.user_state_path("subagents", appauthor=False)
-        runtime_dir = system_runtime_dir(environ, str(state_dir))
+        config, state, cache = (
+            _xdg_directories(environ) if platform == "linux" else _system_directories()
+        )
         return cls._below(
-            config_dir=platformdirs.user_config_path("subagents", appauthor=False),
-            state_dir=state_dir,
-            cache_dir=platformdirs.user_cache_path("subagents", appauthor=False),
-            runtime_dir=state_dir / "run" if runtime_dir is None else Path(runtime_dir),
+            config_dir=config, state_dir=state, cache_dir=cache, runtime_dir=state / "run"
         )
 
     @classmethod
@@ -157,6 +154,24 @@ class Paths:
             runtime_dir=runtime_dir,
             socket=Path(socket_in(str(runtime_dir))),
         )
+
+    def require_ours(self) -> None:
+        """Refuse the home of somebody else, as `sudo` and `su` may have it; creates nothing.
+
+        Raises:
+            ConfigError: Its state directory belongs to another user, or may not be looked at.
+        """
+        try:
+            user = self.state_dir.stat().st_uid
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise ConfigError(
+                f"cannot look into {self.state_dir}: {error.strerror}",
+                hint="set SUBAGENTS_HOME to a directory you can write to",
+            ) from error
+        if user != os.getuid():
+            raise _of_another(self.state_dir, user)
 
     def ensure(self) -> None:
         """Create the state, attempts, cache, runtime and socket directories, mode 0700. Idempotent.
@@ -173,7 +188,52 @@ class Paths:
             _make_private(self.socket.parent, in_shared_place=True)
 
 
-def _absolute(home: str) -> Path:
+def _xdg_directories(environ: Mapping[str, str]) -> tuple[Path, Path, Path]:
+    """Those of configuration, state and cache."""
+    bases = (
+        ("XDG_CONFIG_HOME", ".config"),
+        ("XDG_STATE_HOME", ".local/state"),
+        ("XDG_CACHE_HOME", ".cache"),
+    )
+    config, state, cache = (
+        Path(xdg_base(environ, name) or f"{_user_directory(environ)}/{usual}", "subagents")
+        for name, usual in bases
+    )
+    return config, state, cache
+
+
+def _user_directory(environ: Mapping[str, str]) -> str:
+    home = environ.get("HOME", "")
+    if home.startswith("/"):
+        return home
+    import pwd  # noqa: PLC0415  nearly everybody has a HOME
+
+    try:
+        found = pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        found = ""
+    if not found.startswith("/"):
+        raise ConfigError(
+            f"HOME names no directory, and the system knows none of user {os.getuid()}",
+            hint="set HOME, or SUBAGENTS_HOME, to a directory you can write to",
+        )
+    return found
+
+
+def _system_directories() -> tuple[Path, Path, Path]:
+    """The same where the system has places of its own."""
+    import platformdirs  # noqa: PLC0415  20 ms
+
+    return (
+        platformdirs.user_config_path("subagents", appauthor=False),
+        platformdirs.user_state_path("subagents", appauthor=False),
+        platformdirs.user_cache_path("subagents", appauthor=False),
+    )
+
+
+def _absolute(home: str, environ: Mapping[str, str]) -> Path:
+    if home == "~" or home.startswith("~/"):
+        home = f"{_user_directory(environ)}{home[1:]}"
     try:
         return Path(home).expanduser().absolute()
     except RuntimeError as error:
@@ -206,12 +266,16 @@ def _make_private(directory: Path, *, in_shared_place: bool = False) -> None:
             hint="remove it, or set SUBAGENTS_HOME to a shorter path",
         )
     if found.st_uid != os.getuid():
-        raise ConfigError(
-            f"{directory} belongs to another user (uid {found.st_uid}, not {os.getuid()})",
-            hint="set SUBAGENTS_HOME to a directory of your own",
-        )
+        raise _of_another(directory, found.st_uid)
     if stat.S_IMODE(found.st_mode) & 0o077:
         directory.chmod(PRIVATE)
+
+
+def _of_another(directory: Path, user: int) -> ConfigError:
+    return ConfigError(
+        f"{directory} belongs to another user (uid {user}, not {os.getuid()})",
+        hint="run this as that user, or set SUBAGENTS_HOME to a directory of your own",
+    )
 
 
 def session_name(project_dir: Path | str) -> str:

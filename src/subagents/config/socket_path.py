@@ -1,11 +1,14 @@
 """Where the daemon of one home listens.
 
+It follows from the home alone. A login shell, cron, `su`, a batch node and an MCP client with six
+variables have the same home and different runtime directories of the system, or none; and those
+vanish when the last login ends, while the daemon goes on. So the sockets lie in the home.
+
 Every command asks this first, so it is told in plain strings: pathlib and platformdirs take longer
 to import than the whole answer of a daemon.
 """
 
 import os
-import stat
 import sys
 from collections.abc import Mapping
 from typing import Final
@@ -31,35 +34,37 @@ def socket_path(environ: Mapping[str, str]) -> str | None:
     home = environ.get("SUBAGENTS_HOME", "")
     if home:
         return socket_in(f"{home}/run") if _is_plain(home) else None
-    base = environ.get("XDG_STATE_HOME") or f"{environ.get('HOME')}/.local/state"
+    base = xdg_base(environ, "XDG_STATE_HOME") or f"{environ.get('HOME')}/.local/state"
     if sys.platform != "linux" or not _is_plain(base):
         return None
-    state_dir = f"{base}/subagents"
-    return socket_in(system_runtime_dir(environ, state_dir) or f"{state_dir}/run")
+    return socket_in(f"{base}/subagents/run")
 
 
 def socket_in(runtime_dir: str) -> str:
-    """The socket of a home with this runtime directory: in it, or elsewhere if that is too long."""
-    if len(os.fsencode(f"{runtime_dir}/{SUPERVISOR_SOCKET_NAME}")) <= SOCKET_BYTES_MAX:
-        return f"{runtime_dir}/{SOCKET_NAME}"
-    return f"{SHORT_PATHS}/subagents-{os.getuid()}-{digest(runtime_dir)}/s"
+    """The socket of a home with this runtime directory: in it, or elsewhere if that is too long.
 
-
-def system_runtime_dir(environ: Mapping[str, str], state_dir: str) -> str | None:
-    """A directory of our own below the system's runtime directory, None when it has none for us.
-
-    It is named after the state directory: another HOME with the same runtime directory (a test,
-    a second profile) is another home and must not meet this one's daemon.
+    Whoever reaches the home over a link, or without it, comes to the same place.
     """
-    for base in (environ.get("XDG_RUNTIME_DIR", ""), f"/run/user/{os.getuid()}"):
-        if base.startswith("/") and _is_ours(base):
-            return f"{base.rstrip('/')}/subagents/{digest(state_dir)}"
-    return None
+    real = os.path.realpath(runtime_dir)
+    if not _fits(real):
+        return f"{SHORT_PATHS}/subagents-{os.getuid()}-{digest(real)}/s"
+    return f"{runtime_dir if _fits(runtime_dir) else real}/{SOCKET_NAME}"
+
+
+def xdg_base(environ: Mapping[str, str], name: str) -> str | None:
+    """The directory that a variable of the XDG specification names.
+
+    Returns:
+        None = it is unset, empty, or relative, which the specification says to ignore: a daemon
+        does not work where its caller does.
+    """
+    found = environ.get(name, "")
+    return found if found.startswith("/") else None
 
 
 def digest(path: str) -> str:
     """Twelve hexadecimal digits that stand for a path."""
-    import hashlib  # noqa: PLC0415  a set SUBAGENTS_HOME saves it
+    import hashlib  # noqa: PLC0415  a short path saves it
 
     return hashlib.sha256(os.fsencode(path)).hexdigest()[:12]
 
@@ -68,10 +73,5 @@ def _is_plain(path: str) -> bool:
     return path.startswith("/") and os.path.normpath(path) == path
 
 
-def _is_ours(directory: str) -> bool:
-    try:
-        found = os.lstat(directory)
-    except OSError:
-        # Not there, or not for us: the next candidate is asked.
-        return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+def _fits(runtime_dir: str) -> bool:
+    return len(os.fsencode(f"{runtime_dir}/{SUPERVISOR_SOCKET_NAME}")) <= SOCKET_BYTES_MAX

@@ -15,6 +15,7 @@ from tests.runtimes.attempt_harness import BOUND_S, Harness, off_loop, until
 from subagents.domain.run.run import Exit
 from subagents.domain.run.values import AttemptId
 from subagents.errors import ConfigError
+from subagents.process_identity import boot_id
 from subagents.runtimes.process import processes
 from subagents.runtimes.process.processes import (
     Census,
@@ -38,7 +39,7 @@ def harness(tmp_path: Path) -> Iterator[Harness]:
 
 def _identity(pid: int) -> Identity:
     [found] = [each for each in scan() if each.pid == pid]
-    return Identity(pid, found.start, processes.boot_id(), time.time())
+    return Identity(pid, found.start, boot_id(), time.time())
 
 
 STUBBORN = (

@@ -17,7 +17,7 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import IO, Final, Self, TypeAlias, cast
+from typing import Final, Self, TypeAlias, cast
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -38,6 +38,9 @@ from subagents.api.server.tcp_listener import TcpListener
 from subagents.api.server.tcp_protocol import BoundedProtocol
 from subagents.api.server.watched_protocol import WatchedProtocol
 from subagents.api.supervisor.supervisor_socket import SupervisorServer
+from subagents.config import daemon_record
+from subagents.config.daemon_record import DaemonRecord
+from subagents.config.former_sockets import leave_links
 from subagents.config.paths import Paths
 from subagents.config.settings import DaemonSettings
 from subagents.errors import AlreadyRunning, SubagentsError
@@ -49,8 +52,9 @@ LOG_BYTES_MAX: Final = 10 * 1024 * 1024
 STOP_S: Final = 5
 """Calls under way at a stop may take so long to end; then they are cut off."""
 KEEP_ALIVE_S: Final = 5
-HOLDER_BYTES: Final = 32
-"""Of the lock's file, which names the holder."""
+LOOKERS_S: Final = 2.0
+"""So long a lock is asked for again whose file names nobody that lives."""
+LOOKERS_POLL_S: Final = 0.01
 LOOK_S: Final = 5.0
 """So often the socket files are looked for: one ``lstat`` each."""
 ANSWER_S: Final = 1.0
@@ -81,11 +85,13 @@ async def run_daemon(
     """
     paths.ensure()
     # The lock first: a daemon that is refused must not move the log of the one that runs.
-    with hold_lock(paths), log_to(log_path), stop_on_signals(services.stopping):
-        async with service_notices.told(services.stopping):
-            await _start_and_serve(
-                services, paths, settings, lambda: service_notices.tell(service_notices.READY)
-            )
+    async with hold_lock(paths):
+        leave_links(paths, os.environ)
+        with log_to(log_path), stop_on_signals(services.stopping):
+            async with service_notices.told(services.stopping):
+                await _start_and_serve(
+                    services, paths, settings, lambda: service_notices.tell(service_notices.READY)
+                )
 
 
 async def serve_until_stopped(
@@ -108,7 +114,7 @@ async def serve_until_stopped(
         Fenced: Another process took the store over meanwhile; everything was stopped.
     """
     paths.ensure()
-    with hold_lock(paths):
+    async with hold_lock(paths, stays_ended=False):
         await _start_and_serve(services, paths, settings, ready.set)
 
 
@@ -386,39 +392,63 @@ class SameUserProtocol(WatchedProtocol):
 # -- one per home -------------------------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def hold_lock(paths: Paths) -> Iterator[None]:
-    """Be the one daemon of this home; the file names the holder.
+@contextlib.asynccontextmanager
+async def hold_lock(paths: Paths, *, stays_ended: bool = True) -> AsyncIterator[None]:
+    """Be the one daemon of this home; the file says who that is.
+
+    Args:
+        paths: The home; its state directory is there.
+        stays_ended: A daemon that ends in the usual way was told to, and commands that only look
+            start no other one.
 
     Raises:
-        AlreadyRunning: Names the pid and the socket.
+        AlreadyRunning: Names the holder and the socket.
     """
     descriptor = os.open(paths.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "r+", encoding="ascii", errors="replace") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            pid = lock.read(HOLDER_BYTES).strip() or "unknown"
-            raise _already_running(pid, paths.socket) from error
-        _write(lock, str(os.getpid()))
+    try:
+        await _locked(descriptor, paths.socket)
+        _write(descriptor, daemon_record.own())
         try:
             yield
         finally:
             # The file stays: removing it would let two daemons lock two different files.
-            _write(lock, "")
+            _write(descriptor, daemon_record.own(has_ended=True) if stays_ended else None)
+    finally:
+        os.close(descriptor)
 
 
-def _write(file: IO[str], text: str) -> None:
+async def _locked(descriptor: int, path: Path) -> None:
+    """Take the lock, also where somebody looks at that moment whether it is held.
+
+    Who holds it all the time says so; only while nobody does is it asked for again.
+    """
+    loop = asyncio.get_running_loop()
+    due = loop.time() + LOOKERS_S
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = daemon_record.parsed(os.pread(descriptor, daemon_record.RECORD_BYTES, 0))
+            is_named = holder is not None and holder.is_alive and not holder.has_ended
+            if is_named or loop.time() >= due:
+                raise _already_running(holder, path) from error
+        else:
+            return
+        await asyncio.sleep(LOOKERS_POLL_S)
+
+
+def _write(descriptor: int, record: DaemonRecord | None) -> None:
     # Over what is there, and never shorter: a full disk takes that, too. The lock needs no name.
     with contextlib.suppress(OSError):
-        os.pwrite(file.fileno(), f"{text:<{HOLDER_BYTES - 1}}\n".encode("ascii"), 0)
+        os.pwrite(descriptor, daemon_record.written(record), 0)
 
 
-def _already_running(pid: str, path: Path) -> AlreadyRunning:
+def _already_running(holder: DaemonRecord | None, path: Path) -> AlreadyRunning:
+    who = "pid unknown" if holder is None or holder.has_ended else holder.words
     return AlreadyRunning(
-        f"a daemon is running already: pid {pid}, socket {path}",
+        f"a daemon is running already: {who}, socket {path}",
         hint="use it, or stop it first: subagents down",
-        details={"pid": int(pid) if pid.isdecimal() else None, "socket": str(path)},
+        details={"pid": None if holder is None else holder.pid, "socket": str(path)},
     )
 
 
@@ -496,6 +526,10 @@ def _clear(path: Path) -> None:
         found = path.lstat()
     except FileNotFoundError:
         return
+    if stat.S_ISLNK(found.st_mode):
+        # To a daemon of a version before, which holds the home no more.
+        path.unlink(missing_ok=True)
+        return
     if not stat.S_ISSOCK(found.st_mode):
         raise AlreadyRunning(
             f"{path} is in the way: it is not a socket",
@@ -512,8 +546,8 @@ def _clear(path: Path) -> None:
             return
         except OSError as error:
             # Full backlog, no permission, a timeout: somebody may be there.
-            raise _already_running("unknown", path) from error
-    raise _already_running("unknown", path)
+            raise _already_running(None, path) from error
+    raise _already_running(None, path)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

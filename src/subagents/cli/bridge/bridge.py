@@ -286,7 +286,7 @@ class Bridge:
                 may_have_acted = may_have_acted or gone.was_sent
                 self._tell_waiting(call)
                 if not self._daemon.come_back(gone, absence, may_have_acted=may_have_acted):
-                    return _Answer(unreachable(call, str(gone)))
+                    return _Answer(unreachable(call, self._daemon.problem or str(gone)))
                 call.has_waited(time.monotonic() - began)
 
     def _tell_waiting(self, call: Call) -> None:

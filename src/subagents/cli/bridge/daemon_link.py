@@ -36,10 +36,12 @@ class Daemon:
         self.socket_path = socket_path
         self.headers = dict(headers)
         self._start = start
+        self.problem = ""
+        """Why the last start failed."""
         self.limits = limits
 
     def come_back(self, gone: Gone, absence: Absence, *, may_have_acted: bool) -> bool:
-        """Have it there again, or wait a moment for it; False = it was away for too long.
+        """Have it there again, or wait a moment for it; False = away for too long, or for good.
 
         A daemon that was stopped on purpose (its socket is gone) is started by new calls only,
         not by those that it left unanswered.
@@ -48,10 +50,14 @@ class Daemon:
             return False
         was_stopped = may_have_acted and not os.path.exists(self.socket_path)  # noqa: PTH110
         if self._start is not None and not was_stopped:
+            self.problem = ""
             try:
                 self._start()
             except DaemonUnreachable as error:
                 say(error.message)
+                self.problem = error.message
+                if error.is_lasting:
+                    return False
         time.sleep(RECONNECT_POLL_S)
         return True
 

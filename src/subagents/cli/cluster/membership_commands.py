@@ -248,9 +248,9 @@ def leave(*, yes: Yes = False, json: Json = False) -> int:
 
     home = cluster_home(paths())
     if home.files.has_joined:
-        if (pid := holder(paths())) is not None:
+        if (found := holder(paths())) is not None:
             raise Conflict(
-                f"the daemon of this home runs (pid {pid})",
+                f"the daemon of this home runs ({found.words})",
                 hint="drain and stop it first: subagents cluster drain --wait && subagents down",
             )
         question = f"Leave the cluster of {home.tables.place}?"

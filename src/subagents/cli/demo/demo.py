@@ -33,7 +33,6 @@ from subagents.cli.demo.demo_fleet import (
 from subagents.cli.demo.demo_stage import STOP_S, Voice, await_end, interruptible, own_daemon
 from subagents.cli.flags import Json, refuse_unused
 from subagents.cli.runs.follow import Screen, can_draw
-from subagents.cli.setup.daemon_commands import is_alive
 from subagents.client.client import Client, segment
 from subagents.client.daemon_start import ensure_daemon
 from subagents.errors import (
@@ -43,6 +42,7 @@ from subagents.errors import (
     SubagentsError,
     Unavailable,
 )
+from subagents.process_identity import start_of
 from subagents.text import milliseconds_of, one_line, parse_duration
 
 DEADLINE_S: Final = 60.0
@@ -297,7 +297,7 @@ class Demo:
         os.kill(pid, signal.SIGKILL)
         await_end(pid)
         self._client.close()
-        alive = [each for each in before if is_alive(each.pid)]
+        alive = [each for each in before if start_of(each.pid) is not None]
         shown = ", ".join(f"{each.label} (pid {each.pid})" for each in alive)
         self._aside(f"! kill -9 {pid}: the daemon is dead; still at work: {shown or 'nobody'}")
         ensure_daemon(self._directory.paths, self._directory.environ(os.environ))

@@ -9,11 +9,11 @@ from typing import Final
 
 from subagents.cli import output
 from subagents.cli.demo.demo_fleet import DemoDirectory
-from subagents.cli.setup.daemon_commands import is_alive
 from subagents.cli.show import render
 from subagents.client.client import Client
 from subagents.client.daemon_start import ensure_daemon
 from subagents.errors import DaemonUnreachable
+from subagents.process_identity import start_of
 
 STOP_S: Final = 10.0
 
@@ -84,7 +84,7 @@ def _stop(client: Client) -> None:
 def await_end(pid: int) -> bool:
     """Whether the process is gone within ten seconds."""
     due = time.monotonic() + STOP_S
-    while is_alive(pid):
+    while start_of(pid) is not None:
         if time.monotonic() > due:
             return False
         time.sleep(0.02)

@@ -26,13 +26,13 @@ from subagents.cli.demo import walkaway_worker
 from subagents.cli.demo.demo_checks import Finding
 from subagents.cli.demo.demo_fleet import DemoDirectory
 from subagents.cli.demo.demo_stage import STOP_S, Voice, await_end, interruptible, own_daemon
-from subagents.cli.setup.daemon_commands import is_alive
 from subagents.cli.setup.doctor_agents import version_of
 from subagents.client.client import Client
 from subagents.client.daemon_start import answers, ensure_daemon
 from subagents.config.programs.program_catalog import Found, Installed, detect
 from subagents.domain.run.spec import Artifact, Contract, RunSpec
 from subagents.errors import EXIT_FAILED, EXIT_OK, SubagentsError, Unavailable, UsageError
+from subagents.process_identity import start_of
 from subagents.text import one_line
 
 WORKERS: Final = 2
@@ -58,7 +58,7 @@ class Process(NamedTuple):
     started: str = ""
 
     def is_still_there(self) -> bool:
-        return is_alive(self.pid) and started(self.pid) == self.started
+        return self.started != "" and start_of(self.pid) == self.started
 
 
 @dataclass(slots=True, kw_only=True)
@@ -278,7 +278,7 @@ class Walkaway:
         for worker in self._workers:
             worker.run = self._run(worker.run.run_id)
             pid = worker.run.attempts[-1].pid or 0
-            worker.process = Process(pid, started(pid))
+            worker.process = Process(pid, start_of(pid) or "")
             self._at(f"{worker.label}: attempt 1, pid {pid}, at work")
 
     # -- the plug -------------------------------------------------------------------------------
@@ -444,16 +444,6 @@ def _is_good(run: RunDetail) -> bool:
     if run.verification is None or run.outcome is None or run.outcome.status != "ok":
         return False
     return bool(run.verification.checks) and all(check.passed for check in run.verification.checks)
-
-
-def started(pid: int) -> str:
-    """When the kernel started that process, in its own clock; "" = it is gone, or nobody knows."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-    # The name in parentheses may hold anything; the 22nd field is the 20th behind it.
-    return text.rpartition(") ")[2].split()[19]
 
 
 def left_of(directory: DemoDirectory) -> list[str]:

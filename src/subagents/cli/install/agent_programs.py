@@ -28,7 +28,6 @@ PASSED_ON: Final = (
     "SUBAGENTS_TOKEN",
     "XDG_CACHE_HOME",
     "XDG_CONFIG_HOME",
-    "XDG_RUNTIME_DIR",
     "XDG_STATE_HOME",
 )
 """What says where the daemon is and whose worker this is; Codex passes on only what is named."""

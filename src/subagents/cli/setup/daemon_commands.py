@@ -1,10 +1,7 @@
 """The daemon's life at the command line: ``serve``, ``up``, ``down``."""
 
-import os
 import signal
 import time
-from contextlib import suppress
-from pathlib import Path
 from typing import Annotated, Final
 
 from cyclopts import Parameter
@@ -13,9 +10,12 @@ from subagents.cli import output, serving
 from subagents.cli.connection import paths, session, warn_of_version
 from subagents.cli.flags import Json, Yes
 from subagents.client.client import Client
-from subagents.client.daemon_start import answers, ensure_daemon, holder
+from subagents.client.daemon_start import answers, ensure_daemon, finds_former, holder
+from subagents.config import daemon_record
+from subagents.config.daemon_record import DaemonRecord
 from subagents.config.paths import Paths
 from subagents.errors import EXIT_OK, DaemonUnreachable, Unavailable
+from subagents.process_identity import UNKNOWN
 from subagents.text import counted
 
 STOP_TIMEOUT_S: Final = 20.0
@@ -130,22 +130,18 @@ def down(*, yes: Yes = False, json: Json = False) -> int:
         subagents down --yes && subagents up
     """
     home = paths()
-    pid = _answering_or_silent(home)
-    if pid is None and not answers(home.socket):
+    home.require_ours()
+    finds_former(home)
+    silent = _silent(home)
+    if silent is None and not answers(home.socket):
         if json:
             output.document({"stopped": False, "daemonPid": None})
         else:
             output.line("No daemon is running.")
         return EXIT_OK
-    if pid is not None:
-        # It holds the home, so it is the daemon; a signal ends it as the call would.
-        question = f"The daemon (pid {pid}) does not answer at {home.socket}. Stop it?"
-        if not output.is_confirmed(question, yes=yes):
-            output.note("The daemon keeps running.")
-            return EXIT_OK
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGTERM)
-        return _stopped(home, pid, json=json)
+    if silent is not None:
+        return _end(home, silent, yes=yes, json=json)
+    before = holder(home)
     with Client(home.socket, session=session()) as client:
         if not yes:
             found = client.get("/v1/diagnostics").get("openRuns")
@@ -159,22 +155,57 @@ def down(*, yes: Yes = False, json: Json = False) -> int:
         except DaemonUnreachable:
             # It stopped before it could answer, which is what was asked for.
             output.note("The daemon is stopping.")
-    return _stopped(home, daemon_pid if isinstance(daemon_pid, int) else None, json=json)
+    return _stopped(home, before, daemon_pid if isinstance(daemon_pid, int) else None, json=json)
 
 
-def _answering_or_silent(home: Paths) -> int | None:
-    """The id of a daemon that is there and does not answer, also not in a moment; else None."""
+def _end(home: Paths, silent: DaemonRecord, *, yes: bool, json: bool) -> int:
+    """Signal a daemon that does not answer, if it is certain which process that is."""
+    if not silent.is_here:
+        raise _elsewhere(silent)
+    # It holds the home, so it is the daemon; a signal ends it as the call would.
+    question = f"The daemon (pid {silent.pid}) does not answer at {home.socket}. Stop it?"
+    if not output.is_confirmed(question, yes=yes):
+        output.note("The daemon keeps running.")
+        return EXIT_OK
+    from subagents.runtimes.process.processes import Identity, send  # noqa: PLC0415  only here
+
+    daemon = Identity(silent.pid, silent.start, silent.boot, time.time())
+    send(daemon, signal.SIGTERM)
+    # One that was stopped by a signal handles the other only when it is continued.
+    send(daemon, signal.SIGCONT)
+    return _stopped(home, silent, silent.pid, json=json)
+
+
+def _elsewhere(silent: DaemonRecord) -> DaemonUnreachable:
+    details = {"pid": silent.pid, "host": silent.host}
+    if silent.boot == UNKNOWN:
+        return DaemonUnreachable(
+            f"the daemon of this home does not answer; it is pid {silent.pid}, of a version that"
+            " does not say on which machine, so nothing was signalled",
+            hint=f"if that is it (ps -p {silent.pid}): kill {silent.pid}",
+            details=details,
+        )
+    return DaemonUnreachable(
+        f"the daemon of this home is elsewhere ({silent.words}) and does not answer;"
+        " nothing was signalled",
+        hint="stop it there: subagents down",
+        details=details,
+    )
+
+
+def _silent(home: Paths) -> DaemonRecord | None:
+    """A daemon that is there and does not answer, also not in a moment; else None."""
     due = time.monotonic() + SILENT_S
     while not answers(home.socket):
-        pid = holder(home)
-        if pid is None or time.monotonic() > due:
-            return pid
+        found = holder(home)
+        if found is None or found.is_on_other_machine or time.monotonic() > due:
+            return found
         time.sleep(STOP_POLL_S)
     return None
 
 
-def _stopped(home: Paths, pid: int | None, *, json: bool) -> int:
-    _await_end(home.socket, pid)
+def _stopped(home: Paths, before: DaemonRecord | None, pid: int | None, *, json: bool) -> int:
+    _await_end(home, before, pid)
     if json:
         output.document({"stopped": True, "daemonPid": pid})
     else:
@@ -187,28 +218,24 @@ def _question(runs: int) -> str:
     return f"{what} active; without a daemon nothing is verified or delivered. Stop it?"
 
 
-def _await_end(socket: Path, pid: int | None) -> None:
+def _await_end(home: Paths, before: DaemonRecord | None, pid: int | None) -> None:
     due = time.monotonic() + STOP_TIMEOUT_S
-    while answers(socket) or (pid is not None and is_alive(pid)):
+    while not _is_over(home, before):
         if time.monotonic() > due:
+            kill = f"; as a last resort, `kill -9 {pid}` (no run is lost)"
+            is_known = before is not None and before.is_here
             raise Unavailable(
                 f"the daemon (pid {pid}) has not stopped yet",
-                hint=f"run `subagents doctor`; as a last resort, `kill -9 {pid}` (no run is lost)",
+                hint=f"run `subagents doctor`{kill if is_known else ''}",
             )
         time.sleep(STOP_POLL_S)
 
 
-def is_alive(pid: int) -> bool:
-    """Whether a process runs under that id; a zombie does not."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+def _is_over(home: Paths, before: DaemonRecord | None) -> bool:
+    """Whether that daemon has let go of the home, and its process has ended where it was only a
+    daemon: one inside another program goes on.
+    """
+    if answers(home.socket) or (before is not None and holder(home) == before):
         return False
-    except PermissionError:
-        return True
-    try:
-        status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        # No /proc here (macOS), or it ended just now: the next look tells.
-        return True
-    return status.rpartition(")")[2].split()[0] != "Z"
+    last = daemon_record.read(home.lock_file)
+    return last is None or not last.has_ended or not last.is_alive

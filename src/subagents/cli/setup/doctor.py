@@ -21,7 +21,7 @@ from subagents.cli.flags import Json, refuse_unused
 from subagents.cli.setup.database_commands import problems_of
 from subagents.cli.setup.doctor_agents import DaemonLogin, agent_checks, codex_checks
 from subagents.client.client import Client, Document
-from subagents.client.daemon_start import log_message, log_tail
+from subagents.client.daemon_start import holder, log_message, log_tail, was_told_to_stop
 from subagents.config.paths import Paths
 from subagents.config.settings import Capabilities
 from subagents.domain.track_record.track_record import Stats
@@ -337,13 +337,22 @@ def _daemon(home: Paths, version: Document | None, found: Document | None, silen
         if found is not None and found.get("httpUrl"):
             detail += f", {found['httpUrl']}"
         return _socket_mode(home, detail)
-    if not home.socket.exists():
-        return Check("daemon", OK, "not running (subagents up, or any `subagents run`, starts it)")
+    holding = holder(home)
+    if holding is not None and not holding.is_here:
+        detail = f"at work elsewhere ({holding.words}), and {silence}"
+        return Check("daemon", WARN, detail, "run the command there, or stop it there")
+    if holding is None and was_told_to_stop(home):
+        return Check("daemon", OK, "not running: it was told to stop (subagents up starts it)")
+    if holding is None and not home.socket.exists():
+        return Check("daemon", OK, "not running (any command that needs it starts it)")
     tail = log_tail(home.log_file).strip().splitlines()
     newest = log_message(tail[-1]) if tail else ""
     last = (
         f"\nlast line of {home.log_file}: {one_line(newest, output.CELL_CHARS_MAX)}" if tail else ""
     )
+    if holding is not None:
+        detail = f"{holding.words} holds this home, but {silence}{last}"
+        return Check("daemon", WARN, detail, "wait for it, or: subagents down && subagents up")
     return Check("daemon", WARN, f"its socket is there, but {silence}{last}", "subagents up")
 
 

@@ -85,7 +85,7 @@ def places(home: Paths, cwd: Path) -> list[Place]:
         Place("cluster", home.cluster_dir, "certificate and secret of a cluster's node"),
         Place("lock", home.lock_file, "held by the one daemon"),
         Place("cache", home.cache_dir, "can be deleted at any time"),
-        Place("runtime", home.runtime_dir, "gone after a reboot"),
+        Place("runtime", home.runtime_dir, "of its sockets"),
         Place("socket", home.socket, "where the daemon answers"),
         Place("supervisorSocket", home.supervisor_socket, "where supervisors connect"),
     ]

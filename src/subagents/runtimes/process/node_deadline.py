@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from subagents.runtimes.process.processes import boot_id
+from subagents.process_identity import boot_id
 
 FILE: Final = "node.deadline"
 """In the state directory, above the attempts."""

@@ -24,13 +24,13 @@ import resource
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
-from pathlib import Path
+from functools import partial
 from typing import Final, NamedTuple
 
 from subagents.domain.run.values import AttemptId
 from subagents.errors import ConfigError, RuntimeUnavailable
 from subagents.ports import Clock, OffLoop
+from subagents.process_identity import Stat, boot_id, parsed
 from subagents.runtimes.process import cgroups
 from subagents.runtimes.process.kernel_files import read
 
@@ -58,7 +58,6 @@ RESCAN_S: Final = 1.0
 EXIT_POLL_S: Final = 0.2
 """How often a process is looked at where there is no pidfd."""
 
-_DEAD: Final = frozenset({b"Z", b"X", b"x"})
 _LINUX: Final = sys.platform == "linux"
 
 
@@ -99,15 +98,6 @@ class Process(NamedTuple):
     session: int
     start: str
     marker: Marker | None
-
-
-@lru_cache(maxsize=1)
-def boot_id() -> str:
-    """Changes with every boot; ``-`` where the system does not tell."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    except OSError:
-        return "-"
 
 
 def check_sight(proc: Path = Path("/proc")) -> None:
@@ -552,22 +542,9 @@ _KERNEL: Final = (0, 2)
 """Parents of threads of the kernel."""
 
 
-class _Stat(NamedTuple):
-    dead: bool
-    parent: int
-    session: int
-    start: str
-
-
-def _stat(pid: int) -> _Stat | None:
+def _stat(pid: int) -> Stat | None:
     data = read(f"/proc/{pid}/stat")
-    if not data:
-        return None
-    # The name in parentheses may hold anything, also ") "; what follows the last one is numbers.
-    fields = data[data.rfind(b") ") + 2 :].split(b" ", 20)
-    # A leader that ended before its other threads shows as a zombie too, but its threads work on.
-    dead = fields[0] in _DEAD and int(fields[17]) <= 1
-    return _Stat(dead, int(fields[1]), int(fields[3]), fields[19].decode())
+    return parsed(data) if data else None
 
 
 def _marker(environ: bytes) -> Marker | None:
