@@ -25,6 +25,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from subagents.domain.run.values import AttemptId
