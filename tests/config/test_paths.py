@@ -1,6 +1,7 @@
 """Where state lives, and that it is private."""
 
 import os
+import pwd
 import re
 import stat
 import subprocess
@@ -61,7 +62,7 @@ def test_a_home_of_an_unknown_user_is_refused() -> None:
 @pytest.mark.requirement("paths:xdg")
 @pytest.mark.skipif(sys.platform != "linux", reason="the directories of Linux")
 def test_without_a_home_the_xdg_directories_are_used(xdg: Path) -> None:
-    paths = Paths.resolve({})
+    paths = Paths.resolve(os.environ)
 
     assert paths.config_file == xdg / "config" / "subagents" / "subagents.toml"
     assert paths.state_dir == xdg / "state" / "subagents"
@@ -69,34 +70,40 @@ def test_without_a_home_the_xdg_directories_are_used(xdg: Path) -> None:
 
 
 @pytest.mark.requirement("paths:xdg")
-def test_the_socket_is_in_the_runtime_directory_and_apart_for_each_state_directory(
+@pytest.mark.skipif(sys.platform != "linux", reason="the directories of Linux")
+def test_the_sockets_are_in_the_state_directory_whatever_the_system_has_for_them(
     xdg: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runtime = xdg / "runtime"
-    runtime.mkdir(mode=0o700)
-
-    first = Paths.resolve(os.environ)
-    monkeypatch.setenv("XDG_STATE_HOME", str(xdg / "other"))
-    second = Paths.resolve(os.environ)
-
-    assert first.runtime_dir.parent == runtime / "subagents"
-    assert second.runtime_dir.parent == runtime / "subagents"
-    assert first.socket != second.socket
-
-
-@pytest.mark.requirement("paths:xdg")
-@pytest.mark.skipif(
-    Path(f"/run/user/{os.getuid()}").is_dir(), reason="this machine has a runtime directory"
-)
-def test_without_a_runtime_directory_the_socket_does_not_depend_on_tmpdir(
-    xdg: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    (xdg / "runtime").mkdir(mode=0o700)
     before = Paths.resolve(os.environ)
     monkeypatch.setenv("TMPDIR", str(xdg / "elsewhere"))
     monkeypatch.delenv("XDG_RUNTIME_DIR")
 
     assert Paths.resolve(os.environ) == before
-    assert before.runtime_dir == before.state_dir / "run"
+    assert before.socket.parent == before.runtime_dir == before.state_dir / "run"
+    assert before.supervisor_socket.parent == before.runtime_dir
+
+
+@pytest.mark.requirement("paths:home")
+@pytest.mark.skipif(sys.platform != "linux", reason="the directories of Linux")
+def test_a_user_without_any_home_directory_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody(_user: int) -> pwd.struct_passwd:
+        raise KeyError
+
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+    for environ in ({}, {"HOME": ""}, {"HOME": "x"}, {"SUBAGENTS_HOME": "~"}):
+        with pytest.raises(ConfigError, match="HOME names no directory"):
+            Paths.resolve(environ)
+    assert Paths.resolve({"XDG_STATE_HOME": "/s", "HOME": "/h"}).state_dir == Path("/s/subagents")
+
+
+@pytest.mark.requirement("paths:home")
+@pytest.mark.skipif(sys.platform != "linux", reason="the directories of Linux")
+def test_the_users_own_directory_is_never_the_root_of_the_system() -> None:
+    own = Path(pwd.getpwuid(os.getuid()).pw_dir)
+
+    assert Paths.resolve({"SUBAGENTS_HOME": "~/x", "HOME": ""}).state_dir == own / "x/state"
+    assert Paths.resolve({"SUBAGENTS_HOME": "~/x", "HOME": "/h"}).state_dir == Path("/h/x/state")
 
 
 @pytest.mark.requirement("paths:private")

@@ -267,10 +267,7 @@ def holder(paths: Paths) -> DaemonRecord | None:
     Only one that ``is_alive`` may be signalled by its number.
     """
     found = daemon_record.read(paths.lock_file)
-    if found is None or found.has_ended or found.is_of_earlier_boot:
-        return None
-    is_over = found.is_here and not found.is_alive
-    return found if not is_over and _is_owned(paths) else None
+    return found if found is not None and not found.is_over and _is_owned(paths) else None
 
 
 def finds_former(paths: Paths) -> bool:

@@ -50,6 +50,11 @@ class DaemonRecord(msgspec.Struct, frozen=True, kw_only=True):
         return self.is_here and start_of(self.pid) == self.start
 
     @property
+    def is_over(self) -> bool:
+        """Whether it certainly runs no more; of one elsewhere only its lock tells."""
+        return self.has_ended or self.is_of_earlier_boot or (self.is_here and not self.is_alive)
+
+    @property
     def is_of_earlier_boot(self) -> bool:
         """Whether this machine was started anew since."""
         return UNKNOWN not in {self.boot, boot_id()} and self.boot != boot_id() and self._is_host

@@ -34,7 +34,7 @@ def socket_path(environ: Mapping[str, str]) -> str | None:
     home = environ.get("SUBAGENTS_HOME", "")
     if home:
         return socket_in(f"{home}/run") if _is_plain(home) else None
-    base = xdg_base(environ, "XDG_STATE_HOME") or f"{environ.get('HOME')}/.local/state"
+    base = xdg_base(environ, "XDG_STATE_HOME") or f"{environ.get('HOME') or '?'}/.local/state"
     if sys.platform != "linux" or not _is_plain(base):
         return None
     return socket_in(f"{base}/subagents/run")

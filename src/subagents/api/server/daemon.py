@@ -429,7 +429,7 @@ async def _locked(descriptor: int, path: Path) -> None:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             holder = daemon_record.parsed(os.pread(descriptor, daemon_record.RECORD_BYTES, 0))
-            is_named = holder is not None and holder.is_alive and not holder.has_ended
+            is_named = holder is not None and holder.is_alive and not holder.is_over
             if is_named or loop.time() >= due:
                 raise _already_running(holder, path) from error
         else:
@@ -444,11 +444,11 @@ def _write(descriptor: int, record: DaemonRecord | None) -> None:
 
 
 def _already_running(holder: DaemonRecord | None, path: Path) -> AlreadyRunning:
-    who = "pid unknown" if holder is None or holder.has_ended else holder.words
+    known = None if holder is None or holder.is_over else holder
     return AlreadyRunning(
-        f"a daemon is running already: {who}, socket {path}",
+        f"a daemon is running already: {known.words if known else 'pid unknown'}, socket {path}",
         hint="use it, or stop it first: subagents down",
-        details={"pid": None if holder is None else holder.pid, "socket": str(path)},
+        details={"pid": known.pid if known else None, "socket": str(path)},
     )
 
 
