@@ -8,11 +8,13 @@ believed.
 
 import os
 import socket
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Final
 
 import msgspec
 
+from subagents.config.socket_path import digest
 from subagents.process_identity import UNKNOWN, boot_id, pid_namespace, start_of
 
 RECORD_BYTES: Final = 512
@@ -32,6 +34,8 @@ class DaemonRecord(msgspec.Struct, frozen=True, kw_only=True):
     """``-``: it is of a version that wrote nothing but its number, or its system does not tell."""
     pid_namespace: str = UNKNOWN
     host: str = UNKNOWN
+    machine: str = UNKNOWN
+    """Stands for the installation: machines made of one image are often called the same."""
     has_ended: bool = False
     """It was told to stop, and did; one that was killed could not write this."""
 
@@ -57,16 +61,19 @@ class DaemonRecord(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_of_earlier_boot(self) -> bool:
         """Whether this machine was started anew since."""
-        return UNKNOWN not in {self.boot, boot_id()} and self.boot != boot_id() and self._is_host
+        is_known = UNKNOWN not in {self.boot, boot_id()}
+        return is_known and self.boot != boot_id() and self._is_of_this_machine
 
     @property
     def is_on_other_machine(self) -> bool:
         """Whether no socket leads there from here."""
-        return self.boot != boot_id() and not self._is_host and self.host != UNKNOWN
+        is_known = self.host != UNKNOWN
+        return is_known and self.boot != boot_id() and not self._is_of_this_machine
 
     @property
-    def _is_host(self) -> bool:
-        return self.host == _host()
+    def _is_of_this_machine(self) -> bool:
+        ids = {self.machine, _machine()}
+        return self.host == _host() and (len(ids) == 1 or UNKNOWN in ids)
 
     @property
     def words(self) -> str:
@@ -86,6 +93,7 @@ def own(*, has_ended: bool = False) -> DaemonRecord:
         boot=boot_id(),
         pid_namespace=pid_namespace(),
         host=_host(),
+        machine=_machine(),
         has_ended=has_ended,
     )
 
@@ -120,3 +128,11 @@ def read(lock_file: Path) -> DaemonRecord | None:
 def _host() -> str:
     name = socket.gethostname().encode("ascii", "replace").decode()
     return name[:HOST_CHARS_MAX] or UNKNOWN
+
+
+def _machine() -> str:
+    # Not the id itself, which is for nobody else.
+    with suppress(OSError, UnicodeDecodeError):
+        if found := Path("/etc/machine-id").read_text(encoding="ascii").strip():
+            return digest(f"subagents {found}")
+    return UNKNOWN

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -17,6 +18,7 @@ from typing import Any
 
 import pytest
 import uvicorn
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -26,6 +28,7 @@ from subagents.api.calls.auth import peer_uid
 from subagents.api.server import daemon
 from subagents.api.server.daemon import _Server, run_daemon, serve_until_stopped
 from subagents.api.server.watched_protocol import WatchedProtocol
+from subagents.config import daemon_record
 from subagents.errors import AlreadyRunning, Fenced
 from subagents.store.sqlite.sqlite_store import SqliteStore
 
@@ -66,6 +69,78 @@ def test_a_second_daemon_refuses_names_the_first_and_leaves_its_log_alone(
             assert str(other.paths.socket) in caught.value.message
             assert caught.value.exit_code == 1
             assert "starts, pid" in other.paths.log_file.read_text()
+            assert await home.ok("GET", "/healthz") == {"status": "ok"}
+
+    asyncio.run(scenario())
+
+
+LEFT: dict[str, bytes] = {
+    "of the first daemon ever": b"",
+    "of one that was told to stop": daemon_record.written(daemon_record.own(has_ended=True)),
+    "of one inside a program that ended": daemon_record.written(None),
+    "of one that was killed": daemon_record.written(replace(daemon_record.own(), start="1")),
+    "of one before a reboot": daemon_record.written(replace(daemon_record.own(), boot="0")),
+    "of one on another machine": daemon_record.written(
+        replace(daemon_record.own(), boot="0", host="db2")
+    ),
+    "of a version before that was killed": b"4194305".ljust(31) + b"\n",
+}
+
+
+@pytest.mark.requirement("daemon:one-per-home")
+@pytest.mark.parametrize("name", LEFT)
+def test_a_look_at_the_lock_keeps_no_daemon_from_starting(name: str, tmp_path: Path) -> None:
+    paths = build(tmp_path).paths
+    paths.ensure()
+    paths.lock_file.write_bytes(LEFT[name])
+
+    async def scenario() -> None:
+        with paths.lock_file.open("rb") as look:
+            fcntl.flock(look, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            asyncio.get_running_loop().call_later(0.05, fcntl.flock, look, fcntl.LOCK_UN)
+            async with daemon.hold_lock(paths):
+                assert daemon_record.read(paths.lock_file) == daemon_record.own()
+        assert daemon_record.read(paths.lock_file) == daemon_record.own(has_ended=True)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.requirement("daemon:one-per-home")
+@pytest.mark.parametrize("name", LEFT)
+def test_whoever_holds_the_lock_is_not_given_the_name_of_one_that_is_gone(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(daemon, "LOOKERS_S", 0.0)
+    paths = build(tmp_path).paths
+    paths.ensure()
+    paths.lock_file.write_bytes(LEFT[name])
+
+    async def scenario() -> AlreadyRunning:
+        with paths.lock_file.open("rb") as other:
+            fcntl.flock(other, fcntl.LOCK_EX)
+            with pytest.raises(AlreadyRunning) as caught:
+                async with daemon.hold_lock(paths):
+                    raise AssertionError
+        return caught.value
+
+    found = asyncio.run(scenario())
+    unsure = {
+        "of one on another machine": "on db2",
+        "of a version before that was killed": "419430",
+    }
+    assert unsure.get(name, "pid unknown") in found.message
+    assert paths.lock_file.read_bytes() == LEFT[name]
+
+
+@pytest.mark.requirement("daemon:socket:former")
+def test_a_daemon_takes_the_place_of_a_link_to_one_of_a_version_before(tmp_path: Path) -> None:
+    path = build(tmp_path).paths.socket
+    path.parent.mkdir(parents=True)
+    path.symlink_to(tmp_path / "gone")
+
+    async def scenario() -> None:
+        async with serving(tmp_path) as home:
+            assert stat.S_ISSOCK(path.lstat().st_mode)
             assert await home.ok("GET", "/healthz") == {"status": "ok"}
 
     asyncio.run(scenario())
