@@ -5,13 +5,18 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.cli.cli_home import Home, temporary_home
 from tests.client.peer import Peer, http
 
+from subagents.cli.command_table import GROUPS
 from subagents.cli.main import main
+from subagents.client import daemon_start
 from subagents.client.transport import Answer, Connection
+from subagents.config import daemon_record
+from subagents.config.daemon_record import DaemonRecord, own
 from subagents.config.paths import Paths
-from subagents.errors import EXIT_OK
+from subagents.errors import EXIT_NOT_FOUND, EXIT_OK, EXIT_UNREACHABLE, DaemonUnreachable
 from subagents.version import __version__
 
 
@@ -138,10 +143,119 @@ def test_a_daemon_of_0_1_0_that_still_runs_takes_tasks(
     assert "the daemon is version 0.1.0 or older" in said.err
 
 
-@pytest.mark.requirement("cli:exit-codes", "cli:daemon")
-def test_looking_starts_no_daemon_and_ends_with_7(home: Home) -> None:
+READING: dict[str, list[list[str]]] = {
+    "plan list": [[]],
+    "plan show": [["last"]],
+    "schedule list": [[]],
+    "schedule show": [["nightly"]],
+    "inbox": [[], ["--json"]],
+    "list": [[], ["--json"], ["--label", "x"]],
+    "tree": [[], ["--json"]],
+    "status": [[], ["last"], ["--json"]],
+    "watch": [[], ["--once"], ["--json"]],
+    "show": [["last"]],
+    "result": [["last"]],
+    "log": [["last"], ["last", "--follow"]],
+    "timeline": [["last"]],
+    "events": [[], ["--follow"]],
+    "alerts": [[]],
+    "why": [["last"]],
+    "stats": [[]],
+    "export": [[]],
+    "ui sessions": [[]],
+    "ui revoke": [["1"]],
+    "attention": [[], ["--json"]],
+    "cluster status": [[]],
+}
+"""Commands that only look, and calls of each."""
+OTHERS = {"ui", "agents list", "agents show", "agents stats", "agents suggest"}
+"""Of the group "Look": they start a daemon at any time."""
+LAST: dict[str, DaemonRecord | None] = {
+    "a fresh home": None,
+    "a crash": replace(own(), start="1"),
+    "power that failed": replace(own(), boot="0"),
+    "an orderly reboot": replace(own(), boot="0", has_ended=True),
+    "a container that was made anew": replace(own(), pid_namespace="pid:[1]", has_ended=True),
+    "a stop on another machine": replace(own(), boot="0", host="db2", has_ended=True),
+    "a version before that was killed": DaemonRecord(pid=2**22 + 1),
+}
+"""After what no daemon is there, though nobody told this machine's to stop."""
+
+
+@pytest.fixture
+def leave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[DaemonRecord | None], None]:
+    """Makes a home whose last daemon left this; commands of this process are at home there."""
+    monkeypatch.setenv("SUBAGENTS_HOME", str(tmp_path))
+    for name in ("SUBAGENTS_RUN_ID", "SUBAGENTS_SOCKET"):
+        monkeypatch.delenv(name, raising=False)
+
+    def made(last: DaemonRecord | None) -> None:
+        paths = Paths.resolve({"SUBAGENTS_HOME": str(tmp_path)})
+        paths.ensure()
+        if last is not None:
+            paths.lock_file.write_bytes(daemon_record.written(last))
+
+    return made
+
+
+@pytest.mark.requirement("cli:daemon:reading")
+def test_every_command_of_the_group_that_looks_has_its_row() -> None:
+    assert {each.name for each in GROUPS["Look"]} <= {*READING, *OTHERS}
+
+
+@pytest.mark.requirement("cli:daemon:reading")
+@pytest.mark.parametrize("last", LAST)
+@pytest.mark.parametrize("name", READING)
+def test_a_command_that_looks_starts_a_daemon_where_none_was_told_to_stop(
+    name: str,
+    last: str,
+    leave: Callable[[DaemonRecord | None], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started: list[Paths] = []
+
+    def start(paths: Paths) -> bool:
+        started.append(paths)
+        raise DaemonUnreachable("enough", is_lasting=True)
+
+    monkeypatch.setattr(daemon_start, "ensure_daemon", start)
+    leave(LAST[last])
+    for flags in READING[name]:
+        assert main([*name.split(), *flags]) == EXIT_UNREACHABLE
+    assert len(started) == len(READING[name])
+
+
+@pytest.mark.requirement("cli:daemon:reading", "cli:exit-codes")
+@pytest.mark.parametrize("name", READING)
+def test_a_command_that_looks_says_at_once_that_the_daemon_was_told_to_stop(
+    name: str,
+    leave: Callable[[DaemonRecord | None], None],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(daemon_start, "ensure_daemon", lambda _: pytest.fail("it started one"))
+    # Whoever waits, for a daemon that nobody starts, fails.
+    monkeypatch.setattr("subagents.client.client.RECONNECT_POLL_S", None)
+    leave(own(has_ended=True))
+    for flags in READING[name]:
+        assert main([*name.split(), *flags]) == EXIT_UNREACHABLE
+        said = capsys.readouterr()
+        assert "told to stop" in said.out + said.err
+        assert "subagents up" in said.out + said.err
+
+
+@pytest.mark.requirement("cli:daemon:reading")
+def test_on_a_fresh_home_there_is_nothing_yet_and_after_a_stop_it_stays_stopped(home: Home) -> None:
+    for argv in (
+        *(["list"], ["status"], ["inbox"], ["attention"], ["schedule", "list"], ["watch"]),
+        *(["tree"], ["alerts"], ["stats"], ["plan", "list"], ["events"], ["export"]),
+    ):
+        assert home.cli(*argv).code == EXIT_OK, argv
+    assert home.cli("why", "last").code == EXIT_NOT_FOUND
+    pid = home.pid()
+    assert home.ok("down", "--yes", "--json").json == {"stopped": True, "daemonPid": pid}
     done = home.cli("list", "--json")
-    assert done.code == 7
+    assert done.code == EXIT_UNREACHABLE
     assert done.json["code"] == "daemon_unreachable"
     assert done.json["retryable"] is True
     assert home.ok("doctor", "--json").json["daemonPid"] is None

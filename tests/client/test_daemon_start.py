@@ -111,9 +111,7 @@ def test_a_look_for_a_daemon_that_is_gone_does_not_touch_its_lock(
 
 ELSEWHERE: dict[str, DaemonRecord] = {
     "over a network file system": replace(own(), boot="0", host="db2"),
-    "in a virtual machine that shares the directory": replace(
-        own(), boot="0", machine="0123456789ab"
-    ),
+    "in a virtual machine of our image": replace(own(), boot="0", machine="0123456789ab"),
     "in a container with a boot of its own": replace(
         own(), boot="0", host="machine-1", pid_namespace="pid:[1]"
     ),

@@ -126,7 +126,7 @@ def test_whoever_holds_the_lock_is_not_given_the_name_of_one_that_is_gone(
     found = asyncio.run(scenario())
     unsure = {
         "of one on another machine": "on db2",
-        "of a version before that was killed": "419430",
+        "of a version before that was killed": "pid 4194305",
     }
     assert unsure.get(name, "pid unknown") in found.message
     assert paths.lock_file.read_bytes() == LEFT[name]
@@ -135,7 +135,7 @@ def test_whoever_holds_the_lock_is_not_given_the_name_of_one_that_is_gone(
 @pytest.mark.requirement("daemon:socket:former")
 def test_a_daemon_takes_the_place_of_a_link_to_one_of_a_version_before(tmp_path: Path) -> None:
     path = build(tmp_path).paths.socket
-    path.parent.mkdir(parents=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.symlink_to(tmp_path / "gone")
 
     async def scenario() -> None:

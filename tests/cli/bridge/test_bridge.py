@@ -304,6 +304,19 @@ def test_a_daemon_that_cannot_be_started_is_given_up_in_time(
     assert capsys.readouterr().err.count("the disk is full") == 1
 
 
+@pytest.mark.requirement("mcp:bridge:survives-daemon", "client:start:elsewhere")
+def test_a_daemon_that_will_not_come_is_not_waited_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails() -> None:
+        raise DaemonUnreachable("it is at work on db2", is_lasting=True)
+
+    found = Daemon(str(tmp_path / "s"), {}, fails)
+    assert not found.come_back(may_have_acted=False, due=float("inf"))
+    assert found.problem == "it is at work on db2"
+    assert capsys.readouterr().err == "subagents mcp: it is at work on db2\n"
+
+
 @pytest.mark.requirement("mcp:bridge:any-line")
 @pytest.mark.parametrize(
     "params", [{"name": ["x"]}, {"name": "subagents", "arguments": {"action": {}}}, {}]
