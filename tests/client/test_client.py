@@ -12,7 +12,14 @@ import pytest
 from tests.client.peer import http, peer
 
 from subagents import errors
-from subagents.client.client import AsyncClient, Client, Document, error_from, segment
+from subagents.client.client import (
+    AsyncClient,
+    Client,
+    Document,
+    error_from,
+    persistently,
+    segment,
+)
 from subagents.client.daemon_start import answers
 from subagents.errors import (
     DaemonUnreachable,
@@ -143,6 +150,20 @@ def test_no_socket_and_a_stale_one_are_said_to_be_no_daemon(tmp_path: Path, call
     with pytest.raises(DaemonUnreachable, match="Connection refused"):
         call(tmp_path / "stale")
     assert not answers(tmp_path / "stale")
+
+
+@pytest.mark.requirement("client:unreachable")
+def test_nobody_waits_for_a_daemon_that_will_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[DaemonUnreachable] = []
+
+    def call() -> None:
+        asked.append(DaemonUnreachable("away", is_lasting=len(asked) == 2))
+        raise asked[-1]
+
+    monkeypatch.setattr("subagents.client.client.RECONNECT_POLL_S", 0.0)
+    with pytest.raises(DaemonUnreachable) as caught:
+        persistently(call, for_s=float("inf"))
+    assert caught.value is asked[2]
 
 
 NOT_OURS = {
