@@ -39,10 +39,11 @@ def reporting(work: Callable[[], int], *, as_json: bool) -> int:
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except OSError as error:
-        # Of our own output: calls of the daemon and files have errors of their own.
-        why = error.strerror or error
+        # Of our own output, which has no name: calls of the daemon and most files have errors of
+        # their own.
+        where = f"{error.filename}: " if error.filename else ""
         what = "" if _fate is None else "this was done, but standard output cannot be written: "
-        sys.stderr.write(f"subagents: {what}{why}\n")
+        sys.stderr.write(f"subagents: {what}{where}{error.strerror or error}\n")
         _abandon_stdout()
         return EXIT_FAILED if _fate is None else _fate
     return code
