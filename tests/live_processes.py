@@ -3,6 +3,8 @@
 from contextlib import suppress
 from pathlib import Path
 
+from subagents.process_identity import start_of
+
 
 def carrying(name: str, value: str) -> list[int]:
     """Live processes with this variable in their environment."""
@@ -16,8 +18,11 @@ def carrying(name: str, value: str) -> list[int]:
 
 
 def is_running(pid: int) -> bool:
-    """False when there is no such process, or only its remains (a zombie)."""
-    return _state(pid) not in {"", "Z"}
+    """False when there is no such process, or only its remains (a zombie).
+
+    One whose other threads are still ending holds its sockets: a caller would be let in by it.
+    """
+    return start_of(pid) is not None
 
 
 def is_stopped(pid: int) -> bool:

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from subagents.cli.doctor_check import WARN
 from subagents.cli.main import main
 from subagents.cli.setup import daemon_commands, doctor
 from subagents.config import daemon_record
@@ -80,7 +81,7 @@ def test_a_daemon_elsewhere_is_said_to_be_there_and_its_number_here_is_not_signa
     assert "nothing was signalled" in said
     assert place.innocent.poll() is None
     check = doctor._daemon(place.paths, None, None, "it did not answer")
-    assert check.status == doctor.WARN
+    assert check.status == WARN
     assert where in check.detail
 
 
