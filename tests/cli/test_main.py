@@ -12,6 +12,8 @@ from tests.cli.cli_home import Home
 from subagents.cli.command_table import ALIASES, GROUPS, PARENTS, Command, target_of
 from subagents.cli.main import main, overview
 from subagents.cli.topics import TOPICS
+from subagents.config.daemon_record import own, written
+from subagents.config.paths import Paths
 from subagents.errors import (
     EXIT_DENIED,
     EXIT_FAILED,
@@ -176,6 +178,10 @@ def imported(*argv: str, home: Path) -> set[str]:
 
 @pytest.mark.requirement("cli:start-up")
 def test_the_overview_and_a_status_import_nothing_heavy(tmp_path: Path) -> None:
+    paths = Paths.resolve({"SUBAGENTS_HOME": str(tmp_path)})
+    paths.ensure()
+    # One that was told to stop, so that none is started.
+    paths.lock_file.write_bytes(written(own(has_ended=True)))
     assert "cyclopts" in imported("show", "x", home=tmp_path)
     assert not imported("show", "x", home=tmp_path) & set(HEAVY)
     assert not imported("--help", home=tmp_path) & {*HEAVY, "cyclopts", "msgspec"}
