@@ -224,6 +224,7 @@ class Orchestrator:
         name: str | None = None,
         max_tokens: int | None = None,
         max_cost_usd: float | None = None,
+        jobs: int | None = None,
         idempotency_key: str | None = None,
         env: Mapping[str, str] | None = None,
     ) -> tuple[RunHandle, ...]:
@@ -235,6 +236,7 @@ class Orchestrator:
             name: To find the plan by.
             max_tokens: What all of them, with the runs below them, may use together.
             max_cost_usd: The same in dollars.
+            jobs: At most so many of them work at once; None = as many as their lanes have slots.
             idempotency_key: With the same one within 24 hours the same runs are given again.
             env: For each of them, as in ``spawn``.
 
@@ -246,6 +248,7 @@ class Orchestrator:
         rest = {
             "name": name,
             "budget": {"maxTokens": max_tokens, "maxCostUsd": max_cost_usd},
+            "jobs": jobs,
             "idempotencyKey": idempotency_key,
         }
         with as_written(runs):

@@ -90,6 +90,11 @@ def plan_schema() -> Schema:
                 "minProperties": 0,
             },
             "budget": {**_object(shared), "description": "What all runs may use together"},
+            "jobs": {
+                "description": "At most so many of its runs work at once. Default: as many as "
+                "their lanes have slots",
+                "anyOf": [{"type": "integer", "minimum": 1, "maximum": BATCH_RUNS_MAX}, REFERENCE],
+            },
             "runs": runs,
         },
         "required": ["runs"],

@@ -1,5 +1,6 @@
 """``plan dry-run``, ``plan schema`` and ``map``, as they are typed."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -166,3 +167,84 @@ def test_a_map_is_a_plan_of_its_items_and_started_once_under_its_key(shared: Hom
     ids = [{row["runId"] for row in each.rows("completed")} for each in (done, again)]
     assert ids[0] == ids[1]
     assert "2 of 2 ok" in shared.ok("plan", "show", "both").out
+
+
+@pytest.mark.requirement("cli:results-on-stdout")
+@pytest.mark.parametrize(
+    ("items", "task"),
+    [
+        (2, "echo {}"),
+        (3, "echo {}; echo said >&2"),
+        (2, "echo {}; exit 3"),
+        (2, "true {}"),
+        (21, "echo {}"),
+        (22, "echo {}; test {} != 5"),
+    ],
+)
+def test_of_several_runs_stdout_has_the_results_alone(shared: Home, items: int, task: str) -> None:
+    words = [str(each) for each in range(items)]
+    done = shared.cli("map", task, *words)
+    assert sorted(done.out.split(), key=int) == ([] if task.startswith("true") else words)
+    assert f" of {items} ok" in done.err
+    plan = shared.ok("plan", "list", "--limit", "1", "--json").rows("plans")[0]["planId"]
+    assert shared.cli("plan", "wait", str(plan)).out == done.out
+    runs = [str(row["runId"]) for row in shared.ok("plan", "show", "last", "--json").rows("runs")]
+    assert shared.cli("wait", *runs).out == done.out
+
+
+@pytest.mark.requirement("cli:few-lines")
+@pytest.mark.parametrize(("items", "lines_max"), [(21, 14), (60, 14)])
+def test_a_large_map_says_in_few_lines_how_it_goes(
+    shared: Home, items: int, lines_max: int
+) -> None:
+    done = shared.cli("map", "echo {}; test {} != 7", *map(str, range(items)), "--name", "many")
+    said = done.err.splitlines()
+    assert len(said) <= lines_max
+    assert f"{items} runs accepted; to see each: subagents plan show r-" in said[0]
+    assert any("7: error" in line for line in said)
+    assert f"{items - 1} of {items} ok, 1 error" in done.err
+    assert f"{items - 1} runs ended ok" in done.err
+
+
+@pytest.mark.requirement("map:jobs")
+@pytest.mark.parametrize("flags", [["-j", "1"], ["--jobs", "1"], ["--jobs=1"], ["-j1"]])
+def test_a_map_works_at_so_many_items_at_once(shared: Home, flags: list[str]) -> None:
+    task = "mkdir at-work && sleep 0.05 && rmdir at-work && echo {}"
+    done = shared.ok("map", task, "1", "2", "3", *flags)
+    assert sorted(done.out.split()) == ["1", "2", "3"]
+
+
+@pytest.mark.requirement("map:jobs", "plan:jobs")
+@pytest.mark.parametrize("jobs", ["0", "-1", "x", "1.5", "1001", "", "9" * 5000])
+def test_jobs_are_a_number_of_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], jobs: str
+) -> None:
+    assert main(["map", "echo {}", "1", f"--jobs={jobs}"]) == EXIT_USAGE
+    assert "--jobs must be a number from 1 to 1000, not" in capsys.readouterr().err
+    path = tmp_path / "p.json"
+    path.write_text(json.dumps({"jobs": jobs, "runs": [{"task": "t"}]}))
+    assert main(["plan", "run", str(path)]) == EXIT_USAGE
+    assert "p.json: jobs must be a number from 1 to 1000, not" in capsys.readouterr().err
+
+
+@pytest.mark.requirement("map:budget")
+@pytest.mark.parametrize(
+    ("flags", "most", "each"),
+    [
+        (["--max-cost", "1"], "at most $1.00 together", None),
+        (["--max-tokens", "50"], "at most 50 tokens together", None),
+        (["--max-cost=2", "--max-tokens=9"], "at most 9 tokens and $2.00 together", None),
+        (["--max-cost", "1", "--max-time", "1m"], "at most $1.00 together", {"maxSeconds": 60.0}),
+        (["--max-runs", "3"], "3 runs; nothing", {"maxRuns": 3}),
+        ([], "3 runs; nothing", None),
+    ],
+)
+def test_a_cap_of_a_map_is_for_all_its_runs_together(
+    shared: Home, flags: list[str], most: str, each: dict[str, object] | None
+) -> None:
+    words = ("map", "echo {}", "1", "2", "3", *flags, "--dry-run")
+    assert most in shared.ok(*words).err
+    for row in shared.ok(*words, "--json").rows("runs"):
+        found = row["budget"]
+        given = {name: value for name, value in (found or {}).items() if value}
+        assert given == (each or {})

@@ -2,13 +2,17 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
-from tests.engine.world import World, in_world
+from tests.engine.world import ME, World, in_world
 
 from subagents.domain.run.outcome import (
     OK,
 )
 from subagents.domain.run.run import Phase
+from subagents.domain.run.spec import RunSpec
+from subagents.domain.run.values import RunId
+from subagents.engine.runs.spawn import PlanAsked
 
 
 @pytest.mark.requirement("lanes:caps", "field:cap-exceeded")
@@ -75,3 +79,145 @@ def test_a_parent_keeps_its_slot_for_the_turn_that_follows(tmp_path: Path) -> No
         assert (await world.until(other)).outcome == OK
 
     in_world(tmp_path, scenario, max_spawn_depth=2, max_concurrent=1)
+
+
+def at_work(world: World) -> list[str]:
+    published = world.parts.ledger.published.values()
+    return sorted(run.resolved.label for run in published if run.phase is Phase.RUNNING)
+
+
+async def plan_of(world: World, jobs: int | None, *specs: RunSpec) -> list[RunId]:
+    receipts = await world.clock.result(
+        world.engine.spawn_batch(
+            specs,
+            requester=ME,
+            settings=world.settings,
+            cwd=str(world.directory),
+            plan=PlanAsked(name="p", jobs=jobs),
+        )
+    )
+    return [each.run.id for each in receipts]
+
+
+def steps(number: int, agent: str = "slow", **spec: object) -> list[RunSpec]:
+    return [
+        msgspec.convert(
+            {"task": "x", "agentId": agent, "label": f"p{at}", **spec}, RunSpec, strict=False
+        )
+        for at in range(number)
+    ]
+
+
+@pytest.mark.requirement("plan:jobs")
+@pytest.mark.parametrize(
+    ("jobs", "agent", "most"),
+    [
+        (1, "slow", 1),
+        (2, "slow", 2),
+        (3, "late_writer", 3),
+        (4, "slow", 4),
+        (9, "slow", 4),  # its lane has no more
+        (None, "slow", 4),
+        (2, "tells", 2),
+        (2, "hang", 2),
+    ],
+)
+def test_at_most_so_many_runs_of_a_plan_work_at_once(
+    tmp_path: Path, jobs: int | None, agent: str, most: int
+) -> None:
+    async def scenario(world: World) -> None:
+        ids = await plan_of(world, jobs, *steps(7, agent, runTimeoutSeconds=300))
+        seen = 0
+        while world.parts.ledger.live:
+            seen = max(seen, len(at_work(world)))
+            await world.clock.advance(1)
+        assert seen == most
+        assert all([(await world.run(each)).is_settled for each in ids])
+
+    in_world(tmp_path, scenario, max_concurrent=4)
+
+
+@pytest.mark.requirement("plan:jobs")
+def test_a_plan_that_is_full_holds_up_nobody_else(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        ids = await plan_of(world, 1, *steps(5))
+        other = await plan_of(world, 1, *[msgspec.structs.replace(steps(1)[0], label="o")])
+        alone = await world.spawn("slow")
+        await world.clock.advance(3)
+        phases = [(await world.run(each)).phase for each in (*ids, *other, alone)]
+        assert phases.count(Phase.RUNNING) == 3
+        assert [(await world.run(each)).phase for each in (*other, alone)] == [Phase.RUNNING] * 2
+
+    in_world(tmp_path, scenario, max_concurrent=3)
+
+
+@pytest.mark.requirement("plan:jobs")
+@pytest.mark.parametrize("how", ["cancel", "fail", "retry", "restart", "pause", "depends"])
+def test_a_slot_of_a_plan_comes_free_however_its_run_leaves_it(tmp_path: Path, how: str) -> None:
+    async def scenario(world: World) -> None:
+        specs = steps(4, "flaky" if how == "retry" else "fail" if how == "fail" else "slow")
+        if how == "retry":
+            specs = [msgspec.structs.replace(each, retry_count=1) for each in specs]
+        if how == "depends":
+            specs[0] = msgspec.structs.replace(specs[0], depends_on=("p3",))
+        ids = await plan_of(world, 1, *specs)
+        await world.clock.advance(2)
+        match how:
+            case "cancel":
+                busy = [each for each in ids if (await world.run(each)).phase is Phase.RUNNING]
+                await world.clock.result(world.engine.cancel(busy[0], by="me"))
+            case "restart":
+                await world.restart()
+            case "pause":
+                queued = [each for each in ids if (await world.run(each)).phase is Phase.QUEUED]
+                await world.clock.result(world.engine.pause(queued[0], by="me"))
+                await world.clock.advance(15)
+                await world.clock.result(world.engine.resume(queued[0], by="me"))
+            case _:
+                pass
+        seen = 0
+        for each in ids:
+            while not (await world.run(each)).is_settled:
+                seen = max(seen, len(at_work(world)))
+                await world.clock.advance(1)
+        assert seen <= 1
+
+    in_world(tmp_path, scenario, max_concurrent=4)
+
+
+@pytest.mark.requirement("plan:jobs")
+def test_steps_that_are_retried_keep_the_bound_of_their_plan(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        ids = await plan_of(world, 1, *steps(3, "fail"))
+        for each in ids:
+            await world.until(each)
+        again = await world.clock.result(
+            world.engine.plans.retry(
+                ids[0], requester=ME, settings=world.settings, is_operator=True, ceiling=None
+            )
+        )
+        assert {each.run.resolved.step.jobs for each in again if each.run.resolved.step} == {1}
+
+    in_world(tmp_path, scenario, max_concurrent=4)
+
+
+@pytest.mark.requirement("plan:jobs")
+@pytest.mark.parametrize(("jobs", "runs", "times"), [(5, 9, 1), (9, 5, 1), (3, 9, 0), (9, 3, 0)])
+def test_more_jobs_than_slots_are_said_once(
+    tmp_path: Path, jobs: int, runs: int, times: int
+) -> None:
+    async def scenario(world: World) -> None:
+        receipts = await world.clock.result(
+            world.engine.spawn_batch(
+                steps(runs, "quick"),
+                requester=ME,
+                settings=world.settings,
+                cwd=str(tmp_path),
+                plan=PlanAsked(jobs=jobs),
+            )
+        )
+        said = [text for each in receipts for text in each.warnings if "jobs" in text]
+        assert len(said) == times
+        assert all("max_concurrent" in text for text in said)
+
+    in_world(tmp_path, scenario, max_concurrent=3)

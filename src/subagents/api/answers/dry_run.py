@@ -67,6 +67,7 @@ def _planned(
 ) -> wire.PlannedRun:
     run = receipt.run
     ahead, use = around.ahead_of(run) + _ahead_among(beside, run), around.lane(run)
+    use = use._replace(limit=use.limit or _others_of_plan(beside, run))
     is_free = use.limit is None and use.used + ahead < use.slots
     return wire.PlannedRun(
         **msgspec.structs.asdict(run_building.granted(run.resolved)),
@@ -114,6 +115,18 @@ def _ahead_among(planned: Sequence[Run], run: Run) -> int:
     ]
     at = next((at for at, each in enumerate(planned) if each is run), len(planned))
     return sum(place < (own, at) for place in places)
+
+
+def _others_of_plan(planned: Sequence[Run], run: Run) -> str | None:
+    """Why others of its plan work before it; None = they need not."""
+    step = run.resolved.step
+    if step is None or step.jobs is None:
+        return None
+    ahead = sum(
+        each.phase is Phase.QUEUED and (-priority(each), at) < (-priority(run), step.position)
+        for at, each in enumerate(planned)
+    )
+    return None if ahead < step.jobs else f"waits for others: at most {step.jobs} work at once"
 
 
 def _narrowed(run: Run) -> Budget | None:

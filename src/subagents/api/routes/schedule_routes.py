@@ -41,7 +41,9 @@ async def add(request: Request) -> Response:
         decided_to_ms=0,
         overlap=Overlap(body.overlap),
         missed=Missed(body.missed),
-        plan=None if name is None else ScheduledPlan(name=name, budget=plan_budget(body.budget)),
+        plan=None
+        if name is None
+        else ScheduledPlan(name=name, budget=plan_budget(body.budget), jobs=body.jobs),
         default_agent=body.default_agent,
     )
     # Nobody's shell is there when they start: they run as the daemon does.

@@ -98,7 +98,7 @@ async def _plan_asked(request: Request) -> _Asked:
         config,
         cwd_of(body.cwd, body.specs),
         environments_of(caller, body.environment, body.step_environments, len(body.specs)),
-        PlanAsked(name=body.name, budget=plan_budget(body.budget)),
+        PlanAsked(name=body.name, budget=plan_budget(body.budget), jobs=body.jobs),
     )
 
 

@@ -137,6 +137,9 @@ class PlanLimit(Body, frozen=True):
     max_cost_usd: Annotated[float, msgspec.Meta(ge=0.000_001, le=COST_USD_MAX)] | None = None
 
 
+Jobs = Annotated[int, msgspec.Meta(ge=1, le=BATCH_RUNS_MAX)]
+
+
 class PlanBody(Body, frozen=True):
     specs: tuple[RunSpec, ...]
     name: Annotated[str, Meta(min_length=1, max_length=PLAN_NAME_CHARS_MAX)] | None = None
@@ -145,6 +148,8 @@ class PlanBody(Body, frozen=True):
     """Of the whole plan: with the same one within 24 hours it is not spawned again."""
     budget: PlanLimit | None = None
     """Of all of them together; each can have one of its own besides."""
+    jobs: Jobs | None = None
+    """At most so many of them work at once; null = as many as their lanes have slots."""
     cwd: str | None = None
     default_agent: str | None = None
     """As for one run."""
@@ -173,6 +178,8 @@ class ScheduleBody(Body, frozen=True):
     plan_name: Annotated[str, Meta(min_length=1, max_length=PLAN_NAME_CHARS_MAX)] | None = None
     """The runs are a plan of this name; needed where there are several."""
     budget: PlanLimit | None = None
+    """As for a plan."""
+    jobs: Jobs | None = None
     """As for a plan."""
     cwd: str | None = None
     default_agent: str | None = None
@@ -362,6 +369,8 @@ def parse_schedule(body: bytes) -> ScheduleBody:
         check_reachable("planName", found.plan_name, others=())
     if found.plan_name is None and found.budget is not None:
         raise UsageError("budget is for plans: give the run one", details={"field": "budget"})
+    if found.plan_name is None and found.jobs is not None:
+        raise UsageError("jobs is for plans: one run is alone", details={"field": "jobs"})
     return found
 
 

@@ -28,14 +28,21 @@ from subagents.errors import (
     EXIT_VERIFICATION_FAILED,
     SubagentsError,
 )
-from subagents.text import one_line
+from subagents.text import counted, one_line
 from subagents.unread import is_heard, is_read_within
 
 if TYPE_CHECKING:
     from subagents.api.wire.log_answers import LogLine
     from subagents.api.wire.message_answers import WorkerRequest
-    from subagents.api.wire.run_answers import RunDetail, RunNode, WaitResult
+    from subagents.api.wire.run_answers import (
+        PlanStanding,
+        RunDetail,
+        RunNode,
+        RunResult,
+        WaitResult,
+    )
     from subagents.cli.runs.live_output import LiveOutput
+    from subagents.cli.show.plan_progress import Notes
 
 FRAME_S: Final = 0.25
 """Four frames a second: more cannot be read."""
@@ -109,6 +116,10 @@ class Screen(Protocol):
 
     def show(self, trees: "Sequence[RunNode]") -> None: ...
 
+    def show_plan(self, found: "PlanStanding", ended: int) -> None:
+        """One line instead of the trees; so many of its steps have ended."""
+        ...
+
     def say(self, lines: "Sequence[LogLine]") -> None:
         """What a worker said, above the trees."""
         ...
@@ -123,8 +134,18 @@ class Screen(Protocol):
 
 
 class _Nowhere:
+    def __init__(self) -> None:
+        self._notes: Notes | None = None
+
     def show(self, trees: "Sequence[RunNode]") -> None:
         pass
+
+    def show_plan(self, found: "PlanStanding", ended: int) -> None:
+        if self._notes is None:
+            from subagents.cli.show.plan_progress import Notes  # noqa: PLC0415  only for large plans
+
+            self._notes = Notes()
+        self._notes.look(found, ended, time.time() * 1000)
 
     def say(self, lines: "Sequence[LogLine]") -> None:
         pass
@@ -143,11 +164,18 @@ class Follower:
         run_ids: Of the runs.
         is_live: Draw their trees, and let the person at the terminal answer.
         spoken: Show what this one's worker says.
+        plan_id: They are the steps of this plan; one of more than a screen holds is a line.
     """
 
     def __init__(
-        self, run_ids: Sequence[str], *, is_live: bool, spoken: "LiveOutput | None" = None
+        self,
+        run_ids: Sequence[str],
+        *,
+        is_live: bool,
+        spoken: "LiveOutput | None" = None,
+        plan_id: str | None = None,
     ) -> None:
+        self._plan_id = plan_id if len(run_ids) > WATCHED_MAX else None
         self._run_ids = list(run_ids)[:WATCHED_MAX]
         self._is_live = is_live
         self._spoken = spoken
@@ -167,7 +195,9 @@ class Follower:
                     waiting.join(pause_s)
             if self._is_live:
                 trees = self._look(client, screen)
-                if len(self._run_ids) == 1 and not any(tree.children for tree in trees):
+                if self._plan_id is not None:
+                    screen.clear()  # its summary says it, too
+                elif len(self._run_ids) == 1 and not any(tree.children for tree in trees):
                     screen.clear()  # its one line is said in full after this
         if waiting.error is not None:
             raise waiting.error
@@ -181,6 +211,9 @@ class Follower:
 
     def _look(self, client: Client, screen: Screen) -> "list[RunNode]":
         trees: list[RunNode] = []
+        if self._plan_id is not None:
+            self._look_at_plan(client, screen, self._plan_id)
+            return trees
         for run_id in self._run_ids:
             try:
                 path = f"/v1/runs/{segment(run_id)}/tree"
@@ -195,6 +228,19 @@ class Follower:
             if node.pending_request_count:
                 self._pass_on_questions(client, screen, node.run_id)
         return trees
+
+    def _look_at_plan(self, client: Client, screen: Screen, plan_id: str) -> None:
+        from subagents.api.wire import run_answers, wire_struct  # noqa: PLC0415  only for large plans
+
+        try:
+            answer = client.get(f"/v1/plans/{segment(plan_id)}")
+            found = wire_struct.read(answer, run_answers.PlanDetail)
+        except SubagentsError:
+            return  # The wait itself reports a daemon that stays away.
+        screen.show_plan(found, sum(row.outcome is not None for row in found.runs))
+        for row in found.runs:
+            if row.pending_request_count:
+                self._pass_on_questions(client, screen, row.run_id)
 
     def _pass_on_questions(self, client: Client, screen: Screen, run_id: str) -> None:
         for label, request in _open_questions(client, run_id):
@@ -254,6 +300,7 @@ def wait_for(
     is_live: bool,
     starts: bool = False,
     spoken: "LiveOutput | None" = None,
+    plan_id: str | None = None,
 ) -> Waiting:
     """Wait and follow; returns with the answer, whatever the runs came to.
 
@@ -264,13 +311,14 @@ def wait_for(
         is_live: Draw the trees.
         starts: Start the daemon when there is none.
         spoken: Show what this one's worker says.
+        plan_id: They are the steps of this plan.
 
     Raises:
         DaemonUnreachable: The daemon stayed away for half a minute.
         KeyboardInterrupt: Ctrl-C; the runs continue.
     """
     waiting = Waiting(run_ids, until=until, timeout_s=timeout_s, starts=starts)
-    Follower(run_ids, is_live=is_live, spoken=spoken).follow(waiting)
+    Follower(run_ids, is_live=is_live, spoken=spoken, plan_id=plan_id).follow(waiting)
     return waiting
 
 
@@ -371,7 +419,9 @@ def exit_code(waited: "WaitResult", *, is_any: bool = False) -> int:
 def print_ends(
     waited: "WaitResult", *, started: float | None = None, spoken: "LiveOutput | None" = None
 ) -> bool:
-    """The results on stdout, the one-line summaries on stderr; several get headings on stdout.
+    """The results on stdout, a line about each end on stderr: before it where there are several.
+
+    Of many results in a pipe those that ended well are only counted there.
 
     Args:
         waited: How they ended.
@@ -383,21 +433,17 @@ def print_ends(
     """
     is_whole = True
     is_one = len(waited.completed) == 1 and not waited.pending
+    is_counted = len(waited.completed) > WATCHED_MAX and not sys.stdout.isatty()
     for item in waited.completed:
         elapsed_ms = None
         if started is not None and is_one:
             elapsed_ms = round((time.monotonic() - started) * 1000)
         text = render.summary(item, elapsed_ms=elapsed_ms)
         state = render.item_state(item)
-        if not is_one:
-            output.styled_line(f" {text}", render.icon(state), state)
-        result = item.result or (item.report.summary if item.report else None)
-        if item.result and spoken and sys.stdout.isatty() and spoken.ended_with(item.result):
-            pass
-        elif item.result:
-            is_whole = long_results.print_result(item) and is_whole
-        elif result:
-            output.data(result)
+        if not is_one and not (is_counted and state == "ok"):
+            sys.stdout.flush()
+            output.note(f"{render.icon(state)} {text}")
+        is_whole = _print_result(item, spoken) and is_whole
         if is_one:
             sys.stdout.flush()
             output.note(f"{render.icon(state)} {text}")
@@ -405,7 +451,9 @@ def print_ends(
             for reason in render.error_lines(item.outcome, item.verification):
                 output.note(f"  {reason}")
             output.note(f"  see: subagents why {item.run_id}")
-        render.say_leftovers(item, has_result=bool(result))
+        render.say_leftovers(item, has_result=bool(_result_of(item)))
+    if is_counted and (good := sum(render.item_state(each) == "ok" for each in waited.completed)):
+        output.note(f"{render.icon('ok')} {counted(good, 'run')} ended ok")
     for pending in waited.pending:
         why = f" ({one_line(pending.why, output.CELL_CHARS_MAX)})" if pending.why else ""
         output.note(f"… {pending.label or pending.run_id}: {pending.phase}{why}")
@@ -413,3 +461,18 @@ def print_ends(
         output.note(f"subagents: {error.run_id}: {error.error}")
     sys.stdout.flush()
     return is_whole
+
+
+def _result_of(item: "RunResult") -> str | None:
+    return item.result or (item.report.summary if item.report else None)
+
+
+def _print_result(item: "RunResult", spoken: "LiveOutput | None") -> bool:
+    """Whether all of it was there to print."""
+    if item.result and spoken and sys.stdout.isatty() and spoken.ended_with(item.result):
+        return True
+    if item.result:
+        return long_results.print_result(item)
+    if text := _result_of(item):
+        output.data(text)
+    return True

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from msgspec import to_builtins
@@ -32,7 +32,7 @@ from subagents.cli.runs.submission import (
     submit,
     wait_and_print,
 )
-from subagents.cli.show import render
+from subagents.cli.show import plan_progress, render
 from subagents.client.client import Document, segment
 from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.errors import EXIT_INTERRUPTED, EXIT_OK, UsageError
@@ -50,7 +50,14 @@ Variables = Annotated[
         help="Set ${{ vars.NAME }}, stronger than the file's. Repeatable.", metavar="NAME=VALUE"
     ),
 ]
-GOOD: Final = "ok"
+Jobs = Annotated[
+    str | None,
+    Parameter(
+        name=["--jobs", "-j"],
+        help="At most N of its runs work at once. Default: as many as their lanes have slots.",
+        metavar="N",
+    ),
+]
 
 
 def run(
@@ -64,6 +71,7 @@ def run(
         str | None,
         Parameter(help="Start it once: the same KEY within 24 hours finds it.", metavar="KEY"),
     ] = None,
+    jobs: Jobs = None,
     var: Variables = (),
     env: Env = (),
     env_file: EnvFile = (),
@@ -83,12 +91,14 @@ def run(
 
         subagents plan run release.toml --var version=1.4
     """
-    from subagents.cli.runs.plan_file import read_plan  # noqa: PLC0415  only for this command
+    from subagents.cli.runs import plan_file  # noqa: PLC0415  only for this command
 
     with in_file(file):
-        planned = read_plan(file, variables_of(var))
+        planned = plan_file.read_plan(file, variables_of(var))
         if name is not None:
             planned = planned._replace(name=name)
+        if jobs is not None:
+            planned = planned._replace(jobs=plan_file.require_jobs(jobs, "--jobs"))
         started = begin(planned, environment(env, env_file), key=key)
     return _follow(*started, detach=detach, json=json)
 
@@ -136,6 +146,8 @@ def _body(planned: "Planned", key: str | None) -> Callable[[Named], Document]:
     rest: dict[str, object] = {"name": planned.name}
     if planned.budget is not None:
         rest["budget"] = planned.budget
+    if planned.jobs is not None:
+        rest["jobs"] = planned.jobs
     if planned.environments:
         rest["stepEnvironments"] = list(planned.environments)
     if key is not None:
@@ -169,7 +181,7 @@ def _follow(answer: Document, started: float, *, detach: bool, json: bool) -> in
         for each in accepted:
             output.line(each.run_id)
         sys.stdout.flush()
-    say_accepted(accepted, is_brief=not detach and follow.can_draw())
+    say_accepted(accepted, is_brief=not detach and follow.can_draw(), plan_id=plan_id)
     if detach:
         if plan_id is not None:
             output.note(f"  to wait for it: subagents plan wait {plan_id}")
@@ -185,28 +197,9 @@ def _say_summary(plan_id: str) -> None:
     """How the plan ended, in one line on stderr, and what can be done about what failed."""
     with connect() as client:
         found = read(client.get(f"/v1/plans/{segment(plan_id)}"), PlanDetail)
-    took = "" if (took_ms := _took_ms(found)) is None else f" · {duration(took_ms)}"
-    output.note(f"plan {_title(found)}: {_states(found)}{took}")
+    output.note(plan_progress.line(found))
     if found.status == "failed":
         output.note(f"  to start again what failed: subagents plan retry {plan_id}")
-
-
-def _title(found: PlanStanding) -> str:
-    return found.plan_id if found.name is None else f"{found.name} ({found.plan_id})"
-
-
-def _states(found: PlanStanding) -> str:
-    """``3 of 4 ok, 1 error``."""
-    others = [
-        f"{count} {render.word(state)}" for state, count in found.states.items() if state != GOOD
-    ]
-    return ", ".join([f"{found.states.get(GOOD, 0)} of {found.steps} ok", *others])
-
-
-def _took_ms(found: PlanStanding, now_ms: float | None = None) -> int | None:
-    began_ms = milliseconds_of(found.created_at)
-    ended_ms = milliseconds_of(found.ended_at) or now_ms
-    return None if began_ms is None or ended_ms is None else round(ended_ms - began_ms)
 
 
 def list_(
@@ -261,10 +254,10 @@ def list_(
 
 
 def _row(found: PlanStanding, now_ms: float) -> list[str]:
-    took_ms, born_ms = _took_ms(found, now_ms), milliseconds_of(found.created_at)
+    took_ms, born_ms = plan_progress.took_ms(found, now_ms), milliseconds_of(found.created_at)
     took = "-" if took_ms is None else duration(took_ms)
     age = "-" if born_ms is None else duration(round(now_ms - born_ms)).split()[0]
-    return [found.plan_id, found.status, found.name or "", _states(found), took, age]
+    return [found.plan_id, found.status, found.name or "", plan_progress.states(found), took, age]
 
 
 def show(plan: Plan, /, *, json: Json = False) -> int:
@@ -287,9 +280,9 @@ def _print(answer: Document, *, json: bool) -> None:
         output.document(answer)
         return
     found, now_ms = read(answer, PlanDetail), time.time() * 1000
-    took = duration(_took_ms(found, now_ms) or 0)
+    took = duration(plan_progress.took_ms(found, now_ms) or 0)
     retried = f" · {found.retried} retried" if found.retried else ""
-    text = f" {_title(found)}: {_states(found)} · {took}{retried}"
+    text = f" {plan_progress.title(found)}: {plan_progress.states(found)} · {took}{retried}"
     output.styled_line(text, render.icon(found.status), found.status)
     output.table(
         ["run", "state", "label", "agent", "time", "now"],
@@ -346,7 +339,7 @@ def cancel(
     with connect() as client:
         found = read(client.get(f"/v1/plans/{segment(plan)}"), PlanDetail)
         left = sum(row.outcome is None for row in found.runs)
-        question = f"Cancel {left} of the {found.steps} steps of plan {_title(found)}?"
+        question = f"Cancel {left} of the {found.steps} steps of plan {plan_progress.title(found)}?"
         if left and not output.is_confirmed(question, yes=yes):
             output.note("Nothing was cancelled.")
             return EXIT_OK

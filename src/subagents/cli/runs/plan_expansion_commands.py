@@ -10,14 +10,15 @@ from subagents.cli import output
 from subagents.cli.flags import Json
 from subagents.cli.runs import plan_commands
 from subagents.cli.runs.environment_flags import Env, EnvFile, environment
-from subagents.cli.runs.plan_commands import Variables, variables_of
-from subagents.cli.runs.plan_file import Plan, read_plan
+from subagents.cli.runs.plan_commands import Jobs, Variables, variables_of
+from subagents.cli.runs.plan_file import Plan, read_plan, require_jobs
 from subagents.cli.runs.run_commands import NO_FLAGS, DryRun, Flags
 from subagents.cli.runs.spawn_flags import to_spec
 from subagents.cli.runs.submission import in_file, in_flags
 from subagents.client.item_expansion import runs_of_items
 from subagents.client.plan_schema import plan_schema
 from subagents.config.text_files import decoded, read_text
+from subagents.domain.run.spec import Budget, RunSpec
 from subagents.domain.run.values import replace
 from subagents.errors import EXIT_OK
 
@@ -87,6 +88,7 @@ def map_(
             allow_leading_hyphen=True,
         ),
     ] = None,
+    jobs: Jobs = None,
     flags: Flags = NO_FLAGS,
     name: Annotated[
         str, Parameter(help="Call the plan NAME. Default: map.", metavar="NAME")
@@ -99,23 +101,42 @@ def map_(
 ) -> int:
     """Run a task once for each item, and wait for all of them: a plan of its own.
 
-    The flags of `run` hold for each run, and {} stands for the item in them, too. In commands an
-    item is one word, whatever it contains: do not put {} in quotes.
+    The flags of `run` hold for each run, and {} stands for the item in them, too; --max-tokens and
+    --max-cost are caps for all of them together. In commands an item is one word, whatever it
+    contains: do not put {} in quotes.
 
     For example:
 
         subagents map 'wc -l {} > {.}.count' *.py --verify '{.}.count'
 
-        git ls-files '*.md' | subagents map 'proselint {}' --each - --retry 1
+        git ls-files '*.md' | subagents map 'proselint {}' --each - -j 4 --retry 1
     """
-    spec = to_spec((task,), flags)
+    spec, together = _taken_out(to_spec((task,), flags))
     all_items = [*items, *(() if each is None else _lines(each))]
     key, spec = spec.idempotency_key, replace(spec, idempotency_key=None)
-    planned = Plan(runs_of_items(spec, all_items), name)
+    planned = Plan(
+        runs_of_items(spec, all_items),
+        name,
+        budget=together,
+        jobs=None if jobs is None else require_jobs(jobs, "--jobs"),
+    )
     brought = environment(env, env_file)
     if dry_run:
         return plan_commands.dry_run(planned, brought, key=key, said=in_flags(), json=json)
     return plan_commands.start(planned, brought, key=key, detach=detach, json=json)
+
+
+def _taken_out(spec: RunSpec) -> tuple[RunSpec, dict[str, object] | None]:
+    """The parameters of each run, and what of their budget is for all of them together."""
+    budget = spec.budget
+    if budget is None or (budget.max_tokens is None and budget.max_cost_usd is None):
+        return spec, None
+    each = replace(budget, max_tokens=None, max_cost_usd=None)
+    together: dict[str, object] = {
+        "maxTokens": budget.max_tokens,
+        "maxCostUsd": budget.max_cost_usd,
+    }
+    return replace(spec, budget=None if each == Budget() else each), together
 
 
 def _lines(name: str) -> list[str]:

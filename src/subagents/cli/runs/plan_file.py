@@ -2,9 +2,9 @@
 
 The file has ``runs``: tables with the spawn parameters, in snake_case or camelCase, and ``env``,
 variables for the run's worker alone. Runs name each other by label in ``depends_on`` and
-``chain_after``. Its ``budget`` is of all of them together, and its ``name`` is what the plan is
-found by: without one, that of the file. ``vars`` and each run's ``matrix`` are put in first
-(``client.plan_expansion``).
+``chain_after``. Its ``budget`` is of all of them together, at most ``jobs`` of them work at once,
+and its ``name`` is what the plan is found by: without one, that of the file. ``vars`` and each
+run's ``matrix`` are put in first (``client.plan_expansion``).
 """
 
 from collections.abc import Callable, Mapping
@@ -23,8 +23,9 @@ from subagents.domain.run.caller_environment import CallerEnvironment, require_u
 from subagents.domain.run.spec import BATCH_RUNS_MAX, PLAN_NAME_CHARS_MAX, RunSpec
 from subagents.errors import UsageError
 
-KEYS: Final = ("name", VARS, "budget", "runs")
+KEYS: Final = ("name", VARS, "budget", "jobs", "runs")
 ENV: Final = "env"
+DIGITS_MAX: Final = 15
 SCHEMA: Final = "$schema"
 """Where a JSON file tells an editor what checks it."""
 FILE_BYTES_MAX: Final = 2 * 1024 * 1024
@@ -47,6 +48,8 @@ class Plan(NamedTuple):
     """Variables for each of them alone, where any has some."""
     budget: dict[str, object] | None = None
     """Of all of them together, with the names of the wire."""
+    jobs: int | None = None
+    """At most so many of them at once; None = as many as their lanes have slots."""
 
 
 def read_plan(file: Path, variables: Mapping[str, str] | None = None) -> Plan:
@@ -71,7 +74,7 @@ def read_plan(file: Path, variables: Mapping[str, str] | None = None) -> Plan:
 def _plan(file: Path, content: object, variables: Mapping[str, str]) -> Plan:
     where = str(file)
     expansion = Expansion(where, None, variables)
-    budget, name = None, file.stem[:PLAN_NAME_CHARS_MAX]
+    budget, jobs, name = None, None, file.stem[:PLAN_NAME_CHARS_MAX]
     if isinstance(content, dict):
         for key in content:
             if key not in (*KEYS, SCHEMA):
@@ -83,6 +86,9 @@ def _plan(file: Path, content: object, variables: Mapping[str, str]) -> Plan:
         expansion = Expansion(where, content.get(VARS), variables)
         if "budget" in content:
             budget = _budget(expansion.outside(content["budget"], "budget"), where)
+        if "jobs" in content:
+            given = expansion.outside(content["jobs"], "jobs")
+            jobs = require_jobs(given, f"{where}: jobs")
         name = _name(expansion.outside(content.get("name", name), "name"), where)
         content = content.get("runs")
     if not isinstance(content, list) or not content:
@@ -98,7 +104,27 @@ def _plan(file: Path, content: object, variables: Mapping[str, str]) -> Plan:
     expansion.check_given()
     own = [_environment(each.content, f"{where}: {each.where}.{ENV}") for each in steps]
     runs = tuple(_spec(each.content, f"{where}: {each.where}") for each in steps)
-    return Plan(runs, name, tuple(own) if any(own) else (), budget)
+    return Plan(runs, name, tuple(own) if any(own) else (), budget, jobs)
+
+
+def require_jobs(content: object, where: str) -> int:
+    """How many runs of a plan may work at once.
+
+    Args:
+        content: As it was given: a whole number, or the text of one.
+        where: The flag or key, for messages.
+
+    Raises:
+        UsageError: It is no number from 1 to ``BATCH_RUNS_MAX``.
+    """
+    text = str(content)
+    is_number = not isinstance(content, bool) and text.isascii() and text.isdigit()
+    if not is_number or not 1 <= int(text[:DIGITS_MAX]) <= BATCH_RUNS_MAX:
+        raise UsageError(
+            f"{where} must be a number from 1 to {BATCH_RUNS_MAX}, not {text[:40]!r}",
+            details={"field": where.rpartition(": ")[2]},
+        )
+    return int(text)
 
 
 def _name(content: object, where: str) -> str:

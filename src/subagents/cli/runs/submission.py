@@ -18,7 +18,7 @@ from subagents.errors import (
     SubagentsError,
     UsageError,
 )
-from subagents.text import one_line
+from subagents.text import counted, one_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from subagents.api.wire.run_answers import SpawnReceipt
 
 DEFAULT_AGENT: Final = "command"
+LISTED_MAX: Final = 20
+"""Of so many runs each is said to have been accepted."""
 NEW_FIELDS: Final = ("defaultAgent", "environment")
 Spec = Any
 """A ``RunSpec``, or a document of one."""
@@ -176,10 +178,27 @@ def _named(receipt: "SpawnReceipt") -> str:
     return f"{receipt.run_id}: {one_line(receipt.label, output.CELL_CHARS_MAX)}"
 
 
-def say_accepted(accepted: "Sequence[SpawnReceipt]", *, is_brief: bool) -> None:
+def say_accepted(
+    accepted: "Sequence[SpawnReceipt]", *, is_brief: bool, plan_id: str | None = None
+) -> None:
+    """What became of what was handed over, a line for each; of a large plan one for all.
+
+    Args:
+        accepted: The receipts.
+        is_brief: Say only what is out of the ordinary.
+        plan_id: They are the steps of this plan.
+    """
+    warned: dict[str, list[SpawnReceipt]] = {}
     for receipt in accepted:
         for warning in receipt.warnings:
-            output.note(f"warning: {_named(receipt)}: {warning}")
+            warned.setdefault(warning, []).append(receipt)
+    for warning, (first, *others) in warned.items():
+        besides = f" (and {counted(len(others), 'other')})" if others else ""
+        output.note(f"warning: {_named(first)}{besides}: {warning}")
+    if len(accepted) > LISTED_MAX and plan_id is not None:
+        _say_together(accepted, plan_id)
+        return
+    for receipt in accepted:
         if receipt.repeated:
             output.note(
                 f"{receipt.run_id} already exists for this idempotency key; nothing was started"
@@ -191,6 +210,17 @@ def say_accepted(accepted: "Sequence[SpawnReceipt]", *, is_brief: bool) -> None:
         if receipt.workspace is not None:
             place = receipt.workspace
             output.note(f"  worktree: {place.path}  branch {place.branch}")
+
+
+def _say_together(accepted: "Sequence[SpawnReceipt]", plan_id: str) -> None:
+    repeated = sum(each.repeated for each in accepted)
+    new = len(accepted) - repeated
+    if repeated:
+        output.note(
+            f"{counted(repeated, 'run')} already exist for this idempotency key; {new} were started"
+        )
+    else:
+        output.note(f"{counted(new, 'run')} accepted; to see each: subagents plan show {plan_id}")
 
 
 def wait_and_print(
@@ -215,7 +245,7 @@ def wait_and_print(
         spoken = LiveOutput(run_ids[0])
     try:
         waiting = follow.wait_for(
-            run_ids, until="all", timeout_s=None, is_live=is_live, spoken=spoken
+            run_ids, until="all", timeout_s=None, is_live=is_live, spoken=spoken, plan_id=plan_id
         )
     except KeyboardInterrupt:
         return _interrupted(run_ids, plan_id)

@@ -147,6 +147,8 @@ def _plan(file: Path, name: str, task: Sequence[str], flags: SpawnFlags) -> Docu
     found: Document = {"specs": list(planned.specs), "planName": planned.name or name}
     if planned.budget is not None:
         found["budget"] = planned.budget
+    if planned.jobs is not None:
+        found["jobs"] = planned.jobs
     if planned.environments:
         found["stepEnvironments"] = list(planned.environments)
     return found

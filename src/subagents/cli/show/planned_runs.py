@@ -46,6 +46,8 @@ def starts(run: PlannedRun) -> str:
     if run.phase != "queued":
         return run.phase
     lane = run.lane
+    if lane.limit is not None:
+        return lane.limit
     return f"lane {lane.name}: {lane.ahead} ahead, {lane.used} of {lane.slots} slots taken"
 
 

@@ -390,6 +390,8 @@ class PlanStep(Value, frozen=True):
     """From 0. A step that was retried has several runs, of which the newest counts."""
     name: str | None = None
     """Of the plan."""
+    jobs: int | None = None
+    """At most so many of the plan's runs have a slot at once; None = as their lanes have."""
 
 
 class AgentChosen(Value, frozen=True):

@@ -77,6 +77,8 @@ class ScheduledPlan(Value, frozen=True):
 
     name: str
     budget: Budget | None = None
+    jobs: int | None = None
+    """At most so many of its runs work at once."""
 
 
 class Schedule(Value, frozen=True):

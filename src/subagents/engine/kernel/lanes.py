@@ -89,6 +89,8 @@ class Lanes:
         )
         self._waiting: dict[RunId, tuple[tuple[int, int, str], LaneKey]] = {}
         self._slots: dict[RunId, int] = {}
+        self._at_work: defaultdict[str, set[RunId]] = defaultdict(set)
+        """Of each plan that bounds how many of its runs have a slot at once: those that do."""
         self.touched: set[LaneKey] = set()
         """Lanes in which ``grants`` may have something to give since it was asked last."""
         self._parked: list[tuple[LaneKey, tuple[tuple[int, int, str], RunId]]] = []
@@ -140,6 +142,7 @@ class Lanes:
         lane = lane_key(run)
         self._held[lane].discard(run.id)
         self.touched.add(lane)
+        self._place_step(run, has_slot=False)
         if self._waiting.pop(run.id, None) is not None:
             del self._slots[run.id]
         self._parked = [entry for entry in self._parked if entry[1][1] != run.id]
@@ -163,6 +166,7 @@ class Lanes:
                 self.touched.add(lane)
             else:
                 self._held[lane].add(after.id)
+            self._place_step(after, has_slot=not held)
         known = self._waiting.get(after.id)
         if after.phase is Phase.QUEUED and not after.control.paused:
             order, lane = queue_order(after), lane_key(after)
@@ -177,7 +181,27 @@ class Lanes:
             del self._waiting[after.id]
             del self._slots[after.id]
 
+    def _place_step(self, run: Run, *, has_slot: bool) -> None:
+        step = run.resolved.step
+        if step is None or step.jobs is None:
+            return
+        at_work = self._at_work[step.plan]
+        if has_slot:
+            at_work.add(run.id)
+            return
+        at_work.discard(run.id)
+        if not at_work:
+            del self._at_work[step.plan]
+        self.unpark()
+
     # -- questions -------------------------------------------------------------------------
+
+    def has_room_for_step(self, run: Run) -> bool:
+        """Whether fewer runs of its plan have a slot than may have one at once."""
+        step = run.resolved.step
+        if step is None or step.jobs is None:
+            return True
+        return len(self._at_work.get(step.plan, ())) < step.jobs
 
     def active(self, requester: SessionKey) -> frozenset[RunId]:
         """The requester's runs that have no outcome yet."""
@@ -255,7 +279,8 @@ class Lanes:
 
         A run counts its own configuration's slots: two projects with different limits share the
         lane without overriding each other. The head of the queue is never overtaken, but when
-        ``may_start`` says no: then it is passed over until ``unpark``.
+        ``may_start`` says no: then it is passed over until ``unpark``, or until a run of its plan
+        gives its slot back.
         """
         while self.touched:
             lane = self.touched.pop()

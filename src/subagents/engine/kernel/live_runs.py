@@ -259,7 +259,7 @@ class LiveRuns:
 
     def fill_lanes(self, at_ms: int) -> None:
         """Give out free slots; to be called once after all runs were brought, too."""
-        for run_id in self.lanes.grants(lambda run_id: self._may_start(self.live[run_id])):
+        for run_id in self.lanes.grants(self._may_begin):
             run = self.live[run_id]
             session = (
                 SessionKey(f"agent:{run.resolved.agent_id}:subagent:{self._ids.session_uuid()}")
@@ -271,6 +271,10 @@ class LiveRuns:
                 at_ms=at_ms, session_key=session, token_hash=hashed, node=self._place_of(run)
             )
             self.step(run_id, granted)
+
+    def _may_begin(self, run_id: RunId) -> bool:
+        run = self.live[run_id]
+        return self.lanes.has_room_for_step(run) and self._may_start(run)
 
     def new_token(self, run_id: RunId, attempt: int) -> str:
         """Make a token for the attempt, kept in ``tokens``; returns the hash that is journaled."""

@@ -125,6 +125,8 @@ class PlanAsked(Value, frozen=True):
     name: str | None = None
     budget: Budget | None = None
     """What all of them, with the runs below them, may use together: tokens and cost."""
+    jobs: int | None = None
+    """At most so many of them have a slot at once; None = as their lanes have."""
 
 
 class Spawner:
@@ -929,10 +931,23 @@ def _as_steps(
     for at, draft in enumerate(drafts):
         step = again[at].resolved.step if again else None
         if plan is not None:
-            step = PlanStep(plan=first, position=at, name=plan.name)
+            step = PlanStep(plan=first, position=at, name=plan.name, jobs=plan.jobs)
         resolved = replace(draft.spawned.resolved, step=step, scheduled=scheduled)
         found.append(replace(draft, spawned=replace(draft.spawned, resolved=resolved)))
+    slots = max(each.spawned.resolved.lane_slots for each in drafts)
+    if plan is not None and plan.jobs is not None and slots < min(plan.jobs, len(drafts)):
+        said = (*found[0].warnings, _too_many_jobs(found[0], plan.jobs))
+        found[0] = replace(found[0], warnings=said)
     return found
+
+
+def _too_many_jobs(draft: Draft, jobs: int) -> str:
+    lane, slots = draft.spawned.resolved.lane, draft.spawned.resolved.lane_slots
+    key = "agents.defaults.subagents.max_concurrent"
+    return (
+        f'{jobs} jobs are more than lane "{lane}" has slots ({slots}), and so at most {slots} work '
+        f"at once; more: {key if lane == DEFAULT_LANE else f'lanes.{lane}'} in subagents.toml"
+    )
 
 
 def _under_shared_caps(

@@ -99,6 +99,10 @@ class Surroundings:
         given = None if permits is None else permits.given.get(lane, (0, 0))[0]
         gate = self._gates.gate_of(run)
         limit = None if gate is None else _refusing(gate, self._clock.now_ms())
+        step = run.resolved.step
+        if step is not None and not self._ledger.lanes.has_room_for_step(run):
+            plan = step.name or step.plan
+            limit = f'waits for others of plan "{plan}": at most {step.jobs} work at once'
         return LaneUse(used=held, slots=run.resolved.lane_slots, limit=limit, given=given)
 
     def place(self, run: Run) -> int | None:

@@ -500,7 +500,9 @@ class Schedules:
             requester=schedule.requester,
             settings=settings,
             cwd=schedule.cwd,
-            plan=None if plan is None else PlanAsked(name=plan.name, budget=plan.budget),
+            plan=None
+            if plan is None
+            else PlanAsked(name=plan.name, budget=plan.budget, jobs=plan.jobs),
             environments=environments,
             scheduled=time,
             beside=Beside(check, note),
