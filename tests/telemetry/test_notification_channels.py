@@ -7,7 +7,7 @@ import pytest
 from tests.notification_receivers import http_receiver, mail_receiver
 
 from subagents.errors import UsageError
-from subagents.telemetry.journal_export import ReceiverRefused, ReceiverUnavailable
+from subagents.telemetry.journal_export import ReceiverUnavailable
 from subagents.telemetry.notification_channels import channel
 from subagents.telemetry.notifier import Notification
 
@@ -110,14 +110,46 @@ def test_an_address_can_be_a_secret_by_name() -> None:
         send("secret:phone")
 
 
-@pytest.mark.requirement("notifications:channels")
-def test_an_address_that_nobody_understands_is_refused() -> None:
-    with pytest.raises(ReceiverRefused, match="no address that Apprise understands"):
-        send("pigeon://roof")
+@pytest.mark.requirement("notifications:channels", "notifications:problem")
+@pytest.mark.parametrize(
+    "url",
+    [
+        "pigeon://roof",
+        "no address at all",
+        "ntfy:/127.0.0.1/builds",
+        "slack://one-of-three",
+        "tgram://",
+        "https//hooks.example.org",
+        "mailto://",
+    ],
+)
+def test_an_address_that_nobody_understands_is_a_problem_before_anything_is_sent(url: str) -> None:
+    service = channel(url, {}, no_secret)
+    assert "is no address that Apprise understands" in (service.problem() or "")
+    with pytest.raises(ReceiverUnavailable, match="no address that Apprise understands"):
+        service.send(NOTICE)
 
 
-@pytest.mark.requirement("notifications:channels")
+@pytest.mark.requirement("notifications:channels", "notifications:problem")
 def test_without_the_extra_its_name_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "apprise", None)
-    with pytest.raises(ReceiverRefused, match=r"subagents\[notify\]"):
-        send("ntfy://127.0.0.1/builds")
+    service = channel("ntfy://127.0.0.1/builds", {}, no_secret)
+    assert "subagents[notify]" in (service.problem() or "")
+    with pytest.raises(ReceiverUnavailable, match=r"subagents\[notify\]"):
+        service.send(NOTICE)
+
+
+@pytest.mark.requirement("notifications:problem")
+@pytest.mark.parametrize(
+    ("url", "path", "problem"),
+    [
+        ("desktop", "", "libnotify"),
+        ("secret:phone", "/usr/bin", "is not in the keyring"),
+        ("ntfy://ntfy.sh/builds", "", None),
+        ("json://127.0.0.1:1/", "", None),
+        ("mailtos://me:pass@example.org?to=you@example.org", "", None),
+    ],
+)
+def test_a_problem_is_said_without_sending(url: str, path: str, problem: str | None) -> None:
+    found = channel(url, {"PATH": path}, no_secret).problem()
+    assert found is None if problem is None else problem in (found or "")

@@ -1,6 +1,6 @@
 """A real store, the journal of runs in it, and a channel that keeps what it is told."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,9 @@ class Kept:
     """A channel. Raises what it is to raise, once each."""
 
     where = "memory"
+
+    def problem(self) -> str | None:
+        return None
 
     def __init__(self) -> None:
         self.seen: list[Notification] = []
@@ -86,6 +89,37 @@ def test_a_failure_says_why_and_that_it_was_the_last(place: Place) -> None:
     assert seen.title.endswith(": error")
     assert "subagents why r-0000000001" in seen.body
     assert "nothing else is at work" in seen.body
+
+
+@pytest.mark.requirement("notifications:once")
+@pytest.mark.parametrize(
+    ("end", "titles"),
+    [
+        (lambda life: life.result("bad").exit(3), ["job: error"]),
+        (lambda life: life.result("a").result("b").exit(3), ["job: error"]),
+        (lambda life: life.result("bad").exit(signal=9), ["job: error"]),
+        (lambda life: life.exit(3), ["job: error"]),
+        (lambda life: life.result("so far").cancel().exit(signal=15), ["All done"]),
+        (lambda life: life.result("bad").exit(3).result("late"), ["job: error"]),
+        (lambda life: life.result("fine").exit(0), ["All done"]),
+        (lambda life: life.result("a").result("b").exit(0), ["All done"]),
+    ],
+)
+@pytest.mark.parametrize("page", [1, 2, 500])
+def test_an_end_is_one_notification_however_many_events_of_its_instant_there_are(
+    place: Place,
+    monkeypatch: pytest.MonkeyPatch,
+    end: Callable[[Life], Life],
+    titles: list[str],
+    page: int,
+) -> None:
+    monkeypatch.setattr("subagents.telemetry.journal_export.FEED_PAGE", page)
+    life = place.begin()
+    place.write(end(life))
+
+    place.notifier().catch_up()
+
+    assert place.channel.titles == titles
 
 
 @pytest.mark.requirement("notifications:reasons")

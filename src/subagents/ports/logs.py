@@ -240,15 +240,15 @@ class PerformanceLog(Protocol):
 
 
 class ExportState(Value, frozen=True):
-    """How the export of spans is going, since this process started."""
+    """How an export is going, since this process started."""
 
     endpoint: str
     sent: int = 0
     refused: int = 0
-    """Spans that the receiver will never take."""
+    """So many things the receiver will never take."""
     last_sent_ms: int | None = None
     last_error: str | None = None
-    """Why spans wait now; None while all is well."""
+    """Why things wait now; None while all is well."""
 
 
 class Exporter(Protocol):

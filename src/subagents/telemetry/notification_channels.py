@@ -7,15 +7,18 @@ says which, where and with what password. The desktop needs nothing that is not 
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from subagents import process_group
 from subagents.domain.redaction.redact import redact
 from subagents.domain.run.secret_reference import PREFIX
 from subagents.errors import SubagentsError
-from subagents.telemetry.journal_export import ReceiverRefused, ReceiverUnavailable
+from subagents.telemetry.journal_export import ReceiverUnavailable
 from subagents.telemetry.notifier import Channel, Notification
 from subagents.text import one_line
+
+if TYPE_CHECKING:
+    import apprise
 
 DESKTOP: Final = "desktop"
 SEND_S_MAX: Final = 30.0
@@ -46,6 +49,14 @@ class Desktop:
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
+
+    def problem(self) -> str | None:
+        """See ``Channel``."""
+        try:
+            self._argv(Notification("", ""))
+        except ReceiverUnavailable as error:
+            return str(error)
+        return None
 
     def send(self, notification: Notification) -> None:
         """See ``Channel``."""
@@ -87,26 +98,19 @@ class AppriseService:
         is_secret = self._url.startswith(PREFIX)
         return self._url if is_secret else self._url.partition("://")[0]
 
-    def send(self, notification: Notification) -> None:
+    def problem(self) -> str | None:
         """See ``Channel``."""
         try:
-            import apprise  # noqa: PLC0415 - an extra
-        except ImportError as error:
-            raise ReceiverRefused(
-                f"{self.where} needs Apprise: install subagents[notify]"
-            ) from error
-        url = self._url
-        if url.startswith(PREFIX):
-            try:
-                url = self._secret(url.removeprefix(PREFIX))
-            except SubagentsError as error:
-                raise ReceiverUnavailable(error.message) from error
-        service = apprise.Apprise()
-        if not service.add(url):
-            raise ReceiverRefused(
-                f"{self.where} is no address that Apprise understands; see "
-                "https://appriseit.com/services/"
-            )
+            self._service()
+        except ReceiverUnavailable as error:
+            return str(error)
+        return None
+
+    def send(self, notification: Notification) -> None:
+        """See ``Channel``."""
+        service, url = self._service()
+        import apprise  # noqa: PLC0415 - an extra
+
         said: list[str] = []
         is_sent = service.notify(
             title=notification.title,
@@ -118,3 +122,25 @@ class AppriseService:
         if not is_sent:
             text = one_line(redact(" ".join(said)).replace(url, self.where), ERROR_CHARS_MAX)
             raise ReceiverUnavailable(text or f"{self.where} did not take it")
+
+    def _service(self) -> "tuple[apprise.Apprise, str]":
+        """What sends, and the whole address."""
+        try:
+            import apprise  # noqa: PLC0415 - an extra
+        except ImportError as error:
+            raise ReceiverUnavailable(
+                f"{self.where} needs Apprise: install subagents[notify]"
+            ) from error
+        url = self._url
+        if url.startswith(PREFIX):
+            try:
+                url = self._secret(url.removeprefix(PREFIX))
+            except SubagentsError as error:
+                raise ReceiverUnavailable(error.message) from error
+        service = apprise.Apprise()
+        if not service.add(url):
+            raise ReceiverUnavailable(
+                f"{self.where} is no address that Apprise understands; see "
+                "https://appriseit.com/services/"
+            )
+        return service, url

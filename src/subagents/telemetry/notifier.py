@@ -8,7 +8,7 @@ Why: docs/decisions/0051-notifications-follow-the-journal.md.
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
@@ -17,7 +17,7 @@ from subagents.domain.lifecycle.transitions import TRANSITIONS
 from subagents.domain.run.events import Event, ParentNotified, RequestAsked, Spawned
 from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import SETTLED, Phase, Request, Run
-from subagents.domain.run.values import SessionKey, replace
+from subagents.domain.run.values import RunId, SessionKey, replace
 from subagents.ports import Batch, FeedEntry, RunFilter, Store, readable
 from subagents.telemetry.journal_export import RETRY_FIRST_S, JournalExport, ReceiverRefused
 from subagents.text import one_line
@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 AGE_MS_MAX: Final = 24 * 3600 * 1000
 """What is older is no news any more, and is left out."""
 LINE_CHARS_MAX: Final = 300
+TOLD_MAX: Final = 1_000
+"""More than can have ended at the instant at which a page of the journal ends."""
 ENDS: Final = frozenset(
     kind
     for (before, kind), after in TRANSITIONS.items()
@@ -54,12 +56,16 @@ class Channel(Protocol):
         """Where to, for people; nothing secret."""
         ...
 
+    def problem(self) -> str | None:
+        """Why nothing can be sent, as far as that is known without sending; None = nothing."""
+        ...
+
     def send(self, notification: Notification) -> None:
         """Return when it was taken.
 
         Raises:
-            ReceiverUnavailable: Try again later.
-            ReceiverRefused: Trying again is no use.
+            ReceiverUnavailable: Nothing can be sent now; try again later.
+            ReceiverRefused: This one will never be taken.
         """
         ...
 
@@ -98,21 +104,31 @@ class Notifier(JournalExport):
         self._channel = channel
         self._reasons = frozenset(reasons)
         self._now_ms = now_ms
+        self._told: dict[RunId, None] = {}
+        """Runs whose end was told, the newest last."""
 
     def _concerns(self, batch: Batch) -> bool:
         return any(type(each.event) in ENDS or type(each.event) in ASKS for each in batch.journal)
 
     def _send_page(self, page: Sequence[FeedEntry]) -> None:
-        last_ends = self._last_ends(page)
+        ends = self._ends(page)
+        last_ends = {run.requester: number for number, run in ends.items()}
         for each in page:
             is_news = each.entry.at_ms >= self._now_ms() - AGE_MS_MAX
-            notifications = tuple(self._notifications(each, last_ends)) if is_news else ()
+            notifications = tuple(self._notifications(each, ends, last_ends)) if is_news else ()
             for notification in notifications:
                 self._send(notification)
             self._number = each.number
+            if each.number in ends:
+                self._remember(ends[each.number].id)
             if notifications:
                 # What was sent is not sent again because the next one could not be.
                 self._save()
+
+    def _remember(self, run_id: RunId) -> None:
+        self._told[run_id] = None
+        if len(self._told) > TOLD_MAX:
+            del self._told[next(iter(self._told))]
 
     def _send(self, notification: Notification) -> None:
         try:
@@ -125,32 +141,32 @@ class Notifier(JournalExport):
             self._state, sent=self._state.sent + 1, last_sent_ms=time.time_ns() // 1_000_000
         )
 
-    def _last_ends(self, page: Sequence[FeedEntry]) -> dict[SessionKey, int]:
-        """The number of the last end of a run of each caller: only that can be the last of all."""
-        found = {}
-        for each in page:
-            run = self._ended(each)
-            if run is not None:
-                found[run.requester] = each.number
-        return found
+    def _ends(self, page: Sequence[FeedEntry]) -> dict[int, Run]:
+        """The runs from outside whose outcome became known, each once, by the number of the event.
 
-    def _ended(self, found: FeedEntry) -> Run | None:
-        """The run from outside whose outcome became known with this event."""
-        if type(found.entry.event) not in ENDS:
-            return None
-        run = self._outside(found)
-        return run if run is not None and run.ended_at_ms == found.entry.at_ms else None
+        A worker's last words and its exit can come at the same instant, and either could be its
+        end: the last event of that instant stands for it.
+        """
+        found: dict[RunId, tuple[int, Run]] = {}
+        for each in page:
+            if type(each.entry.event) not in ENDS:
+                continue
+            run = self._outside(each)
+            if run is not None and run.ended_at_ms == each.entry.at_ms and run.id not in self._told:
+                found.pop(run.id, None)
+                found[run.id] = (each.number, run)
+        return dict(found.values())
 
     def _outside(self, found: FeedEntry) -> Run | None:
         run = readable(self._store, found.entry.run_id)
         return run if run is not None and run.lineage.requester_run is None else None
 
     def _notifications(
-        self, found: FeedEntry, last_ends: dict[SessionKey, int]
+        self, found: FeedEntry, ends: Mapping[int, Run], last_ends: Mapping[SessionKey, int]
     ) -> Iterator[Notification]:
         if type(found.entry.event) in ASKS and NotificationReason.NEEDS_YOU in self._reasons:
             yield from self._asked(found)
-        run = self._ended(found)
+        run = ends.get(found.number)
         if run is None:
             return
         is_last = (

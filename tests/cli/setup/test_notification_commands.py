@@ -1,10 +1,11 @@
 """``subagents notifications test`` as a person runs it."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.cli_home import Home
+from tests.cli.cli_home import Home, until
 from tests.notification_receivers import http_receiver
 
 from subagents.config.paths import Paths
@@ -46,3 +47,53 @@ def test_a_channel_that_is_not_configured_says_which_are(home: Home) -> None:
     refused = home.cli("notifications", "test", "phone")
     assert refused.code == 3
     assert "no channel 'phone' is configured (configured: desk)" in refused.err
+
+
+@pytest.mark.requirement("notifications:problem")
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("desktop", "neither notify-send nor osascript is on PATH"),
+        ("pigeon://roof", "is no address that Apprise understands"),
+        ("ntfy://127.0.0.1:1/builds", "phone (ntfy)"),
+        ("secret:nobody", "nobody"),
+        ("json://127.0.0.1:1/x", "phone (json)"),
+    ],
+)
+def test_a_channel_through_which_nothing_gets_is_said_by_doctor_and_attention(
+    home: Home, tmp_path: Path, url: str, problem: str
+) -> None:
+    pytest.importorskip("apprise", reason="needs subagents[notify]")
+    env = {"PATH": f"{tmp_path}:{Path(sys.executable).parent}"}
+    for program in ("sh", "bash"):
+        (tmp_path / program).symlink_to(f"/bin/{program}")
+    configure(home, f'[notifications.phone]\nurl = "{url}"\n')
+    assert home.cli("run", "exit 3", env=env).code == 5
+
+    def attention() -> str:
+        return home.ok("attention", env=env).out
+
+    until(lambda: "you are not told of runs through phone (" in attention(), "it is said")
+    assert problem in attention()
+    assert "subagents notifications test phone" in attention()
+    checks = home.cli("doctor", "--json", env=env).rows("checks")
+    (found,) = [each for each in checks if each["name"] == "notifications"]
+    assert found["status"] == "warn"
+    assert problem in str(found["detail"])
+    assert "subagents notifications test phone" in str(found["fix"])
+
+
+@pytest.mark.requirement("notifications:problem")
+def test_a_channel_that_works_is_no_problem_and_one_that_came_later_is_said(home: Home) -> None:
+    pytest.importorskip("apprise", reason="needs subagents[notify]")
+    with http_receiver() as to:
+        phone = f'[notifications.phone]\nurl = "ntfy://127.0.0.1:{to.port}/builds"\n'
+        configure(home, phone)
+        assert home.cli("run", "exit 3").code == 5
+        until(lambda: bool(to.requests), "it is sent")
+        configure(home, phone + phone.replace("phone", "later"))
+        until(lambda: "1 sent since the daemon started" in home.cli("doctor").out, "it is counted")
+        said = home.cli("doctor").out
+    assert "later (ntfy): the daemon does not know it" in said
+    assert "channel" not in home.ok("attention").out
+    assert len(to.requests) == 1

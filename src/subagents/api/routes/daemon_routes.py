@@ -15,6 +15,7 @@ from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import answer, query_of, require_operator
 from subagents.api.calls.services import Services, services_of
 from subagents.api.wire.daemon_answers import (
+    ChannelState,
     ConfigValue,
     DaemonVersion,
     DatabaseState,
@@ -154,6 +155,7 @@ async def diagnostics(request: Request) -> Response:
             disk=DiskState(free_bytes=free),
             log=str(services.paths.log_file),
             telemetry=_telemetry(services),
+            notifications=channels_of(services),
             socket=str(services.paths.socket),
             supervisor_socket=str(services.paths.supervisor_socket),
             started_by=os.environ.get(STARTED_BY),
@@ -247,6 +249,22 @@ def _telemetry(services: Services) -> TelemetryState | None:
         last_sent_at=iso_or_none(state.last_sent_ms),
         last_error=state.last_error,
     )
+
+
+def channels_of(services: Services) -> list[ChannelState]:
+    """How each channel and chat room is going in which people are told of runs."""
+    states = [each.state for each in services.notifiers if each is not services.pushes]
+    return [
+        ChannelState(
+            to=state.endpoint,
+            sent=state.sent,
+            refused=state.refused,
+            last_sent_at=iso_or_none(state.last_sent_ms),
+            problem=state.last_error,
+        )
+        for state in states
+        if state is not None
+    ]
 
 
 async def shutdown(request: Request) -> Response:

@@ -24,6 +24,7 @@ from subagents.api.calls.call import (
     while_connected,
 )
 from subagents.api.calls.services import Services, services_of
+from subagents.api.routes.daemon_routes import channels_of
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import one_of
 from subagents.api.wire.listing import Truncated
@@ -194,6 +195,9 @@ async def attention(request: Request) -> Response:
             **as_of,
             items=[message_building.attention_item(each) for each in found],
             requests=[message_building.request(run, value, around) for run, value in asked],
+            channels=[each for each in channels_of(services) if each.problem is not None]
+            if caller.is_operator
+            else [],
         )
     )
 

@@ -207,6 +207,21 @@ class LaneState(WireStruct, frozen=True, kw_only=True):
     """Runs that wait for one."""
 
 
+class ChannelState(WireStruct, frozen=True, kw_only=True):
+    """How a channel of notifications, or another way out, is going since the daemon started."""
+
+    to: str = ""
+    """Its name and where it leads, nothing secret: `phone (ntfy)`."""
+    sent: int = 0
+    """What was taken."""
+    refused: int = 0
+    """What will never be taken."""
+    last_sent_at: Time | None = None
+    """When something was taken last."""
+    problem: str | None = None
+    """Why nothing gets through now; null = nothing is known to be wrong."""
+
+
 class Diagnostics(WireStruct, frozen=True, kw_only=True):
     """What `doctor` shows of the running daemon."""
 
@@ -230,6 +245,8 @@ class Diagnostics(WireStruct, frozen=True, kw_only=True):
     """Its log file."""
     telemetry: TelemetryState | None = None
     """Where spans go; null = nowhere."""
+    notifications: list[ChannelState] = []
+    """Where people are told of runs."""
     socket: str = ""
     """Its Unix socket."""
     supervisor_socket: str = ""

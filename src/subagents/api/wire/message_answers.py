@@ -1,5 +1,6 @@
 """Answers about what workers and requesters say to each other: inbox, questions, progress."""
 
+from subagents.api.wire.daemon_answers import ChannelState
 from subagents.api.wire.listing import Listing
 from subagents.api.wire.run_waits import NamedRun
 from subagents.api.wire.wire_struct import OfRun, Time, WireStruct
@@ -162,6 +163,8 @@ class Attention(Listing, frozen=True, kw_only=True):
     """The most urgent first."""
     requests: list[WorkerRequest] = []
     """The open questions among them, whole."""
+    channels: list[ChannelState] = []
+    """Channels of notifications through which nothing gets now; of the operator's answer only."""
 
 
 class ProgressLog(WireStruct, frozen=True, kw_only=True):

@@ -150,6 +150,7 @@ def examined(home: Paths) -> Examined:
         *_directories(home),
         _daemon(home, version, diagnostics, silence),
         *_of_daemon(diagnostics),
+        *_notifications(home, diagnostics),
         _database(home),
         *_cluster(home),
         _disk(home),
@@ -445,6 +446,33 @@ def _telemetry(found: Document) -> Iterator[Check]:
         yield Check("telemetry", WARN, f"{sent}, {telemetry['spansRefused']} refused", fix)
     else:
         yield Check("telemetry", OK, sent)
+
+
+def _notifications(home: Paths, found: Document | None) -> Iterator[Check]:
+    """Whether a person would hear of runs, as far as can be seen without sending anything."""
+    from subagents.config.layers import load  # noqa: PLC0415
+    from subagents.wiring import channel_of  # noqa: PLC0415
+
+    try:
+        settings = load(None, os.environ, paths=home).settings
+    except ConfigError:
+        return
+    listed = _documents((found or {}).get("notifications"))
+    known = {str(each.get("to")): each for each in listed}
+    for name, configured in sorted(settings.notifications.items()):
+        channel = channel_of(configured, settings, os.environ)
+        to = f"{name} ({channel.where})"
+        state = known.get(to)
+        problem = channel.problem() or (None if state is None else state.get("problem"))
+        if problem:
+            fix = f"mend that, then try it: subagents notifications test {name}"
+            yield Check("notifications", WARN, f"{to}: you are told nothing: {problem}", fix)
+        elif found is not None and state is None:
+            text = f"{to}: the daemon does not know it: it was started before this was configured"
+            yield Check("notifications", WARN, text, "subagents down --yes && subagents up")
+        else:
+            sent = "" if state is None else f": {state.get('sent')} sent since the daemon started"
+            yield Check("notifications", OK, f"{to}{sent}")
 
 
 def _refusals(found: Document) -> Check:

@@ -406,9 +406,16 @@ def attention(*, json: Json = False) -> int:
     if json:
         output.document(answer)
         return EXIT_OK
-    items = read(answer, Attention).items
-    if not items:
+    found = read(answer, Attention)
+    items = found.items
+    if not items and not found.channels:
         output.note("Nothing needs your attention.")
+    for channel in found.channels:
+        text = f"  you are not told of runs through {channel.to}: {one_line(channel.problem or '')}"
+        output.styled_line(text, "channel", "failed")
+        name, _, is_named = channel.to.partition(" (")
+        test = f"subagents notifications test {name}"
+        output.line(f"    → {test if is_named else 'subagents doctor'}")
     now_ms = time.time() * 1000
     for item in items:
         since_ms = milliseconds_of(item.since_at)
