@@ -98,15 +98,41 @@ def test_a_result_counts_as_read_only_once_it_is_printed(
     assert printed == ["the result\n"]
 
 
-@pytest.mark.requirement("cli:daemon")
-def test_a_daemon_of_another_version_is_told_of(
-    here: Callable[..., int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.requirement("cli:daemon", "cli:version-skew")
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (("spawn", "true"), 0),
+        (("list",), 0),
+        (("list", "--json"), 0),
+        (("status",), 0),
+        (("show", "last"), 0),
+        (("why", "last"), 0),
+        (("stats",), 0),
+        (("inbox",), 0),
+        (("attention",), 0),
+        (("schedule", "list"), 0),
+        (("plan", "list"), 0),
+        (("show", "nobody"), 3),
+        (("timeline", "last"), 0),
+        (("tree",), 0),
+    ],
+)
+def test_a_daemon_of_another_version_is_told_of_by_every_command_that_asks_it(
+    here: Callable[..., int],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: tuple[str, ...],
+    code: int,
 ) -> None:
     assert here("spawn", "true") == EXIT_OK
-    assert "version" not in capsys.readouterr().err
+    capsys.readouterr()
+    assert here(*command) == code
+    assert "this command" not in capsys.readouterr().err
     monkeypatch.setattr("subagents.cli.connection.__version__", "99.0")
-    assert here("spawn", "true") == EXIT_OK
-    assert f"the daemon is version {__version__}, this command 99.0" in capsys.readouterr().err
+    assert here(*command) == code
+    said = capsys.readouterr().err
+    assert said.count(f"the daemon is version {__version__}, this command 99.0") == 1
 
 
 @pytest.mark.requirement("cli:spawn-flags")

@@ -29,6 +29,8 @@ _LOOKS: Final = frozenset(
 )
 """Where a POST does nothing that a second one would do again."""
 
+_newest: Client | None = None
+"""The one that this command got last."""
 _NAME: Final = r"[!-~]{1,200}"
 _KEY: Final = r"agent:[a-z0-9][a-z0-9_-]{0,63}:[!-~]{1,200}"
 
@@ -83,7 +85,21 @@ def connect(*, starts: bool = False) -> Client:
 
     socket = socket_path(os.environ) or paths().socket
     client = _Acting(socket, session=session(), reader=READER, start=start)
+    _remember(client)
     return client
+
+
+def _remember(client: Client) -> None:
+    global _newest  # noqa: PLW0603  one command line, one process
+    _newest = client
+
+
+def warn_if_of_two_versions() -> None:
+    """At the end of a command: say it when the daemon that it spoke to is of another version."""
+    global _newest  # noqa: PLW0603  as above
+    client, _newest = _newest, None
+    if client is not None and client.daemon_version is not None:
+        warn_of_version(client)
 
 
 class _Acting(Client):

@@ -12,6 +12,7 @@ from typing import Final
 
 from subagents.errors import EXIT_FAILED, EXIT_INTERRUPTED, SubagentsError
 
+CONNECTION: Final = "subagents.cli.connection"
 EXIT_BROKEN_PIPE: Final = 141
 """What a shell shows for a program that SIGPIPE ended."""
 
@@ -58,6 +59,11 @@ def _told_of(work: Callable[[], int], *, as_json: bool) -> int:
         settled(error.exit_code)
         output.failure(error, as_json=as_json)
         return error.exit_code
+    finally:
+        if CONNECTION in sys.modules:
+            from subagents.cli import connection  # noqa: PLC0415  only where it was used
+
+            connection.warn_if_of_two_versions()
 
 
 def _abandon_stdout() -> None:

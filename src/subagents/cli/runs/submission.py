@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from subagents.cli import output
-from subagents.cli.connection import connect, place, warn_of_version
+from subagents.cli.connection import connect, place
 from subagents.cli.reading import read
 from subagents.client.client import Client, Document
 from subagents.errors import (
@@ -159,7 +159,6 @@ def submit(
             if "agentId is missing" not in refusal.message:
                 raise
             answer = client.post(path, {**asked, **body(_with_agent)}, timeout_s=30)
-    warn_of_version(client)
     return answer
 
 

@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from subagents.api.wire.login_answers import LoginCode, LoginList, LoginRow
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
-from subagents.cli.connection import connect, warn_of_version
+from subagents.cli.connection import connect
 from subagents.cli.flags import Json
 from subagents.client.client import Document, segment
 from subagents.errors import EXIT_OK, UsageError
@@ -44,7 +44,6 @@ def ui(
     """
     with connect(starts=True) as client:
         answer = client.post("/v1/login/codes", {"role": "viewer" if viewer else "operator"})
-        warn_of_version(client)
     if json:
         output.document(answer)
         return EXIT_OK
