@@ -14,6 +14,7 @@ import pytest
 from tests.bubblewrap import NO_SANDBOX
 from tests.cli.cli_home import Home
 
+import subagents
 from subagents.cli.runs.plan_file import read_plan
 from subagents.config.layers import load
 from subagents.config.paths import Paths
@@ -29,11 +30,17 @@ ELSEWHERE: Final = {
     "docs/howto/postgresql.md": "tests/e2e/test_postgres_page.py",
 }
 """Pages whose programs a test of their own runs, and that test."""
-NOT_RUN_MAX: Final = 31
+NOT_RUN_MAX: Final = 29
 """Blocks that say why they are not run; may only become fewer."""
 SANDBOXED: Final = "--isolation sandbox"
 """A block with this needs bubblewrap."""
 TIMEOUT_S: Final = 60
+READER: Final = {
+    f"GIT_{role}_{what}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "me"), ("EMAIL", "me@localhost"))
+}
+"""What git knows of whoever reads."""
 END: Final = "ended with "
 
 _BLOCK: Final = re.compile(
@@ -99,7 +106,7 @@ def execute(home: Home, argv: list[str], where: str) -> str:
     done = subprocess.run(
         argv,
         cwd=home.work,
-        env={**home.env(), "SOCKET": str(Paths.resolve(home.env()).socket)},
+        env={**home.env(), **READER, "SOCKET": str(Paths.resolve(home.env()).socket)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -151,8 +158,7 @@ def check_toml(home: Home, block: Block, where: str) -> None:
 def test_every_block_of_a_page_runs_in_the_order_of_the_page(home: Home, page: Path) -> None:
     for name in ("reduce", "transitions"):
         (home.work / f"{name}.py").write_text(f"print('{name}')\n")
-    author = ("-c", "user.name=me", "-c", "user.email=me@localhost")
-    for argv in (["init", "-q"], ["add", "-A"], [*author, "commit", "-qm", "begin"]):
+    for argv in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "begin"]):
         execute(home, ["git", *argv], "the repository in which a reader stands")
     left_out = []
     for block in runnable(page):
@@ -184,3 +190,49 @@ def test_blocks_that_are_not_run_say_why_and_become_fewer() -> None:
     for page, test in ELSEWHERE.items():
         assert (ROOT / page).exists()
         assert (ROOT / test).exists()
+
+
+FROM_AN_INDEX: Final = re.compile(
+    r"(?:pip|pipx|uv tool|uv pip) (?:install|inject) [^\n|`]*?(?<![-_/\w.])subagents(?![-_/\w\[.])"
+    r"|subagents==|uvx subagents"
+)
+
+
+@pytest.mark.requirement("docs:installable")
+@pytest.mark.parametrize(
+    ("text", "is_false"),
+    [
+        ("uv tool install subagents", True),
+        ("pipx install subagents", True),
+        ("pip install subagents", True),
+        ("- run: uv tool install 'subagents==0.1.0'", True),
+        ("uvx subagents demo", True),
+        ("uv tool install .", False),
+        ("uvx --from . subagents demo", False),
+        ("pip install claude-agent-sdk", False),
+        ("installed beside subagents (`pip install claude-agent-sdk`)", False),
+        ("uv tool install git+https://HOST/OWNER/subagents", False),
+        ("`uv tool upgrade subagents`", False),
+        ("uv tool uninstall subagents         # or: pipx uninstall subagents", False),
+    ],
+)
+def test_what_would_be_taken_from_a_package_index_is_recognised(
+    text: str, *, is_false: bool
+) -> None:
+    assert bool(FROM_AN_INDEX.search(text)) is is_false
+
+
+@pytest.mark.requirement("docs:installable")
+def test_no_page_installs_from_a_package_index_what_is_on_none_yet() -> None:
+    found = [
+        f"{page.relative_to(ROOT)}: {match[0]}"
+        for page in [*PAGES, *(ROOT / "src").rglob("*.md")]
+        if "decisions" not in page.parts
+        for match in FROM_AN_INDEX.finditer(page.read_text("utf-8"))
+    ]
+    assert found == []
+
+
+@pytest.mark.requirement("docs:readme")
+def test_the_readme_counts_the_names_that_the_package_exports() -> None:
+    assert f"exports {len(subagents.__all__)} names" in PAGES[0].read_text("utf-8")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from tests.cli.test_doc_blocks import blocks
 
 ROOT: Final = Path(__file__).parents[2]
 PROGRAM: Final = """\
@@ -103,3 +104,25 @@ def test_pyright_accepts_every_typed_use_that_mypy_accepts(tmp_path: Path) -> No
 
     assert found == set(), said
     assert "0 errors" in said
+
+
+@pytest.mark.requirement("docs:typed", "python:typed")
+@pytest.mark.parametrize(
+    "page",
+    [
+        "README.md",
+        "docs/events.md",
+        "docs/howto/a2a.md",
+        "docs/howto/python-workers.md",
+        "docs/howto/schedules.md",
+        "docs/reference/python.md",
+    ],
+)
+def test_the_programs_of_a_page_pass_a_strict_type_checker(tmp_path: Path, page: str) -> None:
+    programs = [each.body for each in blocks(ROOT / page) if each.language == "python"]
+    assert programs
+    for number, text in enumerate(programs):
+        program = tmp_path / f"program_{number}.py"
+        program.write_text(text)
+        found, said = complaints(mypy, program)
+        assert found == set(), said

@@ -96,7 +96,7 @@ def _remember(client: Client) -> None:
 
 def warn_if_of_two_versions() -> None:
     """At the end of a command: say it when the daemon that it spoke to is of another version."""
-    global _newest  # noqa: PLW0603  as above
+    global _newest
     client, _newest = _newest, None
     if client is not None and client.daemon_version is not None:
         warn_of_version(client)

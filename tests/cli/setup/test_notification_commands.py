@@ -95,5 +95,6 @@ def test_a_channel_that_works_is_no_problem_and_one_that_came_later_is_said(home
         until(lambda: "1 sent since the daemon started" in home.cli("doctor").out, "it is counted")
         said = home.cli("doctor").out
     assert "later (ntfy): the daemon does not know it" in said
+    assert said.splitlines()[-1] == "Notifications of runs to phone (ntfy)."
     assert "channel" not in home.ok("attention").out
     assert len(to.requests) == 1

@@ -45,6 +45,7 @@ FILES_LOW: Final = 1024
 OTHERS: Final = 0o077
 SET_ASIDE_FIX: Final = "nothing of it was changed: restore a copy, or spawn it again"
 REFUSAL_CHARS_MAX: Final = 240
+NOTIFICATIONS: Final = "notifications"
 
 
 def doctor(
@@ -170,10 +171,22 @@ def _print(found: Examined) -> None:
         if check.fix and check.status != OK:
             # Whole, so that a command can be copied.
             output.line(f"{'':{width + 2}}→ {check.fix}")
+    output.line(_what_is_sent(found))
+
+
+def _what_is_sent(found: Examined) -> str:
+    """What the daemon tells receivers of runs by itself."""
+    sent = []
     if endpoint := _endpoint(found.diagnostics):
-        output.line(f"Spans of ended runs are sent to {endpoint}; nothing else is sent.")
-    else:
-        output.line("Nothing is sent anywhere: no telemetry endpoint is configured.")
+        sent.append(f"Spans of ended runs are sent to {endpoint}")
+    ways = [
+        str(each.get("to")) for each in _documents((found.diagnostics or {}).get(NOTIFICATIONS))
+    ]
+    if ways:
+        sent.append(f"{'n' if sent else 'N'}otifications of runs to {', '.join(ways)}")
+    if not sent:
+        return "No telemetry and no notifications are sent: no receiver is configured."
+    return f"{'; '.join(sent)}."
 
 
 def _ask_daemon(home: Paths) -> tuple[Document | None, Document | None, str]:
@@ -457,7 +470,7 @@ def _notifications(home: Paths, found: Document | None) -> Iterator[Check]:
         settings = load(None, os.environ, paths=home).settings
     except ConfigError:
         return
-    listed = _documents((found or {}).get("notifications"))
+    listed = _documents((found or {}).get(NOTIFICATIONS))
     known = {str(each.get("to")): each for each in listed}
     for name, configured in sorted(settings.notifications.items()):
         channel = channel_of(configured, settings, os.environ)
