@@ -253,7 +253,8 @@ def _telemetry(services: Services) -> TelemetryState | None:
 
 def channels_of(services: Services) -> list[ChannelState]:
     """How each channel and chat room is going in which people are told of runs."""
-    states = [each.state for each in services.notifiers if each is not services.pushes]
+    pushes: object = services.pushes  # one of them, but told to programs
+    states = [each.state for each in services.notifiers if each is not pushes]
     return [
         ChannelState(
             to=state.endpoint,
