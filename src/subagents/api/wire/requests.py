@@ -162,6 +162,8 @@ class PlanBody(Body, frozen=True):
 
 
 class ScheduleBody(Body, frozen=True):
+    """What to start, and at which times."""
+
     name: Annotated[str, Meta(min_length=1, max_length=NAME_CHARS_MAX)]
     when: str
     """Five fields of cron, an alias such as `@daily`, or `every 15m`."""

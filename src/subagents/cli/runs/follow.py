@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         WaitResult,
     )
     from subagents.cli.runs.live_output import LiveOutput
-    from subagents.cli.show.plan_progress import Notes
+    from subagents.cli.show.plan_standing import Notes
 
 FRAME_S: Final = 0.25
 """Four frames a second: more cannot be read."""
@@ -142,7 +142,7 @@ class _Nowhere:
 
     def show_plan(self, found: "PlanStanding", ended: int) -> None:
         if self._notes is None:
-            from subagents.cli.show.plan_progress import Notes  # noqa: PLC0415  only for large plans
+            from subagents.cli.show.plan_standing import Notes  # noqa: PLC0415  only for large plans
 
             self._notes = Notes()
         self._notes.look(found, ended, time.time() * 1000)

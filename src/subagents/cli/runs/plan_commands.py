@@ -32,7 +32,7 @@ from subagents.cli.runs.submission import (
     submit,
     wait_and_print,
 )
-from subagents.cli.show import plan_progress, render
+from subagents.cli.show import plan_standing, render
 from subagents.client.client import Document, segment
 from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.errors import EXIT_INTERRUPTED, EXIT_OK, UsageError
@@ -197,7 +197,7 @@ def _say_summary(plan_id: str) -> None:
     """How the plan ended, in one line on stderr, and what can be done about what failed."""
     with connect() as client:
         found = read(client.get(f"/v1/plans/{segment(plan_id)}"), PlanDetail)
-    output.note(plan_progress.line(found))
+    output.note(plan_standing.line(found))
     if found.status == "failed":
         output.note(f"  to start again what failed: subagents plan retry {plan_id}")
 
@@ -254,10 +254,10 @@ def list_(
 
 
 def _row(found: PlanStanding, now_ms: float) -> list[str]:
-    took_ms, born_ms = plan_progress.took_ms(found, now_ms), milliseconds_of(found.created_at)
+    took_ms, born_ms = plan_standing.took_ms(found, now_ms), milliseconds_of(found.created_at)
     took = "-" if took_ms is None else duration(took_ms)
     age = "-" if born_ms is None else duration(round(now_ms - born_ms)).split()[0]
-    return [found.plan_id, found.status, found.name or "", plan_progress.states(found), took, age]
+    return [found.plan_id, found.status, found.name or "", plan_standing.states(found), took, age]
 
 
 def show(plan: Plan, /, *, json: Json = False) -> int:
@@ -280,9 +280,9 @@ def _print(answer: Document, *, json: bool) -> None:
         output.document(answer)
         return
     found, now_ms = read(answer, PlanDetail), time.time() * 1000
-    took = duration(plan_progress.took_ms(found, now_ms) or 0)
+    took = duration(plan_standing.took_ms(found, now_ms) or 0)
     retried = f" · {found.retried} retried" if found.retried else ""
-    text = f" {plan_progress.title(found)}: {plan_progress.states(found)} · {took}{retried}"
+    text = f" {plan_standing.title(found)}: {plan_standing.states(found)} · {took}{retried}"
     output.styled_line(text, render.icon(found.status), found.status)
     output.table(
         ["run", "state", "label", "agent", "time", "now"],
@@ -339,7 +339,7 @@ def cancel(
     with connect() as client:
         found = read(client.get(f"/v1/plans/{segment(plan)}"), PlanDetail)
         left = sum(row.outcome is None for row in found.runs)
-        question = f"Cancel {left} of the {found.steps} steps of plan {plan_progress.title(found)}?"
+        question = f"Cancel {left} of the {found.steps} steps of plan {plan_standing.title(found)}?"
         if left and not output.is_confirmed(question, yes=yes):
             output.note("Nothing was cancelled.")
             return EXIT_OK

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from subagents.cli.output import GAP, STYLES, cells_wide, fitted, is_coloured
-from subagents.cli.show import plan_progress, render
+from subagents.cli.show import plan_standing, render
 from subagents.cli.show.log_lines import SIGNS
 from subagents.cli.show.log_lines import STYLES as LINE_STYLES
 from subagents.cli.show.watch_frame import HEADERS, STALE_MS, Frame
@@ -75,7 +75,7 @@ class LiveTrees(_Redrawn):
 
     def show_plan(self, found: "PlanStanding", ended: int) -> None:  # noqa: ARG002  for logs
         """One line about a plan that has more steps than fit."""
-        text = plan_progress.line(found, time.time() * 1000)
+        text = plan_standing.line(found, time.time() * 1000)
         self._live.update(Text(harmless(text), no_wrap=True, overflow="ellipsis"))
 
     def say(self, lines: "Sequence[LogLine]") -> None:
