@@ -212,6 +212,25 @@ def test_a_map_works_at_so_many_items_at_once(shared: Home, flags: list[str]) ->
     task = "mkdir at-work && sleep 0.05 && rmdir at-work && echo {}"
     done = shared.ok("map", task, "1", "2", "3", *flags)
     assert sorted(done.out.split()) == ["1", "2", "3"]
+    assert shared.ok("plan", "show", "last", "--json").json["jobs"] == 1
+
+
+@pytest.mark.requirement("cli:few-lines", "cli:worker-verbs")
+def test_of_a_large_map_any_question_is_passed_on(shared: Home) -> None:
+    task = "test {} != 25 || subagents ask 'which of them?' --timeout 60s"
+    words = [str(each) for each in range(26)]
+    waiting = shared.start("map", task, *words, "--name", "asking")
+    try:
+        assert waiting.stderr is not None
+        while "25 asks: which of them?" not in waiting.stderr.readline():
+            assert waiting.poll() is None
+        _, _, command = waiting.stderr.readline().partition("subagents ")
+        shared.ok(*command.split()[:2], "that one")
+        out, _ = waiting.communicate(timeout=60)
+    finally:
+        waiting.kill()
+        waiting.communicate()
+    assert (waiting.returncode, out) == (0, "that one\n")
 
 
 @pytest.mark.requirement("map:jobs", "plan:jobs")

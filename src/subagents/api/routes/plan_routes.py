@@ -145,6 +145,7 @@ def _standing(plan: Plan, rows: Sequence[RunRow]) -> PlanStanding:
         created_at=iso_or_none(min(run.times.created_at_ms for run in plan.steps)),
         ended_at=iso_or_none(max(ended)) if is_over and ended else None,
         retried=len(plan.instead),
+        jobs=None if first.resolved.step is None else first.resolved.step.jobs,
     )
 
 

@@ -929,6 +929,8 @@ class PlanStanding(WireStruct, frozen=True, kw_only=True):
     """When the outcome of its last step was known."""
     retried: int = 0
     """Runs of steps that were retried since."""
+    jobs: int | None = None
+    """At most so many of its runs work at once; null = as many as their lanes have slots."""
 
 
 class PlanDetail(PlanStanding, frozen=True, kw_only=True):
