@@ -30,6 +30,8 @@ ELSEWHERE: Final = {
     "docs/howto/postgresql.md": "tests/e2e/test_postgres_page.py",
 }
 """Pages whose programs a test of their own runs, and that test."""
+FILES: Final = {"README.md": ("reduce.py", "transitions.py")}
+"""Pages whose reader stands in a directory of somebody's work; all others make what they use."""
 NOT_RUN_MAX: Final = 29
 """Blocks that say why they are not run; may only become fewer."""
 SANDBOXED: Final = "--isolation sandbox"
@@ -156,9 +158,10 @@ def check_toml(home: Home, block: Block, where: str) -> None:
     "page", [each for each in PAGES if runnable(each)], ids=lambda each: str(each.relative_to(ROOT))
 )
 def test_every_block_of_a_page_runs_in_the_order_of_the_page(home: Home, page: Path) -> None:
-    for name in ("reduce", "transitions"):
-        (home.work / f"{name}.py").write_text(f"print('{name}')\n")
-    for argv in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "begin"]):
+    for name in FILES.get(str(page.relative_to(ROOT)), ()):
+        (home.work / name).write_text(f"print('{name}')\n")
+    begin = ["commit", "-qm", "begin", "--allow-empty"]
+    for argv in (["init", "-q"], ["add", "-A"], begin):
         execute(home, ["git", *argv], "the repository in which a reader stands")
     left_out = []
     for block in runnable(page):
