@@ -17,6 +17,7 @@ from subagents.domain.run.events import (
 )
 from subagents.domain.run.run import Exit, Phase, Run
 from subagents.domain.run.signals import Exited
+from subagents.domain.run.spec import PlanStep
 from subagents.domain.run.values import RunId
 from subagents.engine.kernel import cascade
 from subagents.engine.kernel.live_runs import Failure, LiveRuns
@@ -48,8 +49,12 @@ class Host:
         self.told.append("torn")
         self.runs.failure = error
 
-    def spawn(self, number: int) -> Run:
-        event = spawned(resolved=a_resolved(lane_slots=1), run_id=RunId(f"r-{number:010}"))
+    def spawn(self, number: int, *, jobs: int | None = None) -> Run:
+        resolved = a_resolved(lane_slots=1)
+        if jobs is not None:
+            step = PlanStep(plan="r-0000000001", position=number, jobs=jobs)
+            resolved = a_resolved(lane_slots=9, lane=f"lane{number % 2}", step=step)
+        event = spawned(resolved=resolved, run_id=RunId(f"r-{number:010}"))
         return self.runs.apply(event.run_id, event)
 
     def write(self) -> Batch:
@@ -77,6 +82,23 @@ def test_the_slot_that_an_end_frees_is_granted_in_the_batch_of_that_end() -> Non
     assert host.runs.published[second.id].phase is Phase.QUEUED, "nobody wrote that yet"
     host.runs.publish()
     assert host.runs.published[second.id].phase is Phase.SPAWNING
+
+
+@pytest.mark.requirement("commit:all-or-nothing", "plan:jobs")
+@pytest.mark.parametrize("jobs", [1, 2, 3])
+def test_the_place_in_its_plan_that_an_end_frees_is_given_in_the_batch_of_that_end(
+    jobs: int,
+) -> None:
+    host = Host()
+    runs = [host.spawn(number, jobs=jobs) for number in range(1, 7)]
+    assert [run.phase for run in runs].count(Phase.SPAWNING) == jobs
+    host.runs.apply(runs[0].id, STARTED)
+    host.write()
+    assert host.runs.apply(runs[0].id, EXITED).is_settled
+
+    (_, (begun, event)) = happened(host.runs.take())
+
+    assert (begun, event) in [(run.id, SlotGranted) for run in runs[jobs:]]
 
 
 @pytest.mark.requirement("attempts:node")
