@@ -262,3 +262,24 @@ def test_only_the_columns_that_may_be_cut_are_the_most_important_last(
     room: int, given: list[int]
 ) -> None:
     assert output.fitted([12, 41, 7, 30], (1, 3), room) == given
+
+
+@pytest.mark.requirement("cli:few-lines")
+@pytest.mark.parametrize(
+    ("said", "lines"),
+    [
+        ([], []),
+        ([("a", "hot")], ["warning: a: hot"]),
+        ([("a", "hot"), ("b", "hot")], ["warning: a (and 1 other): hot"]),
+        (
+            [("a", "hot"), ("b", "wet"), ("c", "hot"), ("d", "hot")],
+            ["warning: a (and 2 others): hot", "warning: b: wet"],
+        ),
+        ([("a", "hot"), ("a", "wet")], ["warning: a: hot", "warning: a: wet"]),
+    ],
+)
+def test_the_same_warning_of_many_runs_is_one_line(
+    capsys: pytest.CaptureFixture[str], said: list[tuple[str, str]], lines: list[str]
+) -> None:
+    output.warnings(said)
+    assert capsys.readouterr().err.splitlines() == lines

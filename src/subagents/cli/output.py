@@ -7,11 +7,11 @@ needs is imported for them.
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from subagents.errors import SubagentsError, UsageError
-from subagents.text import harmless, one_line
+from subagents.text import counted, harmless, one_line
 
 if TYPE_CHECKING:
     from subagents.cli import view
@@ -154,6 +154,20 @@ def note(text: str) -> None:
     """One line for the person, on stderr."""
     sys.stderr.write(f"{harmless(text)}\n")
     sys.stderr.flush()
+
+
+def warnings(said: Iterable[tuple[str, str]]) -> None:
+    """Each text once, on stderr, with the first that it is about and how many others.
+
+    Args:
+        said: What a warning is about, and its text.
+    """
+    about: dict[str, list[str]] = {}
+    for name, text in said:
+        about.setdefault(text, []).append(name)
+    for text, (first, *others) in about.items():
+        besides = f" (and {counted(len(others), 'other')})" if others else ""
+        note(f"warning: {first}{besides}: {text}")
 
 
 def document(value: object) -> None:

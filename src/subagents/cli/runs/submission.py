@@ -187,13 +187,7 @@ def say_accepted(
         is_brief: Say only what is out of the ordinary.
         plan_id: They are the steps of this plan.
     """
-    warned: dict[str, list[SpawnReceipt]] = {}
-    for receipt in accepted:
-        for warning in receipt.warnings:
-            warned.setdefault(warning, []).append(receipt)
-    for warning, (first, *others) in warned.items():
-        besides = f" (and {counted(len(others), 'other')})" if others else ""
-        output.note(f"warning: {_named(first)}{besides}: {warning}")
+    output.warnings((_named(each), warning) for each in accepted for warning in each.warnings)
     if len(accepted) > LISTED_MAX and plan_id is not None:
         _say_together(accepted, plan_id)
         return

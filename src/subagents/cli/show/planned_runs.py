@@ -17,9 +17,8 @@ def show(found: DryRun, *, name: str = "") -> None:
         [_row(place, each) for place, each in enumerate(found.runs, 1)],
         cut=(4, 1, 3),
     )
+    output.warnings((each.label, warning) for each in found.runs for warning in each.warnings)
     for each in found.runs:
-        for warning in each.warnings:
-            output.note(f"warning: {each.label}: {warning}")
         if each.chosen is not None:
             output.note(f"  {each.label}: agent {each.agent_id}: {each.chosen}")
         if each.question is not None:
