@@ -15,7 +15,6 @@ from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import answer, query_of, require_operator
 from subagents.api.calls.services import Services, services_of
 from subagents.api.wire.daemon_answers import (
-    ChannelState,
     ConfigValue,
     DaemonVersion,
     DatabaseState,
@@ -35,6 +34,7 @@ from subagents.api.wire.daemon_answers import (
     SweepResult,
     TelemetryState,
 )
+from subagents.api.wire.message_answers import ChannelState
 from subagents.api.wire.parameters import word
 from subagents.api.wire.wire_struct import iso_or_none
 from subagents.api.wire.words import as_word

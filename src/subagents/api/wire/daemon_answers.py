@@ -1,5 +1,6 @@
 """Answers about the daemon itself: health, version, configuration, diagnostics, tools."""
 
+from subagents.api.wire.message_answers import ChannelState
 from subagents.api.wire.schedule_answers import ScheduleRow
 from subagents.api.wire.wire_struct import Time, WireStruct
 from subagents.api.wire.words import UNSAID, Phase
@@ -205,21 +206,6 @@ class LaneState(WireStruct, frozen=True, kw_only=True):
     """Slots that are taken."""
     queued: int = 0
     """Runs that wait for one."""
-
-
-class ChannelState(WireStruct, frozen=True, kw_only=True):
-    """How a channel of notifications, or another way out, is going since the daemon started."""
-
-    to: str = ""
-    """Its name and where it leads, nothing secret: `phone (ntfy)`."""
-    sent: int = 0
-    """What was taken."""
-    refused: int = 0
-    """What will never be taken."""
-    last_sent_at: Time | None = None
-    """When something was taken last."""
-    problem: str | None = None
-    """Why nothing gets through now; null = nothing is known to be wrong."""
 
 
 class Diagnostics(WireStruct, frozen=True, kw_only=True):

@@ -1,6 +1,5 @@
 """Answers about what workers and requesters say to each other: inbox, questions, progress."""
 
-from subagents.api.wire.daemon_answers import ChannelState
 from subagents.api.wire.listing import Listing
 from subagents.api.wire.run_waits import NamedRun
 from subagents.api.wire.wire_struct import OfRun, Time, WireStruct
@@ -154,6 +153,21 @@ class ProgressUpdate(Progress, frozen=True, kw_only=True):
     """`L0_operational`, `L1_plan_update` or `L2_detail`."""
     metrics: dict[str, str | float] = {}
     """Names with text or number values."""
+
+
+class ChannelState(WireStruct, frozen=True, kw_only=True):
+    """How a channel of notifications, or another way out, is going since the daemon started."""
+
+    to: str = ""
+    """Its name and where it leads, nothing secret: `phone (ntfy)`."""
+    sent: int = 0
+    """What was taken."""
+    refused: int = 0
+    """What will never be taken."""
+    last_sent_at: Time | None = None
+    """When something was taken last."""
+    problem: str | None = None
+    """Why nothing gets through now; null = nothing is known to be wrong."""
 
 
 class Attention(Listing, frozen=True, kw_only=True):
