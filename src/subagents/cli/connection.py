@@ -120,7 +120,6 @@ class _Acting(Client):
 def _start(home: "Paths", *, starts: bool, is_first: bool) -> bool:
     from subagents.client import daemon_start  # noqa: PLC0415
 
-
     # One that answered before, and now has no socket, is stopping.
     is_stopping = not is_first and not home.socket.exists()
     if not starts and (is_stopping or daemon_start.was_told_to_stop(home)):
