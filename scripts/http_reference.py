@@ -80,6 +80,9 @@ def kind(schema: Schema) -> str:
     found = schema.get("type", "any value")
     if isinstance(found, list):
         return " or ".join(found)
+    if found == "array" and "prefixItems" in schema:
+        kinds = dict.fromkeys(kind(each) for each in schema["prefixItems"])
+        return f"list of {len(schema['prefixItems'])}: {', '.join(kinds)}"
     if found == "array":
         return f"list of {kind(schema.get('items', {}))}"
     if found == "object" and isinstance(schema.get("additionalProperties"), dict):

@@ -8,10 +8,11 @@ was told to stop stays so until the machine is started anew, or somebody asks fo
 
 import os
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from subagents import __version__
-from subagents.cli.ending import settled
+from subagents.cli.ending import at_last, settled
 from subagents.cli.output import note
 from subagents.client.client import DEFAULT_SESSION, Client, Document
 from subagents.config.socket_path import socket_path
@@ -29,8 +30,6 @@ _LOOKS: Final = frozenset(
 )
 """Where a POST does nothing that a second one would do again."""
 
-_newest: Client | None = None
-"""The one that this command got last."""
 _NAME: Final = r"[!-~]{1,200}"
 _KEY: Final = r"agent:[a-z0-9][a-z0-9_-]{0,63}:[!-~]{1,200}"
 
@@ -85,20 +84,13 @@ def connect(*, starts: bool = False) -> Client:
 
     socket = socket_path(os.environ) or paths().socket
     client = _Acting(socket, session=session(), reader=READER, start=start)
-    _remember(client)
+    at_last(partial(_warn_of_two_versions, client))
     return client
 
 
-def _remember(client: Client) -> None:
-    global _newest  # noqa: PLW0603  one command line, one process
-    _newest = client
-
-
-def warn_if_of_two_versions() -> None:
+def _warn_of_two_versions(client: Client) -> None:
     """At the end of a command: say it when the daemon that it spoke to is of another version."""
-    global _newest
-    client, _newest = _newest, None
-    if client is not None and client.daemon_version is not None:
+    if client.daemon_version is not None:
         warn_of_version(client)
 
 

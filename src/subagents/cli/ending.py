@@ -12,12 +12,21 @@ from typing import Final
 
 from subagents.errors import EXIT_FAILED, EXIT_INTERRUPTED, SubagentsError
 
-CONNECTION: Final = "subagents.cli.connection"
 EXIT_BROKEN_PIPE: Final = 141
 """What a shell shows for a program that SIGPIPE ended."""
 
 _fate: "int | None" = None
 """The exit code of what was done; None = nothing was, but looking."""
+
+
+_last_words: "Callable[[], None] | None" = None
+"""What is said once a command's work is over, however it ended."""
+
+
+def at_last(words: Callable[[], None]) -> None:
+    """Have something said at the end of this command; in place of what was to be said before."""
+    global _last_words  # noqa: PLW0603  one command line, one process
+    _last_words = words
 
 
 def settled(code: int) -> None:
@@ -51,6 +60,7 @@ def reporting(work: Callable[[], int], *, as_json: bool) -> int:
 
 
 def _told_of(work: Callable[[], int], *, as_json: bool) -> int:
+    global _last_words
     try:
         return work()
     except SubagentsError as error:
@@ -60,10 +70,9 @@ def _told_of(work: Callable[[], int], *, as_json: bool) -> int:
         output.failure(error, as_json=as_json)
         return error.exit_code
     finally:
-        if CONNECTION in sys.modules:
-            from subagents.cli import connection  # noqa: PLC0415  only where it was used
-
-            connection.warn_if_of_two_versions()
+        words, _last_words = _last_words, None
+        if words is not None:
+            words()
 
 
 def _abandon_stdout() -> None:

@@ -312,7 +312,8 @@ def test_a_daemon_that_will_not_come_is_not_waited_for(
         raise DaemonUnreachable("it is at work on db2", is_lasting=True)
 
     found = Daemon(str(tmp_path / "s"), {}, fails)
-    assert not found.come_back(may_have_acted=False, due=float("inf"))
+    gone = Gone("nobody listens", was_sent=False)
+    assert not found.come_back(gone, Absence(for_s=60.0), may_have_acted=False)
     assert found.problem == "it is at work on db2"
     assert capsys.readouterr().err == "subagents mcp: it is at work on db2\n"
 

@@ -1,6 +1,7 @@
 """Cancel, steer, pause, children, lanes, archive: what a person does to runs that are there."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -158,17 +159,15 @@ def test_what_is_asked_of_an_ended_run_is_refused_with_what_can_be_done_with_it(
     async def scenario(world: World) -> None:
         ended = await world.spawn("quick")
         await world.until(ended, Phase.COMPLETED)
-        engine, calls = (
-            world.engine,
-            {
-                "steer": lambda: engine.steer(ended, "hurry", by="me"),
-                "pause": lambda: engine.pause(ended, by="me"),
-                "resume": lambda: engine.resume(ended, by="me"),
-                "interrupt": lambda: engine.interrupt(ended, by="me"),
-                "prioritize": lambda: engine.prioritize(ended, 1, by="me"),
-                "withdraw": lambda: engine.withdraw_cancel(ended, by="me"),
-            },
-        )
+        engine = world.engine
+        calls: dict[str, Callable[[], Awaitable[object]]] = {
+            "steer": lambda: engine.steer(ended, "hurry", by="me"),
+            "pause": lambda: engine.pause(ended, by="me"),
+            "resume": lambda: engine.resume(ended, by="me"),
+            "interrupt": lambda: engine.interrupt(ended, by="me"),
+            "prioritize": lambda: engine.prioritize(ended, 1, by="me"),
+            "withdraw": lambda: engine.withdraw_cancel(ended, by="me"),
+        }
         with pytest.raises(Conflict, match=f"run {ended} is completed: ") as refused:
             await calls[ask]()
         assert f"subagents retry {ended}" in (refused.value.hint or "")

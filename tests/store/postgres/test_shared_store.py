@@ -23,11 +23,10 @@ from subagents.ports import Batch, Below, Lease, RunFilter
 from subagents.store.postgres.kept_node import KeptNode
 from subagents.store.postgres.postgres_store import READERS_MAX, PostgresStore
 from subagents.testing.conformance import Behaviour, StorePlace
-from subagents.testing.store_suite import (
+from subagents.testing.store_suite import OTHER, SUITE
+from subagents.testing.stored_values import (
     ME,
     NOW_MS,
-    OTHER,
-    SUITE,
     a_run,
     archived,
     below,
