@@ -2,6 +2,7 @@
 
 import io
 import re
+from contextlib import suppress
 from typing import Final
 
 import pytest
@@ -172,6 +173,16 @@ def test_the_line_of_a_refusal_is_where_its_statement_begins() -> None:
 def test_references_make_no_more_of_a_file_than_a_process_may_be_given(text: str) -> None:
     with pytest.raises(UsageError, match=r"^a\.env:\d+: "):
         read(text)
+
+
+@pytest.mark.requirement("files:bounded-work")
+@pytest.mark.parametrize(
+    "line", ["A=a{}b", "A=a{}#b", "A={}a", "A='a{}'", 'A="a{}"', "A{}=a", "{}A=a", "# {}"]
+)
+@pytest.mark.parametrize("piece", [" ", "\t", " #", "\\\\", "$", "\u2003"])
+def test_no_value_takes_time_with_the_square_of_its_length(line: str, piece: str) -> None:
+    with suppress(UsageError):
+        read(line.format(piece * 200_000))
 
 
 @pytest.mark.requirement("environment:file-dialect")
