@@ -7,7 +7,7 @@ import pytest
 from tests.cli.cli_home import Home
 
 from subagents.cli.main import main
-from subagents.errors import EXIT_OK, EXIT_USAGE
+from subagents.errors import EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE
 
 MATRIX = """
 name = "ci-${{ vars.branch }}"
@@ -129,20 +129,24 @@ def test_a_dry_map_takes_items_of_a_file_and_of_the_command_line(
 
 @pytest.mark.requirement("map:items")
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("content", "message", "code"),
     [
-        (None, "cannot read"),
-        (b"\xff", ":1: not valid UTF-8 (byte 0xff)"),
-        (b"\n", "there are no items"),
+        (None, "there is no such file", EXIT_NOT_FOUND),
+        (b"\xff", ":1: not valid UTF-8 (byte 0xff)", EXIT_USAGE),
+        (b"\n", "there are no items", EXIT_USAGE),
     ],
 )
 def test_items_that_cannot_be_read_are_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes | None, message: str
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    content: bytes | None,
+    message: str,
+    code: int,
 ) -> None:
     path = tmp_path / "items"
     if content is not None:
         path.write_bytes(content)
-    assert main(["map", "echo {}", "--each", str(path)]) == EXIT_USAGE
+    assert main(["map", "echo {}", "--each", str(path)]) == code
     assert message in capsys.readouterr().err
 
 

@@ -216,7 +216,7 @@ def test_more_jobs_than_slots_are_said_once(
                 plan=PlanAsked(jobs=jobs),
             )
         )
-        said = [text for each in receipts for text in each.warnings if "jobs" in text]
+        said = [text for each in receipts for text in each.warnings if "at once" in text]
         assert len(said) == times
         assert all("max_concurrent" in text for text in said)
 

@@ -943,10 +943,9 @@ def _as_steps(
 
 def _too_many_jobs(draft: Draft, jobs: int) -> str:
     lane, slots = draft.spawned.resolved.lane, draft.spawned.resolved.lane_slots
-    key = "agents.defaults.subagents.max_concurrent"
     return (
-        f'{jobs} jobs are more than lane "{lane}" has slots ({slots}), and so at most {slots} work '
-        f"at once; more: {key if lane == DEFAULT_LANE else f'lanes.{lane}'} in subagents.toml"
+        f'lane "{lane}" has {slots} slots, so at most {slots} work at once and not {jobs} '
+        "(max_concurrent, or the slots of [lanes], in subagents.toml)"
     )
 
 
