@@ -4,6 +4,9 @@ works.
 
 import os
 import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -44,3 +47,10 @@ def pytest_configure(config: pytest.Config) -> None:
         suppress_health_check=[HealthCheck.too_slow],
     )
     settings.load_profile("suite")
+
+
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """As ``tmp_path``, where a Unix socket's path has room whichever worker runs the test."""
+    with tempfile.TemporaryDirectory(prefix="s-") as made:
+        yield Path(made)

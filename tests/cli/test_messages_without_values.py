@@ -12,8 +12,8 @@ from subagents.cli.runs.plan_file import read_plan
 from subagents.cli.runs.spawn_flags import read_schema
 from subagents.cli.setup import import_commands
 from subagents.config import foreign_agents, layers
+from subagents.config.files.text_files import read_text
 from subagents.config.paths import Paths
-from subagents.config.text_files import read_text
 from subagents.errors import SubagentsError
 
 SECRET: Final = "Tm90QVJlYWxLZXk5OTk5"

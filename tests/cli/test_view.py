@@ -186,7 +186,7 @@ def test_a_field_that_is_null_or_of_no_row_is_no_typo(answer: str, name: str) ->
 def test_of_a_document_that_is_none_of_the_daemons_an_empty_list_proves_nothing() -> None:
     with pytest.raises(UsageError, match="there is no field 'vesrion'; did you mean 'version'"):
         list(shown({"version": "1", "checks": []}, View(fields=("vesrion",))))
-    assert list(shown({"channels": []}, View(fields=("name",)))) == [[]]
+    assert list(shown({"stations": []}, View(fields=("name",)))) == [[]]
     run = {"runId": "r-1", "events": [{"seq": 1}], "steps": [{"n": 1}]}
     with pytest.raises(UsageError, match=r"'steps' in 'steps\.n' is a list"):
         list(shown(run, View(fields=("steps.n",))))

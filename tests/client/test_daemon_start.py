@@ -170,15 +170,15 @@ def test_a_daemon_that_does_not_answer_in_time_is_said_to_be_there(
 
 @pytest.mark.requirement("daemon:socket:former")
 def test_a_daemon_of_a_version_before_is_found_where_it_listened(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    short_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "rt"))
+    monkeypatch.setenv("HOME", str(short_path))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_path / "rt"))
     for name in ("SUBAGENTS_HOME", "XDG_STATE_HOME"):
         monkeypatch.delenv(name, raising=False)
     paths = Paths.resolve(os.environ)
     paths.ensure()
-    before = tmp_path / "rt" / "subagents" / digest(str(paths.state_dir)) / "subagents.sock"
+    before = short_path / "rt" / "subagents" / digest(str(paths.state_dir)) / "subagents.sock"
     before.parent.mkdir(parents=True)
     paths.lock_file.write_bytes(b"4711".ljust(31) + b"\n")
     peer = Peer(before, lambda _: http({"status": "ok"}))

@@ -11,9 +11,9 @@ from subagents.config.socket_path import digest
 
 
 @pytest.mark.requirement("daemon:socket:former")
-def test_links_are_left_where_a_version_before_listened_and_nowhere_else(tmp_path: Path) -> None:
-    runtime = tmp_path / "rt"
-    environ = {"HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(runtime)}
+def test_links_are_left_where_a_version_before_listened_and_nowhere_else(short_path: Path) -> None:
+    runtime = short_path / "rt"
+    environ = {"HOME": str(short_path), "XDG_RUNTIME_DIR": str(runtime)}
     paths = Paths.resolve(environ)
     paths.ensure()
     leave_links(paths, environ)

@@ -17,14 +17,14 @@ from subagents.errors import ConfigError, UsageError
 
 
 @pytest.fixture
-def xdg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An environment without SUBAGENTS_HOME whose base directories are below `tmp_path`."""
+def xdg(short_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An environment without SUBAGENTS_HOME whose base directories are below `short_path`."""
     monkeypatch.delenv("SUBAGENTS_HOME", raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("HOME", str(short_path))
     for name in ("CONFIG", "STATE", "CACHE"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "runtime"))
-    return tmp_path
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(short_path / name.lower()))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_path / "runtime"))
+    return short_path
 
 
 def mode(path: Path) -> int:

@@ -94,9 +94,9 @@ CALLERS: dict[str, dict[str, str]] = {
 @pytest.mark.skipif(sys.platform != "linux", reason="the directories of Linux")
 @pytest.mark.parametrize("name", CALLERS)
 def test_every_caller_of_a_home_comes_to_the_same_socket(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, short_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home, runtime, other = (tmp_path / each for each in ("u", "rt", "other"))
+    home, runtime, other = (short_path / each for each in ("u", "rt", "other"))
     for each in (home, runtime, other):
         each.mkdir(mode=0o700)
     entry = list(pwd.getpwuid(os.getuid()))

@@ -19,9 +19,10 @@ from subagents.api.wire.requests import parse_spec
 from subagents.cli import output
 from subagents.cli.runs import selectors
 from subagents.cli.runs.plan_file import read_plan
-from subagents.config import agent_cards, documents, keys
-from subagents.config.documents import BadDocument
-from subagents.config.env_files import variables_of
+from subagents.config import agent_cards, keys
+from subagents.config.files import documents
+from subagents.config.files.documents import BadDocument
+from subagents.config.files.env_files import variables_of
 from subagents.config.foreign_agents import claude_agents, openclaw
 from subagents.config.layers import load
 from subagents.config.paths import Paths

@@ -15,8 +15,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Final, NamedTuple
 
-from subagents.config import documents, keys
-from subagents.config.documents import BadDocument
+from subagents.config import keys
+from subagents.config.files import documents
+from subagents.config.files.documents import BadDocument
 from subagents.config.settings import NAME_PATTERN, CostTier
 from subagents.errors import UsageError
 from subagents.text import cut, harmless, one_line

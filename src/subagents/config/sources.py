@@ -13,9 +13,10 @@ from typing import Final
 
 import msgspec
 
-from subagents.config import documents, keys
-from subagents.config.documents import BadDocument
-from subagents.config.text_files import read_text
+from subagents.config import keys
+from subagents.config.files import documents
+from subagents.config.files.documents import BadDocument
+from subagents.config.files.text_files import read_text
 from subagents.errors import ConfigError
 from subagents.text import cut
 

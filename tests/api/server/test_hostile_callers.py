@@ -61,14 +61,12 @@ async def ended(home: Home, headers: dict[str, str], agent: str = "quick", **spe
 
 
 @pytest.mark.requirement("selectors:whole-id-first")
-def test_the_id_of_an_ended_run_means_that_run_also_when_it_is_anothers_label(
-    tmp_path: Path,
-) -> None:
+def test_no_worker_can_call_its_child_by_the_id_of_another_run(tmp_path: Path) -> None:
     async def scenario(home: Home) -> None:
         run_id = await ended(home, MINE)
         worker = await working(home, MINE)
-        forged = await ended(home, home.worker(worker), "forger", label=run_id)
-        assert forged != run_id
+        with pytest.raises(AssertionError, match="that is how an id looks"):
+            await ended(home, home.worker(worker), "forger", label=run_id)
         found = await use(home, "subagents", {"action": "result", "target": run_id}, MINE)
         assert found["structured"]["runId"] == run_id
         assert "genuine" in found["text"]

@@ -91,7 +91,8 @@ _COMMANDS: Final = tuple(
         (r"answer (\S+:[qn]\d+) TEXT", r"respond_orchestrator_request requestId=\1"),
         (r"(resume|steer|result|why|log) (r-\w+)", r"subagents action=\1 target=\2"),
         (r"cancel (r-\w+)", r"subagents action=kill target=\1"),
-        (r"continue (r-\w+) MESSAGE", r"sessions_send sessionKey=\1 mode=followup"),
+        (r"continue (r-\w+) (?:MESSAGE|TEXT)", r"sessions_send sessionKey=\1 mode=followup"),
+        (r"retry (r-\w+)", r"sessions_spawn with the task of \1"),
         (r"(list|attention)\b", r"subagents action=\1"),
     )
 )

@@ -209,8 +209,8 @@ def _keep_store(home: Paths, store: str) -> str | None:
     import tomlkit  # noqa: PLC0415
     from tomlkit.exceptions import ParseError  # noqa: PLC0415
 
+    from subagents.config.files.text_files import read_text  # noqa: PLC0415
     from subagents.config.sources import FILE_BYTES_MAX  # noqa: PLC0415
-    from subagents.config.text_files import read_text  # noqa: PLC0415
 
     if UserConfig(dict(os.environ), home).at_start.settings.daemon.store == store:
         return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from subagents.config.text_files import read_text
+from subagents.config.files.text_files import read_text
 from subagents.errors import ConfigError, Conflict
 
 FILE_BYTES_MAX: Final = 64 * 1024 * 1024

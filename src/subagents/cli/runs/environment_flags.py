@@ -116,8 +116,8 @@ def _of_file(name: str, environ: Mapping[str, str]) -> Iterator[tuple[str, str]]
     Raises:
         UsageError: It cannot be read, or is no such file; nothing of it is in the message.
     """
-    from subagents.config.env_files import variables_of  # noqa: PLC0415  who has such a file
-    from subagents.config.text_files import read_text  # noqa: PLC0415
+    from subagents.config.files.env_files import variables_of  # noqa: PLC0415  who has such a file
+    from subagents.config.files.text_files import read_text  # noqa: PLC0415
 
     where = f"{ENV_FILE} {name}"
     text = read_text(

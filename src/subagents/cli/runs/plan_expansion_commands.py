@@ -17,7 +17,7 @@ from subagents.cli.runs.spawn_flags import to_spec
 from subagents.cli.runs.submission import in_file, in_flags
 from subagents.client.item_expansion import runs_of_items
 from subagents.client.plan_schema import plan_schema
-from subagents.config.text_files import decoded, read_text
+from subagents.config.files.text_files import decoded, read_text
 from subagents.domain.run.spec import Budget, RunSpec
 from subagents.domain.run.values import replace
 from subagents.errors import EXIT_OK

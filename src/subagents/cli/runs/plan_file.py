@@ -15,10 +15,10 @@ from subagents.api.wire.decoding import decode
 from subagents.api.wire.requests import PlanLimit, parse_spec
 from subagents.client.agent_tools import camel_keys
 from subagents.client.plan_expansion import VARS, Expansion
-from subagents.config import documents
-from subagents.config.documents import BadDocument
+from subagents.config.files import documents
+from subagents.config.files.documents import BadDocument
+from subagents.config.files.text_files import read_text
 from subagents.config.settings import nearest
-from subagents.config.text_files import read_text
 from subagents.domain.run.caller_environment import CallerEnvironment, require_usable
 from subagents.domain.run.spec import BATCH_RUNS_MAX, PLAN_NAME_CHARS_MAX, RunSpec
 from subagents.errors import UsageError

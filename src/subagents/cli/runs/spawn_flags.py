@@ -289,8 +289,8 @@ def read_schema(name: str) -> dict[str, object] | bool:
         NotFound: No such file.
         UsageError: Too large, not JSON, or neither object nor boolean.
     """
-    from subagents.config import documents  # noqa: PLC0415  who has a schema
-    from subagents.config.text_files import read_text  # noqa: PLC0415
+    from subagents.config.files import documents  # noqa: PLC0415  who has a schema
+    from subagents.config.files.text_files import read_text  # noqa: PLC0415
 
     where, field = f"--schema {name}", "--schema"
     text = read_text(

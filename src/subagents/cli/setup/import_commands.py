@@ -15,11 +15,12 @@ from subagents.cli import output
 from subagents.cli.connection import caller_cwd, paths
 from subagents.cli.flags import Json
 from subagents.cli.install import file_change
-from subagents.config import documents, foreign_agents
-from subagents.config.documents import BadDocument
+from subagents.config import foreign_agents
+from subagents.config.files import documents
+from subagents.config.files.documents import BadDocument
+from subagents.config.files.text_files import read_text
 from subagents.config.foreign_agents import Imported, merged_values
 from subagents.config.sources import FILE_BYTES_MAX, read
-from subagents.config.text_files import read_text
 from subagents.config.trust import is_trusted, trust
 from subagents.errors import EXIT_OK, ConfigError, NotFound, UsageError
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from subagents.config.text_files import read_text
+from subagents.config.files.text_files import read_text
 from subagents.errors import ConfigError, UsageError
 
 SECRET: Final = "Tm90QVJlYWxLZXk5OTk5"

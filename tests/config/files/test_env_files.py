@@ -10,7 +10,7 @@ from dotenv import dotenv_values
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subagents.config.env_files import variables_of
+from subagents.config.files.env_files import variables_of
 from subagents.errors import UsageError
 
 HERE: Final = {"HOST": "h.example", "EMPTY": ""}

@@ -7,8 +7,8 @@ from typing import Any, Final
 import pytest
 from tests.call_counts import calls_of
 
-from subagents.config import documents
-from subagents.config.documents import BadDocument
+from subagents.config.files import documents
+from subagents.config.files.documents import BadDocument
 
 SECRET: Final = "Tm90QVJlYWxLZXk5OTk5"
 PARSERS: Final[dict[str, Callable[[str], object]]] = {

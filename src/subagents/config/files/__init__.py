@@ -1,0 +1,1 @@
+"""Reading the files that people write: bounded, and in words where they are wrong."""
