@@ -56,7 +56,7 @@ def said(home: Home, shell: str, before: str, *words: str) -> str:
         ("umask 077; ulimit -S -n 300", "", "0077 {nice} 300 600"),
         ("umask 000; ulimit -S -n 200", "", "0000 {nice} 200 666"),
         ("umask 0777; ulimit -S -n 200", "", "0777 {nice} 200 0"),
-        ("umask 027; ulimit -S -n 100", "nice -n 19", "0027 19 100 640"),
+        ("umask 027; ulimit -S -n 100", "nice -n 39", "0027 19 100 640"),
     ],
 )
 def test_a_run_is_as_its_caller_is(odd: Home, shell: str, before: str, expected: str) -> None:

@@ -1260,10 +1260,10 @@ export interface components {
              */
             options: string[];
             /**
-             * @description How long the question stands
-             * @default 600
+             * @description How long the question stands; default until it is answered
+             * @default null
              */
-            timeoutSeconds: number;
+            timeoutSeconds: number | null;
             /**
              * @description Taken when nobody answers in time
              * @default null
@@ -1357,6 +1357,8 @@ export interface components {
             /** @default null */
             budget: components["schemas"]["PlanLimit"] | null;
             /** @default null */
+            jobs: number | null;
+            /** @default null */
             cwd: string | null;
             /** @default null */
             defaultAgent: string | null;
@@ -1428,7 +1430,7 @@ export interface components {
              */
             cleanup: components["schemas"]["Cleanup"];
             /**
-             * @description Its end comes to your inbox
+             * @description Push its end to you first, then queue it
              * @default true
              */
             expectsCompletionMessage: boolean;
@@ -1865,6 +1867,31 @@ export interface components {
             given: {
                 [key: string]: string;
             };
+            /** @default {} */
+            provider: {
+                [key: string]: string;
+            };
+            /** @default null */
+            process: components["schemas"]["ProcessSettings"] | null;
+        };
+        /**
+         * ProcessSettings
+         * @description How processes run where it was called; a worker runs like that as far as the system lets it.
+         */
+        ProcessSettings: {
+            /** @default 18 */
+            umask: number;
+            /** @default 0 */
+            nice: number;
+            /** @default [] */
+            processors: number[];
+            /** @default {} */
+            limits: {
+                [key: string]: [
+                    number,
+                    number
+                ];
+            };
         };
         /** PriorityBody */
         PriorityBody: {
@@ -1947,7 +1974,10 @@ export interface components {
              */
             decision: "answer" | "approve" | "deny";
         };
-        /** ScheduleBody */
+        /**
+         * ScheduleBody
+         * @description What to start, and at which times.
+         */
         ScheduleBody: {
             name: string;
             when: string;
@@ -1964,6 +1994,8 @@ export interface components {
             planName: string | null;
             /** @default null */
             budget: components["schemas"]["PlanLimit"] | null;
+            /** @default null */
+            jobs: number | null;
             /** @default null */
             cwd: string | null;
             /** @default null */
@@ -2598,6 +2630,8 @@ export interface components {
             items: components["schemas"]["AttentionItem"][];
             /** @description The open questions among them, whole. */
             requests: components["schemas"]["WorkerRequest"][];
+            /** @description Channels of notifications through which nothing gets now; of the operator's answer only. */
+            channels: components["schemas"]["ChannelState"][];
         };
         /**
          * AttentionItem
@@ -2682,6 +2716,22 @@ export interface components {
             failedAt: string | null;
         };
         /**
+         * ChannelState
+         * @description How a channel of notifications, or another way out, is going since the daemon started.
+         */
+        ChannelState: {
+            /** @description Its name and where it leads, nothing secret: `phone (ntfy)`. */
+            to: string;
+            /** @description What was taken. */
+            sent: number;
+            /** @description What will never be taken. */
+            refused: number;
+            /** @description When something was taken last. */
+            lastSentAt: string | null;
+            /** @description Why nothing gets through now; null = nothing is known to be wrong. */
+            problem: string | null;
+        };
+        /**
          * Cluster
          * @description The nodes that share a database.
          */
@@ -2764,6 +2814,8 @@ export interface components {
             log: string;
             /** @description Where spans go; null = nowhere. */
             telemetry: components["schemas"]["TelemetryState"] | null;
+            /** @description Where people are told of runs. */
+            notifications: components["schemas"]["ChannelState"][];
             /** @description Its Unix socket. */
             socket: string;
             /** @description The socket of supervisors. */
@@ -2788,6 +2840,10 @@ export interface components {
             schedules: components["schemas"]["ScheduleRow"][];
             /** @description Its name in its cluster; null = it is in none. */
             node: string | null;
+            /** @description The agent program whose client started it; null = another one, or a command. */
+            startedBy: string | null;
+            /** @description Names of the variables it has by which a worker asks its model provider, for runs whose caller brings none. */
+            loginVariables: string[];
         };
         /**
          * RecoveredRun
@@ -2960,6 +3016,10 @@ export interface components {
             agentId: string | null;
             /** @description Of a plan; null = it is one run. */
             steps: number | null;
+            /** @description What it starts each time, in the order of its steps; empty where all schedules are listed. */
+            runs: components["schemas"]["ScheduledRun"][];
+            /** @description What all steps of its plan may use together; null = nothing bounds them. */
+            budget: components["schemas"]["PlannedBudget"] | null;
             /** @description That each of its runs has. */
             tag: string;
             /** @description Where it works. */
@@ -2972,6 +3032,48 @@ export interface components {
             running: string[];
             /** @description What became of the newest times, newest first. */
             times: components["schemas"]["ScheduledTimeRow"][];
+        };
+        /**
+         * ScheduledRun
+         * @description What a schedule starts each time, as it was asked for.
+         */
+        ScheduledRun: {
+            /** @description Of a step of a plan; null = it has none, or is called like its schedule. */
+            label: string | null;
+            /** @description What must be true of its output; empty = it has no contract. */
+            checks: components["schemas"]["PlannedCheck"][];
+            /** @description What follows when a check fails: `retry_once`, `escalate` or `fail`. */
+            onFailure: string;
+            /** @description So many it has at most, the retry after a failed verification not counted. */
+            attemptsMax: number;
+            /** @description What it and everything below it may use; null = it has no limits of its own. */
+            budget: components["schemas"]["PlannedBudget"] | null;
+        };
+        /**
+         * PlannedCheck
+         * @description One thing that a contract will check.
+         */
+        PlannedCheck: {
+            /** @description `artifact`, `change`, `completion_report`, `command` or `judge`. */
+            type: string;
+            /** @description The file, the path, the command, or the agent that judges. */
+            target: string;
+        };
+        /**
+         * PlannedBudget
+         * @description What a run and everything below it may use; a limit that nothing sets is null.
+         */
+        PlannedBudget: {
+            /** @description Read and written. */
+            maxTokens: number | null;
+            /** @description In US dollars. */
+            maxCostUsd: number | null;
+            /** @description The run itself and every run below it. */
+            maxRuns: number | null;
+            /** @description Since it began. */
+            maxSeconds: number | null;
+            /** @description Some of it is what is left of the budget of a run above, which others use, too. */
+            shared: boolean;
         };
         /**
          * ScheduledTimeRow
@@ -3100,32 +3202,6 @@ export interface components {
             ahead: number;
             /** @description Why none is given to it now, such as a provider that refuses; null = nothing. */
             limit: string | null;
-        };
-        /**
-         * PlannedBudget
-         * @description What a run and everything below it may use; a limit that nothing sets is null.
-         */
-        PlannedBudget: {
-            /** @description Read and written. */
-            maxTokens: number | null;
-            /** @description In US dollars. */
-            maxCostUsd: number | null;
-            /** @description The run itself and every run below it. */
-            maxRuns: number | null;
-            /** @description Since it began. */
-            maxSeconds: number | null;
-            /** @description Some of it is what is left of the budget of a run above, which others use, too. */
-            shared: boolean;
-        };
-        /**
-         * PlannedCheck
-         * @description One thing that a contract will check.
-         */
-        PlannedCheck: {
-            /** @description `artifact`, `change`, `completion_report`, `command` or `judge`. */
-            type: string;
-            /** @description The file, the path, the command, or the agent that judges. */
-            target: string;
         };
         /**
          * Workspace
@@ -3512,6 +3588,8 @@ export interface components {
             endedAt: string | null;
             /** @description Runs of steps that were retried since. */
             retried: number;
+            /** @description At most so many of its runs work at once; null = as many as their lanes have slots. */
+            jobs: number | null;
             /** @description The newest run of each step, in the order of the plan. */
             runs: components["schemas"]["RunRow"][];
         };
@@ -3560,6 +3638,8 @@ export interface components {
             endedAt: string | null;
             /** @description Runs of steps that were retried since. */
             retried: number;
+            /** @description At most so many of its runs work at once; null = as many as their lanes have slots. */
+            jobs: number | null;
         };
         /**
          * PlanReceipt
@@ -3804,6 +3884,8 @@ export interface components {
             verification: components["schemas"]["Verification"] | null;
             /** @description Where verifying stands. */
             verificationState: string | null;
+            /** @description When the one retry after a failed verification was begun; null = it was not. */
+            retryAttemptedAt: string | null;
             /** @description What the worker gave, cut. */
             result: string | null;
             /** @description Of the whole result. */
@@ -4508,6 +4590,8 @@ export interface components {
             report: components["schemas"]["WorkerReport"] | null;
             /** @description What its contract found; null without a contract. */
             verification: components["schemas"]["Verification"] | null;
+            /** @description When the one retry after a failed verification was begun; null = it was not. */
+            retryAttemptedAt: string | null;
             /** @description What its attempts used; null when nobody reported anything. */
             usage: components["schemas"]["Usage"] | null;
             /** @description The contract's files, then those reported. */
@@ -4836,6 +4920,8 @@ export interface components {
             report: components["schemas"]["WorkerReport"] | null;
             /** @description What its contract found; null without a contract. */
             verification: components["schemas"]["Verification"] | null;
+            /** @description When the one retry after a failed verification was begun; null = it was not. */
+            retryAttemptedAt: string | null;
             /** @description What its attempts used; null when nobody reported anything. */
             usage: components["schemas"]["Usage"] | null;
             /** @description The contract's files, then those reported. */
@@ -4956,10 +5042,10 @@ export interface operations {
             query?: {
                 /** @description Only runs with this label. */
                 label?: string;
-                /** @description Only runs in these phases. */
-                phase?: ("waiting" | "queued" | "spawning" | "running" | "ending" | "verifying" | "retry_wait" | "announcing" | "announce_deferred" | "cleanup_pending" | "completed" | "completed_giveup")[];
-                /** @description Only ended runs with these outcomes. */
-                outcome?: ("ok" | "partial" | "error" | "timeout" | "cancelled" | "lost")[];
+                /** @description Only runs in these phases, or that lists call so. */
+                phase?: ("waiting" | "queued" | "spawning" | "running" | "ending" | "verifying" | "retry_wait" | "announcing" | "announce_deferred" | "cleanup_pending" | "completed" | "completed_giveup" | "ok" | "partial" | "error" | "timeout" | "cancelled" | "lost" | "failed" | "blocked" | "paused")[];
+                /** @description Only runs with these outcomes, or that lists call so. */
+                outcome?: ("waiting" | "queued" | "spawning" | "running" | "ending" | "verifying" | "retry_wait" | "announcing" | "announce_deferred" | "cleanup_pending" | "completed" | "completed_giveup" | "ok" | "partial" | "error" | "timeout" | "cancelled" | "lost" | "failed" | "blocked" | "paused")[];
                 /** @description Only runs of this agent. */
                 agentId?: string;
                 /** @description Only runs that this session asked for. */
@@ -5618,10 +5704,10 @@ export interface operations {
             query?: {
                 /** @description Only runs with this label. */
                 label?: string;
-                /** @description Only runs in these phases. */
-                phase?: ("waiting" | "queued" | "spawning" | "running" | "ending" | "verifying" | "retry_wait" | "announcing" | "announce_deferred" | "cleanup_pending" | "completed" | "completed_giveup")[];
-                /** @description Only ended runs with these outcomes. */
-                outcome?: ("ok" | "partial" | "error" | "timeout" | "cancelled" | "lost")[];
+                /** @description Only runs in these phases, or that lists call so. */
+                phase?: ("waiting" | "queued" | "spawning" | "running" | "ending" | "verifying" | "retry_wait" | "announcing" | "announce_deferred" | "cleanup_pending" | "completed" | "completed_giveup" | "ok" | "partial" | "error" | "timeout" | "cancelled" | "lost" | "failed" | "blocked" | "paused")[];
+                /** @description Only runs with these outcomes, or that lists call so. */
+                outcome?: ("waiting" | "queued" | "spawning" | "running" | "ending" | "verifying" | "retry_wait" | "announcing" | "announce_deferred" | "cleanup_pending" | "completed" | "completed_giveup" | "ok" | "partial" | "error" | "timeout" | "cancelled" | "lost" | "failed" | "blocked" | "paused")[];
                 /** @description Only runs of this agent. */
                 agentId?: string;
                 /** @description Only runs that this session asked for. */
