@@ -20,6 +20,7 @@ from subagents.api.server.app import PARTS
 from subagents.api.server.openapi import UNLISTED, codes
 from subagents.cli.command_table import commands
 from subagents.cli.runs.spawn_flags import FLAGS
+from subagents.client.spawn_request import FLAGS as CALLED
 from subagents.domain.run.events import EVENT_TYPES
 from subagents.domain.run.parameter import parameters
 from subagents.domain.run.spec import RunSpec
@@ -87,7 +88,8 @@ def test_every_exported_name_and_every_public_method_of_a_run_has_its_place() ->
 def test_every_spawn_parameter_is_a_key_of_the_page_of_plan_files() -> None:
     keys = set(re.findall(r"^\| `([\w.\[\]]+)` \|", page(plan_reference.PAGE), re.MULTILINE))
 
-    names = {each.attribute for each in parameters(RunSpec)}
+    called = {own: flag for flag, own in CALLED.items()}
+    names = {called.get(each.attribute, each.attribute) for each in parameters(RunSpec)}
     assert names | {"matrix", "env", "vars", "name", "budget"} <= {
         key.removesuffix("[]") for key in keys
     }

@@ -95,8 +95,8 @@ Plan files: start many runs at once, or none (subagents plan run FILE)
     [[runs]]
     label = "report"
     task = "sort -n lines.txt"
-    depends_on = ["count"]
-    retry_count = 2
+    after = ["count"]
+    retry = 2
     env = { LC_ALL = "C" }                                  # for this run alone
 
 A run with a matrix becomes one for each combination; variables have defaults in `vars`:
@@ -110,7 +110,7 @@ A run with a matrix becomes one for each combination; variables have defaults in
 
     [[runs]]
     task = "cat *.log"
-    depends_on = ["test"]                                   # on all of them
+    after = ["test"]                                        # on all of them
 
   subagents plan dry-run FILE       what would start; nothing is
   subagents plan schema             the JSON Schema, for editors
@@ -124,7 +124,7 @@ A plan has an id (that of its first run). By its id, its name or `last`:
   subagents plan cancel nightly     end what has not ended
   subagents list plan:nightly       all its runs
 
-YAML and JSON work as well, in snake_case or camelCase. All fields:
+YAML and JSON work as well, and so do the names of parameters over HTTP. All fields:
 
 {fields}
 
@@ -180,7 +180,10 @@ def text_of(topic: str) -> str:
         return text
     import textwrap  # noqa: PLC0415  the overview needs none of this
 
+    from subagents.client.spawn_request import FLAGS  # noqa: PLC0415
     from subagents.domain.run.spec import RunSpec  # noqa: PLC0415
 
-    fields = textwrap.wrap(", ".join(RunSpec.__struct_fields__), width=96)
+    flags = {own: flag for flag, own in FLAGS.items()}
+    names = (flags.get(each, each) for each in RunSpec.__struct_fields__)
+    fields = textwrap.wrap(", ".join(names), width=96)
     return text.replace("{fields}", textwrap.indent("\n".join(fields), "  "))

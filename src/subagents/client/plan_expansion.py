@@ -15,6 +15,7 @@ import msgspec
 from msgspec import inspect
 
 from subagents.client.agent_tools import camel
+from subagents.client.spawn_request import json_name
 from subagents.config.settings import nearest
 from subagents.domain.run.parameter import leaves, parameters
 from subagents.domain.run.spec import BATCH_RUNS_MAX, RunSpec
@@ -163,7 +164,7 @@ class Expansion:
                     inner,
                     cell,
                     where,
-                    f"{path}.{camel(str(key))}" if path else camel(str(key)),
+                    f"{path}.{camel(str(key))}" if path else json_name(str(key)),
                     has_matrix=has_matrix,
                 )
                 for key, inner in value.items()
@@ -347,7 +348,7 @@ def _after_all(content: object, labels: Mapping[str, Sequence[str]], where: str)
     if not isinstance(content, dict):
         return content
     found = dict(content)
-    for key in ("depends_on", "dependsOn"):
+    for key in ("after", "depends_on", "dependsOn"):
         named = found.get(key)
         names = [named] if isinstance(named, str) else named
         if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
@@ -362,7 +363,7 @@ def _after_all(content: object, labels: Mapping[str, Sequence[str]], where: str)
         if len(runs) > 1:
             raise UsageError(
                 f"{where}.{key} takes one run; {name!r} is {len(runs)}",
-                hint="depends_on waits for all of them",
+                hint="after waits for all of them",
             )
         if runs:
             found[key] = runs[0]

@@ -6,6 +6,7 @@ from typing import Final
 from msgspec import inspect
 
 from subagents.api.wire.requests import LISTS
+from subagents.client.spawn_request import FLAGS
 from subagents.config.schema import DRAFT
 from subagents.domain.run.parameter import Parameter, parameters
 from subagents.domain.run.spec import BATCH_RUNS_MAX, PLAN_NAME_CHARS_MAX, RunSpec
@@ -59,12 +60,13 @@ ENV: Final[Schema] = {
 def plan_schema() -> Schema:
     """The schema of a plan, in JSON values; unknown keys are errors in it, too.
 
-    An editor offers the names in snake_case; those in camelCase are valid as well.
+    An editor offers the names of flags, and of what has none in snake_case; the parameters' own
+    names are valid as well, in snake_case and camelCase.
     """
     declared = parameters(RunSpec)
     budget = next(each for each in declared if each.name == "budget")
     shared = [each for each in budget.inner if each.attribute in {"max_tokens", "max_cost_usd"}]
-    run = _object(declared)
+    run = _object(declared, {own: flag for flag, own in FLAGS.items()})
     run["properties"] = {**_properties(run), "matrix": MATRIX, "env": ENV}
     runs: Schema = {
         "description": "Each run: its task and any other spawn parameter",
@@ -108,22 +110,24 @@ def _properties(schema: Mapping[str, object]) -> Schema:
     return dict(found) if isinstance(found, dict) else {}
 
 
-def _object(declared: Sequence[Parameter]) -> Schema:
+def _object(declared: Sequence[Parameter], flags: Mapping[str, str] | None = None) -> Schema:
     properties: Schema = {}
-    camel: Schema = {}
+    also: Schema = {}
     required: list[Schema] = []
     for each in declared:
         name, schema = each.name.rpartition(".")[2], _parameter(each)
-        properties[each.attribute] = schema
-        if name != each.attribute:
-            camel[f"^{name}$"] = schema
+        shown = (flags or {}).get(each.attribute, each.attribute)
+        properties[shown] = schema
+        for other in dict.fromkeys((each.attribute, name)):
+            if other != shown:
+                also[f"^{other}$"] = schema
         if each.is_required:
             names = dict.fromkeys((each.attribute, name))
             required.append({"anyOf": [{"required": [one]} for one in names]})
     return {
         "type": "object",
         "properties": properties,
-        **({"patternProperties": camel} if camel else {}),
+        **({"patternProperties": also} if also else {}),
         **({"allOf": required} if required else {}),
         "additionalProperties": False,
     }

@@ -13,8 +13,22 @@ from subagents.domain.run.spec import RunSpec
 from subagents.errors import SubagentsError, UsageError
 from subagents.text import parse_duration
 
-FLAGS: Final = {"agent": "agent_id", "timeout": "run_timeout_seconds", "retry": "retry_count"}
-"""Parameters that are also known by the name of their flag."""
+FLAGS: Final = {
+    "agent": "agent_id",
+    "timeout": "run_timeout_seconds",
+    "after": "depends_on",
+    "include_result": "include_dependency_result",
+    "accept_partial": "accept_partial_dependencies",
+    "dependency_timeout": "dependency_timeout_seconds",
+    "fallback_agent": "fallback_agent_id",
+    "retry": "retry_count",
+    "backoff": "retry_backoff",
+    "progress": "progress_reporting",
+    "allow_tool": "tools_allow",
+    "deny_tool": "tools_deny",
+    "tag": "tags",
+}
+"""The names of flags, of those parameters that are called otherwise in JSON; both are taken."""
 UNIT_UNSAID: Final = ("retry_delay", "retry_max_time")
 """Durations whose names do not say of which unit a number would be."""
 
@@ -69,12 +83,32 @@ def spawn_document(run: Mapping[str, object]) -> object:
             )
     if isinstance(text := given.get("timeout"), str):
         given["timeout"] = parse_duration(text, field="timeout") / 1000
-    for flag, name in FLAGS.items():
-        if flag in given:
-            if name in given:
-                raise UsageError(f"{flag} and {name} are the same: give one of them")
-            given[name] = given.pop(flag)
-    return camel_keys({camel(name): value for name, value in given.items()})
+    return camel_keys({camel(name): value for name, value in parameters_of(given).items()})
+
+
+def parameters_of(given: Mapping[str, object]) -> dict[str, object]:
+    """What was said of a run, with the names of parameters in place of those of flags.
+
+    Raises:
+        UsageError: One is given by both names.
+    """
+    found: dict[str, object] = {}
+    for name, value in given.items():
+        own = FLAGS.get(name, name)
+        other = next(
+            (each for each in given if each != name and json_name(each) == camel(own)), None
+        )
+        if other is not None:
+            raise UsageError(
+                f"{name} and {other} are the same: give one of them", details={"field": name}
+            )
+        found[own] = value
+    return found
+
+
+def json_name(name: str) -> str:
+    """What a parameter of a run is called over HTTP: ``timeout`` → ``runTimeoutSeconds``."""
+    return camel(FLAGS.get(name, name))
 
 
 @contextmanager
@@ -91,7 +125,7 @@ def as_written(runs: Sequence[Mapping[str, object]]) -> Iterator[None]:
 def _spellings(value: object) -> Iterator[tuple[str, str]]:
     if isinstance(value, Mapping):
         for name, inner in value.items():
-            yield camel(FLAGS.get(str(name), str(name))), str(name)
+            yield json_name(str(name)), str(name)
             yield from _spellings(inner)
     elif isinstance(value, list | tuple):
         for each in value:

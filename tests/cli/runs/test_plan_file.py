@@ -1,10 +1,13 @@
 """A plan reads the same from TOML, YAML and JSON, and what is wrong in it is named."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from subagents.cli.runs.plan_file import read_plan
+from subagents.cli.runs.spawn_flags import FLAGS as KNOWN
+from subagents.client.spawn_request import FLAGS
 from subagents.domain.run.spec import Artifact, Contract, RunSpec
 from subagents.errors import NotFound, UsageError
 
@@ -120,8 +123,20 @@ REFUSED: list[tuple[str, str | bytes, str]] = [
         '[{"task": "t"}, {"task": "t", "lable": "x"}]',
         'runs[1].lable": did you mean "label"?',
     ),
-    ("p.json", '[{"task": "t", "retry_count": 101}]', "runs[0].retryCount must be 0 to 100"),
-    ("p.json", '[{"task": "t", "retry_count": 1, "retryCount": 2}]', "retryCount is given twice"),
+    ("p.json", '[{"task": "t", "retry_count": 101}]', "runs[0].retry_count must be 0 to 100"),
+    ("p.json", '[{"task": "t", "retry": 101}]', "runs[0].retry must be 0 to 100"),
+    ("p.toml", '[[runs]]\ntask = "t"\ntimeout = -1', "runs[0].timeout must be"),
+    (
+        "p.toml",
+        '[[runs]]\ntask = "t"\nafter = "a"\ndepends_on = "b"',
+        "after and depends_on are the same",
+    ),
+    ("p.json", '[{"task": "t", "agent": "a", "agentId": "b"}]', "agent and agentId are the same"),
+    (
+        "p.json",
+        '[{"task": "t", "retry_count": 1, "retryCount": 2}]',
+        "retry_count and retryCount are the same",
+    ),
     ("p.json", '[{"task": 1}]', "runs[0].task must be text, not an integer"),
     (
         "p.json",
@@ -131,7 +146,7 @@ REFUSED: list[tuple[str, str | bytes, str]] = [
     (
         "p.json",
         '[{"task": "t", "verification": {"artifacts": [{"path": "a", "min_item": 1}]}}]',
-        'runs[0].verification.artifacts[0].minItem": did you mean "minItems"?',
+        'runs[0].verification.artifacts[0].min_item": did you mean "min_items"?',
     ),
     (
         "p.json",
@@ -140,6 +155,34 @@ REFUSED: list[tuple[str, str | bytes, str]] = [
     ),
     ("p.json", "[" + ",".join(['{"task":"t"}'] * 1001) + "]", "runs must have at most 1000"),
 ]
+
+
+GIVEN: dict[str, object] = {
+    "agent": "writer",
+    "timeout": "5m",
+    "after": ["a"],
+    "include_result": True,
+    "accept_partial": True,
+    "dependency_timeout": 60,
+    "fallback_agent": "b",
+    "retry": 2,
+    "backoff": "fixed",
+    "progress": True,
+    "allow_tool": ["Read"],
+    "deny_tool": ["Bash"],
+    "tag": ["x"],
+}
+
+
+@pytest.mark.requirement("cli:plan-file", "spawn:one-name")
+@pytest.mark.parametrize("flag", FLAGS)
+def test_a_key_of_a_plan_is_called_like_its_flag_or_as_before(tmp_path: Path, flag: str) -> None:
+    rest = {"task": "t", **({"on_dependency_failure": "fallback"} if "fallback" in flag else {})}
+    by_flag = plan(tmp_path, "flag.json", json.dumps([{**rest, flag: GIVEN[flag]}]))
+    before = plan(tmp_path, "before.json", json.dumps([{**rest, FLAGS[flag]: GIVEN[flag]}]))
+
+    assert read_plan(by_flag).specs == read_plan(before).specs
+    assert f"--{flag.replace('_', '-')}" in {name for each in KNOWN for name in each.names}
 
 
 @pytest.mark.requirement("cli:plan-file")

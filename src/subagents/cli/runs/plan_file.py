@@ -15,6 +15,7 @@ from subagents.api.wire.decoding import decode
 from subagents.api.wire.requests import PlanLimit, parse_spec
 from subagents.client.agent_tools import camel_keys
 from subagents.client.plan_expansion import VARS, Expansion
+from subagents.client.spawn_request import as_written, parameters_of
 from subagents.config.files import documents
 from subagents.config.files.documents import BadDocument
 from subagents.config.files.text_files import read_text
@@ -174,13 +175,15 @@ def _parse(file: Path, text: str) -> object:
 def _spec(content: object, where: str) -> RunSpec:
     if not isinstance(content, dict):
         raise UsageError(f"{where} must be a table, not {_shown(content)}")
+    said = {str(name): v for name, v in content.items() if name != ENV}
     try:
-        parameters = camel_keys({name: v for name, v in content.items() if name != ENV})
+        parameters = camel_keys(parameters_of(said))
     except UsageError as error:
         raise UsageError(f"{where}: {error.message}") from error
     except RecursionError as error:
         raise UsageError(f"{where} is nested too deeply") from error
-    return parse_spec(parameters, at=f"{where}.")
+    with as_written([said]):
+        return parse_spec(parameters, at=f"{where}.")
 
 
 def _shown(value: object) -> str:
