@@ -18,8 +18,8 @@ NOT_NEEDED: Final = frozenset(
      "uvicorn"}
 )  # fmt: skip
 SDKS: Final = {"anthropic": "anthropic", "openai": "openai", "google": "google.genai"}
-OURS_MAX: Final = 41
-ALL_MAX: Final = {"anthropic": 4_035, "openai": 1_365, "google": 945}
+OURS_MAX: Final = 45
+ALL_MAX: Final = {"anthropic": 4_040, "openai": 1_370, "google": 950}
 """Tried for in vain ones included, with pydantic-ai 2.68. A newer one may need another number; our
 own code never."""
 

@@ -279,8 +279,8 @@ def test_both_hooks_of_one_turns_end_tell_a_message_once(home: Home) -> None:
 
 @pytest.mark.requirement("hook:wake:leaves-what-is-awaited")
 def test_what_a_wait_under_way_will_bring_is_not_brought_twice(home: Home) -> None:
-    task, file = gate(home, "last")
-    first, last = spawn(home, "echo the first", "first"), spawn(home, task, "last")
+    task, file = gate(home, "later")
+    first, last = spawn(home, "echo the first", "first"), spawn(home, task, "later")
     ended(home, first)
     call = home.start("wait", first, last, "--json", env=session_of(home))
     client = Client(
@@ -302,7 +302,7 @@ def test_what_a_wait_under_way_will_bring_is_not_brought_twice(home: Home) -> No
     file.touch()
 
     out, _ = call.communicate(timeout=BOUND_S)
-    assert {each["label"] for each in json.loads(out)["completed"]} == {"first", "last"}
+    assert {each["label"] for each in json.loads(out)["completed"]} == {"first", "later"}
     assert process.communicate(timeout=BOUND_S)[1] == ""
     assert process.returncode == 0
 

@@ -63,7 +63,7 @@ def test_a_scheduled_run_that_breaks_its_contract_is_not_ok(
     ("flags", "message"),
     [
         ("--verify a --schema none.json", "--schema none.json: there is no such file"),
-        ("--verify a --schema old.txt", "--schema old.txt: not a JSON Schema"),
+        ("--verify a --schema old.txt", "--schema old.txt: JSON is malformed"),
         ("--verify a --sha256 zz", "sha256 must be 64 hexadecimal digits"),
         ("--verify a --verify-regex (", "regex"),
         ("--verify a --min-items x", "--min-items must be a whole number"),
@@ -78,7 +78,8 @@ def test_a_contract_that_is_wrong_stores_no_schedule(
 ) -> None:
     (prepared.work / "old.txt").write_text("no schema")
     done = prepared.cli("schedule", "add", "wrong", "@daily", "true", *shlex.split(flags))
-    assert (done.code, message in done.err) == (2, True), done.err
+    code = 3 if "no such file" in message else 2
+    assert (done.code, message in done.err) == (code, True), done.err
     assert prepared.cli("schedule", "show", "wrong").code == 3
 
 

@@ -9,8 +9,9 @@ from cyclopts import Parameter
 
 from subagents.cli import output
 from subagents.cli.cluster.cluster_home import ClusterHome, cluster_home
-from subagents.cli.connection import connect, paths
+from subagents.cli.connection import paths
 from subagents.cli.flags import Json, Yes
+from subagents.client.client import Client
 from subagents.config.paths import Paths
 from subagents.config.user_config import UserConfig
 from subagents.errors import EXIT_FAILED, EXIT_OK, Conflict, SubagentsError, UsageError
@@ -141,7 +142,8 @@ def _url_of_daemon() -> str | None:
     from subagents.api.wire.wire_struct import read  # noqa: PLC0415
 
     try:
-        with connect() as client:
+        # None is started to be asked: it would be one without the address that it is about.
+        with Client(paths().socket) as client:
             nodes = read(client.get("/v1/cluster"), Cluster).nodes
     except SubagentsError:
         return None
