@@ -148,6 +148,14 @@ def test_what_is_posted_again_after_a_crash_is_one_message(place: Place) -> None
 
 
 @pytest.mark.requirement("threads:chat:once")
+def test_an_end_that_several_events_of_one_instant_tell_is_sent_once(place: Place) -> None:
+    place.write(place.begin().result("fine").exit())
+    place.threads().catch_up()
+
+    assert place.server.sends == len(place.server.events) == 3
+
+
+@pytest.mark.requirement("threads:chat:once")
 def test_a_homeserver_that_is_down_is_told_later_from_where_it_was(place: Place) -> None:
     place.write(place.begin().result("fine").exit())
     threads = place.threads()

@@ -137,8 +137,12 @@ class ChatThreads(JournalExport):
             run = self._bound(found)
             if run is not None:
                 for number, post in enumerate(posts(run, found.entry)):
+                    if post.is_last and run.id in self._ends_told:
+                        continue
                     place = "end" if post.is_last else f"{found.entry.seq}.{number}"
                     self._post(run, post, f"{run.id}.{place}")
+                    if post.is_last:
+                        self._remember_end(run.id)
             self._number = found.number
             if run is not None:
                 self._save()

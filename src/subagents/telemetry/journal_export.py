@@ -26,6 +26,8 @@ from subagents.ports import Batch, ExportState, FeedEntry, Store
 log = logging.getLogger(__name__)
 
 FEED_PAGE: Final = 500
+ENDED_MAX: Final = 1_000
+"""More than can have ended at the instant at which a page of the journal ends."""
 RETRY_FIRST_S: Final = 1.0
 RETRY_S_MAX: Final = 60.0
 STOP_S: Final = 3.0
@@ -188,6 +190,8 @@ class JournalExport(Export):
         self._file = file
         self._number = 0
         self._saved = -1
+        self._ends_told: dict[RunId, None] = {}
+        """Runs whose end was told, the newest last: it can become known with several events."""
 
     @abstractmethod
     def _send_page(self, page: Sequence[FeedEntry]) -> None:
@@ -197,6 +201,11 @@ class JournalExport(Export):
             ReceiverUnavailable: It is asked again with the same events, or those behind
                 ``_number`` when that was moved meanwhile.
         """
+
+    def _remember_end(self, run_id: RunId) -> None:
+        self._ends_told[run_id] = None
+        if len(self._ends_told) > ENDED_MAX:
+            del self._ends_told[next(iter(self._ends_told))]
 
     def start(self) -> None:
         """Go on from the cursor; the store must be open.

@@ -27,8 +27,6 @@ log = logging.getLogger(__name__)
 AGE_MS_MAX: Final = 24 * 3600 * 1000
 """What is older is no news any more, and is left out."""
 LINE_CHARS_MAX: Final = 300
-TOLD_MAX: Final = 1_000
-"""More than can have ended at the instant at which a page of the journal ends."""
 ENDS: Final = frozenset(
     kind
     for (before, kind), after in TRANSITIONS.items()
@@ -104,8 +102,6 @@ class Notifier(JournalExport):
         self._channel = channel
         self._reasons = frozenset(reasons)
         self._now_ms = now_ms
-        self._told: dict[RunId, None] = {}
-        """Runs whose end was told, the newest last."""
 
     def _concerns(self, batch: Batch) -> bool:
         return any(type(each.event) in ENDS or type(each.event) in ASKS for each in batch.journal)
@@ -120,15 +116,10 @@ class Notifier(JournalExport):
                 self._send(notification)
             self._number = each.number
             if each.number in ends:
-                self._remember(ends[each.number].id)
+                self._remember_end(ends[each.number].id)
             if notifications:
                 # What was sent is not sent again because the next one could not be.
                 self._save()
-
-    def _remember(self, run_id: RunId) -> None:
-        self._told[run_id] = None
-        if len(self._told) > TOLD_MAX:
-            del self._told[next(iter(self._told))]
 
     def _send(self, notification: Notification) -> None:
         try:
@@ -152,7 +143,11 @@ class Notifier(JournalExport):
             if type(each.entry.event) not in ENDS:
                 continue
             run = self._outside(each)
-            if run is not None and run.ended_at_ms == each.entry.at_ms and run.id not in self._told:
+            if (
+                run is not None
+                and run.ended_at_ms == each.entry.at_ms
+                and run.id not in self._ends_told
+            ):
                 found.pop(run.id, None)
                 found[run.id] = (each.number, run)
         return dict(found.values())
