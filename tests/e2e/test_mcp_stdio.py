@@ -319,7 +319,7 @@ def test_it_ends_cleanly_in_the_middle_of_a_call(how: str, tmp_path: Path) -> No
             assert client.close() == 0
         else:
             client.process.send_signal(signal.SIGTERM)
-            assert client.process.wait(BOUND_S) == 0
+            assert client.process.wait(BOUND_S) == 0, client.stderr()
         assert client.stderr() == ""
         assert home.row(run_id)["phase"] in {"queued", "spawning", "running"}
 

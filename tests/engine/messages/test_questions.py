@@ -237,7 +237,7 @@ def test_a_new_attempt_asks_its_own_question(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("requests:deadline")
-@pytest.mark.parametrize("days", [1 / 96, 1, 8, 40])
+@pytest.mark.parametrize("days", [1 / 96, 0.25])
 def test_a_question_without_a_time_stands_until_it_is_answered(tmp_path: Path, days: float) -> None:
     async def scenario(world: World) -> None:
         run_id = await working(world)
