@@ -1,6 +1,7 @@
 """The bridge against a daemon that dies at will: what is asked again, and what is told."""
 
 import contextlib
+import io
 import json
 import os
 import socket
@@ -302,6 +303,25 @@ def test_a_daemon_that_cannot_be_started_is_given_up_in_time(
     assert found.come_back(gone, Absence(for_s=10.0), may_have_acted=False)
     assert not found.come_back(gone, Absence(for_s=0.0), may_have_acted=False)
     assert capsys.readouterr().err.count("the disk is full") == 1
+
+
+@pytest.mark.requirement("mcp:bridge:ends")
+def test_a_signal_that_comes_before_the_thread_of_a_call_has_begun_ends_it_cleanly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Interrupted(threading.Thread):
+        def start(self) -> None:
+            if self.name == "acknowledge":
+                super().start()
+            else:
+                raise SystemExit(0)
+
+    monkeypatch.setattr(threading, "Thread", Interrupted)
+    line = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"subagents"}}\n'
+    daemon = Daemon(str(tmp_path / "s"), {}, None)
+    with Path(os.devnull).open("wb") as nowhere, pytest.raises(SystemExit) as ended:
+        Bridge(daemon, stdin=io.BytesIO(line), stdout=nowhere.fileno()).run()
+    assert ended.value.code == 0
 
 
 @pytest.mark.requirement("mcp:bridge:survives-daemon", "client:start:elsewhere")

@@ -152,7 +152,8 @@ class Bridge:
                 call.cancel()
         due = time.monotonic() + grace_s
         for thread in list(self._threads):
-            thread.join(max(due - time.monotonic(), 0))
+            if thread.is_alive():  # a signal can come before one that is known has begun
+                thread.join(max(due - time.monotonic(), 0))
         self._has_ended.set()
         with self._lock:
             unread, self._unread = self._unread, []
