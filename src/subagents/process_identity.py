@@ -67,7 +67,7 @@ def start_of(pid: int) -> str | None:
     try:
         data = Path(f"/proc/{pid}/stat").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
-        return None if _has_proc() or not _answers_signals(pid) else UNKNOWN
+        return None if _has_proc() or not answers_signals(pid) else UNKNOWN
     found = parsed(data)
     return None if found.dead else found.start
 
@@ -76,7 +76,8 @@ def _has_proc() -> bool:
     return sys.platform == "linux" and os.path.exists("/proc/self/stat")  # noqa: PTH110
 
 
-def _answers_signals(pid: int) -> bool:
+def answers_signals(pid: int) -> bool:
+    """Whether there is a process of that number, whosever; a zombie counts."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -34,6 +34,7 @@ from subagents.ports import (
     Origin,
     StartedInfo,
 )
+from subagents.process_identity import answers_signals
 from subagents.runtimes.output.output_reader import (
     ERR,
     OUT,
@@ -651,7 +652,8 @@ class ProcessAttempts:
         while directory.worker() is None:
             shim = directory.shim()
             # A claim may be empty for a moment; a shim that lost the claim ends at once.
-            unclaimed = not _is_there(shim_pid) and not directory.is_claimed
+            is_there = shim_pid is not None and answers_signals(shim_pid)
+            unclaimed = not is_there and not directory.is_claimed
             if unclaimed or directory.was_stopped or (shim is not None and not alive(shim)):
                 return
             if loop.time() - began_s >= (START_BOUND_S if directory.is_claimed else CLAIM_BOUND_S):
@@ -828,18 +830,6 @@ def _is_contained(directory: AttemptDirectory) -> bool:
     """Whether every worker of the attempt was started in a cgroup."""
     turns = (directory, *directory.earlier())
     return all(each.cgroup() is not None or each.worker() is None for each in turns)
-
-
-def _is_there(pid: int | None) -> bool:
-    if pid is None:
-        return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def _why_vanished(directory: AttemptDirectory) -> str:
