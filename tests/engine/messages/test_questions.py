@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.engine.world import ME, World, in_world
+from tests.engine.world import ME, HeldCommit, World, in_world
 
 from subagents.domain.run.outcome import Reason, Status
 from subagents.domain.run.run import (
@@ -23,6 +23,7 @@ from subagents.errors import (
     RateLimited,
     UsageError,
 )
+from subagents.ports import Batch, RunFilter
 
 
 async def working(world: World, agent: str = "hang", **spec: object) -> RunId:
@@ -54,6 +55,40 @@ def test_an_answer_reaches_the_waiting_worker_at_once(tmp_path: Path) -> None:
         assert (found.answer.text, found.answer.by) == ("b", "me")
         assert world.clock.now_ms() == then
         assert world.store.inbox(ME, unconsumed=True) == []
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("requests:answered")
+def test_a_question_that_a_list_showed_is_answered_before_its_commit_returned(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await working(world)
+        write, written, is_away = world.store.commit, list[int](), True
+
+        def commit(batch: Batch) -> int:
+            if not written:
+                written.append(write(batch))
+            if is_away:  # with a checkpoint, say; readers of the disk see the commit already
+                raise HeldCommit
+            return written.pop()
+
+        world.store.commit = commit  # type: ignore[method-assign]  # the store's own, and late
+        asking = asyncio.ensure_future(world.engine.ask(run_id, "which?"))
+        await world.clock.advance(0)
+        (row,) = await world.engine.queries.runs(RunFilter())
+        (shown,) = row.pending_requests
+
+        answering = asyncio.ensure_future(
+            world.engine.answer(shown.id, "b", decision=Decision.ANSWER, by="me")
+        )
+        await world.clock.advance(0)
+        is_away = False
+        world.let_commits_go()
+
+        assert await world.clock.result(answering)
+        assert (await world.clock.result(asking)).id == shown.id
 
     in_world(tmp_path, scenario)
 
