@@ -145,7 +145,7 @@ class WatchedRuntime(ScriptedRuntime):
 
 
 class HeldCommit(Exception):
-    """The commit must wait; nothing was written."""
+    """The commit has not returned yet."""
 
 
 class Troubled(SqliteStore):
@@ -153,7 +153,11 @@ class Troubled(SqliteStore):
 
     failures_left = 0
     is_held = False
+    """Nothing is written until it is let go."""
+    is_late = False
+    """It is written, which readers of the disk see, and whoever wrote it does not know yet."""
     commits = 0
+    _late: int | None = None
 
     def commit(self, batch: Batch) -> int:
         if self.is_held:
@@ -161,8 +165,12 @@ class Troubled(SqliteStore):
         if self.failures_left:
             self.failures_left -= 1
             raise StoreUnavailable("the disk said no")
-        number = super().commit(batch)
-        self.commits += 1
+        if self._late is None:
+            self._late = super().commit(batch)
+            self.commits += 1
+        if self.is_late:
+            raise HeldCommit
+        number, self._late = self._late, None
         return number
 
     def probe(self) -> None:
@@ -330,8 +338,11 @@ class World:
     def hold_commits(self) -> None:
         self.store.is_held = True
 
+    def delay_commits(self) -> None:
+        self.store.is_late = True
+
     def let_commits_go(self) -> None:
-        self.store.is_held = False
+        self.store.is_held = self.store.is_late = False
         self.may_commit.set()
 
     # -- doing -----------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.engine.world import ME, HeldCommit, World, in_world
+from tests.engine.world import ME, World, in_world
 
 from subagents.domain.run.outcome import Reason, Status
 from subagents.domain.run.run import (
@@ -23,7 +23,7 @@ from subagents.errors import (
     RateLimited,
     UsageError,
 )
-from subagents.ports import Batch, RunFilter
+from subagents.ports import RunFilter
 
 
 async def working(world: World, agent: str = "hang", **spec: object) -> RunId:
@@ -65,16 +65,7 @@ def test_a_question_that_a_list_showed_is_answered_before_its_commit_returned(
 ) -> None:
     async def scenario(world: World) -> None:
         run_id = await working(world)
-        write, written, is_away = world.store.commit, list[int](), True
-
-        def commit(batch: Batch) -> int:
-            if not written:
-                written.append(write(batch))
-            if is_away:  # with a checkpoint, say; readers of the disk see the commit already
-                raise HeldCommit
-            return written.pop()
-
-        world.store.commit = commit  # type: ignore[method-assign]  # the store's own, and late
+        world.delay_commits()
         asking = asyncio.ensure_future(world.engine.ask(run_id, "which?"))
         await world.clock.advance(0)
         (row,) = await world.engine.queries.runs(RunFilter())
@@ -84,7 +75,6 @@ def test_a_question_that_a_list_showed_is_answered_before_its_commit_returned(
             world.engine.answer(shown.id, "b", decision=Decision.ANSWER, by="me")
         )
         await world.clock.advance(0)
-        is_away = False
         world.let_commits_go()
 
         assert await world.clock.result(answering)

@@ -1,5 +1,6 @@
 """Runs are found and read by whoever may see them."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,27 @@ def test_a_run_is_found_by_id_label_prefix_and_last(tmp_path: Path) -> None:
             await resolve("r-0000", ME)
         with pytest.raises(NotFound, match='no run "zzz"'):
             await resolve("zzz", ME)
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("queries:resolve")
+def test_a_run_is_never_read_older_than_a_list_has_shown_it(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn("hang")
+        await world.until(run_id, Phase.RUNNING)
+        world.delay_commits()
+        cancelling = asyncio.ensure_future(world.engine.cancel(run_id, by="me"))
+        await world.clock.advance(0)
+        (row,) = await world.engine.queries.runs(RunFilter())
+        assert row.control.cancel is not None
+
+        reading = asyncio.ensure_future(world.engine.queries.run(run_id))
+        await world.clock.advance(0)
+        world.let_commits_go()
+
+        assert (await world.clock.result(reading)).control == row.control
+        await world.clock.result(cancelling)
 
     in_world(tmp_path, scenario)
 

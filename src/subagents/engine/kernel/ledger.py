@@ -16,7 +16,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Final
 
@@ -224,6 +224,17 @@ class Ledger:
             if run_id not in self.live and is_newest:
                 runs.bring(stored, keys.get(run_id, ()))
         return self.live[run_id]
+
+    async def newest(self, run_id: RunId) -> Run | None:
+        """The open run as committed, and no older than lists may have shown it already.
+
+        Those are read from the disk, which has a commit before memory does: a change of the run
+        that is being written is waited for. One that fails is not there.
+        """
+        if self._in_flight is not None and self._runs.is_being_written(run_id):
+            with suppress(StoreUnavailable, Fenced):
+                await self._in_flight.join()
+        return self.published.get(run_id)
 
     @contextmanager
     def leaving(self, run_ids: Iterable[RunId]) -> Iterator[Sequence[RunId]]:

@@ -318,6 +318,10 @@ class LiveRuns:
         self.published.update(self._writing.runs)
         return self._writing
 
+    def is_being_written(self, run_id: RunId) -> bool:
+        """Whether what was taken last, which may be on the disk by now, changes this run."""
+        return run_id in self._writing.runs
+
     def evict(self, run: Run) -> None:
         """Runs that are over leave memory, a parent and its children together."""
         if run.phase not in OVER or self.live.get(run.id) is not run:

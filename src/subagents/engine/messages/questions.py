@@ -157,19 +157,14 @@ class Questions:
 
     async def _request(self, request_id: str) -> Request:
         run_id = _run_of(request_id)
-        run = self._ledger.published.get(run_id)
-        if run is not None and _find(run, request_id) is None:
-            # A list is read from the disk, which has a commit before memory shows it: whoever
-            # answers what a list named may be here first.
-            await self._ledger.committed()
-            run = self._ledger.published.get(run_id)
+        run = await self._ledger.newest(run_id)
         if run is None:
             run = await self._off_loop(lambda: self._store.run(run_id))
             await self._ledger.partitions.require_read(run)
-        found = None if run is None else _find(run, request_id)
-        if found is None:
-            raise NotFound(f"request {request_id} does not exist", hint="see: subagents attention")
-        return found
+        for request in run.questions.requests if run is not None else ():
+            if request.id == request_id:
+                return request
+        raise NotFound(f"request {request_id} does not exist", hint="see: subagents attention")
 
     async def answer(
         self, request_id: RequestId, text: str, *, decision: Decision, by: str
@@ -245,7 +240,3 @@ def live_attempt(ledger: Ledger, run_id: RunId) -> Run:
 
 def _run_of(request_id: str) -> RunId:
     return RunId(request_id.rpartition(":")[0])
-
-
-def _find(run: Run, request_id: str) -> Request | None:
-    return next((each for each in run.questions.requests if each.id == request_id), None)

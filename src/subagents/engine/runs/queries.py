@@ -198,7 +198,7 @@ class Queries:
             NotFound: No such run.
             Elsewhere: It is open, and another node has it.
         """
-        run = self._ledger.published.get(run_id)
+        run = await self._ledger.newest(run_id)
         if run is None:
             run = await self._off_loop(lambda: self._store.run(run_id))
             await self._ledger.partitions.require_read(run)
