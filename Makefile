@@ -123,6 +123,10 @@ types: $(call group,check)
 
 imports: $(call group,static)
 	$(VENV)/bin/lint-imports
+	@$(PY) -m scripts.house --check
+
+house: dev ## what one must know: lines of the core and of each extension, imports, one run
+	@$(PY) -m scripts.house
 
 bandit: $(call group,static)
 	$(PY) -m bandit -q -c pyproject.toml -r src scripts
@@ -157,7 +161,7 @@ sbom: $(call group,package) ## the packages of a fresh installation, in CycloneD
 	$(PY) -m scripts.package_check --sbom
 
 # What writes a part of a page, and with --check only says whether it is the one that is there.
-GENERATED := lifecycle_diagram alert_table spawn_parameters flag_table runtime_table_page requirements_page \
+GENERATED := extensions_page lifecycle_diagram alert_table spawn_parameters flag_table runtime_table_page requirements_page \
 	handshake_answers fault_table man_page cli_reference http_reference code_tables plan_reference \
 	python_reference walkaway_picture green_page llms_txt
 
@@ -194,7 +198,7 @@ torture-short: dev ## the same, which ends within ten minutes
 # CLUSTER_ROUNDS=2 CLUSTER_OUTAGE_S=10 make test-cluster: the same in a few minutes.
 test-cluster: $(call group,ci) $(call group,temporal) ## several nodes on a real PostgreSQL, killed, frozen and cut off (an hour and a half)
 	SUBAGENTS_REAL="$(REAL)" $(PY) -m tests.real.install codex
-	SUBAGENTS_REAL="$(REAL)" $(PY) -m pytest -q -s --tier soak tests/cluster
+	SUBAGENTS_REAL="$(REAL)" $(PY) -m pytest -q -s --tier soak tests/extensions/cluster/nodes
 
 test-deploy: $(call group,ci) $(call group,deploy) ## render the Helm chart and check its objects (fetches 360 MB once)
 	$(PY) -m pytest -q --tier soak tests/deploy

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from bench.daemon import Daemon
-from subagents.api.server.web_page import FOLDER, INDEX
+from subagents.extensions.web.web_page import FOLDER, INDEX
 
 CHROMIUMS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 WIDTH, HEIGHT = 1440, 900

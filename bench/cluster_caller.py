@@ -8,7 +8,7 @@ import uuid
 from pathlib import Path
 from typing import Any, Final
 
-from tests.cluster.cluster_rig import patiently
+from tests.extensions.cluster.nodes.cluster_rig import patiently
 
 from bench.daemon import spawn_body
 from subagents.client.client import Client, Document

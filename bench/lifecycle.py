@@ -29,13 +29,13 @@ from subagents.engine.kernel.threads import DaemonThreads
 from subagents.engine.parts import Adapters
 from subagents.engine.verification.verifier import Verifier
 from subagents.ports import Batch, RunFilter
+from subagents.process_tuning import SWITCH_S, calm_collector
 from subagents.runtimes.scripted import ScriptedRuntime
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.result_files import ResultFiles
 from subagents.store.sqlite.sqlite_store import SqliteStore
 from subagents.store.track_record_files import PerformanceFiles
 from subagents.store.transcripts.transcript_files import TranscriptFiles
-from subagents.wiring import SWITCH_S, calm_collector
 
 REQUESTER: Final = SessionKey("agent:main:main")
 READER: Final = "bench"

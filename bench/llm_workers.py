@@ -19,7 +19,7 @@ from tests.e2e.claude_place import program
 from tests.e2e.scripted_model import Say, ScriptedModel
 
 from bench.daemon import make_home, serving
-from subagents.runtimes.llm.llm_assignment import Assignment, Provider
+from subagents.extensions.llm.llm_assignment import Assignment, Provider
 
 KEY: Final = "BENCH_KEY"
 ADDRESSES: Final[Mapping[Provider, str]] = {"openai": "/v1", "anthropic": "", "google": ""}
@@ -42,7 +42,7 @@ def measure(here: Path, *, rounds: int) -> dict[str, float]:
         return found if claude is None else {**found, **_claude(claude, here, model.url, rounds)}
 
 
-_LOOP: Final = (sys.executable, "-P", "-m", "subagents.agent_loop")
+_LOOP: Final = (sys.executable, "-P", "-m", "subagents.extensions.llm.agent_loop")
 
 
 def _assignment(here: Path, provider: Provider, url: str) -> Path:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scripts.marked_pages import cell, drawn_anew, update
 
-from subagents.cli.command_table import GROUPS, PARENTS, Command, target_of
+from subagents.cli.command_table import groups, parents, target_of
 from subagents.cli.help_page import HelpPage, description, positionals
 from subagents.cli.parser import application
 from subagents.cli.topics import TOPICS, text_of
+from subagents.extension import Command
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
@@ -48,7 +49,7 @@ class Collected(HelpPage):
 
 def groups_of(command: Command) -> list[tuple[str, list[tuple[str, str]]]]:
     """The groups of a command's ``--help``, each with its flags and their texts."""
-    if command.name in PARENTS:
+    if command.name in parents():
         return []  # read without the parser: it has no flags
     page = Collected()
     with contextlib.redirect_stdout(io.StringIO()):
@@ -59,7 +60,7 @@ def groups_of(command: Command) -> list[tuple[str, list[tuple[str, str]]]]:
 def section(command: Command) -> Iterator[str]:
     """One command: usage, what it does, its flags."""
     function, groups = target_of(command), groups_of(command)
-    is_read_by_parser = command.name not in PARENTS
+    is_read_by_parser = command.name not in parents()
     words = [shown for _, shown in positionals(function)] if is_read_by_parser else []
     has_options = not is_read_by_parser or any(
         label.startswith("-") for _, rows in groups for label, _ in rows
@@ -101,7 +102,7 @@ def _parts(text: str) -> Iterator[tuple[bool, str]]:
 def drawn(page: str) -> str:
     """``page`` with the commands and topics of today."""
     parts: list[str] = []
-    for group, commands in GROUPS.items():
+    for group, commands in groups().items():
         parts.append(f"## {group}")
         for command in commands:
             parts += section(command)

@@ -27,10 +27,15 @@ from collections import Counter
 from pathlib import Path
 from typing import Final
 
-from tests.cluster.cluster_load import ClusterLoad, Judgement, judge, shown
-from tests.cluster.cluster_rig import ClusterRig, cluster
 from tests.e2e.live_home import until
-from tests.places.temporal_server import TemporalServer, history, program, temporal
+from tests.extensions.cluster.nodes.cluster_load import ClusterLoad, Judgement, judge, shown
+from tests.extensions.cluster.nodes.cluster_rig import ClusterRig, cluster
+from tests.extensions.cluster.places.temporal_server import (
+    TemporalServer,
+    history,
+    program,
+    temporal,
+)
 from tests.store.postgres_server import PostgresServer, programs, running
 
 from subagents.domain.cluster.partitioning import PARTITIONS

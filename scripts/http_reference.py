@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from scripts.marked_pages import cell, drawn_anew, update
 
-from subagents.api.server.app import PARTS
+from subagents.api.server.app import parts
 from subagents.api.server.openapi import CALLER_HEADERS, HEADERS, document
 
 PAGE: Final = "docs/reference/http.md"
@@ -117,7 +117,7 @@ def table(name: str, schema: Schema) -> Iterator[str]:
 
 def drawn(page: str) -> str:
     """``page`` with the routes and documents of today."""
-    found = document([each for part in PARTS for each in part.ROUTES])
+    found = document([each for part in parts() for each in part.ROUTES])
     parts = ["## Headers", "\n".join(["| header | |", "|---|---|", *_headers()]), "## Routes"]
     for path, item in sorted(found["paths"].items()):
         for method, operation in item.items():

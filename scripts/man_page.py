@@ -16,6 +16,7 @@ from cyclopts import App, Parameter
 
 from subagents.cli import command_table
 from subagents.cli.topics import TOPICS, text_of
+from subagents.extension import Command
 
 PAGE: Final = Path("docs/subagents.1")
 SECTIONS: Final = {
@@ -40,7 +41,7 @@ def page() -> str:
         "through crashes, reports it as done only when its declared contract has passed, and hands",
         "each result over exactly once. The first command that needs the daemon starts it.",
     ]
-    for group, commands in command_table.GROUPS.items():
+    for group, commands in command_table.groups().items():
         lines.append(f".SH {quoted(group.upper())}")
         for command in commands:
             lines += command_of(command)
@@ -70,11 +71,11 @@ def page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def command_of(command: command_table.Command) -> Iterator[str]:
+def command_of(command: Command) -> Iterator[str]:
     """One command: its usage, what it does, its options."""
     arguments = []
     if (
-        command.name not in command_table.PARENTS
+        command.name not in command_table.parents()
     ):  # what is a group, too, is read without the parser
         parser = App(default_parameter=Parameter(negative=(), show_default=False))
         parser.default(command_table.target_of(command))

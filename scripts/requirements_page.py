@@ -20,14 +20,16 @@ PAGE: Final = "docs/requirements.md"
 HEAD: Final = """# Requirements
 
 Every behaviour that a test proves, by area; written by `make docs` from the tests' markers.
-`grep -rn 'the:id' tests src/subagents/testing` finds the tests, which say the rest.
+`grep -rn 'the:id' tests src/subagents/extensions/testing` finds the tests, which say the rest.
 """
 
 
 def proofs(root: Path = ROOT) -> dict[str, list[str]]:
     """Requirement id → the names of the tests that prove it; read from the source, not imported."""
     found: defaultdict[str, list[str]] = defaultdict(list)
-    for path in sorted([*root.glob("tests/**/*.py"), *root.glob("src/subagents/testing/*.py")]):
+    for path in sorted(
+        [*root.glob("tests/**/*.py"), *root.glob("src/subagents/extensions/testing/*.py")]
+    ):
         tree = ast.parse(path.read_text("utf-8"))
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

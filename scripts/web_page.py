@@ -18,7 +18,7 @@ from typing import Final
 
 SOURCE: Final = Path("web")
 BUILT: Final = SOURCE / "dist"
-PLACE: Final = Path("src/subagents/api/server/static")
+PLACE: Final = Path("src/subagents/extensions/web/static")
 
 
 def main(arguments: Sequence[str]) -> int:

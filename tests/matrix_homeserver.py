@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from subagents.telemetry.matrix_room import MatrixRoom
+from subagents.extensions.notifications.matrix_room import MatrixRoom
 
 ROOM = "!room:example.org"
 BOT = "@bot:example.org"

@@ -20,7 +20,7 @@ from scripts import man_page, web_page
 from scripts.web_page import pack
 
 from subagents.cli import command_table
-from subagents.cli.setup.service_commands import unit_text
+from subagents.extensions.service.service_commands import unit_text
 
 ROOT: Final = Path(__file__).parents[1]
 PROJECT: Final = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -48,7 +48,7 @@ WHEEL_BYTES_MAX: Final = 1_850_000
 """Without the page."""
 PAGE_BYTES_MAX: Final = 250_000
 """Of its compressed files, which is what browsers load and a wheel carries."""
-PAGE: Final = "subagents/api/server/static"
+PAGE: Final = "subagents/extensions/web/static"
 BASE_DEPENDENCIES_MAX: Final = 16
 
 
@@ -152,7 +152,7 @@ def test_the_manual_page_names_every_command_and_is_the_one_of_the_systemd_unit(
     page = man_page.page()
 
     assert (ROOT / man_page.PAGE).read_text("utf-8") == page, "run `make docs`"
-    for group in command_table.GROUPS.values():
+    for group in command_table.groups().values():
         for command in group:
             assert f'.SS "subagents {man_page.escaped(command.name)}' in page
     assert "Documentation=man:subagents(1)" in unit_text()

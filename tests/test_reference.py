@@ -16,8 +16,8 @@ from scripts import (
 )
 
 import subagents
-from subagents.api.server.app import PARTS
-from subagents.api.server.openapi import UNLISTED, codes
+from subagents.api.server.app import parts
+from subagents.api.server.openapi import codes, unlisted
 from subagents.cli.command_table import commands
 from subagents.cli.runs.spawn_flags import FLAGS
 from subagents.client.spawn_request import FLAGS as CALLED
@@ -49,7 +49,7 @@ def test_every_command_has_its_section_and_run_has_every_flag() -> None:
 @pytest.mark.requirement("docs:reference")
 def test_every_route_has_its_section_and_every_document_that_it_names() -> None:
     text = page(http_reference.PAGE)
-    routes = [each for part in PARTS for each in part.ROUTES if each.path not in UNLISTED]
+    routes = [each for part in parts() for each in part.ROUTES if each.path not in unlisted()]
 
     there = titles(text)
     for route in routes:

@@ -41,7 +41,9 @@ def test_an_address_is_that_of_a_postgresql_and_is_told_without_its_password(hom
 def test_without_the_extra_an_address_says_what_to_install(
     home: Paths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in [each for each in sys.modules if each.startswith("subagents.store.postgres")]:
+    for module in [
+        each for each in sys.modules if each.startswith("subagents.extensions.cluster.postgres")
+    ]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "psycopg", None)
 

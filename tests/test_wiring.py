@@ -7,16 +7,14 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.builders import Life, a_resolved
 
-from subagents import wiring
 from subagents.config.layers import load
 from subagents.config.paths import Paths
 from subagents.wiring import build_node
 
 ARENAS_OF_TWENTY_THREADS = """
 import ctypes, sys, threading
-from subagents.wiring import bound_arenas
+from subagents.process_tuning import bound_arenas
 if sys.argv[2] == "bounded":
     bound_arenas()
 libc = ctypes.CDLL(None)
@@ -63,32 +61,3 @@ def test_attempts_record_the_configured_name_of_their_daemon_else_the_hosts(
             pass
 
     assert node.engine._parts.ledger._node == (name or os.uname().nodename)
-
-
-@pytest.mark.requirement("environment:provider")
-@pytest.mark.parametrize(
-    ("runtime", "options", "environ", "says"),
-    [
-        ("claude-code", {}, {}, "started by codex at "),
-        ("claude-code", {}, {"ANTHROPIC_API_KEY": "k"}, ""),
-        ("claude-code", {}, {"CLAUDE_CODE_OAUTH_TOKEN": "k"}, ""),
-        ("claude-code", {}, {"OPENAI_API_KEY": "k"}, "without ANTHROPIC_API_KEY"),
-        ("codex", {}, {}, "without CODEX_API_KEY"),
-        ("acp", {"agent": "gemini"}, {}, "without GEMINI_API_KEY"),
-        ("acp", {"agent": "gemini"}, {"GOOGLE_API_KEY": "k"}, ""),
-        ("acp", {"command": ["x"]}, {}, ""),
-        ("command", {}, {}, ""),
-    ],
-)
-def test_it_is_known_who_started_the_daemon_without_a_key(
-    runtime: str,
-    options: dict[str, object],
-    environ: dict[str, str],
-    says: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("SUBAGENTS_STARTED_BY", "codex")
-    run = Life.begin(resolved=a_resolved(runtime=runtime, options=options)).run
-    note = wiring.login_note(run, environ)
-    assert bool(note) == bool(says)
-    assert says in note

@@ -3,6 +3,8 @@
 The names are imported when they are first used: the command line starts in a fraction of the time.
 """
 
+import sys
+
 from subagents.version import __version__ as __version__
 
 # Type checkers take it for theirs; importing typing would be half of the bridge's start.
@@ -72,3 +74,19 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return [*__all__, "__version__"]
+
+
+class _FormerNames:
+    """Finds modules by the names that they had; before all others, or there were two of each."""
+
+    @staticmethod
+    def find_spec(name: str, _path: object = None, _target: object = None) -> object:
+        """See ``former_names``, which is imported only for such a name."""
+        if not name.startswith(("subagents.testing", "subagents.runtimes.conversation")):
+            return None
+        from subagents.former_names import spec_of  # noqa: PLC0415
+
+        return spec_of(name)
+
+
+sys.meta_path.insert(0, _FormerNames)  # type: ignore[arg-type]  # a finder by its method

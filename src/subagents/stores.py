@@ -6,64 +6,39 @@ Apart from it because commands that need a store and no engine start in a third 
 import contextlib
 import os
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import Final, cast
 
+from subagents import extension
 from subagents.config.paths import Paths
 from subagents.config.settings import DaemonSettings
 from subagents.config.user_config import UserConfig
 from subagents.errors import ConfigError
-from subagents.ports import Database, Member, Permits, SharedStore, Store, StoreFile
+from subagents.ports import Database, Store, StoreFile
 from subagents.store.sqlite.sqlite_store import HELD_BYTES, SqliteStore
 
-POSTGRES_LOCK: Final = "postgres.lock"
-"""In the state directory of a home whose store is in PostgreSQL."""
 
-
-def store_of(paths: Paths, settings: DaemonSettings, member: Member | None = None) -> Store:
+def store_of(paths: Paths, settings: DaemonSettings) -> Store:
     """The configured store; nothing is opened yet.
 
     Args:
         paths: The home.
         settings: Of its daemon.
-        member: What it says of itself to its cluster; None = it is in none, or only looks.
 
     Raises:
-        ConfigError: What it needs is not installed, it is no address, or a cluster has no database
-            that others reach.
+        ConfigError: What it needs is not installed, or it is no address.
     """
-    if settings.store is None and member is not None:
-        raise ConfigError(
-            "cluster.listen is set, but daemon.store is not: a cluster needs one PostgreSQL for all"
-            " of its nodes",
-            hint='set daemon.store = "postgresql://…", or remove cluster.listen',
-            details={"keys": ["cluster.listen", "daemon.store"]},
-        )
     if settings.store is None:
         return SqliteStore(paths.database, held_bytes=HELD_BYTES, belongings=paths.belongings)
-    try:
-        from subagents.store.postgres.postgres_store import PostgresStore  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise ConfigError(
-            f"daemon.store is set, but {error.name} is not installed",
-            hint="install subagents[postgres], or remove daemon.store: the database is then a file"
-            " in the state directory",
-            details={"keys": ["daemon.store"]},
-        ) from error
-    lock = paths.state_dir / POSTGRES_LOCK
-    return PostgresStore(settings.store, lock, belongings=paths.belongings, member=member)
-
-
-def shared_store(store: Store) -> SharedStore:
-    """The same store, as what the nodes of a cluster share: it was made for a member of one."""
-    return cast("SharedStore", store)
-
-
-def permits_of(settings: DaemonSettings, store: SharedStore) -> Permits:
-    """What the nodes of the store's cluster count together; nothing is opened yet."""
-    from subagents.store.postgres.postgres_permits import PostgresPermits  # noqa: PLC0415 - an extra
-
-    return PostgresPermits(settings.store or "", lambda: store.identity)
+    for _, made in extension.made("storage", paths, settings):
+        if made is not None:
+            found: Store = made
+            return found
+    raise ConfigError(
+        "daemon.store is set, and no extension here knows such an address",
+        hint="remove daemon.store: the database is then a file in the state directory",
+        details={"keys": ["daemon.store"]},
+    )
 
 
 def database_of(paths: Paths) -> Database:
@@ -100,3 +75,15 @@ def store_file_at(file: Path, belongings: Sequence[Path] = ()) -> StoreFile:
         belongings: Directories with an entry for each run in it.
     """
     return SqliteStore(file, belongings=belongings)
+
+
+def problems_of(database: Database) -> list[str]:
+    """What the database finds in itself.
+
+    Raises:
+        StoreUnavailable: There is none, or it cannot be read.
+        CorruptState: It is not ours, of a newer version, or empty beside what runs left.
+    """
+    database.open_readonly()
+    with closing(database):
+        return list(database.check())

@@ -10,7 +10,7 @@ from subagents.api.server import app as http
 from subagents.api.server.openapi import answer_schemas, document
 
 Document = dict[str, Any]
-ROUTES = [route for part in http.PARTS for route in part.ROUTES]
+ROUTES = [route for part in http.parts() for route in part.ROUTES]
 
 
 @cache

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from subagents.api.calls.logins import Logins
+from subagents import extension
 from subagents.api.calls.refusals import FILE_NAME, Refusals
 from subagents.api.calls.services import DaemonInfo, Services, wall_ms
 from subagents.api.server.daemon import run_daemon
@@ -27,6 +27,7 @@ from subagents.engine.kernel.system_clock import RandomIds, SystemClock
 from subagents.engine.kernel.threads import DaemonThreads
 from subagents.engine.parts import Adapters
 from subagents.engine.verification.verifier import Verifier
+from subagents.followers.follower_host import FollowerHost
 from subagents.ports import Launch, StartedInfo
 from subagents.runtimes.command import CommandRuntime
 from subagents.runtimes.scripted import ScriptedRuntime
@@ -35,7 +36,6 @@ from subagents.store.result_files import ResultFiles
 from subagents.store.sqlite.sqlite_store import SqliteStore
 from subagents.store.track_record_files import PerformanceFiles
 from subagents.store.transcripts.transcript_files import TranscriptFiles
-from subagents.wiring import pushes_of
 
 CONFIG = """
 [agents.defaults.subagents]
@@ -110,6 +110,13 @@ def build(home: Path, config: str = CONFIG) -> Services:
             owner=f"test-{os.getpid()}",
         )
     )
+    host = FollowerHost(
+        store=store,
+        paths=paths,
+        settings=settings,
+        settings_now=lambda: settings,
+        environ={},
+    )
     return Services(
         engine=engine,
         queries=engine.queries,
@@ -121,9 +128,8 @@ def build(home: Path, config: str = CONFIG) -> Services:
         off_loop=threads,
         reading=threads,
         refusals=Refusals(paths.state_dir / FILE_NAME, threads, engine),
-        logins=Logins(paths, threads, wall_ms),
         origin_of=command.origin_of,
-        pushes=pushes_of(store, paths, settings),
+        followers=dict(extension.made("followers", host)),
     )
 
 

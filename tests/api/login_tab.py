@@ -9,6 +9,7 @@ from tests.api.home_daemon import Document, Home, serving
 from tests.free_ports import free_port
 
 from subagents.config.settings import DaemonSettings
+from subagents.extensions.web.logins import logins_of
 
 
 class Tab(httpx2.AsyncClient):
@@ -57,4 +58,4 @@ def play(home: Path, scenario: Callable[[Tab], Awaitable[None]]) -> None:
 
 def at(home: Home, clock: Callable[[], int]) -> None:
     """Let the logins of this daemon go by another clock."""
-    home.services.logins._now_ms = clock
+    logins_of(home.services)._now_ms = clock

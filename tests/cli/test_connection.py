@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tests.cli.cli_home import Home, temporary_home
 from tests.client.peer import Peer, http
 
-from subagents.cli.command_table import GROUPS
+from subagents.cli.command_table import groups
 from subagents.cli.main import main
 from subagents.client import daemon_start
 from subagents.client.transport import Answer, Connection
@@ -226,7 +226,7 @@ def leave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[DaemonRe
 
 @pytest.mark.requirement("cli:daemon:reading")
 def test_every_command_of_the_group_that_looks_has_its_row() -> None:
-    assert {each.name for each in GROUPS["Look"]} <= {*READING, *OTHERS}
+    assert {each.name for each in groups()["Look"]} <= {*READING, *OTHERS}
 
 
 @pytest.mark.requirement("cli:daemon:reading")

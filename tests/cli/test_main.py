@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.cli.cli_home import Home
 
-from subagents.cli.command_table import ALIASES, GROUPS, PARENTS, Command, target_of
+from subagents.cli.command_table import ALIASES, groups, parents, target_of
 from subagents.cli.main import main, overview
 from subagents.cli.topics import TOPICS
 from subagents.config.daemon_record import own, written
@@ -26,8 +26,9 @@ from subagents.errors import (
     EXIT_USAGE,
     EXIT_VERIFICATION_FAILED,
 )
+from subagents.extension import Command
 
-COMMANDS = [command for commands in GROUPS.values() for command in commands]
+COMMANDS = [command for commands in groups().values() for command in commands]
 NAMED_IN_THE_SPEC = ["run", "spawn", "list", "tree", "show", "log", "status", "wait", "result"]
 NAMED_IN_THE_SPEC += [
     "timeline",
@@ -129,7 +130,7 @@ def test_a_commands_help_is_printed_with_its_flags(
 
 
 @pytest.mark.requirement("cli:help")
-@pytest.mark.parametrize("parent", PARENTS)
+@pytest.mark.parametrize("parent", parents())
 def test_a_group_of_commands_lists_them(parent: str, capsys: pytest.CaptureFixture[str]) -> None:
     # Some are commands, too; those speak to a client when they are called without another word.
     alone = [] if any(command.name == parent for command in COMMANDS) else [[parent]]

@@ -6,15 +6,19 @@ from typing import Final
 
 import pytest
 
-from subagents.cli.install import codex_registration, file_change
 from subagents.cli.runs.environment_flags import environment
 from subagents.cli.runs.plan_file import read_plan
 from subagents.cli.runs.spawn_flags import read_schema
-from subagents.cli.setup import import_commands
-from subagents.config import foreign_agents, layers
+from subagents.config import layers
 from subagents.config.files.text_files import read_text
 from subagents.config.paths import Paths
 from subagents.errors import SubagentsError
+from subagents.extensions.install import (
+    codex_registration,
+    file_change,
+    foreign_agents,
+    import_commands,
+)
 
 SECRET: Final = "Tm90QVJlYWxLZXk5OTk5"
 HOME: Final[Mapping[str, str]] = {"PATH": "/usr/bin:/bin", "HOME": "/nowhere"}

@@ -20,7 +20,6 @@ from tests.client.turned_clock import (
 )
 from tests.simulation.virtual_loop import VirtualLoop
 
-from subagents.agent_loop.tools import daemon_tools
 from subagents.api.wire.run_answers import RunStatus
 from subagents.cli.bridge import bridge as bridge_module
 from subagents.cli.bridge import daemon_link
@@ -37,6 +36,7 @@ from subagents.client.run_handle import RunHandle
 from subagents.client.transport import RECONNECT_S, Absence, Gone, NotHttp, Silent
 from subagents.client.worker_calls import WorkerCalls
 from subagents.errors import DaemonUnreachable, NotFound, StoreUnavailable, Unavailable
+from subagents.extensions.llm.agent_loop.tools import daemon_tools
 
 ENDED = {
     "completed": [],

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from tests.config.config_homes import LIMIT, ConfigHome
 
-from subagents.cli.setup import doctor
 from subagents.config import ConfigCache
 from subagents.config.config_files import find_files
 from subagents.config.layers import LOOK_AGAIN_S
 from subagents.config.trust import trust
+from subagents.extensions.doctor import doctor
 
 SOMEBODY = 12_345
 NINE = "[agents.defaults.subagents]\nmax_concurrent = 9\n"

@@ -12,7 +12,6 @@ from typing import Final
 from tests.live_processes import carrying
 
 from subagents.config.settings import Agent, AgentCourier, Settings
-from subagents.couriers.command_courier import DELIVERY_VARIABLE, CommandCourier
 from subagents.couriers.steer_courier import SteerCourier
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.run.events import AttemptStarted, SlotGranted, Spawned
@@ -26,9 +25,10 @@ from subagents.domain.run.spec import (
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.engine.attempts.launch import launch_of
 from subagents.errors import RuntimeUnavailable
+from subagents.extensions.notifications.command_courier import DELIVERY_VARIABLE, CommandCourier
+from subagents.extensions.testing.conformance import Received
 from subagents.ports import AttemptRef, Clock
 from subagents.runtimes.scripted import ScriptedRuntime
-from subagents.testing.conformance import Received
 
 OUTSIDE: Final = SessionKey("agent:main:project-1")
 ELSEWHERE: Final = SessionKey("agent:other:main")

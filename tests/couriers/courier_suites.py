@@ -2,7 +2,7 @@
 
 import pytest
 
-from subagents.testing.courier_suite import SUITE
+from subagents.extensions.testing.courier_suite import SUITE
 
 each_with_its_requirement = [
     pytest.param(each, id=each.name, marks=pytest.mark.requirement(each.requirement))

@@ -9,8 +9,8 @@ from tests.couriers.courier_suites import each_with_its_requirement
 from subagents.domain.run.outcome import Delivered, DeliveryOutcome, DeliveryPath
 from subagents.domain.run.run import Message, Run
 from subagents.domain.run.values import SessionKey
-from subagents.testing.conformance import Behaviour, Broken, CourierPlace
-from subagents.testing.courier_suite import SUITE
+from subagents.extensions.testing.conformance import Behaviour, Broken, CourierPlace
+from subagents.extensions.testing.courier_suite import SUITE
 
 
 @pytest.mark.parametrize("behaviour", each_with_its_requirement)
@@ -38,6 +38,6 @@ class Liar(CommandPlace):
 def test_a_courier_that_only_says_delivered_keeps_no_promise(
     behaviour: Behaviour[CourierPlace], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("subagents.testing.courier_suite.BOUND_S", 0.2)
+    monkeypatch.setattr("subagents.extensions.testing.courier_suite.BOUND_S", 0.2)
     with pytest.raises(Broken):
         behaviour.check(Liar(tmp_path))

@@ -6,7 +6,7 @@ import pytest
 from tests.couriers.courier_places import SteeredPlace
 from tests.couriers.courier_suites import each_with_its_requirement
 
-from subagents.testing.conformance import Behaviour, CourierPlace
+from subagents.extensions.testing.conformance import Behaviour, CourierPlace
 
 
 @pytest.mark.parametrize("behaviour", each_with_its_requirement)

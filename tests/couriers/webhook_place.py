@@ -10,10 +10,10 @@ from typing import Any, NamedTuple, Self
 from tests.couriers.courier_places import ELSEWHERE, OUTSIDE, Willingness
 
 from subagents.config.settings import Agent, AgentCourier, Settings
-from subagents.couriers.webhook_courier import WebhookCourier
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import SessionKey
-from subagents.testing.conformance import Received
+from subagents.extensions.notifications.webhook_courier import WebhookCourier
+from subagents.extensions.testing.conformance import Received
 
 BOUND_S = 60.0
 

@@ -23,8 +23,8 @@ from typing import Any, Final
 from tests.e2e.live_home import MARK, LiveHome, until
 from tests.e2e.scripted_model import ScriptedModel
 
-from subagents.cli.install.mcp_install import plugin_dir
 from subagents.config.paths import session_name
+from subagents.extensions.install.mcp_install import plugin_dir
 
 BOUND_S: Final = 30.0
 TOOLS: Final = "mcp__subagents"

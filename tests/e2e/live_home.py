@@ -32,10 +32,10 @@ from subagents.domain.run.events import (
 )
 from subagents.domain.run.run import Run
 from subagents.errors import DaemonUnreachable
+from subagents.extensions.cluster.postgres.postgres_store import PostgresStore
 from subagents.ports import OutboxEntry, RunFilter
 from subagents.runtimes.process import cgroups
 from subagents.runtimes.process.processes import look, scan
-from subagents.store.postgres.postgres_store import PostgresStore
 from subagents.store.sqlite.sqlite_store import SqliteStore
 
 MARK: Final = "E2E_MARK"

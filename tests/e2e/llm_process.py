@@ -13,7 +13,7 @@ from typing import IO, Any, Final, cast
 import msgspec
 from tests.live_processes import carrying
 
-from subagents.runtimes.llm.llm_assignment import Assignment, Provider
+from subagents.extensions.llm.llm_assignment import Assignment, Provider
 
 BOUND_S: Final = 100.0
 KEY: Final = "LLM_TEST_KEY"
@@ -112,7 +112,7 @@ class LlmHarness:
         *,
         session: str = "s1",
         after: str | None = None,
-        module: str = "subagents.agent_loop",
+        module: str = "subagents.extensions.llm.agent_loop",
         **more: object,
     ) -> LlmProcess:
         """A turn.

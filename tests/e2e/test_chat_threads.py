@@ -9,7 +9,7 @@ from tests.e2e.test_field_failures import asking, question_of
 from tests.matrix_homeserver import ROOM, YOU, Homeserver, homeserver
 
 from subagents.domain.run.values import RequestId
-from subagents.telemetry.chat_threads import OwnApi
+from subagents.extensions.notifications.chat_threads import OwnApi
 
 CONFIG = """
 [threads]

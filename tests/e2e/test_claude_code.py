@@ -22,9 +22,9 @@ from tests.e2e.claude_place import BOUND_S, PLUGIN_TOOLS, TOOLS, ClaudePlace, pr
 from tests.e2e.live_home import LiveHome, live_home, until
 from tests.e2e.scripted_model import Conversation, Say, Script, ScriptedModel, Turn, Use
 
-from subagents.cli.install.mcp_install import plugin_dir
 from subagents.client.client import Client
 from subagents.domain.run.events import AnnouncementConsumed
+from subagents.extensions.install.mcp_install import plugin_dir
 
 pytestmark = [
     pytest.mark.skipif(program() is None, reason="claude-agent-sdk is not installed"),

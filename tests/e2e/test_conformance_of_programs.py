@@ -15,6 +15,7 @@ import pytest
 from tests.e2e.acp_setups import ACP
 from tests.e2e.program_setups import CLAUDE, LLM, ProgramSetup, node_path
 from tests.e2e.scripted_model import Conversation, Say, Script, ScriptedModel, Turn
+from tests.extensions.dialects import dialects
 from tests.runtimes.attempt_harness import off_loop
 
 from subagents.domain.run.values import (
@@ -24,13 +25,12 @@ from subagents.domain.run.values import (
     attempt_id,
 )
 from subagents.engine.kernel.system_clock import SystemClock
+from subagents.extensions.conversation.conversation import ConversationRuntime
+from subagents.extensions.testing.conformance import Behaviour
+from subagents.extensions.testing.runtime_suite import SUITE, RuntimePlace, Work
 from subagents.ports import AttemptRef, Launch, Runtime
-from subagents.runtimes.conversation.conversation import ConversationRuntime
-from subagents.runtimes.dialects import dialects
 from subagents.runtimes.process.processes import orphans
 from subagents.runtimes.process.shim import ProcessAttempts
-from subagents.testing.conformance import Behaviour
-from subagents.testing.runtime_suite import SUITE, RuntimePlace, Work
 
 T = TypeVar("T")
 SETUPS: Final = (CLAUDE, LLM, ACP)

@@ -13,7 +13,7 @@ from tests.e2e.test_nested import HOLD, SPAWN, children_of, script
 from tests.otlp_receiver import Receiver, receiver
 
 from subagents.domain.run.values import RunId
-from subagents.domain.trace.trace_ids import span_id, trace_id, traceparent
+from subagents.extensions.telemetry.trace_ids import span_id, trace_id, traceparent
 
 TOOL = '{"subagents":"tool","name":"Bash","input":{"command":"make"},"exitCode":0}'
 USAGE = '{"subagents":"usage","tokensIn":700,"tokensOut":30,"costUsd":0.25}'

@@ -23,21 +23,21 @@ from tests.fuzz.target import Target
 from uvicorn.server import ServerState
 
 from subagents.api.mcp.codex_sandbox import CAPABILITY, TURN, ceiling_of
-from subagents.api.server.app import PARTS, create_app
-from subagents.api.server.tcp_protocol import BoundedProtocol
-from subagents.api.supervisor import bounded_lines, supervisor_messages
+from subagents.api.server.app import create_app, parts
 from subagents.api.tools.repeatable import may_repeat
 from subagents.cli.bridge import caller_limits
 from subagents.cli.bridge.bridge import Bridge
 from subagents.cli.bridge.daemon_link import Daemon
 from subagents.cli.bridge.handshake import Handshake, parsed, recorded
 from subagents.cli.bridge.mcp_front import Front
-from subagents.cli.install import claude_hook
-from subagents.cli.install.agent_programs import NAMES, agent_program
-from subagents.cli.install.claude_permission import with_rule
 from subagents.client.daemon_start import log_message
 from subagents.domain.run.run import Phase
 from subagents.errors import ConfigError, SubagentsError
+from subagents.extensions.install import claude_hook
+from subagents.extensions.install.agent_programs import NAMES, agent_program
+from subagents.extensions.install.claude_permission import with_rule
+from subagents.extensions.supervisor import bounded_lines, supervisor_messages
+from subagents.extensions.web.tcp_protocol import BoundedProtocol
 
 WORKER: Final = "agent:main:fuzz"
 QUERIES: Final = tuple(
@@ -159,7 +159,7 @@ def http_seeds() -> Iterable[bytes]:
     yield _as_http("POST", "/v1/runs", body)
     yield _as_http("POST", "/v1/runs", {**body, "spec": {**spec, "verification": contract}})
     yield _as_http("POST", "/v1/plans", {"specs": [spec, spec], "cwd": home.place.name})
-    for route in (each for part in PARTS for each in part.ROUTES):
+    for route in (each for part in parts() for each in part.ROUTES):
         path = route.path.replace("{sel}", "last").replace("{id}", "r-x:q1")
         path = path.replace("{name}", "sessions_list").replace("{thread}", "t")
         for method in (route.methods or set()) - {"HEAD"}:

@@ -23,10 +23,8 @@ from subagents.config import agent_cards, keys
 from subagents.config.files import documents
 from subagents.config.files.documents import BadDocument
 from subagents.config.files.env_files import variables_of
-from subagents.config.foreign_agents import claude_agents, openclaw
 from subagents.config.layers import load
 from subagents.config.paths import Paths
-from subagents.couriers.webhook_courier import RETRY_AFTER_MS_MAX, retry_after_ms
 from subagents.domain.redaction.redact import Redactor, redact
 from subagents.domain.redaction.secret_spans import REDACTED
 from subagents.domain.rules.contract import validate
@@ -43,6 +41,8 @@ from subagents.engine.verification.file_trees import matching_files
 from subagents.engine.verification.verifier import check_schemas
 from subagents.engine.verification.work_root import FileFault, WorkRoot
 from subagents.errors import ConfigError, RuntimeUnavailable, UsageError
+from subagents.extensions.install.foreign_agents import claude_agents, openclaw
+from subagents.extensions.notifications.webhook_courier import RETRY_AFTER_MS_MAX, retry_after_ms
 from subagents.runtimes.git.git import Git
 from subagents.runtimes.git.worktree_changes import changes_of
 from subagents.runtimes.output.output_items import provider_message

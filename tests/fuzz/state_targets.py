@@ -10,8 +10,8 @@ from typing import Final
 
 import msgspec
 from tests.builders import NOW_MS, in_phase
+from tests.extensions.claude import claude_folds
 from tests.fuzz.target import Target
-from tests.runtimes.claude import claude_folds
 
 from subagents.api.calls import refusals
 from subagents.config.state_file import read_entries
@@ -23,9 +23,9 @@ from subagents.domain.run.values import RunId
 from subagents.domain.run.worker_output import LineType
 from subagents.domain.transcript.transcript_query import Checkpoint, Line, LogQuery
 from subagents.errors import ConfigError, IllegalTransition
-from subagents.runtimes.conversation.dialect import InputLine
-from subagents.runtimes.conversation.turn_reader import CHECKPOINT, TurnReader
-from subagents.runtimes.conversation.worker_input import IN, SENT, WorkerInput
+from subagents.extensions.conversation.dialect import InputLine
+from subagents.extensions.conversation.turn_reader import CHECKPOINT, TurnReader
+from subagents.extensions.conversation.worker_input import IN, SENT, WorkerInput
 from subagents.runtimes.process.shim import AttemptDirectory
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.rows import origin_of, run_from, state_of

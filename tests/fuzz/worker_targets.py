@@ -14,11 +14,11 @@ from typing import Any, Final
 
 import msgspec
 from tests.builders import NOW_MS, in_phase
+from tests.extensions.acp import acp_folds
+from tests.extensions.claude import claude_folds
+from tests.extensions.codex import codex_folds
+from tests.extensions.llm import llm_folds
 from tests.fuzz.target import Target
-from tests.runtimes.acp import acp_folds
-from tests.runtimes.claude import claude_folds
-from tests.runtimes.codex import codex_folds
-from tests.runtimes.llm import llm_folds
 
 from subagents.domain.alerts import detectors
 from subagents.domain.lifecycle.reduce import reduce
@@ -30,7 +30,7 @@ from subagents.domain.run.signals import ResultSeen, Signal
 from subagents.domain.run.values import AttemptId, replace
 from subagents.domain.run.worker_output import LINE_CHARS_MAX, OutputBatch, OutputItem
 from subagents.domain.transcript.transcript_query import Checkpoint, Line
-from subagents.runtimes.conversation.dialect import Dialect, InputLine, Opening, TurnStep
+from subagents.extensions.conversation.dialect import Dialect, InputLine, Opening, TurnStep
 from subagents.runtimes.output.output_reader import Output
 from subagents.runtimes.output.worker_events import event_of, output_item_of, signal_of
 from subagents.store.rows import origin_of, run_from, state_of

@@ -8,10 +8,10 @@ from typing import TypeVar
 
 import pytest
 
+from subagents.extensions.acp.acp import AcpDialect
+from subagents.extensions.conversation.conversation import ConversationRuntime
 from subagents.ports.workers import abilities_of
-from subagents.runtimes.acp.acp import AcpDialect
 from subagents.runtimes.command import CommandRuntime
-from subagents.runtimes.conversation.conversation import ConversationRuntime
 from subagents.runtimes.process.shim import ProcessAttempts
 
 T = TypeVar("T")

@@ -25,9 +25,9 @@ from tests.real.codex_setup import files, patch, shell
 from tests.real.install import found
 
 from subagents.domain.run.values import AttemptId, RunId, replace
-from subagents.runtimes.codex.codex import CodexDialect
-from subagents.runtimes.codex.codex_turn import CodexState
-from subagents.runtimes.conversation.dialect import InputLine, Opening
+from subagents.extensions.codex.codex import CodexDialect
+from subagents.extensions.codex.codex_turn import CodexState
+from subagents.extensions.conversation.dialect import InputLine, Opening
 
 STREAMS: Final = Path(__file__).parents[1] / "data" / "streams" / "codex"
 CODEX: Final = CodexDialect()

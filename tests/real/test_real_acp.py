@@ -13,7 +13,7 @@ from tests.e2e.runtime_cells import CELLS, NEEDS, Place, place_of
 from tests.e2e.scripted_model import Fail, Say
 from tests.real.acp_programs import SETUPS
 
-from subagents.runtimes.acp.acp import AcpDialect
+from subagents.extensions.acp.acp import AcpDialect
 
 pytestmark = pytest.mark.timeout(300)
 

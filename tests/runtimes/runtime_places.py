@@ -4,20 +4,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from tests.extensions.conversation.echo_dialect import EchoDialect, EchoState
 from tests.runtimes.attempt_harness import Harness, off_loop
-from tests.runtimes.conversation.echo_dialect import EchoDialect, EchoState
 
 from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import UsageSeen
 from subagents.domain.run.values import replace
 from subagents.engine.kernel.system_clock import SystemClock
+from subagents.extensions.conversation.conversation import ConversationRuntime
+from subagents.extensions.conversation.dialect import TurnStep
+from subagents.extensions.testing.runtime_suite import Work
 from subagents.ports import AttemptRef, Launch, Runtime
 from subagents.runtimes.command import CommandRuntime
-from subagents.runtimes.conversation.conversation import ConversationRuntime
-from subagents.runtimes.conversation.dialect import TurnStep
 from subagents.runtimes.process.shim import ProcessAttempts
 from subagents.runtimes.scripted import ScriptedRuntime
-from subagents.testing.runtime_suite import Work
 
 SPOKEN: Final = ("one", "two", "three")
 

@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from subagents.errors import ConfigError
-from subagents.runtimes.acp.acp_agents import parse_options as acp_options
-from subagents.runtimes.claude.claude_options import parse_options as claude_options
-from subagents.runtimes.codex.codex_options import parse_options as codex_options
+from subagents.extensions.acp.acp_agents import parse_options as acp_options
+from subagents.extensions.claude.claude_options import parse_options as claude_options
+from subagents.extensions.codex.codex_options import parse_options as codex_options
+from subagents.extensions.llm.llm_options import parse_options as llm_options
 from subagents.runtimes.command import parse_options as command_options
-from subagents.runtimes.llm.llm_options import parse_options as llm_options
 
 RUNTIMES: dict[str, tuple[Callable[[Mapping[str, object]], object], dict[str, object]]] = {
     "acp": (acp_options, {"agent": "gemini"}),

@@ -12,11 +12,11 @@ from subagents.domain.run.spec import Abilities
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.engine.kernel.system_clock import SystemClock
 from subagents.errors import RuntimeUnavailable
+from subagents.extensions.conversation import conversation
+from subagents.extensions.testing.conformance import Behaviour, Broken
+from subagents.extensions.testing.runtime_suite import SUITE, RuntimePlace
 from subagents.ports import AttemptRef, Launch, LongResult, StartedInfo
 from subagents.runtimes.command import CommandRuntime
-from subagents.runtimes.conversation import conversation
-from subagents.testing.conformance import Behaviour, Broken
-from subagents.testing.runtime_suite import SUITE, RuntimePlace
 
 each_with_its_requirement = [
     pytest.param(each, id=each.name, marks=pytest.mark.requirement(each.requirement))
@@ -118,7 +118,7 @@ class KeepsFiles(Wrong):
 def test_a_runtime_that_breaks_a_promise_is_found_out(
     wrong: type[Wrong], requirement: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("subagents.testing.runtime_place.BOUND_S", 1.0)
+    monkeypatch.setattr("subagents.extensions.testing.runtime_place.BOUND_S", 1.0)
 
     class Place(CommandPlace):
         def runtime(self) -> CommandRuntime:

@@ -19,7 +19,6 @@ from tests.simulation.delivery_channels import Channels
 from tests.simulation.virtual_loop import Process, VirtualClock, VirtualLoop, context_of
 
 from subagents.api.calls.hand_over import WIRE, Wire
-from subagents.api.calls.logins import Logins
 from subagents.api.calls.refusals import Refusals
 from subagents.api.calls.services import DaemonInfo, Services
 from subagents.api.server.app import create_app
@@ -70,7 +69,6 @@ def application(host: Host, life: Any) -> Starlette:
         off_loop=host.off_loop,
         reading=host.off_loop,
         refusals=Refusals(here, host.off_loop, life.engine),
-        logins=Logins(paths, host.off_loop, host.clock.now_ms),
         now_ms=host.clock.now_ms,
     )
     return create_app(services)

@@ -10,10 +10,10 @@ from tests.store.postgres_server import PostgresServer
 
 from subagents.domain.run.values import RunId
 from subagents.errors import Fenced, StoreUnavailable
+from subagents.extensions.cluster.postgres.link import Link, Lost
+from subagents.extensions.cluster.postgres.postgres_store import PostgresStore
 from subagents.ports import Batch, Store
 from subagents.store.batch_rows import Written
-from subagents.store.postgres.link import Link, Lost
-from subagents.store.postgres.postgres_store import PostgresStore
 
 
 class FaultyLink(Link):

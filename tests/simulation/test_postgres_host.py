@@ -9,7 +9,7 @@ from tests.simulation.postgres_host import PostgresHost
 from tests.simulation.simulator import Verdict, simulate
 from tests.store.postgres_server import PostgresServer, running
 
-from subagents.store.postgres.postgres_store import PostgresStore
+from subagents.extensions.cluster.postgres.postgres_store import PostgresStore
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from tests.simulation.shared_database import SharedDatabase, SharedSqlite
 
 from subagents.domain.cluster.partitioning import PARTITIONS, partition_of
 from subagents.errors import Fenced, StoreUnavailable
+from subagents.extensions.testing.stored_values import ME, a_run, below, over
 from subagents.ports import Batch, Member, SharedStore
-from subagents.testing.stored_values import ME, a_run, below, over
 
 LEASE_S = 6.0
 ALL = range(PARTITIONS)

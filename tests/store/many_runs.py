@@ -3,8 +3,8 @@
 from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.values import RunId, SessionKey, replace
+from subagents.extensions.testing.stored_values import NOW_MS, a_run, archived, over
 from subagents.ports import Place, RunFilter
-from subagents.testing.stored_values import NOW_MS, a_run, archived, over
 
 ME = SessionKey("agent:main:main")
 RUN = RunId("r-1")

@@ -6,6 +6,8 @@ from typing import NamedTuple, Protocol
 from tests.store.postgres_server import PostgresPlace
 
 from subagents.errors import Fenced
+from subagents.extensions.cluster.postgres.postgres_migrations import scripts
+from subagents.extensions.cluster.postgres.postgres_permits import PostgresPermits
 from subagents.ports import (
     Amount,
     CapKey,
@@ -18,8 +20,6 @@ from subagents.ports import (
     Settlement,
     SharedGate,
 )
-from subagents.store.postgres.postgres_migrations import scripts
-from subagents.store.postgres.postgres_permits import PostgresPermits
 
 FORGET_MS = 600_000
 

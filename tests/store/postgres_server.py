@@ -13,7 +13,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from subagents.store.postgres.postgres_store import PostgresStore
+from subagents.extensions.cluster.postgres.postgres_store import PostgresStore
 
 USER = "postgres" if os.geteuid() == 0 else None
 """Who the server runs as: never root."""

@@ -7,11 +7,11 @@ from typing import Protocol, TypeAlias
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.run.events import Event, Prioritized, SlotGranted
 from subagents.domain.run.run import Run
+from subagents.extensions.cluster.postgres.postgres_store import PostgresStore
+from subagents.extensions.testing.stored_values import NOW_MS, entry
 from subagents.ports import Batch
 from subagents.store.open_runs import asked_for
-from subagents.store.postgres.postgres_store import PostgresStore
 from subagents.store.sqlite.sqlite_store import SqliteStore
-from subagents.testing.stored_values import NOW_MS, entry
 
 AnyStore: TypeAlias = SqliteStore | PostgresStore
 

@@ -12,9 +12,9 @@ from subagents.domain.run.linked_runs import Child, Children
 from subagents.domain.run.run import OVER, Phase, Run
 from subagents.domain.run.values import RunId, replace
 from subagents.errors import CorruptState, StoreUnavailable
+from subagents.extensions.testing.stored_values import NOW_MS, a_run, entry, over, spawned
 from subagents.ports import Batch, OutboxEntry, RunFilter
 from subagents.store.open_runs import EVENTS_MIN, OpenRuns
-from subagents.testing.stored_values import NOW_MS, a_run, entry, over, spawned
 
 QUEUED = RunFilter(phases=(Phase.QUEUED,))
 

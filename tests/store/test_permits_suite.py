@@ -11,6 +11,8 @@ from tests.store.permit_places import MemoryPlace, PermitPlace, PostgresPermitPl
 from tests.store.postgres_server import PostgresPlace, PostgresServer
 
 from subagents.errors import Fenced, StoreUnavailable
+from subagents.extensions.cluster.postgres.postgres_permits import PostgresPermits
+from subagents.extensions.cluster.postgres.postgres_store import PostgresStore
 from subagents.ports import (
     Amount,
     CapKey,
@@ -22,8 +24,6 @@ from subagents.ports import (
     Permits,
     SharedGate,
 )
-from subagents.store.postgres.postgres_permits import PostgresPermits
-from subagents.store.postgres.postgres_store import PostgresStore
 
 LANE: LaneKey = ("agents", 1)
 DAILY = CapKey("budgets.daily", "2026-11-26")

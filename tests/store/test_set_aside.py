@@ -10,8 +10,16 @@ from subagents.domain.run.effects import CleanUp
 from subagents.domain.run.events import SteerRequested
 from subagents.domain.run.values import announcement_id, replace
 from subagents.errors import CorruptState
+from subagents.extensions.testing.stored_values import (
+    ME,
+    NOW_MS,
+    a_run,
+    entry,
+    message,
+    over,
+    spawned,
+)
 from subagents.ports import Batch, Lease, OutboxEntry, RememberedKey, RunFilter
-from subagents.testing.stored_values import ME, NOW_MS, a_run, entry, message, over, spawned
 
 
 def change(place: RowPlace, sql: str) -> None:

@@ -3,11 +3,11 @@
 import pytest
 from tests.store.postgres_server import PostgresPlace
 
-from subagents.testing.conformance import (
+from subagents.extensions.testing.conformance import (
     Behaviour,
     StorePlace,
 )
-from subagents.testing.store_suite import SUITE
+from subagents.extensions.testing.store_suite import SUITE
 
 every_requirement = pytest.mark.parametrize(
     "behaviour",

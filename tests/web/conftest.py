@@ -16,7 +16,7 @@ from tests.e2e.live_home import DEFAULTS, LiveHome, live_home
 from tests.free_ports import free_port
 from tests.web.stage import Stage, Story, play, staged
 
-from subagents.api.server.web_page import FOLDER, INDEX
+from subagents.extensions.web.web_page import FOLDER, INDEX
 
 CHROMIUMS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 REBOUND: Final = "evil.example"

@@ -4,27 +4,14 @@ The functions are named by import strings and imported when they are called, so 
 ``status`` start quickly.
 """
 
-from collections.abc import Callable
-from importlib import import_module
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Final
 
+from subagents import extension
+from subagents.extension import Command
 
-class Command(NamedTuple):
-    """One command; its function is imported when it is called."""
-
-    name: str
-    function: str
-    """``module:function``, below ``subagents.cli``."""
-    summary: str
-    spawns: bool = False
-    """It takes ``SpawnFlags``, and so the flags of a contract, whose order counts."""
-
-    @property
-    def target(self) -> str:
-        return f"subagents.cli.{self.function}"
-
-
-GROUPS: Final[dict[str, tuple[Command, ...]]] = {
+CORE: Final[Mapping[str, tuple[Command, ...]]] = {
     "Delegate": (
         Command(
             "run", "runs.run_commands:run", "Run a task, wait for it and print its result", True
@@ -77,9 +64,6 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
         Command("why", "show.show_commands:why", "Explain why a run is in its current state"),
         Command("stats", "show.report_commands:stats", "Count runs, time, tokens and cost"),
         Command("export", "show.report_commands:export", "Print runs as CSV or JSON"),
-        Command("ui", "web.ui_commands:ui", "Open the web page"),
-        Command("ui sessions", "web.ui_commands:sessions", "List browsers that are logged in"),
-        Command("ui revoke", "web.ui_commands:revoke", "Log browsers out"),
         Command("attention", "show.show_commands:attention", "List what needs a person"),
         Command("agents list", "setup.agent_commands:list_", "List the configured agents"),
         Command("agents show", "setup.agent_commands:show", "Show an agent's card and record"),
@@ -100,20 +84,7 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
         Command("dismiss", "runs.control_commands:dismiss", "Take an escalation off attention"),
     ),
     "Set up": (
-        Command("demo", "demo.demo:demo", "See a small fleet at work; needs no API key"),
         Command("init", "setup.init_command:init", "Create a subagents.toml for this machine"),
-        Command(
-            "import claude-agents",
-            "setup.import_commands:claude_agents",
-            "Add Claude Code's subagents to subagents.toml",
-        ),
-        Command(
-            "import openclaw",
-            "setup.import_commands:openclaw",
-            "Add the agents of an openclaw.json to subagents.toml",
-        ),
-        Command("doctor", "setup.doctor:doctor", "Check the installation and suggest fixes"),
-        Command("support-bundle", "setup.support_bundle:bundle", "Pack what a bug report needs"),
         Command("version", "setup.version_command:version", "Show the versions of all parts"),
         Command("paths", "setup.paths_command:paths_", "Show every directory and file in use"),
         Command("completion", "setup.completion_command:completion", "Print shell completions"),
@@ -124,47 +95,12 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
         Command("secret set", "setup.secret_commands:set_", "Store a secret in the keyring"),
         Command("secret check", "setup.secret_commands:check", "Check that a secret is there"),
         Command("secret delete", "setup.secret_commands:delete", "Delete one of the keyring's"),
-        Command(
-            "notifications test",
-            "setup.notification_commands:send_test",
-            "Send a real notification and say what came back",
-        ),
-        Command(
-            "threads test",
-            "setup.thread_commands:send_test",
-            "Write into the chat room and say what came back",
-        ),
         Command("serve", "setup.daemon_commands:serve", "Run the daemon in the foreground"),
         Command("up", "setup.daemon_commands:up", "Start the daemon in the background"),
         Command("down", "setup.daemon_commands:down", "Stop the daemon; workers keep running"),
-        Command("db check", "setup.database_commands:check", "Check the database"),
-        Command("db backup", "setup.database_commands:backup", "Back up the database"),
-        Command("db restore", "setup.database_commands:restore", "Go back to a backup"),
-        Command("db repair", "setup.database_commands:repair", "Rebuild a damaged database"),
-        Command("service install", "setup.service_commands:install", "Install a systemd service"),
-        Command("service uninstall", "setup.service_commands:uninstall", "Remove the service"),
-        Command("cluster init", "cluster.membership_commands:init", "Make a cluster"),
-        Command("cluster token", "cluster.membership_commands:token", "Print a token to join by"),
-        Command("cluster join", "cluster.membership_commands:join", "Join a cluster"),
-        Command("cluster leave", "cluster.membership_commands:leave", "Leave the cluster"),
-        Command("cluster status", "cluster.node_commands:status", "List the nodes"),
-        Command("cluster drain", "cluster.node_commands:drain", "Let others take over from a node"),
-        Command("cluster undrain", "cluster.node_commands:undrain", "Take the node back"),
         Command("mcp", "bridge.mcp_command:mcp", "Serve MCP on stdin and stdout"),
     ),
-    "For agent programs": (
-        Command("mcp install", "install.mcp_install:install", "Register with an agent program"),
-        Command("mcp uninstall", "install.mcp_install:uninstall", "Remove the registration"),
-        Command("mcp config", "install.mcp_install:config", "Print the entry for any MCP client"),
-        Command("mcp plugin", "install.mcp_install:plugin", "Print the Claude Code plugin's path"),
-        Command("mcp skill", "install.mcp_install:skill", "Print a skill that teaches delegating"),
-        Command("hook stop", "install.claude_hook:stop", "Claude Code's hook at a turn's end"),
-        Command(
-            "hook session-start",
-            "install.claude_hook:session_start",
-            "Claude Code's hook at a start",
-        ),
-    ),
+    "For agent programs": (),
     "For workers": (
         Command("report", "workers.worker_commands:report", "Report that the task is complete"),
         Command("progress", "workers.worker_commands:progress", "Report progress"),
@@ -173,20 +109,13 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
         Command("worker", "workers.worker_commands:worker", "Run a Python function as a worker"),
     ),
 }
-PARENTS: Final = {
+"""The core's, by their heading in the overview; their functions are below ``subagents.cli``."""
+CORE_PARENTS: Final[Mapping[str, str]] = {
     "plan": "Start many runs at once",
     "schedule": "Start work at its times: every night, every 15 minutes",
     "agents": "Look at the configured agents",
     "secret": "Keep secrets for workers: `--env NAME=secret:NAME`",
-    "threads": "Talk to sessions in the threads of a chat room",
-    "notifications": "Tell a person when a run needs them, failed, or all are done",
     "config": "Look at the configuration and trust project files",
-    "db": "Check, back up and restore the database",
-    "import": "Take over agents that were defined for another program",
-    "hook": "Commands that Claude Code's hooks run",
-    "cluster": "Work on several machines that share a PostgreSQL database",
-    "service": "Run the daemon as a systemd user service",
-    "ui": "Open the web page, and see who is logged in",
     "mcp": "Serve MCP on stdin and stdout, and register with MCP clients",
 }
 BEFORE_PARSER: Final = "mcp"
@@ -195,14 +124,38 @@ ALIASES: Final = {"logs": "log", "ls": "list", "ps": "list"}
 """What people type who know docker, kubectl or a shell."""
 
 
+@cache
+def _core_names() -> frozenset[str]:
+    return frozenset(each.name for rows in CORE.values() for each in rows)
+
+
+@cache
+def groups() -> Mapping[str, tuple[Command, ...]]:
+    """All commands by their heading in the overview; below each those of extensions come last."""
+    found = {heading: [*rows] for heading, rows in CORE.items()}
+    for each in extension.found().used:
+        for heading, rows in each.commands.items():
+            found.setdefault(heading, []).extend(rows)
+    return {heading: tuple(rows) for heading, rows in found.items() if rows}
+
+
+@cache
+def parents() -> Mapping[str, str]:
+    """First words of several commands, and what those are about."""
+    more = (each.parents for each in extension.found().used)
+    return {**CORE_PARENTS, **{name: text for each in more for name, text in each.items()}}
+
+
 def commands() -> list[Command]:
     """All, in the order of the overview."""
-    return [each for group in GROUPS.values() for each in group]
+    return [each for group in groups().values() for each in group]
 
 
 def is_only_group(name: str) -> bool:
     """Whether the parser knows ``name`` as a group that does nothing by itself."""
-    return name in PARENTS and (name == BEFORE_PARSER or name not in {c.name for c in commands()})
+    if name in _core_names() and name not in CORE_PARENTS:
+        return False
+    return name in parents() and (name == BEFORE_PARSER or name not in {c.name for c in commands()})
 
 
 def below(parent: str) -> list[str]:
@@ -213,22 +166,30 @@ def below(parent: str) -> list[str]:
 
 def named(words: list[str]) -> str:
     """The name of the command or group that ``words`` begin with; empty = there is none."""
-    known = {each.name for each in commands()} | set(PARENTS)
     first = [ALIASES.get(word, word) for word in words[:1]]
-    for name in (" ".join([*first, *words[1:2]]), *first):
-        if name in known:
+    candidates = (" ".join([*first, *words[1:2]]), *first)
+    for name in candidates:
+        # Extensions add no second word to a command of the core alone: they need not be read.
+        if name in _core_names() and name not in CORE_PARENTS:
             return name
-    return ""
+    known = {each.name for each in commands()} | {*parents()}
+    return next((name for name in candidates if name in known), "")
 
 
 def spawns(words: list[str]) -> bool:
     """Whether the command that ``words`` begin with takes ``SpawnFlags``."""
     name = named(words)
-    return any(each.spawns for each in commands() if each.name == name)
+    core = next((row for rows in CORE.values() for row in rows if row.name == name), None)
+    rows = commands() if core is None else [core]
+    return any(each.spawns for each in rows if each.name == name)
+
+
+def function_of(command: Command) -> str:
+    """``module:function``, whole."""
+    is_core = command.name in _core_names()
+    return f"subagents.cli.{command.function}" if is_core else command.function
 
 
 def target_of(command: Command) -> Callable[..., int]:
     """Import a command's function."""
-    module, _, name = command.target.partition(":")
-    found: Callable[..., int] = getattr(import_module(module), name)
-    return found
+    return extension.loaded(function_of(command))

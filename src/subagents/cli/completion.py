@@ -11,7 +11,7 @@ from typing import Final, TypeAlias, get_args
 
 import msgspec
 
-from subagents.cli.command_table import PARENTS, below, commands, named, target_of
+from subagents.cli.command_table import below, commands, named, parents, target_of
 from subagents.errors import SubagentsError
 from subagents.text import one_line
 
@@ -78,10 +78,10 @@ def _offers(before: list[str], last: str) -> Iterator[Offer]:
         yield from _help_words(before[1:])
         return
     name = named(before)
-    if not name or (name in PARENTS and name not in {each.name for each in commands()}):
+    if not name or (name in parents() and name not in {each.name for each in commands()}):
         yield from _command_words(name, before)
         return
-    if name in PARENTS and len(before) == 1 and not last.startswith("-"):
+    if name in parents() and len(before) == 1 and not last.startswith("-"):
         yield from _command_words(name, before)
         return
     yield from _arguments(name, before, last)
@@ -95,7 +95,7 @@ def _command_words(parent: str, before: Sequence[str]) -> Iterator[Offer]:
     elif not before:
         for each in commands():
             word, *inner = each.name.split()
-            yield word, PARENTS.get(word, "") if inner else each.summary
+            yield word, parents().get(word, "") if inner else each.summary
         yield "help", "Show help for a command or topic"
 
 
@@ -105,7 +105,7 @@ def _help_words(before: Sequence[str]) -> Iterator[Offer]:
     if not before:
         yield from _command_words("", ())
         yield from ((topic, "topic") for topic in TOPICS)
-    elif before[0] in PARENTS:
+    elif before[0] in parents():
         yield from _command_words(before[0], before)
 
 

@@ -12,13 +12,12 @@ from typing import Final
 from subagents.cli.command_table import (
     ALIASES,
     BEFORE_PARSER,
-    GROUPS,
-    PARENTS,
-    Command,
     below,
     commands,
+    groups,
     is_only_group,
     named,
+    parents,
     spawns,
     target_of,
 )
@@ -28,6 +27,7 @@ from subagents.errors import (
     NotFound,
     UsageError,
 )
+from subagents.extension import Command
 from subagents.version import __version__
 
 HELP_FLAGS: Final = {"--help", "-h"}
@@ -160,8 +160,8 @@ def overview() -> str:
         "",
         "One local service that any agent can call and any agent can work for.",
     ]
-    width = max(len(each.name) for members in GROUPS.values() for each in members)
-    for group, members in GROUPS.items():
+    width = max(len(each.name) for members in groups().values() for each in members)
+    for group, members in groups().items():
         lines += ["", f"{group}:"]
         lines += [f"  {each.name:<{width}}  {each.summary}" for each in members]
     from subagents.cli.topics import TOPICS  # noqa: PLC0415
@@ -186,7 +186,7 @@ def overview_of(parent: str) -> str:
     own = [each for each in commands() if each.name == parent]
     alone = f"subagents {parent} [OPTIONS], or " if own else ""
     usage = f"Usage: {alone}subagents {parent} COMMAND [OPTIONS]"
-    lines = [usage, "", f"{PARENTS[parent]}.", ""]
+    lines = [usage, "", f"{parents()[parent]}.", ""]
     lines += [line for each in own for line in _text_of(each)]
     lines += [
         f"  {each.name.split()[1]:<13} {each.summary}"
@@ -212,7 +212,7 @@ def _help(words: list[str]) -> int:
     if (name := named(words)) and len(name.split()) == len(words):
         return _parsed([*name.split(), "--help"])
     topic = " ".join(words)
-    known = [*TOPICS, *PARENTS, *(each.name for each in commands())]
+    known = [*TOPICS, *parents(), *(each.name for each in commands())]
     raise NotFound(
         f"there is no help topic or command {topic!r}{_guess(topic, known)}",
         hint=f"topics: {', '.join(TOPICS)}; commands: subagents --help",
@@ -257,7 +257,7 @@ def _check_command(arguments: Sequence[str]) -> None:
         raise UsageError(
             f"there is no command {word!r}{_guess(word, names)}", hint="subagents --help"
         )
-    if word in PARENTS and rest and not rest[0].startswith("-"):
+    if word in parents() and rest and not rest[0].startswith("-"):
         inner = below(word)
         if rest[0] not in inner:
             raise UsageError(

@@ -2,7 +2,7 @@
 
 from cyclopts import App, Parameter
 
-from subagents.cli.command_table import BEFORE_PARSER, PARENTS, commands, target_of
+from subagents.cli.command_table import BEFORE_PARSER, commands, function_of, parents, target_of
 from subagents.cli.help_page import HelpPage
 from subagents.version import __version__
 
@@ -30,16 +30,16 @@ def application(help_page: HelpPage | None = None) -> App:
         )
 
     app = new("subagents", "One local service that any agent can call and any agent can work for.")
-    parents = {name: new(name, summary) for name, summary in PARENTS.items()}
-    for parent in parents.values():
+    groups = {name: new(name, summary) for name, summary in parents().items()}
+    for parent in groups.values():
         app.command(parent)
     for each in commands():
         if each.name == BEFORE_PARSER:
             continue
-        if each.name in parents:
-            parents[each.name].default(target_of(each))
+        if each.name in groups:
+            groups[each.name].default(target_of(each))
             continue
         parent_name, _, name = each.name.rpartition(" ")
-        parent = parents[parent_name] if parent_name else app
-        parent.command(each.target, name=name, help=each.summary)
+        parent = groups[parent_name] if parent_name else app
+        parent.command(function_of(each), name=name, help=each.summary)
     return app

@@ -1,11 +1,17 @@
 """The daemon in this process; imported without the parser, so that it starts sooner."""
 
+import os
+from pathlib import Path
+from typing import Final
+
 from subagents import process_settings
 from subagents.cli import output
 from subagents.cli.connection import paths
 from subagents.client.daemon_start import take_environment
 from subagents.errors import EXIT_OK
 from subagents.version import __version__
+
+UNIT_NAME: Final = "subagents.service"
 
 
 def serve(
@@ -47,3 +53,9 @@ def serve(
         )
     serve_here(overrides)
     return EXIT_OK
+
+
+def unit_file() -> Path:
+    """Where systemd looks for this user's service of the daemon."""
+    base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    return Path(base) / "systemd" / "user" / UNIT_NAME

@@ -8,6 +8,7 @@ from subagents.ports.clock import OwnLoop as OwnLoop
 from subagents.ports.cluster_trust import ClusterTrust as ClusterTrust
 from subagents.ports.cluster_trust import peer_node as peer_node
 from subagents.ports.logs import ArtifactLog as ArtifactLog
+from subagents.ports.logs import Audience as Audience
 from subagents.ports.logs import EnvironmentLog as EnvironmentLog
 from subagents.ports.logs import Exporter as Exporter
 from subagents.ports.logs import ExportState as ExportState
@@ -36,8 +37,6 @@ from subagents.ports.permits import LaneWanted as LaneWanted
 from subagents.ports.permits import Permits as Permits
 from subagents.ports.permits import Settlement as Settlement
 from subagents.ports.permits import SharedGate as SharedGate
-from subagents.ports.pushes import Pushes as Pushes
-from subagents.ports.pushes import PushTarget as PushTarget
 from subagents.ports.store import Batch as Batch
 from subagents.ports.store import Below as Below
 from subagents.ports.store import Database as Database
@@ -59,7 +58,9 @@ from subagents.ports.store import Store as Store
 from subagents.ports.store import StoreFile as StoreFile
 from subagents.ports.store import Survey as Survey
 from subagents.ports.store import readable as readable
+from subagents.ports.workers import LOGIN_NOTE as LOGIN_NOTE
 from subagents.ports.workers import TOKEN_VARIABLE as TOKEN_VARIABLE
+from subagents.ports.workers import Asking as Asking
 from subagents.ports.workers import AttemptRef as AttemptRef
 from subagents.ports.workers import Bound as Bound
 from subagents.ports.workers import Bounded as Bounded
@@ -73,6 +74,7 @@ from subagents.ports.workers import Origin as Origin
 from subagents.ports.workers import Runtime as Runtime
 from subagents.ports.workers import StartedInfo as StartedInfo
 from subagents.ports.workers import Tidied as Tidied
+from subagents.ports.workers import UsualProvider as UsualProvider
 from subagents.ports.workers import Varied as Varied
 from subagents.ports.workers import WorkerSecrets as WorkerSecrets
 from subagents.ports.workers import WorkerSetup as WorkerSetup

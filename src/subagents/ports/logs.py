@@ -1,6 +1,7 @@
 """What is kept beside the store, and what leaves it: nothing is decided by any of it."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from enum import StrEnum
 from typing import BinaryIO, Protocol
 
 from subagents.domain.run.caller_environment import CallerEnvironment
@@ -251,10 +252,24 @@ class ExportState(Value, frozen=True):
     """Why things wait now; None while all is well."""
 
 
+class Audience(StrEnum):
+    """Who is told of what runs did."""
+
+    PEOPLE = "people"
+    PROGRAMS = "programs"
+    TRACES = "traces"
+    """A receiver of OpenTelemetry's."""
+
+
 class Exporter(Protocol):
     """Tells somebody outside what runs did, behind everybody's back. Calls return when it is done,
     so they are made off the loop; ``state`` and ``on_commit`` may be called anywhere.
     """
+
+    @property
+    def audience(self) -> "Audience":
+        """Who is told."""
+        ...
 
     @property
     def state(self) -> "ExportState | None":

@@ -24,6 +24,8 @@ from subagents.errors import ConfigError
 
 TOKEN_VARIABLE: Final = "SUBAGENTS_TOKEN"  # noqa: S105 - its name
 """In a worker's environment: its token, by which it proves which attempt it belongs to."""
+LOGIN_NOTE: Final = "SUBAGENTS_LOGIN_NOTE"
+"""In a worker's environment: why nobody may be logged in to its program, and what helps."""
 
 
 class OfAttempt(Value, frozen=True):
@@ -319,6 +321,33 @@ class Limited(Protocol):
     def unkept_limits(self, limits: Iterable[str]) -> str | None:
         """Which of these keys nothing here can enforce, and why; None = all can. Blocking."""
         ...
+
+
+@runtime_checkable
+class Asking(Protocol):
+    """A runtime whose programs ask a model provider, with variables that it passes on to them."""
+
+    @property
+    def passes(self) -> tuple[str, ...]:
+        """Names, or prefixes ``NAME_*``, of the daemon's variables that each of them gets."""
+        ...
+
+    def passed(self, options: Mapping[str, object], model: str | None) -> tuple[str, ...]:
+        """Those that one with these options gets; none where the options are wrong."""
+        ...
+
+    @property
+    def usual_provider(self) -> "UsualProvider | None":
+        """Whom they ask when nothing says otherwise; None = there is no such thing."""
+        ...
+
+
+class UsualProvider(NamedTuple):
+    """Whom a program asks when nothing says otherwise."""
+
+    name: str
+    variables: tuple[str, ...]
+    """Names, or prefixes ``NAME_*``, of those that say where it is and who asks."""
 
 
 @runtime_checkable

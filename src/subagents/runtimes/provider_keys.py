@@ -4,7 +4,6 @@ Looked for in the agent's section and in the environment that its program gets; 
 cannot be found is known by the agent's id. Keys are only ever hashed here.
 """
 
-import contextlib
 import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -13,73 +12,70 @@ from urllib.parse import urlsplit
 from subagents.domain.rules.provider_limits import Provider
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import Resolved
-from subagents.errors import ConfigError, UsageError
-from subagents.runtimes.acp import acp_agents
-from subagents.runtimes.acp.acp import AcpDialect
-from subagents.runtimes.acp.acp_agents import facts_of
-from subagents.runtimes.claude.claude_code import ClaudeDialect
-from subagents.runtimes.codex.codex import CodexDialect
-from subagents.runtimes.llm import llm_options
+from subagents.ports import Asking, Runtime, UsualProvider
 from subagents.runtimes.process.environment import passed_variables
-
-USUAL_PROVIDERS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
-    "claude-code": (
-        "anthropic",
-        ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_*"),
-    ),
-    "codex": ("openai", ("OPENAI_BASE_URL", "OPENAI_API_KEY", "CODEX_*")),
-}
-"""By runtime: whom its program asks when nothing says otherwise, and what it takes from ours."""
 
 _ADDRESS: Final = "_BASE_URL"
 _KEYS: Final = ("_KEY", "_TOKEN", "_SECRET")
 DIGEST_CHARS: Final = 16
 
 
-def passes(resolved: Resolved, name: str) -> bool:
-    """Whether a run's worker is given this variable to ask its model provider with.
+class ProviderKeys:
+    """What the runtimes of this daemon say of it.
 
     Args:
-        resolved: Of the run: its runtime and the agent's section.
-        name: Of a variable.
+        runtimes: By name.
     """
-    names = _passed_names(resolved.runtime, resolved.options, resolved.model)
-    return any(name.startswith(each[:-1]) if each.endswith("*") else name == each for each in names)
+
+    def __init__(self, runtimes: Mapping[str, Runtime]) -> None:
+        self._runtimes = runtimes
+
+    def passes(self, resolved: Resolved, name: str) -> bool:
+        """Whether a run's worker is given this variable to ask its model provider with.
+
+        Args:
+            resolved: Of the run: its runtime and the agent's section.
+            name: Of a variable.
+        """
+        runtime = self._runtimes.get(resolved.runtime)
+        own = ()
+        if isinstance(runtime, Asking):
+            own = runtime.passed(resolved.options, resolved.model)
+        names = (*own, *_named_by_agent(resolved.options))
+        return any(
+            name.startswith(each[:-1]) if each.endswith("*") else name == each for each in names
+        )
+
+    def passed_to_all(self, runtime: str) -> tuple[str, ...]:
+        """Which of our variables its workers get without being named in the agent."""
+        found = self._runtimes.get(runtime)
+        return found.passes if isinstance(found, Asking) else ()
+
+    def provider_of(self, run: Run, environ: Mapping[str, str]) -> Provider:
+        """Whose limits the run's attempts share.
+
+        Args:
+            run: Its options are the agent's section.
+            environ: Of the daemon.
+        """
+        runtime = self._runtimes.get(run.resolved.runtime)
+        usual = runtime.usual_provider if isinstance(runtime, Asking) else None
+        return _provider_of(run, environ, usual)
 
 
-def _passed_names(runtime: str, options: Mapping[str, object], model: str | None) -> Iterable[str]:
+def _named_by_agent(options: Mapping[str, object]) -> list[str]:
     wanted = options.get("pass_env")
-    named = [each for each in wanted if isinstance(each, str)] if isinstance(wanted, list) else []
-    match runtime:
-        case ClaudeDialect.name:
-            return (*ClaudeDialect.passes, *named)
-        case CodexDialect.name:
-            return (*CodexDialect.passes, *named)
-        case AcpDialect.name:
-            with contextlib.suppress(ConfigError):
-                return (*facts_of(acp_agents.parse_options(options)).passes, *named)
-        case llm_options.NAME:
-            with contextlib.suppress(UsageError):
-                llm = llm_options.parse_options(options)
-                provider, _ = llm_options.named_model(model, llm)
-                keys = llm_options.key_names(provider, llm)
-                return (*keys, llm_options.BASE_URLS[provider], *named)
-    return named
+    return [each for each in wanted if isinstance(each, str)] if isinstance(wanted, list) else []
 
 
-def provider_of(run: Run, environ: Mapping[str, str]) -> Provider:
-    """Whose limits the run's attempts share.
-
-    Args:
-        run: Its options are the agent's section.
-        environ: Of the daemon.
-    """
+def _provider_of(run: Run, environ: Mapping[str, str], usual: UsualProvider | None) -> Provider:
     options = run.resolved.options
-    usual, names = USUAL_PROVIDERS.get(run.resolved.runtime, (None, ()))
-    wanted = options.get("pass_env")
-    passed = [each for each in wanted if isinstance(each, str)] if isinstance(wanted, list) else []
+    names = () if usual is None else usual.variables
+    passed = _named_by_agent(options)
     env = {**passed_variables(environ, (*names, *passed, *_named_keys(options))), **_own(options)}
-    name = _address(options, env) or _named(options, run.resolved.model) or usual
+    name = _address(options, env) or _named(options, run.resolved.model)
+    if name is None and usual is not None:
+        name = usual.name
     secret = "\0".join(f"{k}={env[k]}" for k in sorted(env) if k.endswith(_KEYS))
     digest = hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()[:DIGEST_CHARS]
     shown = name or run.resolved.agent_id

@@ -15,17 +15,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from subagents import extension
 from subagents.config.entry_points import SHADOWED, entry_points
 from subagents.config.settings import RUNTIME_PLUGINS
 from subagents.ports import Clock, OffLoop, Runtime
-from subagents.runtimes.conversation.conversation import ConversationRuntime
-from subagents.runtimes.conversation.dialect import Dialect
 from subagents.runtimes.process.shim import ProcessAttempts
 
 log = logging.getLogger(__name__)
 
+RUNTIME_ON: Final = "subagents.extensions.conversation.conversation:runtime_on"
 METHODS: Final = (
     *("check", "check_scope", "marker", "start", "watch", "discard", "stop", "steer"),
     *("interrupt", "resume", "forget"),
@@ -50,11 +50,10 @@ class RuntimeHost:
         """Where attempts have their directories."""
         return self.attempts.root
 
-    def conversation(self, dialect: Dialect[Any]) -> Runtime:
-        """The runtime of a program that is driven in lines; see ``dialect``."""
-        return ConversationRuntime(
-            dialect, self.attempts, self.clock, self.off_loop, bridge=self.bridge
-        )
+    def conversation(self, dialect: object) -> Runtime:
+        """As ``extensions.conversation.conversation.runtime_on``, which plugins use since 0.3."""
+        made: Runtime = extension.loaded(RUNTIME_ON)(self, dialect)
+        return made
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tests.api.home_daemon import DEADLINE_S, Home, UnixConnection, build, serving, until
 
 from subagents.api.calls.auth import peer_uid
-from subagents.api.server import daemon
+from subagents.api.server import daemon, listeners, unix_sockets
 from subagents.api.server.daemon import _Server, run_daemon, serve_until_stopped
 from subagents.api.server.watched_protocol import WatchedProtocol
 from subagents.config import daemon_record
@@ -176,14 +176,14 @@ def test_a_socket_left_by_a_killed_daemon_is_replaced(tmp_path: Path) -> None:
 def test_what_answers_or_is_no_socket_is_never_removed(tmp_path: Path) -> None:
     path = tmp_path / "s"
     path.write_text("precious")
-    with pytest.raises(AlreadyRunning, match="is in the way"), daemon.listening(path):
+    with pytest.raises(AlreadyRunning, match="is in the way"), unix_sockets.listening(path):
         pass
     assert path.read_text() == "precious"
     path.unlink()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
         other.bind(str(path))
         other.listen()
-        with pytest.raises(AlreadyRunning), daemon.listening(path):
+        with pytest.raises(AlreadyRunning), unix_sockets.listening(path):
             pass
     assert path.is_socket()
 
@@ -271,7 +271,7 @@ def test_shutdown_ends_long_polls_with_a_retryable_error(tmp_path: Path) -> None
 
 @contextlib.asynccontextmanager
 async def one_server(
-    path: Path, app: ASGIApp, stop_s: int = daemon.STOP_S
+    path: Path, app: ASGIApp, stop_s: int = listeners.STOP_S
 ) -> AsyncIterator[_Server]:
     """A server alone; it has stopped at the end."""
     stopping = asyncio.Event()
@@ -283,7 +283,7 @@ async def one_server(
         log_config=None,
         timeout_graceful_shutdown=stop_s,
     )
-    with daemon.listening(path) as listener:
+    with unix_sockets.listening(path) as listener:
         server = _Server(config, stopping)
         server.serving = asyncio.create_task(server.serve(sockets=[listener]))
         await server.opened()
@@ -322,7 +322,7 @@ def test_a_server_that_answers_nobody_stops_without_waiting_for_any_timer(
     asyncio.run(scenario())
     # The test's own bound is the longest.
     assert [each for each in timers if each < DEADLINE_S - 1] == [
-        pytest.approx(daemon.STOP_S, abs=1)
+        pytest.approx(listeners.STOP_S, abs=1)
     ]
 
 
@@ -516,7 +516,7 @@ def test_a_daemon_with_nothing_to_do_sleeps(tmp_path: Path) -> None:
 def test_a_socket_file_that_was_removed_is_there_again_and_calls_under_way_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(daemon, "LOOK_S", 0.01)
+    monkeypatch.setattr(unix_sockets, "LOOK_S", 0.01)
 
     async def scenario() -> None:
         async with serving(tmp_path) as home:
@@ -542,7 +542,7 @@ def test_a_socket_file_that_was_removed_is_there_again_and_calls_under_way_go_on
 def test_what_answers_in_place_of_the_socket_is_left_alone_until_it_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(daemon, "LOOK_S", 0.01)
+    monkeypatch.setattr(unix_sockets, "LOOK_S", 0.01)
 
     async def scenario() -> None:
         async with serving(tmp_path):

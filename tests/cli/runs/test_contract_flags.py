@@ -8,13 +8,14 @@ import msgspec
 import pytest
 from cyclopts import CycloptsError
 
-from subagents.cli.command_table import Command, commands, target_of
+from subagents.cli.command_table import commands, target_of
 from subagents.cli.flag_table import CHECKS
 from subagents.cli.main import spawn_arguments
 from subagents.cli.parser import application
 from subagents.cli.runs.contract_flags import Check, extract
 from subagents.cli.runs.spawn_flags import SpawnFlags
 from subagents.errors import UsageError
+from subagents.extension import Command
 
 READ: list[tuple[str, list[str], list[Check]]] = [
     ("run task", ["run", "task"], []),

@@ -12,11 +12,12 @@ from msgspec.structs import replace
 
 from subagents.cli.doctor_check import WARN
 from subagents.cli.main import main
-from subagents.cli.setup import daemon_commands, doctor
+from subagents.cli.setup import daemon_commands
 from subagents.config import daemon_record
 from subagents.config.daemon_record import DaemonRecord, own
 from subagents.config.paths import Paths
 from subagents.errors import EXIT_OK, EXIT_UNREACHABLE
+from subagents.extensions.doctor import doctor
 from subagents.process_identity import start_of
 
 

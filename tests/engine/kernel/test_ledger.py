@@ -29,8 +29,8 @@ from subagents.errors import (
     NotFound,
     StoreUnavailable,
 )
+from subagents.extensions.testing.stored_values import a_run, over, spawned
 from subagents.ports import Batch, RunFilter
-from subagents.testing.stored_values import a_run, over, spawned
 
 
 @pytest.mark.requirement("commit:nothing-observable-before")

@@ -10,8 +10,8 @@ from tests.store.postgres_server import PostgresPlace, PostgresServer, running
 from subagents.domain.run.spec import Artifact, Contract
 from subagents.domain.run.values import RunId
 from subagents.errors import NotFound, StoreUnavailable
-from subagents.store.shared.artifact_rows import ArtifactRows
-from subagents.store.shared.run_tables import RunTables
+from subagents.extensions.cluster.shared.artifact_rows import ArtifactRows
+from subagents.extensions.cluster.shared.run_tables import RunTables
 
 
 @pytest.fixture(scope="module")

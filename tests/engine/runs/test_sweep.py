@@ -13,8 +13,8 @@ from subagents.domain.run.spec import Cleanup, Mode
 from subagents.domain.run.values import RunId, announcement_id
 from subagents.engine.runs.sweep import ROWS_MAX
 from subagents.errors import Conflict, NotFound
+from subagents.extensions.testing.stored_values import a_run, over, spawned
 from subagents.ports import AttemptRef, RunFilter
-from subagents.testing.stored_values import a_run, over, spawned
 
 
 @pytest.mark.requirement("sweep:is-the-truth")

@@ -4,8 +4,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from subagents.extensions.testing.stored_values import a_run, message, spawned
 from subagents.store.sqlite.sqlite_store import SqliteStore
-from subagents.testing.stored_values import a_run, message, spawned
 
 
 def a_store(path: Path) -> SqliteStore:

@@ -20,9 +20,7 @@ from subagents.domain.run.events import Prioritized
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import announcement_id
 from subagents.errors import CorruptState, StoreUnavailable
-from subagents.ports import Batch, Lease, OutboxEntry, RememberedKey, RunFilter
-from subagents.store.sqlite.sqlite_store import SqliteStore
-from subagents.testing.stored_values import (
+from subagents.extensions.testing.stored_values import (
     ME,
     NOW_MS,
     a_run,
@@ -32,6 +30,8 @@ from subagents.testing.stored_values import (
     over,
     spawned,
 )
+from subagents.ports import Batch, Lease, OutboxEntry, RememberedKey, RunFilter
+from subagents.store.sqlite.sqlite_store import SqliteStore
 
 FAULTS: Final = {
     "write refused": ("write", faulty_disk.IO_WRITE),

@@ -12,10 +12,10 @@ from subagents.domain.run.events import CleanedUp, encode_event
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import replace
 from subagents.errors import CorruptState, StoreUnavailable
+from subagents.extensions.testing.stored_values import ME, NOW_MS, a_run, entry, over
 from subagents.ports import Batch, RunFilter
 from subagents.store import rows
 from subagents.store.sqlite.migrate import migrate, migrations
-from subagents.testing.stored_values import ME, NOW_MS, a_run, entry, over
 
 
 @pytest.mark.requirement("store:newer-schema")

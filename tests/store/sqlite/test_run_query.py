@@ -9,11 +9,11 @@ import pytest
 from tests.store.many_runs import FILTERS, RUNS, of_many
 from tests.store.sqlite.sqlite_place import a_store
 
+from subagents.extensions.testing.stored_values import NOW_MS, archived, spawned
 from subagents.ports import Batch, RunFilter
 from subagents.store.run_filters import mentions
 from subagents.store.sqlite.run_query import narrowed
 from subagents.store.sqlite.statements import statements
-from subagents.testing.stored_values import NOW_MS, archived, spawned
 
 STEPS_PER_RUN = 250
 """Of SQLite's machine, for a run that is shown; one that is only counted takes 15."""

@@ -15,9 +15,9 @@ import pytest
 from tests.store.sqlite.sqlite_place import a_store, filled
 
 from subagents.errors import AlreadyRunning, CorruptState, StoreUnavailable
+from subagents.extensions.testing.stored_values import a_run, over, spawned
 from subagents.ports import RunFilter
 from subagents.store.sqlite.sqlite_store import HELD_BYTES, SHRINK_PAGES, SqliteStore
-from subagents.testing.stored_values import a_run, over, spawned
 
 # -- the file ------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -28,8 +29,13 @@ def test_every_named_statement_is_used_and_every_used_one_exists() -> None:
 def test_every_statement_is_understood_by_the_schema(tmp_path: Path) -> None:
     path = tmp_path / "subagents.db"
     filled(path, runs=1)
+    require_understood(path, statements())
+
+
+def require_understood(path: Path, named_statements: Mapping[str, str]) -> None:
+    """Fail unless the database there understands all of these."""
     with closing(sqlite3.connect(path)) as connection:
-        for name, sql in statements().items():
+        for name, sql in named_statements.items():
             if ":" in sql:
                 named = dict.fromkeys(re.findall(r":(\w+)", sql), 1)
                 connection.execute(f"EXPLAIN {sql}", named)

@@ -9,8 +9,8 @@ import pytest
 from tests.store.sqlite.sqlite_place import a_store
 
 from subagents.errors import CorruptState
+from subagents.extensions.testing.stored_values import a_run, spawned
 from subagents.store.sqlite.sqlite_store import SqliteStore
-from subagents.testing.stored_values import a_run, spawned
 
 SUFFIXES = ("", "-wal", ".lock")
 FRAME = 4096 + 24

@@ -14,7 +14,7 @@ from tests.store.transcripts.transcript_lines import (
 from tests.store.transcripts.transcript_places import RowPlace
 
 from subagents.errors import Fenced, StoreUnavailable
-from subagents.store.shared.transcript_rows import SMALL_MAX
+from subagents.extensions.cluster.shared.transcript_rows import SMALL_MAX
 
 
 @pytest.mark.requirement("transcript:taken-over")

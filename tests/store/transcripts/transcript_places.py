@@ -6,9 +6,9 @@ from typing import NoReturn, Protocol
 from tests.store.postgres_server import PostgresPlace
 from tests.store.transcripts.transcript_lines import RUN, files
 
+from subagents.extensions.cluster.shared.run_tables import RunTables
+from subagents.extensions.cluster.shared.transcript_rows import TranscriptRows
 from subagents.ports import TranscriptLog
-from subagents.store.shared.run_tables import RunTables
-from subagents.store.shared.transcript_rows import TranscriptRows
 from subagents.store.transcripts.transcript_files import TranscriptFiles
 
 

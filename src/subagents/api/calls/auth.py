@@ -21,7 +21,7 @@ from urllib.parse import unquote
 from starlette.requests import Request
 from starlette.types import Scope
 
-from subagents.api.calls.logins import Login
+from subagents.api.calls.login import Login
 from subagents.api.calls.refusals import Refusal, is_refusal
 from subagents.api.calls.services import Services, services_of
 from subagents.domain.redaction.redact import redact

@@ -10,8 +10,6 @@ from typing import Final, TypedDict
 
 from starlette.requests import Request
 
-from subagents.api.calls.cluster_member import ClusterMember
-from subagents.api.calls.logins import Logins
 from subagents.api.calls.refusals import Refusals
 from subagents.config.layers import Config
 from subagents.config.paths import Paths
@@ -26,7 +24,7 @@ from subagents.engine.runs.queries import Queries
 from subagents.engine.runs.sessions import Sent
 from subagents.engine.runs.surroundings import Surroundings
 from subagents.errors import ConfigError, Unavailable
-from subagents.ports import Database, Exporter, OffLoop, Origin, Pushes
+from subagents.ports import Audience, Database, Exporter, ExportState, OffLoop, Origin
 from subagents.text import iso
 
 LAGS_S: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
@@ -90,22 +88,19 @@ class Services:
     reading: OffLoop
     """For files of configuration, which may come from anybody: nothing else waits behind them."""
     refusals: Refusals
-    logins: Logins
     tcp: TcpPort = field(default_factory=TcpPort)
-    cluster: ClusterMember | None = None
-    """This node, where there are others; None = the daemon is alone."""
+    node: str | None = None
+    """This daemon's name among others; None = it is alone."""
     origin_of: Callable[[int], Origin | None] = _no_origin
     """The attempt of this home that the process of that id belongs to; microseconds."""
     containment: Callable[[], str] = str
     """How workers' processes are kept together, in words; blocking."""
     user: UserConfig | None = None
     """The user's configuration, which outlives its errors; None = it cannot change."""
-    exporter: Exporter | None = None
-    """Sends spans to a receiver; None = nothing is sent."""
-    notifiers: Sequence[Exporter] = ()
-    """What tells people and programs outside of runs, besides spans."""
-    pushes: Pushes | None = None
-    """The addresses to which states of tasks are pushed; None = nothing is pushed."""
+    followers: Mapping[str, Sequence[Exporter]] = field(default_factory=dict)
+    """Who tells somebody outside what runs did, by their extensions."""
+    parts: dict[str, object] = field(default_factory=dict)
+    """What extensions have while the daemon lives, under their names."""
     loop_lag_s: Histogram = field(default_factory=lambda: Histogram(LAGS_S))
     """How late the loop came back to what was due; for ``/metrics``, as the next one."""
     failures: Counter[str] = field(default_factory=Counter)
@@ -165,6 +160,12 @@ class Services:
         So no row is older than ``seq``, and the events behind that number bring all that it lacks.
         """
         return AsOf(seq=self.queries.seq, now_at=iso(self.now_ms()))
+
+    def told(self, audience: Audience) -> list[ExportState]:
+        """How it is going with each receiver of that kind; of none that is told nothing."""
+        followers = (each for found in self.followers.values() for each in found)
+        states = (each.state for each in followers if each.audience is audience)
+        return [state for state in states if state is not None]
 
     def around(self) -> Surroundings:
         """What rows need besides their runs, for one answer."""

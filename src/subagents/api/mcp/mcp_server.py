@@ -77,7 +77,7 @@ class McpServer:
         """The HTTP status and the message that answers a request.
 
         Raises:
-            Elsewhere: It is for another node; see ``api.cluster``.
+            Elsewhere: It is for another node; its listener forwards it.
         """
         message = request.message
         try:

@@ -42,7 +42,7 @@ from subagents.domain.rules.budgets import shared_caps
 from subagents.domain.rules.parameter_checks import check_path
 from subagents.domain.run.shell_variables import STARTED_BY, is_login, provider_variables
 from subagents.errors import SubagentsError, UsageError
-from subagents.ports import SetAside
+from subagents.ports import Audience, SetAside
 from subagents.text import iso
 
 DAY_MS: Final = 24 * 60 * 60 * 1000
@@ -169,7 +169,7 @@ async def diagnostics(request: Request) -> Response:
             lanes=_lanes(services),
             budgets=_budgets(services),
             schedules=schedule_rows(services.engine.schedules),
-            node=None if services.cluster is None else services.cluster.name,
+            node=services.node,
         )
     )
 
@@ -239,7 +239,7 @@ def _orphan(attempt_id: str, pid: int) -> Orphan:
 
 def _telemetry(services: Services) -> TelemetryState | None:
     """Where spans go and how that is going; None = nothing is sent anywhere."""
-    state = services.exporter.state if services.exporter is not None else None
+    state = next(iter(services.told(Audience.TRACES)), None)
     if state is None:
         return None
     return TelemetryState(
@@ -253,8 +253,6 @@ def _telemetry(services: Services) -> TelemetryState | None:
 
 def channels_of(services: Services) -> list[ChannelState]:
     """How each channel and chat room is going in which people are told of runs."""
-    pushes: object = services.pushes  # one of them, but told to programs
-    states = [each.state for each in services.notifiers if each is not pushes]
     return [
         ChannelState(
             to=state.endpoint,
@@ -263,8 +261,7 @@ def channels_of(services: Services) -> list[ChannelState]:
             last_sent_at=iso_or_none(state.last_sent_ms),
             problem=state.last_error,
         )
-        for state in states
-        if state is not None
+        for state in services.told(Audience.PEOPLE)
     ]
 
 

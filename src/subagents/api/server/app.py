@@ -5,6 +5,8 @@ On the Unix socket there is no Host or Origin to check: no browser can reach it.
 
 import contextlib
 import logging
+from collections.abc import Sequence
+from types import ModuleType
 from typing import Final
 
 from starlette.applications import Starlette
@@ -15,23 +17,17 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, ExceptionHandler, Message, Receive, Scope, Send
 
-from subagents.api.a2a import a2a_endpoint
-from subagents.api.ag_ui import ag_ui_endpoint
+from subagents import extension
 from subagents.api.calls.auth import MCP_PATH, note_if_refused
 from subagents.api.calls.call import problem, status_of
 from subagents.api.calls.services import Services
-from subagents.api.cluster.forwarding import Forwarding
-from subagents.api.cluster.relayed_calls import RelayedCalls
 from subagents.api.mcp.mcp_endpoint import McpEndpoint, refusal
 from subagents.api.routes import (
     agent_routes,
     artifact_routes,
-    cluster_routes,
     daemon_routes,
     event_routes,
-    graph_routes,
     inbox_routes,
-    login_routes,
     plan_routes,
     run_routes,
     schedule_routes,
@@ -39,7 +35,7 @@ from subagents.api.routes import (
     spawn_routes,
     tool_routes,
 )
-from subagents.api.server import metrics, openapi
+from subagents.api.server import openapi
 from subagents.errors import (
     Elsewhere,
     Forbidden,
@@ -51,7 +47,7 @@ log = logging.getLogger(__name__)
 
 CLIENT_GONE: Final = 499
 """Nobody reads this answer; the number is nginx's."""
-PARTS: Final = (
+CORE: Final = (
     *(
         spawn_routes,
         plan_routes,
@@ -63,19 +59,18 @@ PARTS: Final = (
         tool_routes,
         agent_routes,
         daemon_routes,
-        cluster_routes,
-        login_routes,
     ),
     event_routes,
-    graph_routes,
-    a2a_endpoint,
-    ag_ui_endpoint,
-    metrics,
     openapi,
 )
 _OF_THIS_PROCESS: Final = frozenset({"/healthz", "/readyz", "/metrics", "/version", "/v1/shutdown"})
 """What these answer is about this process, whoever owns the runs."""
 _SPAWNS: Final = frozenset({"/v1/runs", "/v1/plans"})
+
+
+def parts() -> Sequence[ModuleType]:
+    """The modules of all routes: the core's and those of extensions."""
+    return (*CORE, *extension.route_modules())
 
 
 def create_app(services: Services) -> Starlette:
@@ -87,27 +82,19 @@ def create_app(services: Services) -> Starlette:
         Exception: broken,
     }
     mcp = McpEndpoint(services)
-    around = [Middleware(RawPaths), Middleware(CurrentAnswers, services=services)]
-    calls = None
-    if services.cluster is not None:
-        calls = RelayedCalls(services.stopping)
-        forwarding = Middleware(
-            Forwarding,
-            owners=services.engine.partitions,
-            member=services.cluster,
-            calls=calls,
-            identify=services.engine.identify,
-            refuse=unserved,
-        )
-        # What another node answered, that node has looked at.
-        around.insert(1, forwarding)
+    # What another node answered, that node has looked at: theirs before ours.
+    made = extension.made("middleware", services, unserved)
+    more = [each for _, found in made for each in found]
+    around = [Middleware(RawPaths), *more, Middleware(CurrentAnswers, services=services)]
     app = Starlette(
         # They are tried in turn, and agents call more often than anybody else.
-        routes=[Route(MCP_PATH, mcp), *(route for part in PARTS for route in part.ROUTES)],
+        routes=[
+            Route(MCP_PATH, mcp),
+            *(route for part in parts() for route in part.ROUTES),
+        ],
         exception_handlers=handlers,
         middleware=around,
     )
-    app.state.relayed_calls = calls
     app.router.redirect_slashes = False
     app.state.services = services
     app.state.mcp = mcp
@@ -172,8 +159,8 @@ async def refused(request: Request, error: Exception) -> Response:
     """One document for every ``SubagentsError``; refused spawns also say so in ``status``."""
     if not isinstance(error, SubagentsError):
         raise error
-    if isinstance(error, Elsewhere) and request.app.state.services.cluster is not None:
-        raise error  # to ``Forwarding``
+    if isinstance(error, Elsewhere) and request.app.state.services.node is not None:
+        raise error  # to whoever forwards it there
     return _refusal(request, error)
 
 

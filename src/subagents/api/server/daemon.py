@@ -11,59 +11,40 @@ import logging
 import os
 import signal
 import socket
-import ssl
-import stat
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, Self, TypeAlias, cast
+from typing import Final, Self, cast
 
 import uvicorn
-from starlette.types import ASGIApp
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from subagents.api.calls.accepting import stop_accepting
 from subagents.api.calls.auth import CONNECTION, Connection, peer_uid
-from subagents.api.calls.services import DaemonInfo, Services
-from subagents.api.cluster.node_endpoint import NodeEndpoint
+from subagents.api.calls.services import Services
 from subagents.api.mcp.mcp_endpoint import McpEndpoint
-from subagents.api.server import node_listener, service_notices
+from subagents.api.server import service_notices
 from subagents.api.server.app import create_app
 from subagents.api.server.daemon_log import writing_log
+from subagents.api.server.listeners import Listener, Serving, listeners_of, server_config
 from subagents.api.server.loop_lag import LoopLag
-from subagents.api.server.node_admission import NodeAdmission
-from subagents.api.server.node_listener import node_config
-from subagents.api.server.tcp_listener import TcpListener
-from subagents.api.server.tcp_protocol import BoundedProtocol
+from subagents.api.server.unix_sockets import already_running, bound_again, listening
 from subagents.api.server.watched_protocol import WatchedProtocol
-from subagents.api.supervisor.supervisor_socket import SupervisorServer
 from subagents.config import daemon_record
 from subagents.config.daemon_record import DaemonRecord
 from subagents.config.former_sockets import leave_links
 from subagents.config.paths import Paths
 from subagents.config.settings import DaemonSettings
-from subagents.errors import AlreadyRunning, SubagentsError
 
 log = logging.getLogger(__name__)
 
 LOG_BYTES_MAX: Final = 10 * 1024 * 1024
 """A larger log is moved to ``daemon.log.1``, over the one before."""
-STOP_S: Final = 5
-"""Calls under way at a stop may take so long to end; then they are cut off."""
-KEEP_ALIVE_S: Final = 5
 LOOKERS_S: Final = 2.0
 """So long a lock is asked for again whose file names nobody that lives."""
 LOOKERS_POLL_S: Final = 0.01
-LOOK_S: Final = 5.0
-"""So often the socket files are looked for: one ``lstat`` each."""
-ANSWER_S: Final = 1.0
-"""How long somebody on a socket that is in the way has to accept."""
 
 NO_TCP: Final = DaemonSettings()
-
-ListenAt: TypeAlias = Callable[[socket.socket], Awaitable[None]]
-"""Accept connections on this listener instead of the one before."""
 
 
 async def run_daemon(
@@ -122,29 +103,30 @@ async def _start_and_serve(
     services: Services, paths: Paths, settings: DaemonSettings, when_ready: Callable[[], None]
 ) -> None:
     log.info("daemon %s starts, pid %s", services.info.version, os.getpid())
-    await services.logins.load()
-    async with certified(services):
-        await _listen_and_serve(services, paths, settings, when_ready)
+    listeners = listeners_of(services, paths, settings)
+    async with contextlib.AsyncExitStack() as stack:
+        for each in listeners:
+            await stack.enter_async_context(each.living())
+        await _listen_and_serve(services, paths, listeners, when_ready)
 
 
 async def _listen_and_serve(
-    services: Services, paths: Paths, settings: DaemonSettings, when_ready: Callable[[], None]
+    services: Services,
+    paths: Paths,
+    listeners: Sequence[Listener],
+    when_ready: Callable[[], None],
 ) -> None:
-    # The port first: a daemon that cannot have the configured one has touched nothing.
-    with contextlib.ExitStack() as ports:
-        tcp = TcpListener(services, paths, settings, ports)
-        tcp.bind()
-        nodes = None
-        if services.cluster is not None:
-            nodes = ports.enter_context(node_listener.bound(services.cluster))
+    # The addresses first: a daemon that cannot have a configured one has touched nothing.
+    with contextlib.ExitStack() as addresses:
+        for each in listeners:
+            each.bind(addresses)
         services.engine.on_fenced(services.stopping.set)
         await services.engine.start()
         try:
-            async with exporting(services):
-                await _serve_all(services, paths, tcp, nodes, when_ready)
+            async with following(services):
+                await _serve_all(services, paths, listeners, when_ready)
         finally:
             await services.engine.stop()
-            await services.logins.flush()
             log.info("daemon stopped")
         if services.engine.fence is not None:
             raise services.engine.fence
@@ -153,116 +135,55 @@ async def _listen_and_serve(
 async def _serve_all(
     services: Services,
     paths: Paths,
-    tcp: TcpListener,
-    nodes: socket.socket | None,
+    listeners: Sequence[Listener],
     when_ready: Callable[[], None],
 ) -> None:
-    # A listener that is made later is closed, as these, only after its server.
-    with (
-        listening(paths.socket) as unix,
-        listening(paths.supervisor_socket) as watched,
-        contextlib.ExitStack() as later,
-    ):
+    # A listener that is made later is closed, as this one, only after its server.
+    with listening(paths.socket) as unix, contextlib.ExitStack() as later:
         app = create_app(services)
         mcp: McpEndpoint = app.state.mcp
         lag = LoopLag(app, services.loop_lag_s)
         later.callback(lag.stop)
         services.engine.on_commit(lag.on_commit)
-        supervisors = SupervisorServer(services)
 
         try:
-            async with _Servers(services.stopping) as servers:
+            async with (
+                _Servers(services.stopping) as servers,
+                contextlib.AsyncExitStack() as serving,
+            ):
 
-                async def serve_tcp(listener: socket.socket, guarded: ASGIApp) -> None:
-                    config = _config(guarded, BoundedProtocol, services.info, tcp.context)
+                async def serve(listener: socket.socket, config: uvicorn.Config) -> None:
                     await servers.add(listener, config).opened()
 
-                # Before the other: who reaches that one may ask where this is.
-                await tcp.serve_by(serve_tcp, lag)
-                if nodes is not None and services.cluster is not None:
-                    member = services.cluster
-                    endpoint = NodeEndpoint(lag, member=member, calls=app.state.relayed_calls)
-                    admitting = NodeAdmission(endpoint, member.trust, services.off_loop)
-                    await servers.add(nodes, node_config(admitting, member.trust)).opened()
-                    log.info("other nodes reach us at %s", member.url)
-                first = servers.add(unix, _config(lag, SameUserProtocol, services.info))
+                # Before the other: who reaches that one may ask where these are.
+                around = Serving(lag, paths, serve, later)
+                for each in listeners:
+                    await serving.enter_async_context(each.serving(around))
+                first = servers.add(unix, server_config(lag, SameUserProtocol, services.info))
                 log.info("listening on %s", paths.socket)
-                await supervisors.open(watched)
-                async with (
-                    bound_again(paths, paths.supervisor_socket, supervisors.open, later),
-                    bound_again(paths, paths.socket, first.listen_at, later),
-                ):
+                async with bound_again(paths, paths.socket, first.listen_at, later):
                     await first.opened()
                     when_ready()
                     await servers.until_one_ends()
         finally:
-            await supervisors.close()
             await mcp.stop()
     await services.refusals.flush()
 
 
 @contextlib.asynccontextmanager
-async def certified(services: Services) -> AsyncIterator[None]:
-    """Have a certificate, and renew it meanwhile, where there are other nodes."""
-    if services.cluster is None:
-        yield
-        return
-    trust = services.cluster.trust
-    await services.off_loop(trust.start)
-    try:
-        yield
-    finally:
-        await services.cluster.peers.close()
-        await services.off_loop(trust.close)
-
-
-@contextlib.asynccontextmanager
-async def exporting(services: Services) -> AsyncIterator[None]:
-    """Tell the receiver of spans and a person's channels what happened; the store is open
-    meanwhile.
-    """
-    exporters = [*services.notifiers]
-    if services.exporter is not None:
-        exporters.append(services.exporter)
+async def following(services: Services) -> AsyncIterator[None]:
+    """Tell whoever follows what happened; the store is open meanwhile."""
+    followers = [each for found in services.followers.values() for each in found]
     started = []
     try:
-        for exporter in exporters:
-            await services.off_loop(exporter.start)
-            started.append(exporter)
-        if services.exporter is not None and services.exporter.state is not None:
-            log.info("spans of ended runs are sent to %s", services.exporter.state.endpoint)
+        for each in followers:
+            await services.off_loop(each.start)
+            started.append(each)
+            if each.state is not None:
+                log.info("what runs did is sent to %s", each.state.endpoint)
         yield
     finally:
         await asyncio.gather(*(services.off_loop(each.stop) for each in started))
-
-
-def _config(
-    app: ASGIApp,
-    protocol: type[HttpToolsProtocol],
-    info: DaemonInfo,
-    tls: ssl.SSLContext | None = None,
-) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        # Every answer says it, so that no client has to ask first.
-        headers=[
-            ("x-subagents-version", info.version),
-            # And no browser makes a program or a picture of what a worker said.
-            ("x-content-type-options", "nosniff"),
-            ("cross-origin-resource-policy", "same-origin"),
-        ],
-        http=protocol,
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        date_header=False,
-        timeout_keep_alive=KEEP_ALIVE_S,
-        timeout_graceful_shutdown=STOP_S,
-        ssl_context_factory=None if tls is None else lambda _config, _default: tls,
-    )
 
 
 class _Servers:
@@ -431,7 +352,7 @@ async def _locked(descriptor: int, path: Path) -> None:
             holder = daemon_record.parsed(os.pread(descriptor, daemon_record.RECORD_BYTES, 0))
             is_named = holder is not None and holder.is_alive and not holder.is_over
             if is_named or loop.time() >= due:
-                raise _already_running(holder, path) from error
+                raise already_running(holder, path) from error
         else:
             return
         await asyncio.sleep(LOOKERS_POLL_S)
@@ -441,121 +362,6 @@ def _write(descriptor: int, record: DaemonRecord | None) -> None:
     # Over what is there, and never shorter: a full disk takes that, too. The lock needs no name.
     with contextlib.suppress(OSError):
         os.pwrite(descriptor, daemon_record.written(record), 0)
-
-
-def _already_running(holder: DaemonRecord | None, path: Path) -> AlreadyRunning:
-    known = None if holder is None or holder.is_over else holder
-    return AlreadyRunning(
-        f"a daemon is running already: {known.words if known else 'pid unknown'}, socket {path}",
-        hint="use it, or stop it first: subagents down",
-        details={"pid": known.pid if known else None, "socket": str(path)},
-    )
-
-
-@contextlib.contextmanager
-def listening(path: Path) -> Iterator[socket.socket]:
-    """A listening socket at ``path``, mode 0600; the file is removed again at the end.
-
-    Raises:
-        AlreadyRunning: Somebody answers there, or something other than a socket is in the way.
-    """
-    _clear(path)
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-        listener.bind(str(path))
-        own = _identity(path)
-        try:
-            # Nobody could connect in between: it does not listen yet, and its directory is ours.
-            path.chmod(0o600)
-            listener.listen()
-            listener.setblocking(False)
-            yield listener
-        finally:
-            if _identity(path) == own:
-                path.unlink()
-
-
-@contextlib.asynccontextmanager
-async def bound_again(
-    paths: Paths, path: Path, listen_at: ListenAt, stack: contextlib.ExitStack
-) -> AsyncIterator[None]:
-    """While the block runs: where the socket file at ``path`` is gone, make it anew.
-
-    Cleaners of temporary directories remove it, and people do; nobody could reach a daemon that
-    holds the lock and has no socket.
-
-    Args:
-        paths: The home; its directories are made anew, too.
-        path: It is bound when this begins.
-        listen_at: Gets the new listener, each time.
-        stack: Closes the listeners and removes the file, when nobody uses them any more.
-    """
-    own, loop = _identity(path), asyncio.get_running_loop()
-
-    async def look() -> None:
-        nonlocal own
-        last_problem: str | None = None
-        while True:
-            # At common times: all looks wake the loop together.
-            await asyncio.sleep(LOOK_S - loop.time() % LOOK_S)
-            if _identity(path) == own:
-                continue
-            try:
-                paths.ensure()
-                listener = stack.enter_context(listening(path))
-            except (SubagentsError, OSError) as error:
-                if str(error) != last_problem:
-                    log.warning("the socket %s is gone and cannot be made anew: %s", path, error)
-                last_problem = str(error)
-                continue
-            log.warning("the socket %s was removed; it is there again", path)
-            await listen_at(listener)
-            own, last_problem = _identity(path), None
-
-    looking = asyncio.create_task(look(), name="look for the socket")
-    try:
-        yield
-    finally:
-        looking.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await looking
-
-
-def _clear(path: Path) -> None:
-    """Remove what a killed daemon left, and nothing else."""
-    try:
-        found = path.lstat()
-    except FileNotFoundError:
-        return
-    if stat.S_ISLNK(found.st_mode):
-        # To a daemon of a version before, which holds the home no more.
-        path.unlink(missing_ok=True)
-        return
-    if not stat.S_ISSOCK(found.st_mode):
-        raise AlreadyRunning(
-            f"{path} is in the way: it is not a socket",
-            hint="look what it is, then move it away",
-            details={"socket": str(path)},
-        )
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.settimeout(ANSWER_S)
-        try:
-            probe.connect(str(path))
-        except (ConnectionRefusedError, FileNotFoundError):
-            log.info("replacing the stale socket %s", path)
-            path.unlink(missing_ok=True)
-            return
-        except OSError as error:
-            # Full backlog, no permission, a timeout: somebody may be there.
-            raise _already_running(None, path) from error
-    raise _already_running(None, path)
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        found = path.lstat()
-    except FileNotFoundError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 # -- around it ----------------------------------------------------------------------------------

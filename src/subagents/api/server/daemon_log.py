@@ -25,7 +25,7 @@ from subagents.domain.redaction.redact import MARGIN_BYTES, redact
 LOGGERS: Final = {"subagents": logging.INFO, "uvicorn": logging.WARNING, "asyncio": logging.WARNING}
 """Not the root: an embedding program's own lines do not belong into our file."""
 SILENT: Final = "opentelemetry"
-"""Says every failed try; ``telemetry.journal_export`` says each outage once."""
+"""Says every failed try; ``followers.journal_export`` says each outage once."""
 TEXT_CHARS_MAX: Final = 64 * 1024
 """Of a message or an exception; what a runtime or a caller sent can stand in either."""
 RUN_ID: Final = re.compile(r"(?<![\w-])r-[0-9a-z]{10}(?![\w-])")

@@ -6,28 +6,26 @@ the declarations that handlers read by (``parameters``), words from the handlers
 stands only which belong together. Answers may get more fields.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from typing import Any, Final
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from subagents.api.a2a import a2a_endpoint
-from subagents.api.ag_ui import ag_ui_endpoint
+from subagents import extension
 from subagents.api.answers import log_pages
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import query_of
+from subagents.api.calls.operation import JSON, Operation
 from subagents.api.routes import (
     agent_routes,
     artifact_routes,
-    cluster_routes,
     daemon_routes,
     event_routes,
-    graph_routes,
     inbox_routes,
-    login_routes,
     plan_routes,
     run_routes,
     session_routes,
@@ -37,9 +35,7 @@ from subagents.api.wire import (
     agent_answers,
     daemon_answers,
     event_answers,
-    graph_answers,
     log_answers,
-    login_answers,
     message_answers,
     run_answers,
     schedule_answers,
@@ -57,12 +53,7 @@ from subagents.version import __version__
 Schema = dict[str, Any]
 
 VERSION: Final = "3.1.0"
-JSON: Final = "application/json"
 PROBLEM: Final = "application/problem+json"
-UNLISTED: Final = frozenset(
-    {"/mcp", *(each.path for each in (*a2a_endpoint.ROUTES, *ag_ui_endpoint.ROUTES))}
-)
-"""Speak protocols of their own, which have descriptions of their own."""
 REF: Final = "#/components/schemas/{name}"
 
 
@@ -70,32 +61,12 @@ class Anything(msgspec.Struct, frozen=True):
     """A body whose shape something else describes: a tool's arguments."""
 
 
-class Operation(NamedTuple):
-    """What one route takes besides its path."""
-
-    query: Sequence[Parameter] = ()
-    body: type[msgspec.Struct] | None = None
-    is_body_optional: bool = False
-    status: int = 200
-    headers: Sequence[str] = ()
-    media: Sequence[str] = (JSON,)
-    also: tuple[tuple[int, str], ...] = ()
-    """Other statuses with the same content, and what they mean."""
-    answers: tuple[type[msgspec.Struct], ...] = ()
-    """What it answers as JSON: one of these; none = a document that describes itself."""
-
-
-OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
+CORE: Final[Mapping[tuple[str, str], Operation]] = {
     ("GET", "/healthz"): Operation(answers=(daemon_answers.Health,)),
     ("GET", "/readyz"): Operation(
         also=((503, "Not ready, and why."),), answers=(daemon_answers.Readiness,)
     ),
     ("GET", "/version"): Operation(answers=(daemon_answers.DaemonVersion,)),
-    ("GET", "/v1/cluster"): Operation(answers=(daemon_answers.Cluster,)),
-    ("POST", "/v1/cluster/drain"): Operation(
-        body=cluster_routes.DrainBody, is_body_optional=True, answers=(daemon_answers.Cluster,)
-    ),
-    ("GET", "/metrics"): Operation(media=("text/plain",)),
     ("GET", "/openapi.json"): Operation(),
     ("POST", "/v1/runs"): Operation(
         body=wire.SpawnBody,
@@ -135,7 +106,6 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ),
     ("POST", "/v1/runs/{sel}/retry"): Operation(status=201, answers=(run_answers.SpawnReceipt,)),
     ("GET", "/v1/runs"): Operation(query=run_routes.LIST, answers=(run_answers.RunPage,)),
-    ("GET", "/v1/graph"): Operation(query=graph_routes.GRAPH, answers=(graph_answers.Graph,)),
     ("GET", "/v1/tree"): Operation(query=run_routes.FOREST, answers=(run_answers.RunForest,)),
     ("GET", "/v1/runs/{sel}"): Operation(answers=(run_answers.RunDetail,)),
     ("GET", "/v1/runs/{sel}/status"): Operation(answers=(run_answers.RunStatus,)),
@@ -239,19 +209,6 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ("POST", "/v1/sweep"): Operation(answers=(daemon_answers.SweepResult,)),
     ("GET", "/v1/diagnostics"): Operation(answers=(daemon_answers.Diagnostics,)),
     ("POST", "/v1/shutdown"): Operation(status=202, answers=(daemon_answers.Stopping,)),
-    ("POST", "/v1/login"): Operation(
-        body=login_routes.LoginBody, answers=(login_answers.OwnLogin,)
-    ),
-    ("GET", "/v1/login"): Operation(answers=(login_answers.OwnLogin,)),
-    ("DELETE", "/v1/login"): Operation(answers=(login_answers.LoginRow,)),
-    ("POST", "/v1/login/codes"): Operation(
-        body=login_routes.CodeBody,
-        is_body_optional=True,
-        status=201,
-        answers=(login_answers.LoginCode,),
-    ),
-    ("GET", "/v1/logins"): Operation(answers=(login_answers.LoginList,)),
-    ("DELETE", "/v1/logins/{login}"): Operation(answers=(login_answers.LoginRow,)),
     ("GET", "/v1/alerts"): Operation(
         query=event_routes.ALERTS, answers=(event_answers.AlertHistory,)
     ),
@@ -268,8 +225,30 @@ PATH_WORDS: Final[Mapping[str, str]] = {
     "id": "A worker's question: `<runId>:q<n>`.",
     "thread": "A thread: `threadId` in the receipt of a spawn with `thread: true`.",
     "name": "A tool of `GET /v1/tools`.",
-    "login": "A login: `loginId` in `GET /v1/logins`.",
 }
+
+
+@cache
+def operations() -> Mapping[tuple[str, str], Operation]:
+    """By method and path: the core's and those of extensions."""
+    more = (getattr(module, "OPERATIONS", {}) for module in extension.route_modules())
+    return {**CORE, **{place: each for found in more for place, each in found.items()}}
+
+
+@cache
+def unlisted() -> frozenset[str]:
+    """Paths that speak protocols of their own, which have descriptions of their own."""
+    others = (each for each in extension.route_modules() if not hasattr(each, "OPERATIONS"))
+    return frozenset({"/mcp", *(route.path for module in others for route in module.ROUTES)})
+
+
+@cache
+def path_words() -> Mapping[str, str]:
+    """What each part of a path is, by its name."""
+    more = (getattr(module, "PATH_WORDS", {}) for module in extension.route_modules())
+    return {**PATH_WORDS, **{name: text for found in more for name, text in found.items()}}
+
+
 PLAN_PATH: Final = "/v1/plans/{sel}"
 PLAN_WORDS: Final = "A plan: its id, a unique beginning of it, its name, or `last`."
 CALLER_HEADERS: Final = ("Session", "Reader", "Caller", "Cwd")
@@ -327,12 +306,12 @@ def document(routes: Iterable[BaseRoute]) -> Schema:
     """The whole description.
 
     Raises:
-        KeyError: A route that ``OPERATIONS`` does not know.
+        KeyError: A route that ``operations`` does not know.
     """
     paths: dict[str, Schema] = {}
     for route in listed(routes):
         for method in sorted((route.methods or set()) - {"HEAD"}):
-            operation = OPERATIONS[method, route.path]
+            operation = operations()[method, route.path]
             paths.setdefault(route.path, {})[method.lower()] = _operation(route, operation)
     return {
         "openapi": VERSION,
@@ -375,7 +354,7 @@ def document(routes: Iterable[BaseRoute]) -> Schema:
 
 def listed(routes: Iterable[BaseRoute]) -> Iterator[Route]:
     """The routes that the document describes."""
-    return (each for each in routes if isinstance(each, Route) and each.path not in UNLISTED)
+    return (each for each in routes if isinstance(each, Route) and each.path not in unlisted())
 
 
 def _operation(route: Route, operation: Operation) -> Schema:
@@ -429,7 +408,7 @@ def _path_parameter(name: str, path: str) -> Schema:
         "name": name,
         "in": "path",
         "required": True,
-        "description": PLAN_WORDS if path.startswith(PLAN_PATH) else PATH_WORDS[name],
+        "description": PLAN_WORDS if path.startswith(PLAN_PATH) else path_words()[name],
         "schema": {"type": "string", "minLength": 1},
     }
 
@@ -461,7 +440,7 @@ def _parameters() -> Schema:
 
 
 def _schemas() -> Schema:
-    bodies = {each.body for each in OPERATIONS.values() if each.body is not None}
+    bodies = {each.body for each in operations().values() if each.body is not None}
     kinds = sorted(bodies - {Anything}, key=lambda kind: kind.__name__)
     _, found = msgspec.json.schema_components(kinds, schema_hook=_hook, ref_template=REF)
     # Defaults are tuples and enums there, and must be JSON here.
@@ -480,7 +459,7 @@ def answer_schemas() -> Schema:
 
     What the daemon always sends is required, whatever a client makes of it when it is missing.
     """
-    answered = {kind for each in OPERATIONS.values() for kind in each.answers}
+    answered = {kind for each in operations().values() for kind in each.answers}
     kinds = sorted(answered, key=lambda kind: kind.__name__)
     _, found = msgspec.json.schema_components(kinds, schema_hook=_hook, ref_template=REF)
     known: Schema = msgspec.json.decode(msgspec.json.encode(found))

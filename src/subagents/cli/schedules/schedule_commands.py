@@ -25,7 +25,7 @@ from subagents.cli.flags import Json, Yes
 from subagents.cli.runs.environment_flags import Env, EnvFile, environment
 from subagents.cli.runs.spawn_flags import SpawnFlags, to_spec
 from subagents.cli.runs.submission import DEFAULT_AGENT, in_file, in_flags
-from subagents.cli.setup.service_commands import unit_file
+from subagents.cli.serving import unit_file
 from subagents.cli.show import render
 from subagents.client.client import Document, segment
 from subagents.errors import EXIT_OK, UsageError

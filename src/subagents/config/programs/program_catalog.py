@@ -36,6 +36,12 @@ CLAUDE_LOGIN: Final = (
     "$CLAUDE_CONFIG_DIR/.claude.json:primaryApiKey",
     "~/.claude.json:primaryApiKey",
 )
+CLAUDE_SESSION_PLACES: Final = (
+    *("projects", "session-env", "sessions", "shell-snapshots", "file-history", "tasks", "todos"),
+    *("backups", "cache", "debug", "plans", "statsig", "telemetry", "usage-data", "paste-cache"),
+)
+"""What it keeps of its sessions, in its configuration directory. Its settings, hooks and plugins
+are read-only in a sandbox: the user's next session would run what a worker wrote there."""
 CODEX_LOGIN: Final = (
     "$CODEX_HOME/auth.json",
     "~/.codex/auth.json",

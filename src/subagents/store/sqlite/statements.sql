@@ -406,13 +406,6 @@ WHERE created_at_ms > ? AND run_id NOT IN (SELECT name FROM set_aside);
 SELECT DISTINCT journal.run_id FROM journal LEFT JOIN run ON run.number = journal.run
 WHERE run.run_id IS NOT journal.run_id;
 
--- name: all_keys
-SELECT requester, key FROM idempotency;
-
--- name: journal_ends
--- From the index alone: it lies on other pages than the events.
-SELECT run, max(seq) FROM journal INDEXED BY journal_order GROUP BY run;
-
 -- name: select_twice
 -- What stands twice and may stand once, found in the rows themselves.
 SELECT 'journal' FROM journal NOT INDEXED GROUP BY run, seq HAVING count(*) > 1
@@ -423,20 +416,3 @@ SELECT 'run' FROM run NOT INDEXED GROUP BY run_id HAVING count(*) > 1
 UNION ALL
 SELECT 'inbox' FROM inbox NOT INDEXED GROUP BY message_id HAVING count(*) > 1
 LIMIT 1;
-
--- name: drop_event
-DELETE FROM journal WHERE number = ?;
-
--- name: drop_message
-DELETE FROM inbox WHERE message_id = ?;
-
--- name: refile_events
--- journal.run is what no checksum covers.
-UPDATE OR IGNORE journal SET run = (SELECT number FROM run WHERE run.run_id = journal.run_id)
-WHERE run_id IN (SELECT run_id FROM run);
-
--- name: drop_stray_events
-DELETE FROM journal WHERE run_id NOT IN (SELECT run_id FROM run);
-
--- name: drop_stray_leases
-DELETE FROM lease WHERE run_id NOT IN (SELECT run_id FROM run);

@@ -22,9 +22,9 @@ sys.path.insert(0, str(HERE.parents[3]))
 from tests.e2e.scripted_model import Fail, Say, Script, ScriptedModel, Tokens, Use, Wait  # noqa: E402
 
 from subagents.domain.run.values import AttemptId, RunId  # noqa: E402
-from subagents.runtimes.claude.claude_code import ClaudeDialect  # noqa: E402
-from subagents.runtimes.claude.claude_state import ClaudeState  # noqa: E402
-from subagents.runtimes.conversation.dialect import InputLine, Opening  # noqa: E402
+from subagents.extensions.claude.claude_code import ClaudeDialect  # noqa: E402
+from subagents.extensions.claude.claude_state import ClaudeState  # noqa: E402
+from subagents.extensions.conversation.dialect import InputLine, Opening  # noqa: E402
 
 SESSION: Final = "11111111-2222-4333-8444-555555555555"
 BOUND_S: Final = 60.0

@@ -1,0 +1,146 @@
+"""Measure what one must know to change something: `make house`.
+
+    python -m scripts.house            print the table
+    python -m scripts.house --check    exit 1 where a line budget of pyproject.toml is exceeded
+
+Lines are all lines of Python files. A *verified run* is one run of a command with a contract, from
+the Python API through an embedded daemon; a file or function counts when some thread enters it.
+"""
+
+import ast
+import asyncio
+import os
+import sys
+import tempfile
+import threading
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[1]
+SRC: Final = ROOT / "src" / "subagents"
+EXTENSIONS: Final = SRC / "extensions"
+CORE: Final = "core"
+
+
+def main(arguments: list[str]) -> int:
+    """Print the table, or check the budgets."""
+    if arguments == ["--check"]:
+        over = list(exceeded())
+        for line in over:
+            print(line, file=sys.stderr)
+        return 1 if over else 0
+    found = lines()
+    print(f"{'':24}{'lines':>9}{'budget':>9}{'modules':>9}")
+    given, modules = budgets(), module_counts()
+    for name in sorted(found, key=lambda each: (each != CORE, -found[each])):
+        print(f"{name:24}{found[name]:>9,}{given.get(name, 0):>9,}{modules[name]:>9,}")
+    print(f"{'all of src':24}{sum(found.values()):>9,}{'':>9}{sum(modules.values()):>9,}")
+    print(f"{'tests':24}{sum(map(line_count, (ROOT / 'tests').rglob('*.py'))):>9,}")
+    arrows = Counter(imports())
+    print(f"imports core → extension: {sum(n for (a, _), n in arrows.items() if a == CORE)}")
+    others = {k: n for k, n in arrows.items() if k[0] != CORE and k[1] != "conversation"}
+    print(f"imports extension → another (but conversation): {sum(others.values())}")
+    files, functions = verified_run()
+    print(f"entered by one verified run: {files} files, {functions} functions")
+    return 0
+
+
+def budgets() -> Mapping[str, int]:
+    """Lines that the core and each extension may have."""
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        found: dict[str, int] = tomllib.load(file)["tool"]["house"]["lines"]
+    return found
+
+
+def exceeded() -> Iterator[str]:
+    """What is over its budget or has none, in words."""
+    given = budgets()
+    for name, count in sorted(lines().items()):
+        if name not in given:
+            yield f"{name} has {count:,} lines and no budget in [tool.house.lines]"
+        elif count > given[name]:
+            yield (
+                f"{name} has {count:,} lines, {count - given[name]:,} more than its budget in"
+                " [tool.house.lines]: shorten or move something, or write a decision for a rise"
+            )
+
+
+def part_of(file: Path) -> str:
+    """The extension that a file is of, or the core."""
+    if not file.is_relative_to(EXTENSIONS) or file.parent == EXTENSIONS:
+        return CORE
+    return file.relative_to(EXTENSIONS).parts[0]
+
+
+def lines() -> Mapping[str, int]:
+    """By part of the package."""
+    found: Counter[str] = Counter()
+    for file in SRC.rglob("*.py"):
+        found[part_of(file)] += line_count(file)
+    return found
+
+
+def module_counts() -> Mapping[str, int]:
+    """Modules with something in them, by part of the package."""
+    return Counter(part_of(each) for each in SRC.rglob("*.py") if line_count(each))
+
+
+def line_count(file: Path) -> int:
+    """All lines of a file."""
+    return file.read_bytes().count(b"\n")
+
+
+def imports() -> Iterator[tuple[str, str]]:
+    """``(part, extension)`` of each import from one part into an extension that it is not."""
+    for file in SRC.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            names = []
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = [f"{node.module}.{each.name}" for each in node.names]
+            elif isinstance(node, ast.Import):
+                names = [each.name for each in node.names]
+            for name in {each for each in names if each.startswith("subagents.extensions.")}:
+                extension = name.split(".")[2]
+                if extension != part_of(file):
+                    yield part_of(file), extension
+
+
+def verified_run() -> tuple[int, int]:
+    """Files and functions that one verified run enters, in all threads of the process."""
+    from subagents import Orchestrator  # noqa: PLC0415 - measured, not needed for the budgets
+
+    seen: set[CodeType] = set()
+
+    def enter(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            seen.add(frame.f_code)
+
+    async def run(home: str) -> None:
+        async with Orchestrator.open(home=home) as subagents:
+            await (await subagents.spawn("true", agent="command")).wait()
+            threading.setprofile(enter)
+            sys.setprofile(enter)
+            made = await subagents.spawn(
+                "echo ok > done.txt",
+                agent="command",
+                verification={"artifacts": [{"path": "done.txt"}]},
+            )
+            await made.wait()
+            sys.setprofile(None)
+
+    with tempfile.TemporaryDirectory(prefix="house-") as home:
+        os.chdir(home)
+        threading.setprofile(enter)
+        asyncio.run(run(home))
+    threading.setprofile(None)
+    own = [each for each in seen if each.co_filename.startswith(str(SRC))]
+    named = [each for each in own if not each.co_name.startswith("<")]
+    return len({each.co_filename for each in named}), len(named)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,192 @@
+"""What an extension adds to the core, and which extensions there are.
+
+An extension is one subject that a user can do without. The core knows none of them: it asks here,
+by the name of a hook, for what there is. Ours are ``OWN``, packages of ``subagents.extensions``;
+those of other distributions are entry points of the group ``subagents.extensions``:
+
+    [project.entry-points."subagents.extensions"]
+    acme = "acme_subagents:extension"
+
+Each is an ``Extension``: names of modules and functions, which are imported when they are needed,
+so that a command that needs none of it starts as quickly as without. One that cannot be loaded
+keeps nothing else from working: it is a ``Refused`` that says why. See docs/howto/own-extension.md.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from types import MappingProxyType, ModuleType
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
+
+GROUP: Final = "subagents.extensions"
+OWN: Final = (
+    *("acp", "claude", "codex", "llm"),
+    *("cluster", "web", "supervisor", "a2a", "ag_ui"),
+    *("notifications", "telemetry"),
+    *("demo", "doctor", "repair", "service", "install"),
+)
+"""Of this distribution, in the order in which they are asked; each is a package below
+``subagents.extensions``.
+"""
+NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
+
+Hook: TypeAlias = Literal[
+    "middleware",
+    "listeners",
+    "runtimes",
+    "couriers",
+    "followers",
+    "worker_env",
+    "storage",
+    "node",
+    "checks",
+]
+
+
+class Command(NamedTuple):
+    """One command; its function is imported when it is called."""
+
+    name: str
+    function: str
+    """``module:function``."""
+    summary: str
+    spawns: bool = False
+    """It takes ``SpawnFlags``, and so the flags of a contract, whose order counts."""
+
+
+class Extension(NamedTuple):
+    """What one adds; a hook is ``module:function``, or empty where it adds nothing there."""
+
+    name: str
+    """One word, as its package or entry point is called."""
+    commands: Mapping[str, tuple[Command, ...]] = NOTHING
+    """Rows of the command table, by the heading that they stand under."""
+    parents: Mapping[str, str] = NOTHING
+    """First words of commands, and what each is about."""
+    routes: tuple[str, ...] = ()
+    """Modules with ``ROUTES``. Those that have ``OPERATIONS``, too, are in the OpenAPI document;
+    the others speak protocols that something else describes.
+    """
+    middleware: str = ""
+    """``(Services, Unserved) → Sequence[Middleware]``: what stands around every call."""
+    listeners: str = ""
+    """``(Services) → Sequence[Listener]``: where else the daemon answers."""
+    runtimes: str = ""
+    """``(RuntimeHost) → Sequence[Runtime]``: who does the work."""
+    couriers: str = ""
+    """``(FollowerHost) → Sequence[Courier]``: who brings a result to a requester."""
+    followers: str = ""
+    """``(FollowerHost) → Sequence[Exporter]``: who hears of every commit."""
+    worker_env: str = ""
+    """``(Run, run_of, Settings) → Mapping[str, str]``: variables for a worker."""
+    storage: str = ""
+    """``(Paths, DaemonSettings) → Store | None``: where ``daemon.store`` leads."""
+    node: str = ""
+    """``(NodeHost) → NodeParts | None``: what is different where a daemon is not alone."""
+    checks: str = ""
+    """``(Paths, diagnostics | None) → Iterable[Check]``: what ``doctor`` looks at. The diagnostics
+    are the daemon's, where one answers."""
+
+
+class Refused(NamedTuple):
+    """An extension of another distribution that is not used."""
+
+    name: str
+    reason: str
+
+
+class Found(NamedTuple):
+    """All extensions of this installation."""
+
+    used: tuple[Extension, ...]
+    refused: tuple[Refused, ...]
+
+
+@cache
+def found() -> Found:
+    """Ours in their order, then those of others by name; read once in a process. Never raises."""
+    used, refused = [*_own()], []
+    for point in _entry_points():
+        try:
+            extension = point.load()
+            if not isinstance(extension, Extension):
+                raise TypeError(f"{point.value} is no subagents.extension.Extension")  # noqa: TRY301
+            if extension.name != point.name or extension.name in {each.name for each in used}:
+                raise ValueError(f"{extension.name} is not its name alone")  # noqa: TRY301
+            used.append(extension)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - of somebody else's code
+            refused.append(Refused(point.name, f"{type(error).__name__}: {error}"))
+    return Found(tuple(used), tuple(refused))
+
+
+def made(hook: Hook, *given: object) -> Iterator[tuple[str, Any]]:
+    """``(extension's name, what its hook returned)``, for those that have it.
+
+    What one of others raises keeps it out, and is logged; what one of ours raises is raised.
+    """
+    for extension in found().used:
+        target: str = getattr(extension, hook)
+        if not target:
+            continue
+        try:
+            yield extension.name, loaded(target)(*given)
+        except Exception:
+            if extension.name in OWN:
+                raise
+            log().exception("the extension %s adds nothing: its %s broke", extension.name, hook)
+
+
+def route_modules() -> Iterator[ModuleType]:
+    """The modules of all ``Extension.routes``."""
+    for extension in found().used:
+        for name in extension.routes:
+            try:
+                yield import_module(name)
+            except Exception:
+                if extension.name in OWN:
+                    raise
+                log().exception("the extension %s adds nothing: %s broke", extension.name, name)
+
+
+def problems() -> Iterator[Refused]:
+    """Which extensions of others are not used, wholly or in part, and why. Imports all of them."""
+    yield from found().refused
+    for extension in (each for each in found().used if each.name not in OWN):
+        targets = [getattr(extension, hook) for hook in get_args(Hook)]
+        rows = [row.function for rows in extension.commands.values() for row in rows]
+        for target in filter(None, (*targets, *rows, *extension.routes)):
+            try:
+                loaded(target) if ":" in target else import_module(target)
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - of somebody else's code
+                yield Refused(extension.name, f"{target}: {type(error).__name__}: {error}")
+                break
+
+
+def loaded(target: str) -> Callable[..., Any]:
+    """Import ``module:function``."""
+    module, _, name = target.partition(":")
+    function: Callable[..., Any] = getattr(import_module(module), name)
+    return function
+
+
+def _own() -> Iterator[Extension]:
+    for name in OWN:
+        try:
+            module = import_module(f"{GROUP}.{name}")
+        except ModuleNotFoundError as error:
+            if error.name not in {GROUP, f"{GROUP}.{name}"}:
+                raise
+            continue  # a copy of the core alone
+        yield module.extension
+
+
+def _entry_points() -> Iterator[Any]:
+    from importlib.metadata import entry_points  # noqa: PLC0415 - 10 ms that ``--help`` need not wait
+
+    yield from sorted(entry_points(group=GROUP), key=lambda point: point.name)
+
+
+def log() -> Any:
+    import logging  # noqa: PLC0415 - half a command's own imports, and seldom needed
+
+    return logging.getLogger(__name__)

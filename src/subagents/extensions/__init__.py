@@ -1,0 +1,1 @@
+"""What a user can do without, one subject each; see ``subagents.extension``."""

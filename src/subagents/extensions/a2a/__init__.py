@@ -1,0 +1,9 @@
+"""A2A: other agents' calls, and pushes of their tasks' states."""
+
+from subagents.extension import Extension
+
+extension = Extension(
+    name="a2a",
+    routes=("subagents.extensions.a2a.a2a_endpoint",),
+    followers="subagents.extensions.a2a.run_pushes:followers",
+)

@@ -1,0 +1,130 @@
+"""The listener of the node door: TLS, and a certificate of the cluster from whoever connects."""
+
+import contextlib
+import logging
+import socket
+import ssl
+from collections.abc import AsyncIterator, Iterator
+from typing import Final
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from subagents.api.calls.services import Services
+from subagents.api.server.listeners import Listener, Serving
+from subagents.config.paths import Paths
+from subagents.config.settings import DaemonSettings
+from subagents.errors import ConfigError
+from subagents.extensions.cluster.api.cluster_member import ClusterMember, member_in
+from subagents.extensions.cluster.api.forwarding import relayed_calls
+from subagents.extensions.cluster.api.node_admission import NodeAdmission, NodeProtocol
+from subagents.extensions.cluster.api.node_endpoint import NodeEndpoint
+from subagents.extensions.cluster.api.peers import KEEP_ALIVE_S
+from subagents.ports import ClusterTrust
+
+log = logging.getLogger(__name__)
+
+STOP_S: Final = 5
+"""As for the daemon's other listeners."""
+
+
+@contextlib.contextmanager
+def bound(member: ClusterMember) -> Iterator[socket.socket]:
+    """A socket at the configured address; it does not listen yet.
+
+    Raises:
+        ConfigError: The address cannot be had.
+    """
+    host, port = member.address
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        # With its protocol: see ``tcp_listener.bound``.
+        listener = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise _not_had(member, error) from error
+    with listener:
+        # The connections of a node that was killed must not keep the next one from the port.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(address)
+        except OSError as error:
+            raise _not_had(member, error) from error
+        listener.setblocking(False)
+        yield listener
+
+
+def _not_had(member: ClusterMember, error: OSError) -> ConfigError:
+    return ConfigError(
+        f"cannot listen for other nodes on {_shown(member)}: {error.strerror or error}",
+        hint="choose another cluster.listen",
+        details={"field": "cluster.listen"},
+    )
+
+
+def _shown(member: ClusterMember) -> str:
+    host, port = member.address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def node_config(app: ASGIApp, trust: ClusterTrust) -> uvicorn.Config:
+    """How the node door is served: what its answers say is the owner's own, and nothing else."""
+
+    def context(*_: object) -> ssl.SSLContext:
+        return trust.server_context()
+
+    return uvicorn.Config(
+        app,
+        http=NodeProtocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=STOP_S,
+        ssl_context_factory=context,
+    )
+
+
+class NodeListener:
+    """Lets the other nodes in, and has this one's certificate meanwhile; see ``Listener``."""
+
+    def __init__(self, services: Services, member: ClusterMember) -> None:
+        self._services = services
+        self._member = member
+        self._listener: socket.socket | None = None
+
+    @contextlib.asynccontextmanager
+    async def living(self) -> AsyncIterator[None]:
+        """Within the block there is a certificate, and it is renewed."""
+        await self._services.off_loop(self._member.trust.start)
+        try:
+            yield
+        finally:
+            await self._member.peers.close()
+            await self._services.off_loop(self._member.trust.close)
+
+    def bind(self, addresses: contextlib.ExitStack) -> None:
+        """See ``bound``."""
+        self._listener = addresses.enter_context(bound(self._member))
+
+    @contextlib.asynccontextmanager
+    async def serving(self, serving: Serving) -> AsyncIterator[None]:
+        """Within the block other nodes are answered."""
+        assert self._listener is not None  # noqa: S101  it is bound before
+        member = self._member
+        endpoint = NodeEndpoint(serving.app, member=member, calls=relayed_calls(self._services))
+        admitting = NodeAdmission(endpoint, member.trust, self._services.off_loop)
+        await serving.serve(self._listener, node_config(admitting, member.trust))
+        log.info("other nodes reach us at %s", member.url)
+        yield
+
+
+def listeners(services: Services, _paths: Paths, _settings: DaemonSettings) -> list[Listener]:
+    """See ``Extension.listeners``."""
+    member = member_in(services)
+    return [] if member is None else [NodeListener(services, member)]

@@ -1,0 +1,249 @@
+"""What a node of a cluster has besides its engine."""
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from urllib.parse import urlsplit
+
+from subagents.config.paths import Paths
+from subagents.config.settings import EVERYWHERE, Settings
+from subagents.domain.run.secret_reference import is_reference
+from subagents.engine.attempts.placement import ClusterPlaces
+from subagents.engine.kernel.system_clock import SystemClock
+from subagents.engine.kernel.threads import DaemonThreads, on_own_loop
+from subagents.errors import ConfigError
+from subagents.extensions.cluster.api import attempt_routes, promises
+from subagents.extensions.cluster.api.cluster_member import NAME, ClusterMember
+from subagents.extensions.cluster.api.node_client import PeerClient
+from subagents.extensions.cluster.api.peers import Peers
+from subagents.extensions.cluster.node_keeper import NodeKeeper
+from subagents.extensions.cluster.places.polled_places import PolledPlaces, PolledTaking
+from subagents.extensions.cluster.postgres.home_store import postgres_store
+from subagents.extensions.cluster.remote.attempt_host import AttemptHost
+from subagents.extensions.cluster.remote.remote_runtime import RemoteRuntimes
+from subagents.extensions.cluster.remote.remote_workplace import RemoteWorkplace
+from subagents.extensions.cluster.remote.slots import Slots
+from subagents.extensions.cluster.remote.workplace_host import WorkplaceHost
+from subagents.node import NodeHost, NodeParts, node_name
+from subagents.ports import (
+    FreeSlots,
+    Member,
+    Offers,
+    Places,
+    Taking,
+)
+from subagents.runtimes.process.node_deadline import margin_s
+from subagents.runtimes.process.secret_values import ask
+from subagents.runtimes.process.watchdog import Watchdog
+
+
+def member_of(settings: Settings) -> Member | None:
+    """What this daemon says of itself to its cluster; None = it is in none."""
+    cluster = settings.cluster
+    if cluster.listen is None:
+        return None
+    return Member(
+        name=node_name(settings),
+        url=cluster.url_at(os.uname().nodename),
+        labels=cluster.labels,
+        slots=cluster.slots,
+        lease_s=cluster.lease_seconds,
+    )
+
+
+def watched(paths: Paths, member: Member, keeper: NodeKeeper) -> Callable[[int], None]:
+    """Lets the workers of a home live until a time at which its node may be over."""
+    watchdog = Watchdog(paths.state_dir, paths.attempts_dir)
+    margin_ms = int(margin_s(member.lease_s) * 1000)
+
+    def extend(until_ms: int) -> None:
+        watchdog.extend(until_ms - margin_ms)
+        keeper.ensure()
+
+    return extend
+
+
+def cluster_of(paths: Paths, settings: Settings, store: str) -> ClusterMember:
+    """What the doors of this node have to know.
+
+    Args:
+        paths: The home.
+        settings: Of its daemon; it listens for other nodes.
+        store: The address of their database.
+
+    Raises:
+        ConfigError: What is needed is not installed.
+    """
+    try:
+        from subagents.extensions.cluster.trust.node_trust import NodeTrust  # noqa: PLC0415 - an extra
+        from subagents.extensions.cluster.trust.trust_files import TrustFiles  # noqa: PLC0415
+        from subagents.extensions.cluster.trust.trust_tables import TrustTables  # noqa: PLC0415
+    except ImportError as error:
+        raise ConfigError(
+            f"cluster.listen is set, but {error.name} is not installed",
+            hint="install subagents[cluster], or remove cluster.listen",
+            details={"keys": ["cluster.listen"]},
+        ) from error
+    machine = os.uname().nodename
+    url, address = settings.cluster.url_at(machine), settings.cluster.address
+    assert url is not None and address is not None  # noqa: S101, PT018  it listens
+    hosts = (urlsplit(url).hostname, address[0], machine)
+    trust = NodeTrust(
+        TrustFiles(paths.cluster_dir),
+        TrustTables(store),
+        node=node_name(settings),
+        hosts=[each for each in hosts if each is not None and each not in EVERYWHERE],
+    )
+    return ClusterMember(
+        name=node_name(settings), address=address, url=url, trust=trust, peers=Peers(trust)
+    )
+
+
+def node(host: NodeHost) -> NodeParts | None:
+    """See ``Extension.node``: places on other nodes, and what this one takes from them.
+
+    Raises:
+        ConfigError: What is needed is not installed, or a cluster has no database that others
+            reach.
+    """
+    paths, settings = host.paths, host.settings
+    member, url = member_of(settings), settings.daemon.store
+    if member is None:
+        return None
+    if url is None:
+        raise ConfigError(
+            "cluster.listen is set, but daemon.store is not: a cluster needs one PostgreSQL for all"
+            " of its nodes",
+            hint='set daemon.store = "postgresql://…", or remove cluster.listen',
+            details={"keys": ["cluster.listen", "daemon.store"]},
+        )
+    store = postgres_store(paths, url, member)
+    found = cluster_of(paths, settings, url)
+    # Extras, all of these.
+    from subagents.extensions.cluster.postgres.database_url import parse_url  # noqa: PLC0415
+    from subagents.extensions.cluster.postgres.offers.postgres_offers import PostgresOffers  # noqa: PLC0415
+    from subagents.extensions.cluster.postgres.postgres_permits import PostgresPermits  # noqa: PLC0415
+    from subagents.extensions.cluster.shared.row_logs import row_logs  # noqa: PLC0415
+
+    keeper = NodeKeeper(paths.state_dir, url, member.lease_s, lambda: store.identity)
+    clock, threads = SystemClock(), DaemonThreads("offers", threads_max=2)
+    offers = PostgresOffers(parse_url(url))
+    slots = Slots(paths.attempts_dir, member.slots, clock.elapsed_ms)
+    client = PeerClient(found.peers, host.survey)
+    remote = RemoteRuntimes(
+        client, clock, host.processes, result_bytes_max=settings.retention.result_bytes_max
+    )
+    attempts = AttemptHost(
+        host.runtimes, slots, host.processes, {"SUBAGENTS_SOCKET": str(paths.socket)}
+    )
+
+    def may_take() -> bool:
+        own = host.survey().nodes.get(store.identity)
+        return own is not None and own.left_s > 0 and not own.is_draining
+
+    places: Places = PolledPlaces(offers, threads, clock)
+    taking: Taking = PolledTaking(
+        offers,
+        threads,
+        clock,
+        node=member.name,
+        labels=member.labels,
+        slots=slots,
+        may_take=may_take,
+    )
+    if settings.cluster.temporal is not None:
+        places, taking = through_temporal(
+            settings, member, offers, threads, slots=slots, may_take=may_take
+        )
+
+    async def take() -> None:
+        await host.processes(slots.load)
+        await taking.run()
+
+    def close() -> None:
+        offers.close()
+        keeper.close()
+
+    files = WorkplaceHost(host.workplace)
+    routes = (*attempt_routes.routes(attempts, files), *promises.routes(host.promise))
+    return NodeParts(
+        store=store,
+        logs=row_logs(paths, settings, url, store),
+        shared=store,
+        permits=PostgresPermits(url, lambda: store.identity),
+        peers_promise=partial(promises.all_promise, client),
+        places=ClusterPlaces(
+            node=member.name,
+            labels=member.labels,
+            slots=slots,
+            places=places,
+            remote=remote,
+            workplaces=lambda node: RemoteWorkplace(node, client, clock),
+        ),
+        taking=take,
+        extend_work=watched(paths, member, keeper),
+        threads=(threads,),
+        tidy=offers.sweep,
+        close=close,
+        parts={NAME: replace(found, routes=(*found.routes, *routes))},
+    )
+
+
+def through_temporal(
+    settings: Settings,
+    member: Member,
+    offers: Offers,
+    threads: DaemonThreads,
+    *,
+    slots: FreeSlots,
+    may_take: Callable[[], bool],
+) -> tuple[Places, Taking]:
+    """Both sides of the way to places through the configured Temporal.
+
+    Raises:
+        ConfigError: Its client is not installed, or a file of its keys cannot be read.
+    """
+    given = settings.cluster
+    try:
+        from subagents.extensions.cluster.places.temporal_places import (  # noqa: PLC0415 - an extra
+            TemporalPlaces,
+            TemporalTaking,
+            temporal_address,
+        )
+    except ImportError as error:
+        raise ConfigError(
+            f"cluster.temporal is set, but {error.name} is not installed",
+            hint="install subagents[temporal], or remove cluster.temporal",
+            details={"keys": ["cluster.temporal"]},
+        ) from error
+    try:
+        address = temporal_address(
+            given.temporal or "",
+            cluster=given.temporal_queues,
+            namespace=given.temporal_namespace,
+            api_key=secret_of(given.temporal_api_key, settings),
+            is_tls=given.temporal_tls,
+            files=(given.temporal_ca, given.temporal_cert, given.temporal_key),
+        )
+    except OSError as error:
+        raise ConfigError(f"a file of cluster.temporal_… cannot be read: {error}") from error
+    places = TemporalPlaces(address, offers, threads, SystemClock())
+    taking = TemporalTaking(
+        address,
+        offers,
+        on_own_loop,
+        node=member.name,
+        labels=member.labels,
+        slots=slots,
+        may_take=may_take,
+    )
+    return places, taking
+
+
+def secret_of(value: str | None, settings: Settings) -> str | None:
+    """A configured value, asked for where it only refers to a secret."""
+    if value is None or not is_reference(value):
+        return value
+    name = value.removeprefix("secret:")
+    return ask(name, settings.secrets.get(name), os.environ)

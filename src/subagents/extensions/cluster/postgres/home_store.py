@@ -1,0 +1,45 @@
+"""The store of a home whose ``daemon.store`` is the address of a PostgreSQL database."""
+
+from typing import Final
+
+from subagents.config.paths import Paths
+from subagents.config.settings import DaemonSettings
+from subagents.errors import ConfigError
+from subagents.ports import Member, SharedStore, Store
+
+LOCK: Final = "postgres.lock"
+"""In the state directory of such a home."""
+
+
+def storage(paths: Paths, settings: DaemonSettings) -> Store | None:
+    """See ``Extension.storage``.
+
+    Raises:
+        ConfigError: What it needs is not installed, or it is no address.
+    """
+    return None if settings.store is None else postgres_store(paths, settings.store)
+
+
+def postgres_store(paths: Paths, url: str, member: Member | None = None) -> SharedStore:
+    """The store at that address; nothing is opened yet.
+
+    Args:
+        paths: The home.
+        url: As in ``daemon.store``.
+        member: What the home says of itself to its cluster; None = it is in none, or only looks.
+
+    Raises:
+        ConfigError: As ``storage``.
+    """
+    try:
+        from subagents.extensions.cluster.postgres.postgres_store import (  # noqa: PLC0415 - an extra
+            PostgresStore,
+        )
+    except ImportError as error:
+        raise ConfigError(
+            f"daemon.store is set, but {error.name} is not installed",
+            hint="install subagents[postgres], or remove daemon.store: the database is then a file"
+            " in the state directory",
+            details={"keys": ["daemon.store"]},
+        ) from error
+    return PostgresStore(url, paths.state_dir / LOCK, belongings=paths.belongings, member=member)

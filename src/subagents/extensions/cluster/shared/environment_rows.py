@@ -1,0 +1,105 @@
+"""The variables that callers brought, for the nodes of a cluster: encrypted rows in PostgreSQL.
+
+The key is the homes' of its nodes, so that whoever reads the database reads none of them; see
+``environment_files`` for a daemon alone.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+
+from subagents.domain.run.caller_environment import CallerEnvironment
+from subagents.domain.run.values import RunId
+from subagents.extensions.cluster.shared.run_tables import RunTables, data_of
+from subagents.store.environment_files import STRAY_S
+
+CACHED_MAX: Final = 10_000
+"""More than one node has open runs of that kind: they are asked for on the event loop."""
+
+
+class _Sealed(msgspec.Struct, array_like=True, frozen=True):
+    """What is encrypted: for whom, so that no row stands in for another one."""
+
+    run_id: str
+    environment: CallerEnvironment
+
+
+_encoder: Final = msgspec.json.Encoder()
+_decoder: Final = msgspec.json.Decoder(_Sealed)
+
+
+class EnvironmentRows:
+    """See ``ports.EnvironmentLog``.
+
+    Args:
+        tables: Where they are.
+        encrypt: With the key of the cluster.
+        decrypt: Its reverse; raises ``ValueError`` for what was not encrypted with it.
+    """
+
+    def __init__(
+        self,
+        tables: RunTables,
+        encrypt: Callable[[bytes], bytes],
+        decrypt: Callable[[bytes], bytes],
+    ) -> None:
+        self._tables = tables
+        self._encrypt = encrypt
+        self._decrypt = decrypt
+        self._cached: OrderedDict[RunId, CallerEnvironment] = OrderedDict()
+        self._caching = threading.Lock()
+
+    def keep(self, run_ids: Sequence[RunId], environment: CallerEnvironment) -> None:
+        """See ``ports.EnvironmentLog.keep``; also raises ``StoreUnavailable``."""
+        rows = [
+            (run_id, self._encrypt(_encoder.encode(_Sealed(run_id, environment))))
+            for run_id in run_ids
+        ]
+        self._tables.write(("put_environment", rows))
+        for run_id in run_ids:
+            self._remember(run_id, environment)
+
+    def read(self, run_id: RunId) -> CallerEnvironment:
+        """See ``ports.EnvironmentLog.read``; also raises ``StoreUnavailable``."""
+        with self._caching:
+            found = self._cached.get(run_id)
+            if found is not None:
+                self._cached.move_to_end(run_id)
+                return found
+        rows = self._tables.ask("select_environment", (run_id,))
+        if not rows:
+            raise FileNotFoundError(f"no variables are kept for {run_id}")
+        try:
+            sealed = _decoder.decode(self._decrypt(data_of(rows[0][0])))
+        except (ValueError, UnicodeDecodeError, RecursionError) as error:
+            raise OSError(f"the variables of {run_id} cannot be decrypted: {error}") from error
+        if sealed.run_id != run_id:
+            raise OSError(f"the variables of {run_id} are those of another run")
+        self._remember(run_id, sealed.environment)
+        return sealed.environment
+
+    def forget(self, run_id: RunId) -> None:
+        """See ``ports.EnvironmentLog.forget``."""
+        with self._caching:
+            self._cached.pop(run_id, None)
+        self._tables.write(("delete_environment", [(run_id,)]))
+
+    def forget_strays(self, is_known: Callable[[RunId], bool]) -> None:
+        """See ``ports.EnvironmentLog.forget_strays``."""
+        last = ""
+        while found := [
+            RunId(str(each))
+            for (each,) in self._tables.ask("select_old_environments", (STRAY_S, last))
+        ]:
+            last = found[-1]
+            strays = [(each,) for each in found if not is_known(each)]
+            self._tables.write(("delete_environment", strays))
+
+    def _remember(self, run_id: RunId, environment: CallerEnvironment) -> None:
+        with self._caching:
+            self._cached[run_id] = environment
+            if len(self._cached) > CACHED_MAX:
+                self._cached.popitem(last=False)

@@ -1,0 +1,60 @@
+"""What runs have beside their rows, where the nodes of a cluster share it in their database."""
+
+from typing import TYPE_CHECKING
+
+from subagents.config.paths import Paths
+from subagents.config.settings import Settings
+from subagents.errors import ConfigError
+from subagents.extensions.cluster.shared.artifact_rows import ArtifactRows
+from subagents.extensions.cluster.shared.environment_rows import EnvironmentRows
+from subagents.extensions.cluster.shared.object_mover import ObjectMover
+from subagents.extensions.cluster.shared.progress_rows import ProgressRows
+from subagents.extensions.cluster.shared.result_rows import ResultRows
+from subagents.extensions.cluster.shared.row_transcript import no_objects
+from subagents.extensions.cluster.shared.run_tables import RunTables
+from subagents.extensions.cluster.shared.transcript_rows import TranscriptRows
+from subagents.extensions.cluster.trust.sealing import Seal
+from subagents.extensions.cluster.trust.trust_files import TrustFiles
+from subagents.ports import SharedStore
+from subagents.run_logs import RunLogs
+
+if TYPE_CHECKING:
+    from subagents.extensions.cluster.shared.stored_objects import StoredObjects
+
+
+def row_logs(paths: Paths, settings: Settings, url: str, shared: SharedStore) -> RunLogs:
+    """All of it.
+
+    Args:
+        paths: The home.
+        settings: Of its daemon.
+        url: Of the cluster's database.
+        shared: The store there.
+
+    Raises:
+        ConfigError: There is an object store, but not what is needed to use it.
+    """
+    tables = RunTables(url, lambda: shared.identity)
+    seal = Seal(TrustFiles(paths.cluster_dir).secret, "environments of runs")
+    objects = None if settings.cluster.objects is None else _objects(settings.cluster.objects)
+    return RunLogs(
+        environments=EnvironmentRows(tables, seal.encrypt, seal.decrypt),
+        progress=ProgressRows(tables),
+        results=ResultRows(tables),
+        transcripts=TranscriptRows(tables, no_objects if objects is None else objects.read),
+        artifact_copies=ArtifactRows(tables, objects),
+        tidy=(lambda: None) if objects is None else ObjectMover(tables, objects).tidy,
+        close=tables.close,
+    )
+
+
+def _objects(url: str) -> "StoredObjects":
+    try:
+        from subagents.extensions.cluster.shared.stored_objects import StoredObjects  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise ConfigError(
+            f"cluster.objects is set, but {error.name} is not installed",
+            hint="install subagents[objects], or remove cluster.objects",
+            details={"keys": ["cluster.objects"]},
+        ) from error
+    return StoredObjects(url)

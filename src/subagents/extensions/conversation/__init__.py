@@ -1,0 +1,1 @@
+"""Workers that are driven in lines, whatever they speak."""

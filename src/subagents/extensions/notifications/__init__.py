@@ -1,0 +1,28 @@
+"""Results and states for people and programs elsewhere."""
+
+from subagents.extension import Command, Extension
+
+extension = Extension(
+    name="notifications",
+    checks="subagents.extensions.notifications.notification_checks:checks",
+    followers="subagents.extensions.notifications.who_is_told:followers",
+    couriers="subagents.extensions.notifications.who_is_told:couriers",
+    commands={
+        "Set up": (
+            Command(
+                "notifications test",
+                "subagents.extensions.notifications.notification_commands:send_test",
+                "Send a real notification and say what came back",
+            ),
+            Command(
+                "threads test",
+                "subagents.extensions.notifications.thread_commands:send_test",
+                "Write into the chat room and say what came back",
+            ),
+        )
+    },
+    parents={
+        "threads": "Talk to sessions in the threads of a chat room",
+        "notifications": "Tell a person when a run needs them, failed, or all are done",
+    },
+)

@@ -1,0 +1,63 @@
+"""``notifications test``: whether a person would hear of it."""
+
+import os
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from subagents.cli import output
+from subagents.cli.connection import paths
+from subagents.cli.flags import Json
+from subagents.errors import EXIT_FAILED, EXIT_OK, NotFound
+
+
+def send_test(
+    channel: Annotated[str | None, Parameter(help="Its name; all when left out.")] = None,
+    /,
+    *,
+    json: Json = False,
+) -> int:
+    """Send a real notification through the channels of your subagents.toml.
+
+    It is sent from here. The daemon sends with the environment that it was started with.
+
+    For example:
+
+        subagents notifications test
+
+        subagents notifications test phone
+    """
+    from subagents.config.layers import load  # noqa: PLC0415
+    from subagents.extensions.notifications.notifier import Notification  # noqa: PLC0415
+    from subagents.extensions.notifications.who_is_told import channel_of  # noqa: PLC0415
+    from subagents.followers.journal_export import (  # noqa: PLC0415
+        ReceiverRefused,
+        ReceiverUnavailable,
+    )
+
+    settings = load(None, os.environ, paths=paths()).settings
+    configured = settings.notifications
+    if not configured or (channel is not None and channel not in configured):
+        known = ", ".join(sorted(configured)) or "none"
+        raise NotFound(
+            "no notifications are configured"
+            if channel is None
+            else f"no channel {channel!r} is configured (configured: {known})",
+            hint='add [notifications.desk] with url = "desktop" to your subagents.toml',
+        )
+    rows: list[dict[str, object]] = []
+    for name in [channel] if channel is not None else sorted(configured):
+        to = channel_of(configured[name], settings, os.environ)
+        problem = None
+        try:
+            to.send(Notification("subagents", f"A test of the channel {name}: it works."))
+        except (ReceiverRefused, ReceiverUnavailable) as error:
+            problem = str(error)
+        rows.append({"channel": name, "to": to.where, "sent": problem is None, "error": problem})
+        if not json and problem is None:
+            output.line(f"{name} ({to.where}): sent")
+        elif not json:
+            output.line(f"{name} ({to.where}): not sent: {problem}")
+    if json:
+        output.document({"channels": rows})
+    return EXIT_OK if all(row["sent"] for row in rows) else EXIT_FAILED

@@ -1,0 +1,208 @@
+"""Tells a person through one channel what happened to runs; see ``journal_export``.
+
+Only of runs that were spawned from outside: what a run's own children do is that run's business.
+Nothing of it touches the inbox: a notification hands nothing over, and the message stays unread.
+
+Why: docs/decisions/0051-notifications-follow-the-journal.md.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple, Protocol
+
+from subagents.config.settings import NotificationReason
+from subagents.domain.lifecycle.transitions import TRANSITIONS
+from subagents.domain.run.events import Event, ParentNotified, RequestAsked, Spawned
+from subagents.domain.run.outcome import Status
+from subagents.domain.run.run import SETTLED, Phase, Request, Run
+from subagents.domain.run.values import RunId, SessionKey, replace
+from subagents.followers.journal_export import RETRY_FIRST_S, JournalExport, ReceiverRefused
+from subagents.ports import Batch, FeedEntry, RunFilter, Store, readable
+from subagents.text import one_line
+
+log = logging.getLogger(__name__)
+
+AGE_MS_MAX: Final = 24 * 3600 * 1000
+"""What is older is no news any more, and is left out."""
+LINE_CHARS_MAX: Final = 300
+ENDS: Final = frozenset(
+    kind
+    for (before, kind), after in TRANSITIONS.items()
+    if before not in SETTLED and SETTLED & after
+)
+"""Events with which an outcome can become known."""
+ASKS: Final = frozenset({ParentNotified, RequestAsked, Spawned})
+"""Events with which a run can begin to need somebody."""
+LIVE: Final = tuple(phase for phase in Phase if phase not in SETTLED)
+FAILED: Final = frozenset({Status.ERROR, Status.TIMEOUT, Status.LOST})
+
+
+class Notification(NamedTuple):
+    """What a person reads."""
+
+    title: str
+    body: str
+
+
+class Channel(Protocol):
+    """Shows a notification to a person. Blocking."""
+
+    @property
+    def where(self) -> str:
+        """Where to, for people; nothing secret."""
+        ...
+
+    def problem(self) -> str | None:
+        """Why nothing can be sent, as far as that is known without sending; None = nothing."""
+        ...
+
+    def send(self, notification: Notification) -> None:
+        """Return when it was taken.
+
+        Raises:
+            ReceiverUnavailable: Nothing can be sent now; try again later.
+            ReceiverRefused: This one will never be taken.
+        """
+        ...
+
+
+class Notifier(JournalExport):
+    """One channel and how far it has come.
+
+    Args:
+        name: Of the channel in the configuration.
+        channel: Where notifications go.
+        reasons: What it wants to hear of.
+        store: Where runs and their journals are read.
+        file: Holds the cursor; without it, it hears of what happens from now on.
+        now_ms: Wall clock.
+        retry_first_s: Before the first repetition.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        channel: Channel,
+        reasons: Sequence[NotificationReason],
+        store: Store,
+        file: Path,
+        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        retry_first_s: float = RETRY_FIRST_S,
+    ) -> None:
+        super().__init__(
+            what="notifications",
+            endpoint=f"{name} ({channel.where})",
+            store=store,
+            file=file,
+            retry_first_s=retry_first_s,
+        )
+        self._channel = channel
+        self._reasons = frozenset(reasons)
+        self._now_ms = now_ms
+
+    def _concerns(self, batch: Batch) -> bool:
+        return any(type(each.event) in ENDS or type(each.event) in ASKS for each in batch.journal)
+
+    def _send_page(self, page: Sequence[FeedEntry]) -> None:
+        ends = self._ends(page)
+        last_ends = {run.requester: number for number, run in ends.items()}
+        for each in page:
+            is_news = each.entry.at_ms >= self._now_ms() - AGE_MS_MAX
+            notifications = tuple(self._notifications(each, ends, last_ends)) if is_news else ()
+            for notification in notifications:
+                self._send(notification)
+            self._number = each.number
+            if each.number in ends:
+                self._remember_end(ends[each.number].id)
+            if notifications:
+                # What was sent is not sent again because the next one could not be.
+                self._save()
+
+    def _send(self, notification: Notification) -> None:
+        try:
+            self._channel.send(notification)
+        except ReceiverRefused as error:
+            log.warning("%s refused a notification: %s", self._state.endpoint, error)
+            self._state = replace(self._state, refused=self._state.refused + 1)
+            return
+        self._state = replace(
+            self._state, sent=self._state.sent + 1, last_sent_ms=time.time_ns() // 1_000_000
+        )
+
+    def _ends(self, page: Sequence[FeedEntry]) -> dict[int, Run]:
+        """The runs from outside whose outcome became known, each once, by the number of the event.
+
+        A worker's last words and its exit can come at the same instant, and either could be its
+        end: the last event of that instant stands for it.
+        """
+        found: dict[RunId, tuple[int, Run]] = {}
+        for each in page:
+            if type(each.entry.event) not in ENDS:
+                continue
+            run = self._outside(each)
+            if (
+                run is not None
+                and run.ended_at_ms == each.entry.at_ms
+                and run.id not in self._ends_told
+            ):
+                found.pop(run.id, None)
+                found[run.id] = (each.number, run)
+        return dict(found.values())
+
+    def _outside(self, found: FeedEntry) -> Run | None:
+        run = readable(self._store, found.entry.run_id)
+        return run if run is not None and run.lineage.requester_run is None else None
+
+    def _notifications(
+        self, found: FeedEntry, ends: Mapping[int, Run], last_ends: Mapping[SessionKey, int]
+    ) -> Iterator[Notification]:
+        if type(found.entry.event) in ASKS and NotificationReason.NEEDS_YOU in self._reasons:
+            yield from self._asked(found)
+        run = ends.get(found.number)
+        if run is None:
+            return
+        is_last = (
+            NotificationReason.ALL_DONE in self._reasons
+            and last_ends.get(run.requester) == found.number
+            and self._store.count(RunFilter(requester=run.requester, phases=LIVE), most=1) == 0
+        )
+        outcome = run.outcome
+        if (
+            NotificationReason.FAILED in self._reasons
+            and outcome is not None
+            and outcome.status in FAILED
+        ):
+            why = one_line(outcome.error or str(outcome.reason or ""), LINE_CHARS_MAX)
+            rest = "\nIt was the last one; nothing else is at work." if is_last else ""
+            yield Notification(
+                f"{run.resolved.label}: {outcome.status}",
+                f"{why}\nsubagents why {run.id}{rest}".lstrip(),
+            )
+        elif is_last:
+            ended = f"{run.resolved.label} ended last" + (f": {outcome.status}" if outcome else "")
+            yield Notification("All done", f"{ended}\nsubagents list --session {run.requester}")
+
+    def _asked(self, found: FeedEntry) -> Iterator[Notification]:
+        run = self._outside(found)
+        if run is None:
+            return
+        for request in run.pending_requests:
+            if _asks(found.entry.event, request):
+                text = one_line(request.question, LINE_CHARS_MAX)
+                yield Notification(
+                    f"{run.resolved.label} needs you", f"{text}\nsubagents attention"
+                )
+
+
+def _asks(event: Event, request: Request) -> bool:
+    match event:
+        case RequestAsked(request=asked):
+            return request.id == asked.id
+        case ParentNotified(message=message, at_ms=at_ms):
+            is_notice = request.priority is not None
+            return is_notice and (request.question, request.asked_at_ms) == (message, at_ms)
+        case _:
+            return request.by_spawn

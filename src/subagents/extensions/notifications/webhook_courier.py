@@ -1,0 +1,294 @@
+"""Over HTTP, into a program of the user's: a chat bot, a bridge, another machine.
+
+``[agents.<id>.courier] webhook = "https://…"`` binds every outside session of that agent to the
+address. Each try is one ``POST`` of a JSON object, ``Posted``.
+
+- ``Idempotency-Key`` is the announcement's id, the same in every try.
+- With ``webhook_secret_env`` it is signed: ``X-Subagents-Signature: sha256=<hex>`` is the
+  HMAC-SHA256 of ``<X-Subagents-Timestamp>.<body>``, the timestamp in Unix seconds.
+- 2xx means handed over, which consumes the announcement. 408, 409, 425, 429 and 5xx are tried
+  again, not before ``Retry-After``; anything else ends the delivery. Redirects are not followed.
+- It never reaches link-local addresses and those where clouds hand out credentials
+  (``webhook_addresses``), unless ``webhook_link_local = true``.
+- When its time (``announce_timeout_ms``) is over, the connection is closed.
+
+Only the user's own configuration is asked, never a project's: see ``wiring``.
+"""
+
+import hashlib
+import hmac
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import msgspec
+
+from subagents.config.settings import AgentCourier, Settings
+from subagents.domain.run.outcome import (
+    Delivered,
+    DeliveryFailed,
+    DeliveryOutcome,
+    DeliveryPath,
+)
+from subagents.domain.run.run import Message, Run
+from subagents.domain.run.values import SessionKey, agent_of
+from subagents.extensions.notifications.webhook_addresses import addresses_of
+from subagents.text import iso, one_line
+from subagents.version import __version__
+
+if TYPE_CHECKING:
+    import httpx2
+
+SIGNATURE: Final = "X-Subagents-Signature"
+TIMESTAMP: Final = "X-Subagents-Timestamp"
+AGAIN: Final = frozenset({408, 409, 425, 429})
+"""Refusals that another try can turn."""
+RETRY_AFTER_MS_MAX: Final = 3_600_000
+CONNECT_S: Final = 5.0
+"""One of several addresses that does not answer is left for the next after so long."""
+ANSWER_BYTES_MAX: Final = 2_000
+"""The beginning of what it answered is kept as the error of a failed try."""
+
+_PORTS: Final = {"http": 80, "https": 443}
+
+
+class WebhookCourier:
+    """See ``ports.Courier``.
+
+    Args:
+        settings: The user's configuration as it is now.
+        environ: Where the secrets are.
+    """
+
+    name = "webhook"
+
+    def __init__(self, settings: Callable[[], Settings], environ: Mapping[str, str]) -> None:
+        self._settings = settings
+        self._environ = environ
+
+    def serves(self, target: SessionKey, requester: Run | None) -> bool:
+        """Outside sessions of an agent that has a webhook."""
+        return requester is None and self._section(target).webhook is not None
+
+    def _section(self, target: SessionKey) -> AgentCourier:
+        agent = self._settings().agents.get(agent_of(target))
+        return AgentCourier() if agent is None else agent.courier
+
+    async def deliver(
+        self,
+        run: Run,
+        message: Message,
+        requester: Run | None,  # noqa: ARG002 - it has none
+    ) -> DeliveryOutcome:
+        """Post once; the connection is closed when this returns or raises."""
+        section = self._section(message.session_key)
+        if section.webhook is None:
+            return DeliveryFailed(retryable=True, error="its webhook was taken out of the settings")
+        body = msgspec.json.encode(posted(run, message))
+        headers: dict[str, str] = {"Idempotency-Key": message.id}
+        variable = section.webhook_secret_env
+        if variable is not None:
+            secret = self._environ.get(variable)
+            if not secret:
+                return DeliveryFailed(
+                    retryable=True,
+                    error=f"webhook_secret_env: the daemon has no variable {variable}; set it and "
+                    "start the daemon again",
+                )
+            headers |= signed(secret, body, at_s=int(time.time()))
+        agent_id = agent_of(message.session_key)
+        return await _post(section, body, headers, f"agents.{agent_id}.courier.webhook_link_local")
+
+
+class PostedOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run ended."""
+
+    status: str
+    """`ok`, `partial`, `error`, `timeout`, `cancelled` or `lost`."""
+    reason: str | None
+    """A stable code of why it is not plain `ok`."""
+    error: str | None
+    """The same in words."""
+
+
+class Posted(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What is posted: an announcement, and the run that it is about."""
+
+    text: str
+    """The announcement."""
+    session_key: str
+    """Who is told."""
+    run_id: str
+    label: str
+    agent_id: str
+    thread_id: str | None
+    """Of a session that is bound to one, else null."""
+    message_id: str
+    continues: str | None
+    """The run whose session it continued."""
+    outcome: PostedOutcome | None
+    ended_at: str | None
+    """ISO 8601."""
+
+
+def posted(run: Run, message: Message) -> Posted:
+    """The announcement of a run as it is posted."""
+    outcome, continues = run.outcome, run.session.continues
+    return Posted(
+        text=message.text,
+        session_key=message.session_key,
+        run_id=run.id,
+        label=run.resolved.label,
+        agent_id=run.resolved.agent_id,
+        thread_id=run.root if run.spec.thread else None,
+        message_id=message.id,
+        continues=None if continues is None else continues.run_id,
+        outcome=None
+        if outcome is None
+        else PostedOutcome(status=outcome.status, reason=outcome.reason, error=outcome.error),
+        ended_at=None if run.ended_at_ms is None else iso(run.ended_at_ms),
+    )
+
+
+def signed(secret: str, body: bytes, *, at_s: int) -> dict[str, str]:
+    """The headers by which a receiver knows that we sent this body, and when."""
+    text = f"{at_s}.".encode() + body
+    digest = hmac.new(secret.encode(errors="surrogateescape"), text, hashlib.sha256).hexdigest()
+    return {TIMESTAMP: str(at_s), SIGNATURE: f"sha256={digest}"}
+
+
+async def _post(
+    section: AgentCourier, body: bytes, headers: Mapping[str, str], key: str
+) -> DeliveryOutcome:
+    import httpx2  # noqa: PLC0415  100 ms, for those that have a webhook
+
+    given = section.webhook or ""
+    where = _origin(given)
+    try:
+        url = httpx2.URL(given)
+        proxy = _proxy_of(url.scheme, url.host)
+        targets = [url] if section.webhook_link_local else await _targets(url, proxy)
+        sent = {
+            "Content-Type": "application/json",
+            "Accept-Encoding": "identity",
+            "User-Agent": f"subagents/{__version__}",
+            "Host": url.netloc.decode("ascii"),
+            **headers,
+        }
+        # To the address that was checked, with the certificate of the name.
+        extensions = {"sni_hostname": url.raw_host.decode("ascii")}
+        # The environment's proxy and certificates count, but what was looked up is not again.
+        async with httpx2.AsyncClient(
+            follow_redirects=False, trust_env=False, proxy=proxy, verify=_certificates()
+        ) as client:
+            while True:
+                target = targets.pop(0)
+                # Its whole time is kept by whoever cancels this.
+                limit = httpx2.Timeout(None, connect=CONNECT_S if targets else None)
+                try:
+                    async with client.stream(
+                        *("POST", target),
+                        content=body,
+                        headers=sent,
+                        extensions=extensions,
+                        timeout=limit,
+                    ) as answer:
+                        return await _outcome(where, answer)
+                except (httpx2.ConnectError, httpx2.ConnectTimeout):
+                    if not targets:
+                        raise
+    except httpx2.HTTPError as error:
+        # Not their texts alone: some are empty.
+        text = f"{where}: {type(error).__name__}: {error}".rstrip(": ")
+        return DeliveryFailed(retryable=True, error=text)
+    except httpx2.InvalidURL as error:
+        return DeliveryFailed(retryable=False, error=f"webhook is no address: {error}")
+    except LinkLocal as error:
+        text = f"{where} is at {error}, which no webhook reaches unless {key} = true"
+        return DeliveryFailed(retryable=False, error=text)
+    except OSError as error:
+        return DeliveryFailed(retryable=True, error=f"{where}: {error.strerror or error}")
+
+
+class LinkLocal(Exception):
+    """All that a webhook's host stands for is refused; the message completes ``HOST is at …``."""
+
+
+async def _targets(url: "httpx2.URL", proxy: str | None) -> "list[httpx2.URL]":
+    """The addresses of a URL's host, in the order to try; its own name where a proxy looks it up.
+
+    Raises:
+        LinkLocal: None of them may be reached, or its proxy could choose one that may not.
+        OSError: It has none.
+    """
+    try:
+        found = await addresses_of(url.host, url.port or _PORTS[url.scheme])
+    except OSError:
+        if proxy is None:
+            raise
+        return [url]  # a name that only the proxy knows
+    if found.refused and not (found.allowed and proxy is None):
+        raise LinkLocal(f"{found.refused[0]}, a link-local or cloud metadata address")
+    return [url] if proxy is not None else [url.copy_with(host=each) for each in found.allowed]
+
+
+def _certificates() -> ssl.SSLContext:
+    import httpx2  # noqa: PLC0415
+
+    return httpx2.create_ssl_context(trust_env=True)
+
+
+def _proxy_of(scheme: str, host: str) -> str | None:
+    """The proxy that the environment names for a host."""
+    if proxy_bypass(host):
+        return None
+    found = getproxies()
+    return found.get(scheme) or found.get("all")
+
+
+async def _outcome(where: str, answer: "httpx2.Response") -> DeliveryOutcome:
+    status = answer.status_code
+    if 200 <= status < 300:
+        return Delivered(path=DeliveryPath.DIRECT)
+    text = await _beginning(answer)
+    error = f"{where} answered {status}{f': {text}' if text else ''}"
+    is_for_now = status in AGAIN or status >= 500
+    wait_ms = retry_after_ms(answer.headers.get("retry-after"), now_s=time.time())
+    return DeliveryFailed(
+        retryable=is_for_now, error=error, retry_after_ms=wait_ms if is_for_now else None
+    )
+
+
+async def _beginning(answer: "httpx2.Response") -> str:
+    body = bytearray()
+    # As it comes: what a few bytes decompress to has no bound.
+    async for chunk in answer.aiter_raw():
+        body += chunk
+        if len(body) >= ANSWER_BYTES_MAX:
+            break
+    return one_line(bytes(body[:ANSWER_BYTES_MAX]).decode(errors="replace"), ANSWER_BYTES_MAX)
+
+
+def retry_after_ms(text: str | None, *, now_s: float) -> int | None:
+    """What ``Retry-After`` asks for: seconds or a date; at most an hour; None = it says nothing."""
+    if text is None:
+        return None
+    plain = text.strip()
+    if plain.isdecimal() and plain.isascii():
+        seconds = float(plain[:9])
+    else:
+        try:
+            seconds = parsedate_to_datetime(plain).timestamp() - now_s
+        except (ValueError, OverflowError):
+            return None
+    return min(max(round(seconds * 1000), 0), RETRY_AFTER_MS_MAX)
+
+
+def _origin(url: str) -> str:
+    """Without path and query: those may be a password."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"

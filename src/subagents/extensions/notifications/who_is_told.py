@@ -1,0 +1,85 @@
+"""What the configuration says of people and programs that are told: channels, a room, couriers."""
+
+from collections.abc import Mapping
+
+from subagents.config.settings import NotificationChannel, Settings
+from subagents.errors import ConfigError
+from subagents.extensions.notifications.chat_threads import ChatThreads, OwnApi
+from subagents.extensions.notifications.command_courier import CommandCourier
+from subagents.extensions.notifications.matrix_room import MatrixRoom
+from subagents.extensions.notifications.notification_channels import channel
+from subagents.extensions.notifications.notifier import Channel, Notifier
+from subagents.extensions.notifications.webhook_courier import WebhookCourier
+from subagents.followers.follower_host import FollowerHost
+from subagents.ports import Courier, Exporter
+from subagents.runtimes.process.secret_values import ask
+
+
+def followers(host: FollowerHost) -> list[Exporter]:
+    """See ``Extension.followers``: one for each channel, and one for the room.
+
+    Raises:
+        ConfigError: Some of what the room needs is not configured.
+    """
+    settings, found = host.settings, list[Exporter]()
+    for name, each in settings.notifications.items():
+        notifier = Notifier(
+            name=name,
+            channel=channel_of(each, settings, host.environ),
+            reasons=each.reasons,
+            store=host.store,
+            file=host.paths.state_dir / f"notification-cursor-{name}.json",
+        )
+        found.append(notifier)
+    room = room_of(settings, host.environ)
+    if room is not None:
+        threads = ChatThreads(
+            room=room,
+            users=settings.threads.users,
+            inward=OwnApi(host.paths.socket),
+            store=host.store,
+            file=host.paths.state_dir / "chat-threads.json",
+        )
+        found.append(threads)
+    return found
+
+
+def couriers(host: FollowerHost) -> list[Courier]:
+    """See ``Extension.couriers``: the program and the webhook of the configuration."""
+    return [
+        CommandCourier(host.settings_now, host.environ),
+        WebhookCourier(host.settings_now, host.environ),
+    ]
+
+
+def channel_of(
+    configured: NotificationChannel, settings: Settings, environ: Mapping[str, str]
+) -> Channel:
+    """Where a configured channel leads; nothing is sent."""
+    return channel(
+        configured.url, environ, lambda name: ask(name, settings.secrets.get(name), environ)
+    )
+
+
+def room_of(settings: Settings, environ: Mapping[str, str]) -> MatrixRoom | None:
+    """The configured room; nothing is sent. None = there is none.
+
+    Raises:
+        ConfigError: Some of what it needs is not configured.
+    """
+    given = settings.threads
+    missing = [f"threads.{name}" for name in given.__struct_fields__ if not getattr(given, name)]
+    if len(missing) == len(given.__struct_fields__):
+        return None
+    if given.homeserver is None or given.room is None or given.token is None or missing:
+        raise ConfigError(
+            f"[threads] needs {', '.join(missing)}, too",
+            hint="add them, or remove [threads]; to try it: subagents threads test",
+            details={"keys": missing},
+        )
+    return MatrixRoom(
+        given.homeserver,
+        given.room,
+        given.token,
+        lambda name: ask(name, settings.secrets.get(name), environ),
+    )

@@ -1,0 +1,25 @@
+-- What a repair asks of a SQLite database besides what the store does. Parameters are positional.
+
+-- name: all_keys
+SELECT requester, key FROM idempotency;
+
+-- name: journal_ends
+-- From the index alone: it lies on other pages than the events.
+SELECT run, max(seq) FROM journal INDEXED BY journal_order GROUP BY run;
+
+-- name: drop_event
+DELETE FROM journal WHERE number = ?;
+
+-- name: drop_message
+DELETE FROM inbox WHERE message_id = ?;
+
+-- name: refile_events
+-- journal.run is what no checksum covers.
+UPDATE OR IGNORE journal SET run = (SELECT number FROM run WHERE run.run_id = journal.run_id)
+WHERE run_id IN (SELECT run_id FROM run);
+
+-- name: drop_stray_events
+DELETE FROM journal WHERE run_id NOT IN (SELECT run_id FROM run);
+
+-- name: drop_stray_leases
+DELETE FROM lease WHERE run_id NOT IN (SELECT run_id FROM run);

@@ -1,0 +1,1 @@
+"""What tests of others' runtimes, couriers and stores need."""

@@ -1,0 +1,160 @@
+"""Logging browsers in and out: codes, cookies, and the list of who is logged in.
+
+A code comes over the Unix socket into the hands of the user and from there, behind the ``#`` of an
+address, into the page, which gives it for a cookie. The operator's token goes into no browser.
+"""
+
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from subagents.api.calls.auth import Caller, connection_of
+from subagents.api.calls.call import answer, body_of, path_part, query_of, require_operator
+from subagents.api.calls.login import Login, Role
+from subagents.api.calls.operation import Operation
+from subagents.api.calls.services import services_of
+from subagents.api.wire import requests as wire
+from subagents.api.wire.decoding import one_of
+from subagents.errors import NotFound, UsageError
+from subagents.extensions.web.login_answers import LoginCode, LoginList, LoginRow, OwnLogin
+from subagents.extensions.web.logins import CODE_MS, csrf_of, logins_of
+from subagents.text import iso
+
+CODE_BODY_BYTES_MAX: Final = 1024
+COOKIE_S: Final = 400 * 24 * 3600
+"""A cookie may be kept so long; when the login is over is not for the browser to say."""
+
+
+class CodeBody(wire.Body, frozen=True):
+    """What the login that a code is for may do."""
+
+    role: str = Role.OPERATOR
+
+
+class LoginBody(wire.Body, frozen=True):
+    """The code that a page found behind the ``#`` of its address."""
+
+    code: str
+
+
+async def make_code(request: Request) -> Response:
+    """POST /v1/login/codes: what opens the page in a browser, once, within a minute.
+
+    Opens a TCP port on loopback when there is none yet.
+    """
+    services, caller = services_of(request), Caller.of(request)
+    require_operator(caller, "logging a browser in")
+    body = wire.parse_body(await body_of(request), CodeBody)
+    role = Role(one_of("role", body.role, [*Role]))
+    url = await services.tcp.open()
+    code = logins_of(services).code(role)
+    expires_at = iso(services.now_ms() + CODE_MS)
+    return answer(LoginCode(url=f"{url}/#k={code}", role=role, expires_at=expires_at), status=201)
+
+
+async def log_in(request: Request) -> Response:
+    """POST /v1/login: a code for a cookie; over TCP, from our own page."""
+    services, connection = services_of(request), connection_of(request.scope)
+    body = wire.parse_body(await body_of(request, bytes_max=CODE_BODY_BYTES_MAX), LoginBody)
+    if connection.port is None:
+        raise UsageError("a browser logs in over the TCP port", hint="open it: subagents ui")
+    browser = request.headers.get("user-agent", "unknown")
+    token, login = await logins_of(services).take(body.code, port=connection.port, browser=browser)
+    answered = answer(_own(login, csrf_of(token)))
+    answered.set_cookie(
+        cookie_name(connection.port),
+        token,
+        max_age=COOKIE_S,
+        path="/",
+        secure=request.url.scheme == "https",
+        httponly=True,
+        samesite="strict",
+    )
+    return answered
+
+
+async def own_login(request: Request) -> Response:
+    """GET /v1/login: with what rights this call is made, and what its writes must bring."""
+    require_operator(Caller.of(request), "a login")
+    query_of(request, ())
+    connection = connection_of(request.scope)
+    return answer(_own(connection.login, connection.csrf))
+
+
+async def log_out(request: Request) -> Response:
+    """DELETE /v1/login: the login that this call was made with is over."""
+    require_operator(Caller.of(request), "a login")
+    connection = connection_of(request.scope)
+    if connection.login is None or connection.port is None:
+        raise NotFound("this call was made without a login", hint="see: subagents ui sessions")
+    login = await logins_of(services_of(request)).revoke(connection.login.id)
+    answered = answer(_row(login, own=login))
+    answered.delete_cookie(cookie_name(connection.port), path="/", httponly=True, samesite="strict")
+    return answered
+
+
+async def list_logins(request: Request) -> Response:
+    """GET /v1/logins: every browser that is logged in."""
+    require_operator(Caller.of(request), "the list of logins")
+    query_of(request, ())
+    own = connection_of(request.scope).login
+    return answer(
+        LoginList(logins=[_row(each, own) for each in logins_of(services_of(request)).all()])
+    )
+
+
+async def revoke(request: Request) -> Response:
+    """DELETE /v1/logins/{login}: it is over at once, with all that its page has open."""
+    require_operator(Caller.of(request), "revoking a login")
+    own = connection_of(request.scope).login
+    login = await logins_of(services_of(request)).revoke(path_part(request, "login"))
+    return answer(_row(login, own))
+
+
+def cookie_name(port: int) -> str:
+    """The name of our cookie: browsers send cookies to every port of a host."""
+    return f"subagents-{port}"
+
+
+def _own(login: Login | None, csrf: str | None) -> OwnLogin:
+    if login is None:
+        return OwnLogin()
+    return OwnLogin(login_id=login.id, role=login.role, csrf=csrf)
+
+
+def _row(login: Login, own: Login | None) -> LoginRow:
+    return LoginRow(
+        login_id=login.id,
+        role=login.role,
+        browser=login.browser,
+        created_at=iso(login.created_ms),
+        used_at=iso(login.used_ms),
+        ends_at=iso(login.ends_ms),
+        is_own=own is not None and login.id == own.id,
+    )
+
+
+ROUTES: Final = (
+    Route("/v1/login", log_in, methods=["POST"]),
+    Route("/v1/login", own_login, methods=["GET"]),
+    Route("/v1/login", log_out, methods=["DELETE"]),
+    Route("/v1/login/codes", make_code, methods=["POST"]),
+    Route("/v1/logins", list_logins, methods=["GET"]),
+    Route("/v1/logins/{login}", revoke, methods=["DELETE"]),
+)
+OPERATIONS: Final = {
+    ("POST", "/v1/login"): Operation(body=LoginBody, answers=(OwnLogin,)),
+    ("GET", "/v1/login"): Operation(answers=(OwnLogin,)),
+    ("DELETE", "/v1/login"): Operation(answers=(LoginRow,)),
+    ("POST", "/v1/login/codes"): Operation(
+        body=CodeBody,
+        is_body_optional=True,
+        status=201,
+        answers=(LoginCode,),
+    ),
+    ("GET", "/v1/logins"): Operation(answers=(LoginList,)),
+    ("DELETE", "/v1/logins/{login}"): Operation(answers=(LoginRow,)),
+}
+PATH_WORDS: Final = {"login": "A login: `loginId` in `GET /v1/logins`."}

@@ -1,0 +1,21 @@
+"""What an extension's followers and couriers get from the daemon."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from subagents.config.paths import Paths
+from subagents.config.settings import Settings
+from subagents.ports import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowerHost:
+    """Of one daemon; nothing of it is open yet."""
+
+    store: Store
+    paths: Paths
+    settings: Settings
+    """As they were when the daemon started."""
+    settings_now: Callable[[], Settings]
+    """As they are."""
+    environ: Mapping[str, str]

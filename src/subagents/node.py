@@ -1,0 +1,80 @@
+"""What a daemon has where it is alone, and what an extension puts in its place."""
+
+import os
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from subagents import extension
+from subagents.config.paths import Paths
+from subagents.config.settings import Settings
+from subagents.engine.attempts.placement import ClusterPlaces
+from subagents.engine.kernel.threads import DaemonThreads
+from subagents.engine.parts import no_peers
+from subagents.ports import Permits, Runtime, SeenNode, SharedStore, Store, Survey, Workplace
+from subagents.run_logs import RunLogs, file_logs
+from subagents.stores import store_of
+
+Take: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
+"""Takes attempts of other nodes until cancelled."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeHost:
+    """What a node is made of; the engine is there only once it is asked for."""
+
+    paths: Paths
+    settings: Settings
+    """Of the daemon."""
+    runtimes: Mapping[str, Runtime]
+    """Of this node."""
+    processes: DaemonThreads
+    """For what looks at processes."""
+    survey: Callable[[], Survey]
+    """Which nodes there are."""
+    promise: Callable[[], bool]
+    """See ``Ownership.promise``."""
+    workplace: Callable[[], Workplace]
+    """Of this node."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeParts:
+    """All of it; each part as it is where a daemon is alone."""
+
+    store: Store
+    logs: RunLogs
+    shared: SharedStore | None = None
+    """The same store, as what several nodes share."""
+    permits: Permits | None = None
+    """What they count together; given with ``shared``."""
+    peers_promise: Callable[[Sequence[SeenNode]], Awaitable[bool]] = no_peers
+    """See ``Adapters.peers_promise``."""
+    places: ClusterPlaces | None = None
+    taking: Take | None = None
+    extend_work: Callable[[int], None] = lambda _until_ms: None
+    """Lets the workers of this home live until a time at which the node may be over."""
+    threads: tuple[DaemonThreads, ...] = ()
+    tidy: Callable[[], None] = lambda: None
+    """Drop what nobody comes for. Blocks; may raise ``StoreUnavailable``."""
+    close: Callable[[], None] = lambda: None
+    """Nobody uses them any more. Idempotent."""
+    parts: Mapping[str, object] = field(default_factory=dict)
+    """For ``Services.parts``."""
+
+
+def node_name(settings: Settings) -> str:
+    """What this daemon is called in attempts, and among others."""
+    return settings.daemon.node or os.uname().nodename
+
+
+def node_of(host: NodeHost) -> NodeParts:
+    """What the settings ask for.
+
+    Raises:
+        ConfigError: What is needed for it is not installed, or some of it is not configured.
+    """
+    for _, found in extension.made("node", host):
+        if isinstance(found, NodeParts):
+            return found
+    return NodeParts(store=store_of(host.paths, host.settings.daemon), logs=file_logs(host.paths))

@@ -1,1 +1,0 @@
-"""Finding a node for an attempt: by looking into the database, or through Temporal."""

@@ -1,0 +1,134 @@
+"""What ACP agents may use, and how each program is kept to it."""
+
+import json
+import tomllib
+from typing import Any
+
+import pytest
+from tests.extensions.acp.acp_folds import DIALECT, Fold, answer, of_agent, permission
+from tests.extensions.acp.acp_lines import AGENT_NAMES
+
+from subagents.domain.rules.tool_kinds import ToolScope
+from subagents.errors import Forbidden
+from subagents.extensions.acp.acp_agents import AGENTS, facts_of, parse_options
+from subagents.extensions.acp.acp_scope import may_use, switches
+
+SCOPED = [name for name in AGENT_NAMES if DIALECT.abilities_of({"agent": name}).scope_tools]
+
+
+def denied_by(agent: str, *deny: str, tools: tuple[str, ...] | None = None) -> Any:
+    facts = facts_of(parse_options({"agent": agent}))
+    return switches(facts, ToolScope(tools=tools, deny=deny), directory="/attempt")
+
+
+@pytest.mark.requirement("acp:scope:other-names")
+@pytest.mark.parametrize(
+    ("agent", "name"),
+    [
+        ("claude-agent-acp", "Bash"),
+        ("opencode", "bash"),
+        ("gemini", "run_shell_command"),
+        ("qwen", "run_shell_command"),
+    ],
+)
+def test_a_shell_denied_by_another_programs_name_is_not_there(agent: str, name: str) -> None:
+    given = denied_by(agent, "exec_command")
+
+    told = json.dumps([given.argv, given.env, given.session_meta]) + "".join(
+        data.decode() for data in given.files.values()
+    )
+    assert name in told
+
+
+@pytest.mark.requirement("acp:scope:gemini")
+def test_geminis_policy_denies_by_name_and_an_allow_list_denies_the_rest() -> None:
+    given = denied_by("gemini", "Bash", tools=("Read", "Bash"))
+
+    (policy,) = given.files.values()
+    rules = {
+        (rule["toolName"], rule["decision"]): rule["priority"]
+        for rule in tomllib.loads(policy.decode())["rule"]
+    }
+    assert rules["run_shell_command", "deny"] > rules["read_file", "allow"] > rules["*", "deny"]
+    assert ("run_shell_command", "allow") not in rules
+    assert given.argv[:2] == ("--admin-policy", "/attempt/gemini-policy.toml")
+
+
+@pytest.mark.requirement("acp:scope:opencode")
+def test_opencode_is_denied_by_name_what_its_user_allows_by_name() -> None:
+    given = denied_by("opencode", tools=("Read",))
+
+    rules = json.loads(given.env["OPENCODE_CONFIG_CONTENT"])["permission"]
+    assert (rules["*"], rules["bash"], rules["edit"], rules["read"]) == (
+        *("deny", "deny", "deny"),
+        "allow",
+    )
+    assert rules["subagents_*"] == "allow"
+
+
+@pytest.mark.requirement("acp:scope:refused")
+@pytest.mark.parametrize(
+    ("options", "tools", "deny", "named"),
+    [
+        ({"agent": "codex-acp"}, None, ("Bash",), "Bash"),
+        ({"command": ["my-agent"]}, ("Read",), (), "Read"),
+        ({"agent": "opencode"}, ("Bash(git:*)",), (), "Bash(git:*)"),
+        ({"agent": "opencode"}, ("Edit",), (), "write"),
+    ],
+)
+def test_a_scope_that_nothing_enforces_is_refused_by_the_tools_name(
+    options: dict[str, object], tools: tuple[str, ...] | None, deny: tuple[str, ...], named: str
+) -> None:
+    with pytest.raises(Forbidden) as caught:
+        DIALECT.check_scope(options, tools, deny)
+    assert named in str(caught.value)
+
+
+@pytest.mark.requirement("acp:scope:refused")
+@pytest.mark.parametrize("agent", SCOPED)
+def test_a_scope_of_whole_tools_is_taken_by_every_agent_that_was_seen_to_keep_it(
+    agent: str,
+) -> None:
+    DIALECT.check_scope({"agent": agent}, ("Read", "Bash"), ("WebFetch", "mcp__other__tool"))
+
+
+@pytest.mark.requirement("acp:scope:asks")
+def test_an_agent_that_asks_is_set_to_ask_and_told_no_by_kind_and_by_name() -> None:
+    fold = Fold(of_agent("goose", tools_deny=("Bash",)))
+    fold.hear(answer("initialize", {"protocolVersion": 1}))
+    modes = {"availableModes": [{"id": "auto"}, {"id": "approve"}]}
+    fold.hear(answer("session", {"sessionId": "s-1", "modes": modes}))
+    fold.hear(answer("set:mode", {}))
+    for number, (name, kind) in enumerate(
+        (("shell", "execute"), ("write", "edit"), ("delegate", "other"), ("thing", "execute"))
+    ):
+        meta = {"goose": {"toolCall": {"toolName": name}}}
+        fold.hear(permission(name, kind, id=number, toolCallId=f"c{number}", _meta=meta))
+
+    assert fold.sent("session/set_mode")[0]["modeId"] == "approve"
+    chosen = [each["result"]["outcome"]["optionId"] for each in fold.answers()]
+    assert chosen == ["n", "y", "n", "n"]
+    assert "not permitted: shell" in [each.text for each in fold.output]
+
+
+@pytest.mark.requirement("acp:scope:asks")
+def test_an_agent_that_has_no_mode_to_ask_in_does_not_get_its_turn() -> None:
+    fold = Fold(of_agent("goose", tools_deny=("Bash",)))
+    fold.hear(answer("initialize", {"protocolVersion": 1}))
+    fold.hear(answer("session", {"sessionId": "s-1", "modes": {"availableModes": [{"id": "x"}]}}))
+
+    assert fold.is_done
+    assert "offers no mode 'approve'" in (fold.result.error or "")
+
+
+@pytest.mark.requirement("acp:scope:ours")
+def test_tools_of_ours_are_allowed_unless_they_are_denied_by_name() -> None:
+    facts = AGENTS["goose"]
+    limits = ToolScope(tools=("Read",), deny=("sessions_spawn",))
+
+    def allowed(name: str) -> bool:
+        return may_use(facts, limits, name=name, kind="other", is_ours=True)
+
+    assert allowed("subagents__sessions_ask")
+    assert not allowed("subagents__sessions_spawn")
+    assert not may_use(facts, limits, name="other__tool", kind="other", is_ours=False)

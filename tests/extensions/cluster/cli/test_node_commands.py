@@ -1,0 +1,110 @@
+"""``cluster status drain undrain`` with two real daemons on one database."""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.cli.cli_home import Home, temporary_home, until
+from tests.extensions.cluster.trust_homes import HOST
+from tests.free_ports import free_port
+from tests.store.postgres_server import PostgresServer
+
+from subagents.config.paths import Paths
+
+
+class Node:
+    """A home with a daemon that is a node."""
+
+    def __init__(self, home: Home, name: str, url: str) -> None:
+        self.home = home
+        self.name = name
+        self.listen = f"{HOST}:{free_port()}"
+        home.environ["SUBAGENTS_DAEMON__STORE"] = url
+        self.daemon: subprocess.Popen[str] | None = None
+
+    def serve(self, *flags: str) -> None:
+        argv = ("serve", "--node", self.name, "--listen", self.listen, *flags)
+        self.daemon = daemon = self.home.start(*argv)
+        socket = Paths.resolve(self.home.env()).socket
+        until(lambda: socket.exists() or daemon.poll() is not None, "it answers")
+        assert daemon.poll() is None, daemon.communicate()
+
+    def rows(self) -> dict[str, dict[str, object]]:
+        found = self.home.ok("cluster", "status", "--json").rows("nodes")
+        return {str(each["name"]): each for each in found if each["alive"]}
+
+    def parts(self, name: str) -> int:
+        row = self.rows().get(name)
+        return int(str(row["partitions"])) if row else 0
+
+
+def has_both(seen_by: Node) -> bool:
+    """Whether each of the two decides about something."""
+    rows = seen_by.rows()
+    return len(rows) == 2 and all(int(str(each["partitions"])) for each in rows.values())
+
+
+@pytest.fixture
+def nodes(tmp_path: Path, postgres: PostgresServer) -> Iterator[tuple[Node, Node]]:
+    """Two nodes of one cluster, the first of which brought the second in."""
+    url = postgres.url(postgres.new_schema())
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    with temporary_home(tmp_path / "a") as first, temporary_home(tmp_path / "b") as second:
+        a, b = Node(first, "a", url), Node(second, "b", url)
+        try:
+            first.ok("cluster", "init")
+            a.serve("--labels", "gpu,linux", "--slots", "8")
+            token = first.ok("cluster", "token").out.strip()
+            second.ok("cluster", "join", token)
+            b.serve()
+            yield a, b
+        finally:
+            for each in (a, b):
+                if each.daemon is not None:
+                    each.daemon.terminate()
+                    each.daemon.communicate(timeout=60)
+
+
+@pytest.mark.requirement("cluster:status", "cluster:drain")
+def test_nodes_are_listed_and_one_is_drained_and_taken_back(nodes: tuple[Node, Node]) -> None:
+    a, b = nodes
+    until(lambda: has_both(a), "both have some")
+    row = a.rows()["a"]
+    assert (row["labels"], row["slots"], row["isSelf"]) == (["gpu", "linux"], 8, True)
+    assert row["url"] == f"https://{a.listen}"
+    table = b.home.ok("cluster", "status").out.splitlines()
+    assert table[0].split() == ["NODE", "STATE", "PARTS", "SLOTS", "LABELS", "VERSION", "URL"]
+    assert re.match(r"a +alive +\d+ +8 +gpu,linux +\S+ +https://", table[1])
+    assert re.match(r"b \(here\) +alive +\d+ +- +- +\S+ +https://", table[2])
+    assert all(len(line) <= 80 for line in table)
+
+    drained = a.home.ok("cluster", "drain", "--wait", "--timeout", "60s")
+    assert "it decides about nothing" in drained.err
+    assert (b.parts("a"), b.rows()["a"]["draining"]) == (0, True)
+    until(lambda: b.parts("b") == 256, "the other one has them all")
+    assert "no other node is alive" in b.home.ok("cluster", "drain", "--wait").err
+    assert "256 partitions without a node" in b.home.ok("cluster", "status").err
+    b.home.ok("cluster", "undrain")
+    a.home.ok("cluster", "undrain")
+    until(lambda: has_both(b), "both have some again")
+
+    refused = a.home.cli("cluster", "leave", "--yes")
+    assert (refused.code, "drain and stop it first" in refused.err) == (1, True)
+    checks = {each["name"]: each for each in b.home.cli("doctor", "--json").rows("checks")}
+    assert checks["nodes"]["status"] == checks["certificate"]["status"] == "ok", checks
+
+
+@pytest.mark.requirement("cluster:secrets")
+def test_the_logs_of_nodes_have_no_secret_of_the_cluster(nodes: tuple[Node, Node]) -> None:
+    secret = (Paths.resolve(nodes[0].home.env()).cluster_dir / "secret").read_text().strip()
+    for node in nodes:
+        paths = Paths.resolve(node.home.env())
+        log = paths.log_file.read_text()
+        assert "the certificate of node" in log
+        assert secret not in log
+        assert "PRIVATE KEY" not in log
+        assert secret not in node.home.ok("cluster", "status", "--json").out
+        assert secret not in node.home.ok("config", "show").out

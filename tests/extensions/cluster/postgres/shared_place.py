@@ -1,0 +1,119 @@
+"""A schema that several homes share, each with a node of its own."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from tests.store.postgres_server import PostgresPlace, PostgresServer
+
+from subagents.domain.cluster.partitioning import PARTITIONS
+from subagents.extensions.cluster.postgres.postgres_store import PostgresStore
+from subagents.ports import Member, SharedStore
+
+LEASE_S = 60.0
+ALL = range(PARTITIONS)
+
+
+def member_called(name: str, lease_s: float = LEASE_S) -> Member:
+    return Member(name, f"https://{name}.example:7337", ("linux",), 4, lease_s)
+
+
+class SharedPlace:
+    """The schema, and the nodes that were opened on it; all are closed at the end.
+
+    Args:
+        place: With the schema.
+        directory: For the homes.
+        stack: Closes what was opened.
+    """
+
+    def __init__(self, place: PostgresPlace, directory: Path, stack: ExitStack) -> None:
+        self.place = place
+        self._directory = directory
+        self._stack = stack
+
+    @property
+    def server(self) -> PostgresServer:
+        return self.place.server
+
+    def node(
+        self,
+        name: str,
+        *,
+        host: Path | None = None,
+        lease_s: float = LEASE_S,
+        called: str | None = None,
+    ) -> PostgresStore:
+        """One more start of the home of this name, which is the node's, too; not opened yet."""
+        url = self.place.url if host is None else self.server.url(self.place.schema, host=host)
+        lock = self._directory / name / "postgres.lock"
+        store = PostgresStore(url, lock, member=member_called(called or name, lease_s))
+        self._stack.callback(store.close)
+        return store
+
+    def opened(self, name: str, *, host: Path | None = None) -> PostgresStore:
+        """One that has held its right for longer than a lease, holds it for a minute more, and is
+        known to all others, as they are to it.
+        """
+        store = self.started(name, host=host)
+        long = (
+            "UPDATE node SET since = since - interval '1 hour', until = until + interval '1 minute'"
+            " WHERE name = ?"
+        )
+        self.place.execute(long, name)
+        self.place.execute("UPDATE node SET peers = (SELECT array_agg(identity) FROM node)")
+        return store
+
+    def started(self, name: str, *, host: Path | None = None) -> PostgresStore:
+        """One that has just begun."""
+        store = self.node(name, host=host)
+        store.open(name)
+        return store
+
+    def alone(self, name: str) -> PostgresStore:
+        """A daemon of this home that is no member."""
+        store = PostgresStore(self.place.url, self._directory / name / "postgres.lock")
+        self._stack.callback(store.close)
+        return store
+
+    def lose_lock(self, name: str) -> None:
+        """As a kernel does when the process is killed; its store is not told."""
+        lock = self._directory / name / "postgres.lock"
+        text = lock.read_text("utf-8")
+        lock.unlink()
+        lock.write_text(text, "utf-8")
+
+    def lapse(self, name: str) -> None:
+        """The node did not renew in time."""
+        past = "UPDATE node SET until = clock_timestamp() - interval '1 minute' WHERE name = ?"
+        assert self.place.execute(past, name) == 1
+
+
+@contextmanager
+def shared(place: PostgresPlace, directory: Path) -> Iterator[SharedPlace]:
+    """Until the block ends."""
+    with ExitStack() as stack:
+        yield SharedPlace(place, directory, stack)
+
+
+class EagerMember(PostgresStore):
+    """A member that claims all that is free as it opens: the store suite knows no partitions."""
+
+    def open(self, owner: str) -> int:
+        """See ``ports.Store.open``."""
+        epoch = super().open(owner)
+        self.claim(ALL)
+        return epoch
+
+
+class MemberPlace(PostgresPlace):
+    """Where the store suite works while another node is there, which has no partitions."""
+
+    def store(self) -> PostgresStore:
+        """See ``StorePlace.store``."""
+        return EagerMember(self.url, self.lock, member=member_called("one"))
+
+
+def as_shared(store: PostgresStore) -> SharedStore:
+    """The type checker looks here whether it is one."""
+    return store

@@ -1,0 +1,77 @@
+"""The dialects of this package keep what ``Dialect`` promises of all of them."""
+
+from typing import Any, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.extensions.dialects import dialects
+
+from subagents.config.settings import RUNTIMES
+from subagents.domain.run.signals import ResultSeen
+from subagents.domain.run.values import AttemptId, RunId
+from subagents.extensions.conversation.dialect import Dialect, Opening
+
+DIALECTS: Final = dialects()
+JSON_LINES: Final = (b"{}", b"[]", b"null", b'{"id":1}', b'{"type":"result"}')
+OPTIONS: Final[dict[str, dict[str, object]]] = {"acp": {"agent": "opencode"}}
+
+
+def opening(dialect: Dialect[Any]) -> Opening:
+    return Opening(
+        attempt_id=AttemptId("r-1#1"),
+        run_id=RunId("r-1"),
+        number=1,
+        turn=1,
+        message="do it",
+        system_prompt="",
+        cwd="/w",
+        session_uuid="11111111-2222-4333-8444-555555555555",
+        options=OPTIONS.get(dialect.name, {}),
+    )
+
+
+@pytest.mark.requirement("conversation:stream:garbage")
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda each: each.name)
+@given(
+    lines=st.lists(st.binary(max_size=60) | st.sampled_from([b"{}", b"[]", b"null", b'{"id":1}']))
+)
+def test_no_line_raises_and_folding_it_again_gives_the_same(
+    dialect: Dialect[Any], lines: list[bytes]
+) -> None:
+    def folded() -> list[object]:
+        step = dialect.begin(opening(dialect))
+        found: list[object] = [step]
+        for line in lines:
+            step = dialect.read_line(step.state, line, now_ms=None)
+            found.append(step)
+        return [*found, dialect.finish(step.state)]
+
+    assert folded() == folded()
+
+
+@pytest.mark.requirement("conversation:end:middle-of-a-turn")
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda each: each.name)
+def test_a_program_that_ends_before_its_turn_leaves_a_result_that_is_an_error(
+    dialect: Dialect[Any],
+) -> None:
+    state = dialect.begin(opening(dialect)).state
+
+    results = [each for each in dialect.finish(state).signals if isinstance(each, ResultSeen)]
+
+    assert [each.is_error for each in results] == [True]
+    assert results[0].error
+
+
+@pytest.mark.requirement("conversation:turn:whole")
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda each: each.name)
+def test_a_line_to_send_is_one_line_and_its_key_names_it_alone(dialect: Dialect[Any]) -> None:
+    lines = dialect.begin(opening(dialect)).input_lines
+
+    assert len({each.key for each in lines}) == len(lines)
+    assert all(b"\n" not in each.line for each in lines)
+
+
+@pytest.mark.requirement("config:runtimes")
+def test_the_configuration_knows_every_runtime_of_this_package() -> None:
+    assert set(RUNTIMES) == {each.name for each in DIALECTS} | {"command", "scripted"}

@@ -1,0 +1,218 @@
+"""A real store, the journal of runs in it, and a channel that keeps what it is told."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.builders import NOW_MS, Life
+
+from subagents.config.settings import NotificationReason
+from subagents.domain.run.spec import RunSpec
+from subagents.domain.run.values import RunId, SessionKey
+from subagents.extensions.notifications.notifier import AGE_MS_MAX, Notification, Notifier
+from subagents.followers.journal_export import ReceiverRefused, ReceiverUnavailable
+from subagents.ports import Batch, JournalEntry
+from subagents.store.sqlite.sqlite_store import SqliteStore
+
+
+class Kept:
+    """A channel. Raises what it is to raise, once each."""
+
+    where = "memory"
+
+    def problem(self) -> str | None:
+        return None
+
+    def __init__(self) -> None:
+        self.seen: list[Notification] = []
+        self.problems: list[Exception] = []
+
+    @property
+    def titles(self) -> list[str]:
+        return [each.title for each in self.seen]
+
+    def send(self, notification: Notification) -> None:
+        if self.problems:
+            raise self.problems.pop(0)
+        self.seen.append(notification)
+
+
+class Place:
+    def __init__(self, root: Path) -> None:
+        self.store = SqliteStore(root / "subagents.db", synchronous="OFF")
+        self.store.open("me")
+        self.file = root / "cursor.json"
+        self.file.write_text('{"number": 0}')
+        self.channel = Kept()
+        self.now_ms = NOW_MS
+        self.runs = 0
+
+    def notifier(self, *reasons: NotificationReason) -> Notifier:
+        """One that reads from the beginning; its thread is not started."""
+        return Notifier(
+            name="desk",
+            channel=self.channel,
+            reasons=reasons or tuple(NotificationReason),
+            store=self.store,
+            file=self.file,
+            now_ms=lambda: self.now_ms,
+        )
+
+    def begin(self, session: str = "agent:main:a") -> Life:
+        self.runs += 1
+        run_id = RunId(f"r-{self.runs:010}")
+        return Life.begin(RunSpec(task="do"), run_id=run_id, requester=SessionKey(session)).start()
+
+    def write(self, life: Life) -> None:
+        run = life.run
+        entries = [
+            JournalEntry(run_id=run.id, seq=seq, at_ms=event.at_ms, event=event)
+            for seq, event in enumerate(life.journal, 1)
+        ]
+        self.store.commit(Batch(runs={run.id: run}, created={run.id}, journal=entries))
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    made = Place(tmp_path)
+    yield made
+    made.store.close()
+
+
+@pytest.mark.requirement("notifications:reasons")
+def test_a_failure_says_why_and_that_it_was_the_last(place: Place) -> None:
+    place.write(place.begin().exit(3))
+
+    place.notifier().catch_up()
+
+    (seen,) = place.channel.seen
+    assert seen.title.endswith(": error")
+    assert "subagents why r-0000000001" in seen.body
+    assert "nothing else is at work" in seen.body
+
+
+@pytest.mark.requirement("notifications:once")
+@pytest.mark.parametrize(
+    ("end", "titles"),
+    [
+        (lambda life: life.result("bad").exit(3), ["job: error"]),
+        (lambda life: life.result("a").result("b").exit(3), ["job: error"]),
+        (lambda life: life.result("bad").exit(signal=9), ["job: error"]),
+        (lambda life: life.exit(3), ["job: error"]),
+        (lambda life: life.result("so far").cancel().exit(signal=15), ["All done"]),
+        (lambda life: life.result("bad").exit(3).result("late"), ["job: error"]),
+        (lambda life: life.result("fine").exit(0), ["All done"]),
+        (lambda life: life.result("a").result("b").exit(0), ["All done"]),
+    ],
+)
+@pytest.mark.parametrize("page", [1, 2, 500])
+def test_an_end_is_one_notification_however_many_events_of_its_instant_there_are(
+    place: Place,
+    monkeypatch: pytest.MonkeyPatch,
+    end: Callable[[Life], Life],
+    titles: list[str],
+    page: int,
+) -> None:
+    monkeypatch.setattr("subagents.followers.journal_export.FEED_PAGE", page)
+    life = place.begin()
+    place.write(end(life))
+
+    place.notifier().catch_up()
+
+    assert place.channel.titles == titles
+
+
+@pytest.mark.requirement("notifications:reasons")
+def test_all_done_is_said_once_when_the_last_run_of_a_caller_ended(place: Place) -> None:
+    for _ in range(3):
+        place.write(place.begin().result("fine").exit())
+    place.write(place.begin("agent:main:b"))
+
+    place.notifier().catch_up()
+
+    assert place.channel.titles == ["All done"]
+    assert "subagents list --session agent:main:a" in place.channel.seen[0].body
+
+
+@pytest.mark.requirement("notifications:reasons")
+def test_nothing_is_done_while_a_run_of_the_caller_lives(place: Place) -> None:
+    place.write(place.begin().result("fine").exit())
+    place.write(place.begin())
+
+    place.notifier().catch_up()
+
+    assert place.channel.seen == []
+
+
+@pytest.mark.requirement("notifications:reasons")
+def test_an_open_question_needs_somebody(place: Place) -> None:
+    life = place.begin()
+    life.ask()
+    place.write(life)
+
+    place.notifier().catch_up()
+
+    (seen,) = place.channel.seen
+    assert seen.title.endswith("needs you")
+    assert life.run.pending_requests[0].question in seen.body
+
+
+@pytest.mark.requirement("notifications:reasons")
+def test_a_channel_hears_only_of_what_it_asked_for(place: Place) -> None:
+    place.write(place.begin().exit(3))
+
+    place.notifier(NotificationReason.NEEDS_YOU).catch_up()
+    assert place.channel.seen == []
+
+
+@pytest.mark.requirement("notifications:reasons")
+def test_what_a_runs_own_children_do_is_that_runs_business(place: Place) -> None:
+    life = Life.begin(RunSpec(task="do"), requester_run=RunId("r-0000000009"), depth=2)
+    place.write(life.start().exit(3))
+
+    place.notifier().catch_up()
+
+    assert place.channel.seen == []
+
+
+@pytest.mark.requirement("notifications:at-least-once")
+def test_what_could_not_be_sent_is_sent_by_the_next_one_and_nothing_twice(place: Place) -> None:
+    place.write(place.begin().exit(3))
+    place.write(place.begin("agent:main:b").exit(4))
+    first = place.notifier()
+    first.catch_up()
+    place.write(place.begin("agent:main:c").exit(5))
+    place.channel.problems = [ReceiverUnavailable("down")]
+    with pytest.raises(ReceiverUnavailable):
+        first.catch_up()
+    first.stop()
+
+    later = place.notifier()
+    later.start()
+    later.stop()
+
+    assert len(place.channel.seen) == 3
+    assert "exit" in place.channel.seen[2].body
+
+
+@pytest.mark.requirement("notifications:at-least-once")
+def test_one_that_is_refused_for_good_holds_up_no_later_one(place: Place) -> None:
+    place.write(place.begin().exit(3))
+    place.write(place.begin("agent:main:b").exit(4))
+    place.channel.problems = [ReceiverRefused("too long")]
+    notifier = place.notifier()
+
+    notifier.catch_up()
+
+    assert len(place.channel.seen) == 1
+    assert notifier.state.refused == 1
+
+
+@pytest.mark.requirement("notifications:at-least-once")
+def test_what_is_a_day_old_is_no_news(place: Place) -> None:
+    place.write(place.begin().exit(3))
+    place.now_ms = NOW_MS + AGE_MS_MAX + 60_000
+
+    place.notifier().catch_up()
+
+    assert place.channel.seen == []
