@@ -118,15 +118,15 @@ def table(name: str, schema: Schema) -> Iterator[str]:
 def drawn(page: str) -> str:
     """``page`` with the routes and documents of today."""
     found = document([each for part in parts() for each in part.ROUTES])
-    parts = ["## Headers", "\n".join(["| header | |", "|---|---|", *_headers()]), "## Routes"]
+    sections = ["## Headers", "\n".join(["| header | |", "|---|---|", *_headers()]), "## Routes"]
     for path, item in sorted(found["paths"].items()):
         for method, operation in item.items():
-            parts += route(method, path, operation)
-    parts.append("## Documents")
-    parts.append("A field with a question mark is not always there.")
+            sections += route(method, path, operation)
+    sections.append("## Documents")
+    sections.append("A field with a question mark is not always there.")
     for name, schema in sorted(found["components"]["schemas"].items()):
-        parts += table(name, schema)
-    return drawn_anew(page, BEGIN, END, *parts)
+        sections += table(name, schema)
+    return drawn_anew(page, BEGIN, END, *sections)
 
 
 def _headers() -> Iterator[str]:

@@ -18,9 +18,9 @@ from scripts import (
 import subagents
 from subagents.api.server.app import parts
 from subagents.api.server.openapi import codes, unlisted
+from subagents.api.wire.requests import FLAGS as CALLED
 from subagents.cli.command_table import commands
 from subagents.cli.runs.spawn_flags import FLAGS
-from subagents.client.spawn_request import FLAGS as CALLED
 from subagents.domain.run.events import EVENT_TYPES
 from subagents.domain.run.parameter import parameters
 from subagents.domain.run.spec import RunSpec

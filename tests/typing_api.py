@@ -49,7 +49,7 @@ async def one_run(home: Path) -> str | None:
         assert_type(run, RunHandle)
         assert_type(run.id, str)
         assert_type(run.warnings, tuple[str, ...])
-        result = await run.wait(timeout_s=60)
+        result = await run.wait(timeout=60)
         assert_type(result, RunResult)
         assert_type(result.outcome, Outcome)
         assert_type(result.ok, bool)
@@ -125,7 +125,7 @@ def without_a_loop() -> str:
         assert_type(run, SyncRunHandle)
         subagents.spawn("x", retry_cuont=2)  # type: ignore[call-arg]
         subagents.spawn("x", label=3)  # type: ignore[arg-type]
-        assert_type(run.wait(timeout_s=60), RunResult)
+        assert_type(run.wait(timeout=60), RunResult)
         assert_type(run.retry(), SyncRunHandle)
         try:
             done = subagents.run("make", check=True)

@@ -350,3 +350,9 @@ def chosen(text: str, options: Sequence[str]) -> str:
     number = int(text) if text.isdecimal() and text.isascii() and len(text) < 4 else 0
     is_number = text not in options and 1 <= number <= len(options)
     return options[number - 1] if is_number else text
+
+
+def camel(name: str) -> str:
+    """``retry_count`` → ``retryCount``; a name in camelCase stays as it is."""
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)

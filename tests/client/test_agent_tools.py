@@ -16,7 +16,8 @@ from subagents import (
 )
 from subagents.api.tools.requester_tools import REQUESTER_TOOLS
 from subagents.api.tools.tool_arguments import ACTIONS
-from subagents.client.agent_tools import Tools, camel
+from subagents.client.agent_tools import Tools
+from subagents.text import camel
 
 AGENTS = {
     "agents.main.subagents.allow_agents": ["player", "sitter", "asker"],

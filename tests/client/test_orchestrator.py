@@ -99,7 +99,8 @@ def test_a_spawned_run_is_awaited_verified_and_consumed(tmp_path: Path) -> None:
         assert done.verification is not None
         assert [check.target for check in done.verification.checks] == ["out.json"]
         assert [each async for each in sub.inbox()] == []  # waiting consumed it
-        again = await (await sub.get("maker")).wait()
+        with pytest.warns(DeprecationWarning, match="timeout_s is timeout now"):
+            again = await (await sub.get("maker")).wait(timeout_s=5)
         assert again.result == "made it"  # a handle can be had again, and waiting is repeatable
 
     embedded(tmp_path, work)
@@ -274,7 +275,7 @@ def test_a_live_run_is_steered_timed_out_on_and_cancelled(tmp_path: Path) -> Non
     async def work(sub: Orchestrator) -> None:
         run = await sub.spawn("x", agent="sitter")
         with pytest.raises(TimeoutError):
-            await run.wait(timeout_s=0.05)
+            await run.wait(timeout=0.05)
         assert await run.steer("be quick") == "steered"
         await run.cancel("enough")
         done = await run.wait()
@@ -411,7 +412,7 @@ def test_a_program_does_what_the_command_line_can(tmp_path: Path) -> None:
         assert [each.result for each in await sub.wait_all([second, first])] == ["b", "a"]
         assert [each.result for each in await sub.wait_any([slow, first])] == ["a"]
         with pytest.raises(TimeoutError, match=slow.id):
-            await sub.wait_all([slow, first], timeout_s=0)
+            await sub.wait_all([slow, first], timeout=0)
         again = await first.retry()
         assert (again.id != first.id, (await again.wait()).result) == (True, "a")
         detail = await slow.show()

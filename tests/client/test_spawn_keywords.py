@@ -6,9 +6,9 @@ import pytest
 from scripts import spawn_parameters as script
 
 from subagents.client import spawn_keywords as keywords
-from subagents.client.agent_tools import camel
 from subagents.domain.run.parameter import parameters
 from subagents.domain.run.spec import RunSpec
+from subagents.text import camel
 
 DECLARED = parameters(RunSpec)
 

@@ -180,7 +180,7 @@ def text_of(topic: str) -> str:
         return text
     import textwrap  # noqa: PLC0415  the overview needs none of this
 
-    from subagents.client.spawn_request import FLAGS  # noqa: PLC0415
+    from subagents.api.wire.requests import FLAGS  # noqa: PLC0415
     from subagents.domain.run.spec import RunSpec  # noqa: PLC0415
 
     flags = {own: flag for flag, own in FLAGS.items()}

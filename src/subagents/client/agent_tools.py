@@ -15,6 +15,7 @@ from subagents.api.wire.requests import Action
 from subagents.client.client import AsyncClient, Document, error_from, persistently_async, segment
 from subagents.client.spawn_keywords import SpawnParameters
 from subagents.errors import UsageError
+from subagents.text import camel
 
 
 class Tools:
@@ -184,12 +185,6 @@ class Tools:
             # Not by the daemon when the answer leaves, nor here before the caller has it.
             self._client.hand_over(cast("list[str]", offered))
         return structured
-
-
-def camel(name: str) -> str:
-    """``retry_count`` → ``retryCount``; a name in camelCase stays as it is."""
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
 
 
 def camel_keys(value: object) -> object:

@@ -49,7 +49,7 @@ from subagents.api.wire.words import MissedPolicy, OverlapPolicy
 from subagents.client.agent_tools import Tools
 from subagents.client.client import AsyncClient, persistently_async, segment
 from subagents.client.daemon_start import ensure_daemon, revive
-from subagents.client.run_handle import RunFailed, RunHandle, wait_for
+from subagents.client.run_handle import RunFailed, RunHandle, timeout_of, wait_for
 from subagents.client.search_keywords import SearchKeywords, search_query
 from subagents.client.spawn_request import PlanRun, SpawnKeywords, as_written, spawn_document
 from subagents.config.paths import Paths
@@ -496,23 +496,34 @@ class Orchestrator:
         return read(await self._client.get("/v1/tree", search_query(search)), RunForest)
 
     async def wait_any(
-        self, runs: Iterable[RunHandle], timeout_s: float | None = None
+        self,
+        runs: Iterable[RunHandle],
+        timeout: float | None = None,  # noqa: ASYNC109 - the runs go on
+        *,
+        timeout_s: float | None = None,
     ) -> Sequence[RunResult]:
         """Those of ``runs`` that have ended, one at least; else as ``RunHandle.wait``.
 
         Args:
             runs: At least one, at most 1,000.
-            timeout_s: In seconds; None = as long as it takes.
+            timeout: In seconds; None = as long as it takes.
+            timeout_s: Its former name.
 
         Raises:
             TimeoutError: None has ended; all continue.
             NotFound: One was pruned.
         """
         ids = [each.id for each in runs]
-        return await wait_for(self._client, ids, until="any", timeout_s=timeout_s)
+        return await wait_for(
+            self._client, ids, until="any", timeout=timeout_of(timeout, timeout_s)
+        )
 
     async def wait_all(
-        self, runs: Iterable[RunHandle], timeout_s: float | None = None
+        self,
+        runs: Iterable[RunHandle],
+        timeout: float | None = None,  # noqa: ASYNC109 - the runs go on
+        *,
+        timeout_s: float | None = None,
     ) -> Sequence[RunResult]:
         """The results of ``runs``, in their order; else as ``wait_any``.
 
@@ -521,7 +532,9 @@ class Orchestrator:
             NotFound: One was pruned.
         """
         ids = [each.id for each in runs]
-        return await wait_for(self._client, ids, until="all", timeout_s=timeout_s)
+        return await wait_for(
+            self._client, ids, until="all", timeout=timeout_of(timeout, timeout_s)
+        )
 
     def inbox(self) -> "UnreadMessages":
         """Unread messages, oldest first, each acknowledged once it was dealt with.

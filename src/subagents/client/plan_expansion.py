@@ -14,12 +14,12 @@ from typing import Final, NamedTuple
 import msgspec
 from msgspec import inspect
 
-from subagents.client.agent_tools import camel
 from subagents.client.spawn_request import json_name
 from subagents.config.settings import nearest
 from subagents.domain.run.parameter import leaves, parameters
 from subagents.domain.run.spec import BATCH_RUNS_MAX, RunSpec
 from subagents.errors import UsageError
+from subagents.text import camel
 
 MATRIX: Final = "matrix"
 VARS: Final = "vars"

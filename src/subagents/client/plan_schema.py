@@ -5,8 +5,7 @@ from typing import Final
 
 from msgspec import inspect
 
-from subagents.api.wire.requests import LISTS
-from subagents.client.spawn_request import FLAGS
+from subagents.api.wire.requests import FLAGS, LISTS
 from subagents.config.schema import DRAFT
 from subagents.domain.run.parameter import Parameter, parameters
 from subagents.domain.run.spec import BATCH_RUNS_MAX, PLAN_NAME_CHARS_MAX, RunSpec

@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import warnings
 from collections.abc import AsyncIterator, Sequence
 from typing import Final, Literal, TypeVar
 
@@ -48,7 +49,7 @@ async def wait_for(
     run_ids: Sequence[str],
     *,
     until: Literal["any", "all"],
-    timeout_s: float | None,
+    timeout: float | None,  # noqa: ASYNC109 - the runs go on
 ) -> list[RunResult]:
     """Those that ended, in the order of ``run_ids``, with their whole results; none of none.
 
@@ -56,13 +57,13 @@ async def wait_for(
 
     Raises:
         DaemonUnreachable: None came back in that time.
-        TimeoutError: Too few have ended within ``timeout_s`` seconds; all of them continue.
+        TimeoutError: Too few have ended within ``timeout`` seconds; all of them continue.
         NotFound: One was pruned.
     """
     if not run_ids:
         return []
     loop = asyncio.get_running_loop()
-    deadline = math.inf if timeout_s is None else loop.time() + timeout_s
+    deadline = math.inf if timeout is None else loop.time() + timeout
 
     async def ask() -> Document:
         left = min(max(deadline - loop.time(), 0.0), WAIT_S)
@@ -80,7 +81,15 @@ async def wait_for(
             return [ended[each] for each in run_ids if each in ended]
         if loop.time() >= deadline:
             late = ", ".join(each.run_id for each in found.pending)
-            raise TimeoutError(f"run {late} has not ended within {timeout_s} s")
+            raise TimeoutError(f"run {late} has not ended within {timeout} s")
+
+
+def timeout_of(timeout: float | None, timeout_s: float | None) -> float | None:
+    """What was given under either name; the former one is warned of."""
+    if timeout_s is None:
+        return timeout
+    warnings.warn("timeout_s is timeout now", DeprecationWarning, stacklevel=3)
+    return timeout_s
 
 
 class RunHandle:
@@ -102,12 +111,18 @@ class RunHandle:
     def __repr__(self) -> str:
         return f"<RunHandle {self.id} {self.label!r}>"
 
-    async def wait(self, timeout_s: float | None = None) -> RunResult:
+    async def wait(
+        self,
+        timeout: float | None = None,  # noqa: ASYNC109 - the run goes on
+        *,
+        timeout_s: float | None = None,
+    ) -> RunResult:
         """Wait for the outcome and consume the announcement, once the caller has it: before its
         next call, a few seconds later, or when the ``Orchestrator``'s block ends without an error.
 
         Args:
-            timeout_s: In seconds; None = as long as it takes.
+            timeout: In seconds; None = as long as it takes.
+            timeout_s: Its former name.
 
         Raises:
             TimeoutError: The run continues; waiting again is fine.
@@ -115,7 +130,9 @@ class RunHandle:
             DaemonUnreachable: The daemon went away and none came for half a minute. One that
                 crashed is started again, and the wait goes on.
         """
-        (ended,) = await wait_for(self._client, [self.id], until="all", timeout_s=timeout_s)
+        (ended,) = await wait_for(
+            self._client, [self.id], until="all", timeout=timeout_of(timeout, timeout_s)
+        )
         return ended
 
     async def result(self) -> str | None:

@@ -6,29 +6,14 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Final, Required, TypeAlias
 
-from subagents.client.agent_tools import camel, camel_keys
+from subagents.api.wire.requests import FLAGS
+from subagents.client.agent_tools import camel_keys
 from subagents.client.spawn_keywords import SpawnParameters
 from subagents.domain.run.parameter import Parameter, parameters
 from subagents.domain.run.spec import RunSpec
 from subagents.errors import SubagentsError, UsageError
-from subagents.text import parse_duration
+from subagents.text import camel, parse_duration
 
-FLAGS: Final = {
-    "agent": "agent_id",
-    "timeout": "run_timeout_seconds",
-    "after": "depends_on",
-    "include_result": "include_dependency_result",
-    "accept_partial": "accept_partial_dependencies",
-    "dependency_timeout": "dependency_timeout_seconds",
-    "fallback_agent": "fallback_agent_id",
-    "retry": "retry_count",
-    "backoff": "retry_backoff",
-    "progress": "progress_reporting",
-    "allow_tool": "tools_allow",
-    "deny_tool": "tools_deny",
-    "tag": "tags",
-}
-"""The names of flags, of those parameters that are called otherwise in JSON; both are taken."""
 UNIT_UNSAID: Final = ("retry_delay", "retry_max_time")
 """Durations whose names do not say of which unit a number would be."""
 

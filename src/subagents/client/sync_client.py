@@ -26,7 +26,7 @@ from subagents.api.wire.log_answers import LogLine
 from subagents.api.wire.message_answers import Message
 from subagents.api.wire.run_answers import RunResult
 from subagents.client.orchestrator import Orchestrator
-from subagents.client.run_handle import RunHandle
+from subagents.client.run_handle import RunHandle, timeout_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -246,16 +246,28 @@ class Subagents:
     events = _streamed(Orchestrator.events)
 
     def wait_any(
-        self, runs: Iterable[SyncRunHandle], timeout_s: float | None = None
+        self,
+        runs: Iterable[SyncRunHandle],
+        timeout: float | None = None,
+        *,
+        timeout_s: float | None = None,
     ) -> Sequence[RunResult]:
         """As ``Orchestrator.wait_any``."""
-        return self._thread.call(self._all.wait_any([each._run for each in runs], timeout_s))  # noqa: SLF001
+        handles = [each._run for each in runs]  # noqa: SLF001
+        seconds = timeout_of(timeout, timeout_s)
+        return self._thread.call(self._all.wait_any(handles, seconds))
 
     def wait_all(
-        self, runs: Iterable[SyncRunHandle], timeout_s: float | None = None
+        self,
+        runs: Iterable[SyncRunHandle],
+        timeout: float | None = None,
+        *,
+        timeout_s: float | None = None,
     ) -> Sequence[RunResult]:
         """As ``Orchestrator.wait_all``."""
-        return self._thread.call(self._all.wait_all([each._run for each in runs], timeout_s))  # noqa: SLF001
+        handles = [each._run for each in runs]  # noqa: SLF001
+        seconds = timeout_of(timeout, timeout_s)
+        return self._thread.call(self._all.wait_all(handles, seconds))
 
     def inbox(self) -> Iterator[Message]:
         """Unread messages, oldest first, each acknowledged when the next one is asked for."""

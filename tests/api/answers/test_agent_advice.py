@@ -98,8 +98,8 @@ def test_in_a_track_record_what_nobody_reported_stays_unknown() -> None:
     assert found.success is not None
     assert (found.success.count, found.success.n, found.success.rate) == (3, 4, 0.75)
     assert (found.verified, found.cost_usd, found.tokens.output) == (None, None, None)
-    assert found.runtime is not None
-    assert found.runtime.p95_ms == 200
+    assert found.took is not None
+    assert found.took.p95_ms == 200
 
 
 @pytest.mark.requirement("agents:measured")

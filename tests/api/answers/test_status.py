@@ -31,9 +31,9 @@ def test_status_has_every_field_and_unknown_is_null(tmp_path: Path) -> None:
         assert (found["costUsd"], found["tokensIn"], found["tokensOut"]) == (None, None, None)
         assert (found["contextPercent"], found["budget"]) == (None, None)
         assert (found["pendingRequests"], found["childrenActive"]) == ([], 0)
-        assert found["adapter"] == "scripted"
-        assert found["runtime"].endswith("s")
-        assert found["runtimeMs"] >= 0
+        assert found["runtime"] == "scripted"
+        assert found["took"].endswith("s")
+        assert found["tookMs"] >= 0
         left_ms = (milliseconds_of(found["deadline"]) or 0) - (
             milliseconds_of(found["startedAt"]) or 0
         )

@@ -16,4 +16,4 @@ def test_a_subclass_has_the_descriptions_of_its_base_and_may_say_it_anew() -> No
     row, status = field_docs(RunRow), field_docs(RunStatus)
 
     assert status["label"] == row["label"]
-    assert status["runtime"] != row["runtime"]
+    assert status["budget"] != row["budget"]

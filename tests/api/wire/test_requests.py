@@ -1,6 +1,7 @@
 """What the bodies of requests become: spawns, plans, reports, progress and decisions."""
 
 import json
+from typing import Final
 
 import pytest
 from tests.call_counts import calls_of
@@ -16,6 +17,37 @@ SPAWN_CALLS_MAX = 140
 
 def spawn(**spec: object) -> RunSpec:
     return wire.parse_spawn(json.dumps({"spec": {"task": "x", **spec}, "cwd": "/w"}).encode()).spec
+
+
+FLAG_VALUES: Final[dict[str, object]] = {
+    "agent": "a",
+    "fallbackAgent": "b",
+    "backoff": "fixed",
+    "timeout": "5m",
+    "dependencyTimeout": 5,
+    "retry": 2,
+    "after": "x",
+    "allowTool": ["shell"],
+    "denyTool": "web",
+    "tag": "t",
+    "includeResult": True,
+    "acceptPartial": True,
+    "progress": True,
+}
+
+
+@pytest.mark.requirement("spawn:one-name")
+@pytest.mark.parametrize("flag", wire.FLAG_FIELDS)
+def test_a_parameter_has_the_name_of_its_flag_in_json_too(flag: str) -> None:
+    own, value = wire.FLAG_FIELDS[flag], FLAG_VALUES[flag]
+
+    more = {"onDependencyFailure": "fallback"} if flag == "fallbackAgent" else {}
+    by_flag = wire.parse_spec({"task": "t", flag: value, **more})
+
+    assert by_flag == wire.parse_spec({"task": "t", own: value, **more})
+    assert by_flag != wire.parse_spec({"task": "t"})
+    with pytest.raises(UsageError, match=f"spec.{flag} and spec.{own} are the same"):
+        wire.parse_spec({"task": "t", flag: value, own: value}, at="spec.")
 
 
 @pytest.mark.requirement("input:spec:parsed")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from subagents.api.wire.requests import FLAGS
 from subagents.cli.runs.plan_file import read_plan
 from subagents.cli.runs.spawn_flags import FLAGS as KNOWN
-from subagents.client.spawn_request import FLAGS
 from subagents.domain.run.spec import Artifact, Contract, RunSpec
 from subagents.errors import NotFound, UsageError
 
@@ -252,3 +252,23 @@ def test_a_wrong_name_or_variable_of_a_plan_is_named(tmp_path: Path, text: str, 
     with pytest.raises(UsageError) as refused:
         read_plan(plan(tmp_path, "p.toml", text + runs))
     assert told in refused.value.message
+
+
+@pytest.mark.requirement("cli:plan-file", "spawn:one-name")
+def test_a_former_name_of_a_parameter_goes_on_and_its_new_one_is_said_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "p.toml"
+    run = "[[runs]]\ntask = 'x'\nretry_count = 2\nrunTimeoutSeconds = 5\n"
+    file.write_text(run + run)
+
+    planned = read_plan(file)
+
+    assert [each.retry_count for each in planned.specs] == [2, 2]
+    assert capsys.readouterr().err == (
+        f"{file}: retry_count is retry now, runTimeoutSeconds is timeout now; the former names"
+        " go on\n"
+    )
+    file.write_text("[[runs]]\ntask = 'x'\nretry = 2\ntimeout = 5\n")
+    read_plan(file)
+    assert capsys.readouterr().err == ""

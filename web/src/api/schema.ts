@@ -4332,7 +4332,7 @@ export interface components {
             interruptAt: string | null;
             /** @description When its end was read, or marked as read; null = it is unread, or has not ended. */
             readAt: string | null;
-            /** @description How long it has been at work, in words; what runs it is `adapter`. */
+            /** @description The runtime that runs it. */
             runtime: string | null;
             /** @description The session that asked for it. */
             requester: string;
@@ -4368,12 +4368,12 @@ export interface components {
             requesterRun: string | null;
             /** @description The runs below it, by state; only in lists of roots, null = there are none. */
             below: components["schemas"]["BelowCounts"] | null;
+            /** @description How long it has been at work, in words. */
+            took: string | null;
             /** @description As its receipt said it. */
             granted: components["schemas"]["Granted"] | null;
-            /** @description The runtime that runs it. */
-            adapter: string | null;
             /** @description How long it has been at work; null before it began. */
-            runtimeMs: number | null;
+            tookMs: number | null;
             /** @description As `runStatus`. */
             state: string;
             /** @description As `sessionKey`. */
@@ -4675,7 +4675,7 @@ export interface components {
             /** @description Of those with a contract. */
             verified: components["schemas"]["Rate"] | null;
             /** @description How long the newest took. */
-            runtime: components["schemas"]["RuntimeSpread"] | null;
+            took: components["schemas"]["RuntimeSpread"] | null;
             /** @description Of all attempts whose cost is known. */
             costUsd: number | null;
         };
@@ -4859,7 +4859,7 @@ export interface components {
             /** @description Of those with a contract; null without any. */
             verified: components["schemas"]["Rate"] | null;
             /** @description How long the newest took. */
-            runtime: components["schemas"]["RuntimeSpread"] | null;
+            took: components["schemas"]["RuntimeSpread"] | null;
             /** @description Of all attempts whose tokens are known. */
             tokens: components["schemas"]["TokenSum"];
             /** @description Of so many attempts. */

@@ -94,8 +94,8 @@ function AgentTable({ agents, records }: { agents: readonly ConfiguredAgent[]; r
                     <Interval rate={record?.success ?? null} />
                   </td>
                   <td className="num">{record?.verified ? `${record.verified.count} of ${record.verified.n}` : record ? "no contract" : "–"}</td>
-                  <td className="num">{record?.runtime ? span(record.runtime.p50Ms) : "–"}</td>
-                  <td className="num">{record?.runtime ? span(record.runtime.p95Ms) : "–"}</td>
+                  <td className="num">{record?.took ? span(record.took.p50Ms) : "–"}</td>
+                  <td className="num">{record?.took ? span(record.took.p95Ms) : "–"}</td>
                   <td className="num">
                     {record === undefined ? "–" : record.costUsd === null ? <em>{NOT_REPORTED}</em> : dollars(record.costUsd)}
                     {record !== undefined && record.costUsd !== null && record.costKnown < record.attemptCount && (

@@ -164,7 +164,7 @@ def track_record(stats: Stats) -> wire.TrackRecord:
         reasons=dict(stats.reasons),
         success=_rate(stats.success),
         verified=_rate(stats.verified),
-        runtime=_spread(stats.runtime),
+        took=_spread(stats.runtime),
         tokens=wire.TokenSum(input=stats.tokens.input, output=stats.tokens.output),
         tokens_known=stats.tokens_known,
         cost_usd=stats.cost_usd,
@@ -178,7 +178,7 @@ def _short(record: Stats) -> wire.ShortRecord:
         outcomes={name: number for name, number in record.outcomes.items() if number},
         success=_rate(record.success),
         verified=_rate(record.verified),
-        runtime=_spread(record.runtime),
+        took=_spread(record.runtime),
         cost_usd=record.cost_usd,
     )
 

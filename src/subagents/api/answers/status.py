@@ -19,9 +19,6 @@ QUESTION_CHARS_MAX: Final = 500
 async def status(services: Services, run: Run) -> RunStatus:
     """A run's status: everything of its row, and more.
 
-    ``runtime`` is how long it has been at work; the adapter that runs it, which is ``runtime`` in a
-    row, is ``adapter`` here.
-
     Raises:
         StoreUnavailable: What is known of its worker cannot be read.
     """
@@ -36,14 +33,13 @@ async def status(services: Services, run: Run) -> RunStatus:
         took_ms = max((run.ended_at_ms or now_ms) - run.times.started_at_ms, 0)
     silent_ms = None if watch.last_at_ms is None else max(now_ms - watch.last_at_ms, 0)
     row |= {
-        "runtime": None if took_ms is None else duration(took_ms),
         "budget": run_building.budget(run, now_ms),
     }
     return RunStatus(
         **row,
         granted=run_building.granted(run.resolved),
-        adapter=run.resolved.runtime,
-        runtime_ms=took_ms,
+        took=None if took_ms is None else duration(took_ms),
+        took_ms=took_ms,
         state=as_word(run_building.run_status(run)),
         session_id=run.session_key,
         cost_usd=usage.cost_usd,

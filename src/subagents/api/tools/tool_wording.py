@@ -277,8 +277,8 @@ def status_text(run: Run, found: RunStatus) -> str:
         parts.append(granted.access.text)
     if granted is not None and granted.effective_tools is not None:
         parts.append(f"tools: {', '.join(granted.effective_tools) or 'none'}")
-    if found.runtime is not None:
-        parts.append(f"{found.runtime} at work")
+    if found.took is not None:
+        parts.append(f"{found.took} at work")
     parts += usage_parts(found)
     if found.tools_used:
         parts.append(f"{found.tools_used} tool calls")

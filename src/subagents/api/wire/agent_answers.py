@@ -155,7 +155,7 @@ class TrackRecord(WireStruct, frozen=True, kw_only=True):
     """Of all that say something of the agent; null without any."""
     verified: Rate | None = None
     """Of those with a contract; null without any."""
-    runtime: RuntimeSpread | None = None
+    took: RuntimeSpread | None = None
     """How long the newest took."""
     tokens: TokenSum = TokenSum()
     """Of all attempts whose tokens are known."""
@@ -204,7 +204,7 @@ class ShortRecord(WireStruct, frozen=True, kw_only=True):
     """Of all that say something of the agent."""
     verified: Rate | None = None
     """Of those with a contract."""
-    runtime: RuntimeSpread | None = None
+    took: RuntimeSpread | None = None
     """How long the newest took."""
     cost_usd: float | None = None
     """Of all attempts whose cost is known."""

@@ -44,7 +44,7 @@ from subagents.domain.run.values import Value
 from subagents.domain.schedules.schedule import NAME_CHARS_MAX, Missed, Overlap
 from subagents.domain.text.report_text import REPORT_CHARS_MAX
 from subagents.errors import SubagentsError, UsageError, together
-from subagents.text import parse_duration
+from subagents.text import camel, parse_duration
 
 WAIT_SECONDS_MAX: Final = 600
 WAIT_RUNS_MAX: Final = 1000
@@ -67,6 +67,24 @@ MetricName = Annotated[str, Meta(min_length=1, max_length=100)]
 MetricValue = Annotated[str, Meta(max_length=200)] | int | float
 
 
+FLAGS: Final[Mapping[str, str]] = {
+    "agent": "agent_id",
+    "timeout": "run_timeout_seconds",
+    "after": "depends_on",
+    "include_result": "include_dependency_result",
+    "accept_partial": "accept_partial_dependencies",
+    "dependency_timeout": "dependency_timeout_seconds",
+    "fallback_agent": "fallback_agent_id",
+    "retry": "retry_count",
+    "backoff": "retry_backoff",
+    "progress": "progress_reporting",
+    "allow_tool": "tools_allow",
+    "deny_tool": "tools_deny",
+    "tag": "tags",
+}
+"""The names of flags, of those parameters that are called otherwise; both are taken everywhere."""
+FLAG_FIELDS: Final = {camel(flag): camel(own) for flag, own in FLAGS.items()}
+"""The same in JSON."""
 LISTS: Final = frozenset(each.name for each in parameters(RunSpec) if each.is_list)
 _LIKE: Final[Mapping[str | None, Sequence[Parameter]]] = {
     # Not the structs in them: the contract of a judge has no judge.
@@ -431,10 +449,15 @@ def parse_spec(raw: object, *, at: str = "") -> RunSpec:
     """
     if not isinstance(raw, dict):
         raise UsageError(f"{at.rstrip('.') or 'the spec'} must be an object of spawn parameters")
-    given = {
-        name: [value] if name in LISTS and isinstance(value, str) else value
-        for name, value in raw.items()
-    }
+    given: dict[str, object] = {}
+    for name, value in raw.items():
+        own = FLAG_FIELDS.get(str(name), str(name))
+        if own != name and own in raw:
+            raise UsageError(
+                f"{at}{name} and {at}{own} are the same: give one of them",
+                details={"field": f"{at}{name}"},
+            )
+        given[own] = [value] if own in LISTS and isinstance(value, str) else value
     spec = decode(_with_durations(given, _TIMED, at), RunSpec, at=at)
     check_spec(spec, field=lambda parameter: f"{at}{parameter.name}")
     return spec

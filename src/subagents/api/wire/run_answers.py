@@ -599,13 +599,11 @@ class Granted(WireStruct, frozen=True, kw_only=True):
 class RunStatus(RunRow, frozen=True, kw_only=True):
     """How a run is doing now: its row, and what its worker was last seen at."""
 
-    runtime: str | None = None
-    """How long it has been at work, in words; what runs it is `adapter`."""
+    took: str | None = None
+    """How long it has been at work, in words."""
     granted: Granted | None = None
     """As its receipt said it."""
-    adapter: str | None = None
-    """The runtime that runs it."""
-    runtime_ms: int | None = None
+    took_ms: int | None = None
     """How long it has been at work; null before it began."""
     state: RunStatusWord = UNSAID
     """As `runStatus`."""

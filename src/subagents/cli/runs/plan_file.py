@@ -7,12 +7,13 @@ and its ``name`` is what the plan is found by: without one, that of the file. ``
 run's ``matrix`` are put in first (``client.plan_expansion``).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from subagents.api.wire.decoding import decode
-from subagents.api.wire.requests import PlanLimit, parse_spec
+from subagents.api.wire.requests import FLAGS, PlanLimit, parse_spec
+from subagents.cli import output
 from subagents.client.agent_tools import camel_keys
 from subagents.client.plan_expansion import VARS, Expansion
 from subagents.client.spawn_request import as_written, parameters_of
@@ -23,6 +24,7 @@ from subagents.config.settings import nearest
 from subagents.domain.run.caller_environment import CallerEnvironment, require_usable
 from subagents.domain.run.spec import BATCH_RUNS_MAX, PLAN_NAME_CHARS_MAX, RunSpec
 from subagents.errors import UsageError
+from subagents.text import camel
 
 KEYS: Final = ("name", VARS, "budget", "jobs", "runs")
 ENV: Final = "env"
@@ -103,6 +105,8 @@ def _plan(file: Path, content: object, variables: Mapping[str, str]) -> Plan:
         )
     steps = expansion.steps(content)
     expansion.check_given()
+    if former := _former_names(each.content for each in steps):
+        output.note(f"{where}: {former}; the former names go on")
     own = [_environment(each.content, f"{where}: {each.where}.{ENV}") for each in steps]
     runs = tuple(_spec(each.content, f"{where}: {each.where}") for each in steps)
     return Plan(runs, name, tuple(own) if any(own) else (), budget, jobs)
@@ -170,6 +174,15 @@ def _parse(file: Path, text: str) -> object:
         return parse(text)
     except BadDocument as error:
         raise UsageError(error.at(str(file))) from error
+
+
+def _former_names(contents: Iterable[object]) -> str:
+    """``retry_count is retry now``, … for the parameters that have the names of flags now."""
+    flags = {name: flag for flag, own in FLAGS.items() for name in (own, camel(own))}
+    used = {name for each in contents if isinstance(each, dict) for name in each}
+    return ", ".join(
+        f"{name} is {flags[name]} now" for name in sorted(used & flags.keys(), key=str)
+    )
 
 
 def _spec(content: object, where: str) -> RunSpec:

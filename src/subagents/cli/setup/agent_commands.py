@@ -247,7 +247,7 @@ def _card(answer: Document, agent: str) -> Document:
 
 
 def _row(each: TrackRecord) -> list[str]:
-    success, verified, runtime = each.success, each.verified, each.runtime
+    success, verified, took = each.success, each.verified, each.took
     return [
         each.name or "(none)",
         str(each.attempt_count),
@@ -255,8 +255,8 @@ def _row(each: TrackRecord) -> list[str]:
         _interval(success) if success else "-",
         str(success.n) if success else "-",
         f"{verified.count} of {verified.n}" if verified else "-",
-        duration(runtime.p50_ms) if runtime else "-",
-        duration(runtime.p95_ms) if runtime else "-",
+        duration(took.p50_ms) if took else "-",
+        duration(took.p95_ms) if took else "-",
         _tokens(each) or "-",
         "-" if each.cost_usd is None else money(each.cost_usd),
     ]
@@ -264,7 +264,7 @@ def _row(each: TrackRecord) -> list[str]:
 
 def _record_lines(each: TrackRecord) -> list[str]:
     """What its attempts came to, a line for each kind of fact."""
-    success, verified, runtime = each.success, each.verified, each.runtime
+    success, verified, took = each.success, each.verified, each.took
     counts = ", ".join(f"{number} {name}" for name, number in each.outcomes.items() if number)
     lines = [f"{each.attempt_count} attempts of {each.runs} runs: {counts}"]
     if success:
@@ -273,8 +273,8 @@ def _record_lines(each: TrackRecord) -> list[str]:
         )
     if verified:
         lines.append(f"{verified.count} of {verified.n} verified by their contract")
-    if runtime:
-        half, most = duration(runtime.p50_ms), duration(runtime.p95_ms)
+    if took:
+        half, most = duration(took.p50_ms), duration(took.p95_ms)
         lines.append(f"half took at most {half}, 95 of 100 at most {most}")
     tokens = _tokens(each)
     if tokens:

@@ -23,6 +23,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 from tests.extensions.cluster.api.cluster_ca import Authority, NodeTrust
+from tests.free_ports import free_port
 
 from subagents.api.calls.auth import CONNECTION, Caller, Connection
 from subagents.api.calls.call import body_of, path_part, problem, status_of, while_connected
@@ -351,7 +352,8 @@ def play(folder: Path, scenario: Scenario) -> None:
 
     async def run() -> None:
         authority, table = Authority(folder), Table()
-        ports = _free_ports(3)
+        # A node that was killed comes back at its address, which nobody may be given meanwhile.
+        ports = [free_port() for _ in range(3)]
         nodes = {
             name: Node(name, table, authority.trust(name), port)
             for name, port in zip("abc", ports, strict=True)
@@ -371,11 +373,3 @@ def play(folder: Path, scenario: Scenario) -> None:
                 await scenario(cluster, client)
 
     asyncio.run(run())
-
-
-def _free_ports(count: int) -> list[int]:
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in held]
-    for each in held:
-        each.close()
-    return ports
