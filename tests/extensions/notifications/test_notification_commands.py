@@ -1,14 +1,19 @@
 """``subagents notifications test`` as a person runs it."""
 
 import json
+import os
 import sys
 from pathlib import Path
+from typing import Final
 
 import pytest
 from tests.cli.cli_home import Home, until
 from tests.notification_receivers import http_receiver
 
 from subagents.config.paths import Paths
+
+APART: Final = {"PYTHONPATH": os.devnull}
+"""For an interpreter of its own: the fork of one that has sent by apprise lacks its threads."""
 
 
 def configure(home: Home, text: str) -> None:
@@ -29,11 +34,11 @@ def test_it_really_sends_and_says_what_came_back(home: Home, tmp_path: Path) -> 
             f'[notifications.desk]\nurl = "{url}"\nreasons = ["failed"]\n'
             '[notifications.phone]\nurl = "secret:phone"\n',
         )
-        done = home.ok("notifications", "test")
+        done = home.ok("notifications", "test", env=APART)
         assert done.out == "desk (ntfy): sent\nphone (secret:phone): sent\n"
         assert len(to.requests) == 2
         to.status = 500
-        failed = home.cli("notifications", "test", "phone", "--json")
+        failed = home.cli("notifications", "test", "phone", "--json", env=APART)
     assert failed.code == 1
     (row,) = json.loads(failed.out)["channels"]
     assert row["sent"] is False
