@@ -70,9 +70,10 @@ class Extension(NamedTuple):
     middleware: str = ""
     """``(Services, Unserved) → Sequence[Middleware]``: what stands around every call."""
     listeners: str = ""
-    """``(Services) → Sequence[Listener]``: where else the daemon answers."""
+    """``(Services, Paths, DaemonSettings) → Sequence[Listener]``: where else the daemon answers."""
     runtimes: str = ""
-    """``(RuntimeHost) → Sequence[Runtime]``: who does the work."""
+    """``(RuntimeHost) → Sequence[Runtime]``: who does the work, of the runtimes that the configuration
+    knows. One of another distribution is an entry point of the group ``subagents.runtimes``."""
     couriers: str = ""
     """``(FollowerHost) → Sequence[Courier]``: who brings a result to a requester."""
     followers: str = ""
