@@ -72,8 +72,10 @@ class Extension(NamedTuple):
     listeners: str = ""
     """``(Services, Paths, DaemonSettings) → Sequence[Listener]``: where else the daemon answers."""
     runtimes: str = ""
-    """``(RuntimeHost) → Sequence[Runtime]``: who does the work, of the runtimes that the configuration
-    knows. One of another distribution is an entry point of the group ``subagents.runtimes``."""
+    """``(RuntimeHost) → Sequence[Runtime]``: who does the work, of the runtimes that the
+    configuration knows. Another distribution's is an entry point of the group
+    ``subagents.runtimes``.
+    """
     couriers: str = ""
     """``(FollowerHost) → Sequence[Courier]``: who brings a result to a requester."""
     followers: str = ""

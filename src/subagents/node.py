@@ -1,7 +1,7 @@
 """What a daemon has where it is alone, and what an extension puts in its place."""
 
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -10,8 +10,8 @@ from subagents.config.paths import Paths
 from subagents.config.settings import Settings
 from subagents.engine.attempts.placement import ClusterPlaces
 from subagents.engine.kernel.threads import DaemonThreads
-from subagents.engine.parts import no_peers
-from subagents.ports import Permits, Runtime, SeenNode, SharedStore, Store, Survey, Workplace
+from subagents.engine.parts import Sharing
+from subagents.ports import EngineClock, OffLoop, Runtime, Store, Workplace
 from subagents.run_logs import RunLogs, file_logs
 from subagents.stores import store_of
 
@@ -30,8 +30,9 @@ class NodeHost:
     """Of this node."""
     processes: DaemonThreads
     """For what looks at processes."""
-    survey: Callable[[], Survey]
-    """Which nodes there are."""
+    clock: EngineClock
+    off_loop: OffLoop
+    """For the store."""
     promise: Callable[[], bool]
     """See ``Ownership.promise``."""
     workplace: Callable[[], Workplace]
@@ -44,12 +45,8 @@ class NodeParts:
 
     store: Store
     logs: RunLogs
-    shared: SharedStore | None = None
-    """The same store, as what several nodes share."""
-    permits: Permits | None = None
-    """What they count together; given with ``shared``."""
-    peers_promise: Callable[[Sequence[SeenNode]], Awaitable[bool]] = no_peers
-    """See ``Adapters.peers_promise``."""
+    sharing: Sharing | None = None
+    """What the engine has besides where others write the store, too."""
     places: ClusterPlaces | None = None
     taking: Take | None = None
     extend_work: Callable[[int], None] = lambda _until_ms: None

@@ -142,7 +142,8 @@ def build_node(
             settings=settings,
             runtimes=runtimes,
             processes=processes,
-            survey=lambda: engine.partitions.survey,
+            clock=clock,
+            off_loop=off_loop,
             promise=lambda: engine.promise(),  # noqa: PLW0108 - made below
             workplace=lambda: engine.workplace,
         )
@@ -172,7 +173,6 @@ def build_node(
         return [(attempt, pid) for attempt, pid in await command.orphans(known)]
 
     adapters = Adapters(
-        peers_promise=ours.peers_promise,
         places=ours.places,
         taking=ours.taking,
         store=ours.store,
@@ -205,8 +205,7 @@ def build_node(
         owner=f"{name}:{os.getpid()}",
         node=name,
         extend_work=ours.extend_work,
-        cluster=ours.shared,
-        permits=ours.permits,
+        sharing=ours.sharing,
         contract_env=environments.of_contract,
         environments=ours.logs.environments,
         worker_secrets=environments.secrets,
@@ -299,7 +298,7 @@ def services_of(
         containment=lambda: cgroups.place().words,
         followers=node.followers,
         parts={**node.ours.parts},
-        node=None if node.ours.shared is None else node.name,
+        node=None if node.ours.sharing is None else node.name,
     )
 
 
@@ -380,7 +379,7 @@ def serve(overrides: Mapping[str, object] | None = None) -> None:
     try:
         asyncio.run(run_daemon(services, paths=paths, log_path=paths.log_file, settings=daemon))
     except Fenced:
-        if node.ours.shared is None:
+        if node.ours.sharing is None:
             raise
         # Others have what it had. A node that starts anew takes part again, under a new identity.
         os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - this program, as it was started

@@ -22,7 +22,7 @@ from subagents.domain.run.spec import Abilities, RunSpec
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.engine.engine import Engine
-from subagents.engine.parts import Adapters, Parts
+from subagents.engine.parts import Adapters, Parts, Sharing
 from subagents.engine.runs.spawn import Receipt
 from subagents.engine.verification.verifier import Verifier
 from subagents.errors import StoreUnavailable
@@ -31,8 +31,6 @@ from subagents.ports import (
     Batch,
     Courier,
     Launch,
-    Permits,
-    SharedStore,
     StartedInfo,
 )
 from subagents.runtimes.scripted import ScriptedRuntime
@@ -276,8 +274,7 @@ class World:
         runtime: WatchedRuntime | None = None,
         *,
         store: Troubled | None = None,
-        cluster: SharedStore | None = None,
-        permits: Permits | None = None,
+        sharing: Sharing | None = None,
     ) -> None:
         """Start an engine; with another runtime all attempts are gone, as after a reboot."""
         self.boots += 1
@@ -300,9 +297,8 @@ class World:
                 transcripts=TranscriptFiles(self.directory / "transcripts"),
                 performance=PerformanceFiles(self.directory),
                 owner=f"boot{self.boots}",
-                node=None if cluster is None else self.directory.name,
-                cluster=cluster,
-                permits=permits,
+                node=None if sharing is None else self.directory.name,
+                sharing=sharing,
             )
         )
         await self.engine.start()

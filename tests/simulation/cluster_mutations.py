@@ -7,14 +7,13 @@ import pytest
 from tests.simulation.mutation_table import cluster_mutation, ignored, ignored_async, wrap
 from tests.simulation.shared_database import NodeRow, SharedSqlite
 
-from subagents.engine import moves
 from subagents.engine.engine import Engine
-from subagents.engine.kernel import membership
 from subagents.engine.kernel.ownership import Ownership
-from subagents.engine.kernel.partitions import Partitions
-from subagents.engine.moves import Moves
 from subagents.engine.outbox import Outbox
 from subagents.errors import Fenced, StoreUnavailable
+from subagents.extensions.cluster.engine import membership, moves
+from subagents.extensions.cluster.engine.moves import Moves
+from subagents.extensions.cluster.engine.shared_partitions import SharedPartitions
 from subagents.ports import Loaded
 
 LONG_MS = 1_000_000
@@ -75,13 +74,13 @@ def prolongs_work_without_a_promise(patch: pytest.MonkeyPatch) -> None:
 @cluster_mutation
 def asks_no_other_node_for_its_promise(patch: pytest.MonkeyPatch) -> None:
     def make(original: Any) -> Any:
-        async def look(self: Partitions) -> None:
+        async def look(self: SharedPartitions) -> None:
             await original(self)
             self.peers = ()
 
         return look
 
-    wrap(patch, Partitions, "look", make)
+    wrap(patch, SharedPartitions, "look", make)
 
 
 # -- the fence -----------------------------------------------------------------------------------
@@ -176,12 +175,12 @@ def gives_back_before_it_is_written(patch: pytest.MonkeyPatch) -> None:
 
 @cluster_mutation
 def decides_what_others_have(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Partitions, "require", ignored)
+    patch.setattr(SharedPartitions, "require", ignored)
 
 
 @cluster_mutation
 def reads_what_others_have_as_it_stands(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Partitions, "require_read", ignored_async)
+    patch.setattr(SharedPartitions, "require_read", ignored_async)
 
 
 @cluster_mutation

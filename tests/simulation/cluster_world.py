@@ -55,6 +55,7 @@ from subagents.errors import (
     StoreUnavailable,
     SubagentsError,
 )
+from subagents.extensions.cluster.engine.cluster_sharing import ClusterSharing
 from subagents.ports import AttemptRef, Batch, Launch, Member, SeenNode, StartedInfo
 from subagents.runtimes.process.node_deadline import margin_s
 from subagents.store.progress_files import ProgressFiles
@@ -405,7 +406,6 @@ class Machine:
         engine = Engine(
             Adapters(
                 store=store,
-                cluster=store,
                 runtimes={
                     "able": MachineRuntime("able", ABLE, world.workers, self),
                     "plain": MachineRuntime("plain", PLAIN, world.workers, self),
@@ -424,7 +424,9 @@ class Machine:
                 owner=store.identity,
                 node=self.name,
                 extend_work=self.extend_work,
-                peers_promise=self._peers_promise,
+                sharing=ClusterSharing(
+                    store, self.off_loop, self.clock, peers_promise=self._peers_promise
+                ),
             )
         )
         life = NodeLife(world.lives, engine, store)

@@ -16,11 +16,10 @@ from subagents.domain.run.run import Phase, Report, Run
 from subagents.domain.run.values import RunId, Value
 from subagents.engine.attempts.shared_spending import SharedSpending
 from subagents.engine.kernel.live_runs import Failure
-from subagents.engine.kernel.membership import LOOKS, Membership
 from subagents.engine.kernel.tasks import Tasks
 from subagents.engine.kernel.worker_tokens import Identity, identify
-from subagents.engine.moves import Moves
 from subagents.engine.parts import Adapters, Parts
+from subagents.engine.sharing import Membership
 from subagents.errors import Fenced, StoreUnavailable, UsageError
 from subagents.ports import Lease, OutboxEntry, Runtime
 
@@ -56,15 +55,8 @@ class Engine:
         self.partitions = parts.partitions
         """Which sessions and runs this node decides about."""
         self._membership: Membership | None = None
-        if given.cluster is not None:
-            self._membership = Membership(
-                given.cluster,
-                parts.partitions,
-                parts.ownership,
-                given.off_loop,
-                given.clock,
-                moves=Moves(given.cluster, parts, given.off_loop, self._memory),
-            )
+        if given.sharing is not None:
+            self._membership = given.sharing.membership(parts, self._memory)
         self._epoch = 0
         self._on_fenced: list[Callable[[], None]] = []
         self.may_be_over = False
@@ -154,7 +146,7 @@ class Engine:
         if self._membership is not None:
             # The first before anybody calls: a cluster that begins has nodes without anything.
             await self._membership.look()
-            look = partial(self._membership.run, (held_s or RECOVER_S) / LOOKS)
+            look = partial(self._membership.run, held_s or RECOVER_S)
             self._life.keep(look, "membership", self._clock)
         if self._parts.taking is not None:
             self._life.keep(self._parts.taking, "taking", self._clock)
@@ -240,13 +232,11 @@ class Engine:
         Returns at once; one with a worker of ours is given back when that has ended.
 
         Raises:
-            UsageError: There is no cluster.
+            UsageError: There is no other daemon.
             StoreUnavailable, Fenced: Nothing was changed.
         """
         if self._membership is None:
-            raise UsageError(
-                "this daemon is in no cluster", hint="make it a node: subagents cluster join TOKEN"
-            )
+            raise UsageError("this daemon shares its runs with no other one")
         await self._membership.drain(is_on=is_on)
 
     def on_fenced(self, *listeners: Callable[[], None]) -> None:

@@ -1,16 +1,16 @@
 """The parts of one engine: what they are given, how they are put together, who hears of commits."""
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from subagents.config.settings import Settings
 from subagents.domain.redaction.redact_events import secrets_of
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import AttemptId
 from subagents.engine.attempts.judges import Judges
-from subagents.engine.attempts.permit_desk import PermitDesk
 from subagents.engine.attempts.placement import (
     ClusterPlaces,
     Placement,
@@ -53,6 +53,7 @@ from subagents.engine.runs.surroundings import Surroundings
 from subagents.engine.runs.sweep import Orphans, Sweep
 from subagents.engine.runs.timers import Timers
 from subagents.engine.schedules.schedules import Schedules, SettingsOf
+from subagents.engine.sharing import Membership, PermitDesk
 from subagents.engine.verification.verifier import Verifier
 from subagents.ports import (
     ArtifactLog,
@@ -63,12 +64,9 @@ from subagents.ports import (
     OffLoop,
     OwnLoop,
     PerformanceLog,
-    Permits,
     ProgressLog,
     ResultLog,
     Runtime,
-    SeenNode,
-    SharedStore,
     Store,
     TranscriptLog,
     WorkerSecrets,
@@ -83,8 +81,8 @@ def _always(settings: Settings) -> SettingsOf:
     return settings_of
 
 
-async def no_peers(peers: Sequence[SeenNode]) -> bool:
-    return not peers
+async def _no_others() -> bool:
+    return True
 
 
 async def _no_orphans(_known: Callable[[], set[AttemptId]]) -> list[tuple[str, int]]:
@@ -148,18 +146,33 @@ class Adapters:
     """For what schedules start; None = ``settings``, wherever that is."""
     extend_work: Callable[[int], None] = lambda _until_ms: None
     """See ``Ownership``: lets this node's workers live until then."""
-    peers_promise: Callable[[Sequence[SeenNode]], Awaitable[bool]] = no_peers
-    """Whether each of these nodes, asked now, promises what ``Ownership.promise`` says."""
     taking: Callable[[], Coroutine[Any, Any, None]] | None = None
     """Takes attempts of other nodes, until cancelled; None = there are no others."""
     places: ClusterPlaces | None = None
     """Where attempts can run besides here; None = nowhere."""
-    cluster: SharedStore | None = None
-    """``store``, where other nodes write it, too; None = all of it is ours."""
-    permits: Permits | None = None
-    """What its nodes count together; given with ``cluster``."""
+    sharing: "Sharing | None" = None
+    """What there is besides where other daemons share ``store``; None = all of it is ours."""
     on_commit: tuple[CommitListener, ...] = ()
     """Called with every durable batch, after all parts."""
+
+
+class Sharing(Protocol):
+    """What there is besides where other daemons share the store; an extension brings it."""
+
+    @property
+    def partitions(self) -> Partitions:
+        """What is ours."""
+
+    async def all_promise(self) -> bool:
+        """Whether each of the others, asked now, promises what ``Ownership.promise`` says."""
+
+    def permit_desk(
+        self, kernel: Kernel, gates: ProviderGates, spending: SharedSpending
+    ) -> PermitDesk | None:
+        """What asks for permits; None = nothing is counted together."""
+
+    def membership(self, parts: "Parts", memory: asyncio.Lock) -> Membership:
+        """What takes part; ``memory`` is held by whoever loads runs, or gives some back."""
 
 
 class Parts:
@@ -168,7 +181,8 @@ class Parts:
     def __init__(self, given: Adapters) -> None:
         settings, runtimes = given.settings, given.runtimes
         lease_ms = int(settings.daemon.lease_seconds * 1000)
-        self.partitions = Partitions(given.cluster, given.off_loop)
+        sharing = given.sharing
+        self.partitions = Partitions() if sharing is None else sharing.partitions
         self.ledger = ledger = Ledger(
             given.store,
             given.off_loop,
@@ -185,7 +199,7 @@ class Parts:
             given.clock,
             ledger.fail,
             extend=given.extend_work,
-            all_promise=lambda: given.peers_promise(self.partitions.peers),
+            all_promise=_no_others if sharing is None else sharing.all_promise,
             own_loop=given.own_loop,
         )
         self.taking = given.taking
@@ -204,7 +218,7 @@ class Parts:
         self.counters = Counters(ledger)
         self.recorder = Recorder(kernel, given.transcripts)
         self.track_records = TrackRecords(
-            kernel, given.performance, is_shared=given.cluster is not None
+            kernel, given.performance, is_shared=self.partitions.is_shared
         )
         self.deliveries = Deliveries(
             kernel,
@@ -217,14 +231,8 @@ class Parts:
         self.shared_spending = SharedSpending(kernel, settings.budgets.caps)
         self.permit_desk = (
             None
-            if given.permits is None
-            else PermitDesk(
-                given.permits,
-                kernel,
-                self.partitions,
-                self.provider_gates,
-                self.shared_spending,
-            )
+            if sharing is None
+            else sharing.permit_desk(kernel, self.provider_gates, self.shared_spending)
         )
         self.request_desk = RequestDesk(kernel, self.shared_spending.caps_for, self.permit_desk)
         if self.permit_desk is not None:

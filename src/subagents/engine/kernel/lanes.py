@@ -8,12 +8,11 @@ it here, so racing spawns cannot both see the last free place.
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from subagents.domain.rules.admission import Children, holds_slot, lane_key, queue_order
 from subagents.domain.run.run import HOLDS_SLOT, SETTLED, Phase, Run
 from subagents.domain.run.values import RunId, SessionKey
-from subagents.engine.kernel.partitions import Partitions
 from subagents.ports import LaneKey
 
 _IN_LANES: Final = HOLDS_SLOT | {Phase.ENDING, Phase.QUEUED}
@@ -30,43 +29,22 @@ class LaneDemand(NamedTuple):
     """Slots of the lane, as the next of them says; None = none waits."""
 
 
-class LanePermits:
-    """What the cluster gave this node of each lane, for all of whose nodes there is one limit.
-
-    Args:
-        partitions: What is ours: nothing begins before the cluster was told of it.
-        on_short: Called when one begins to wait for more than was given.
-    """
-
-    def __init__(self, partitions: Partitions, on_short: Callable[[], None]) -> None:
-        self._partitions = partitions
-        self._on_short = on_short
-        self.told: frozenset[int] | None = None
-        """Our partitions, as the cluster knows them; the same object as ``Partitions.owned``."""
-        self.given: dict[LaneKey, tuple[int, int]] = {}
-        """Slots, and under which limit they were asked for."""
-        self.peaks: dict[LaneKey, int] = {}
-        """The most that were used at once since that was asked last."""
-        self.waits: dict[LaneKey, int] = {}
-        """Lanes of which it is known that one waits, and the slots that it counts."""
+class LanePermits(Protocol):
+    """What may be given out of each lane, where that is not for this daemon to say alone."""
 
     def may_begin(self, lane: LaneKey, used: int, limit: int) -> bool:
         """Whether one more run may have a slot.
 
         Args:
             lane: Whose.
-            used: By runs of this node.
+            used: By runs of this daemon.
             limit: Slots of the lane, as the run says.
         """
-        slots, asked_for = self.given.get(lane, (0, 0))
-        is_told = self.told is self._partitions.owned
-        if is_told and used < slots and asked_for <= limit:
-            self.peaks[lane] = max(self.peaks.get(lane, 0), used + 1)
-            return True
-        if not is_told or self.waits.get(lane) != limit:
-            self.waits[lane] = limit
-            self._on_short()
-        return False
+        ...
+
+    def given_of(self, lane: LaneKey) -> int:
+        """Slots of it that this daemon may use now."""
+        ...
 
 
 class Lanes:

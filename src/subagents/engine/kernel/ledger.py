@@ -66,7 +66,7 @@ class Ledger:
         partitions: Partitions | None = None,
         secrets_of: Callable[[Run], tuple[str, ...]] = secrets_of,
     ) -> None:
-        self.partitions = partitions or Partitions(None, off_loop)
+        self.partitions = partitions or Partitions()
         """Which runs are ours."""
         self.secrets_of = secrets_of
         """What a run's worker must not repeat besides what looks like a secret."""
@@ -209,8 +209,7 @@ class Ledger:
             Elsewhere: Another node has it.
         """
         while run_id not in self.live:
-            if not self.partitions.is_alone:
-                await self.partitions.require_run(run_id)
+            await self.partitions.require_run(run_id)
             if run_id in self._leaving:
                 raise NotFound(f"run {run_id} does not exist")
             runs, evictions = self._runs, self._runs.evictions

@@ -1,56 +1,20 @@
-"""Which sessions and runs this node decides about, and who decides about the others.
+"""Which sessions and runs this daemon decides about: all of them, where its store is its own.
 
-In a store that is its process's alone nothing is asked, and everything is ours. In a cluster each
-session belongs, with all below it, to one partition, and each partition to one node at a time
-(``domain.cluster.partitioning``, docs/decisions/0078). Whoever is about to decide, or to answer
-from memory, asks here first; ``Elsewhere`` says whose it is.
+Where daemons share a store an extension puts another one in its place. Whoever is about to decide,
+or to answer from memory, asks here first; ``Elsewhere`` says whose it is.
 """
 
-from collections import OrderedDict
-from collections.abc import Mapping
-from typing import Final
-
-from subagents.domain.cluster.partitioning import partition_of
-from subagents.domain.run.run import OVER, Run
-from subagents.domain.run.values import RunId, SessionKey, agent_of
-from subagents.errors import Elsewhere
-from subagents.ports import OffLoop, SeenNode, SharedStore, Survey
-
-KNOWN_MAX: Final = 10_000
-"""Runs whose partition is remembered; a run never changes it."""
+from subagents.domain.run.run import Run
+from subagents.domain.run.values import RunId, SessionKey
 
 
 class Partitions:
-    """What is ours, as the engine has loaded it, and the newest look at the rest.
+    """Everything is ours."""
 
-    Args:
-        store: Of a cluster; None = the store is ours alone.
-        off_loop: For questions to the store.
-    """
-
-    def __init__(self, store: SharedStore | None, off_loop: OffLoop) -> None:
-        self._store = store
-        self._off_loop = off_loop
-        self._known: OrderedDict[RunId, int] = OrderedDict()
-        self.is_alone = store is None
-        """Whether everything is ours, because the store is."""
-        self.owned: frozenset[int] = frozenset()
-        """Loaded: about these we decide. Meaningless where ``is_alone``."""
-        self.survey = Survey({}, {})
-        """Who had what when it was asked last."""
-        self.peers: tuple[SeenNode, ...] = ()
-        """All that may take over what is ours, with our word for it in the store."""
-        self._told: frozenset[str] = frozenset()
-
-    @property
-    def identity(self) -> str | None:
-        """Ours in the cluster; None = there is none."""
-        return None if self._store is None else self._store.identity
-
-    @property
-    def shared(self) -> SharedStore | None:
-        """The store, where others write it, too."""
-        return self._store
+    is_shared = False
+    """Whether others write the store, too."""
+    look_ms: int | None = None
+    """So long a follower may wait to be woken before it looks for what others wrote."""
 
     async def look(self) -> None:
         """Ask the store who has what.
@@ -58,19 +22,6 @@ class Partitions:
         Raises:
             StoreUnavailable: It cannot be asked.
         """
-        store = self._store
-        if store is None:
-            return
-        self.survey = await self._off_loop(store.survey)
-        found = [each for each in self.survey.nodes.values() if each.identity != store.identity]
-        identities = frozenset(each.identity for each in found)
-        if identities != self._told:
-            # Whoever is not asked any more learns first that it is not: from then on it waits.
-            known = {each.identity: each for each in (*self.peers, *found)}
-            self.peers = tuple(known.values())
-            await self._off_loop(lambda: store.tell_peers(identities))
-            self._told = identities
-        self.peers = tuple(found)
 
     async def load(self) -> None:
         """What is ours in the store is what the engine loads now.
@@ -78,74 +29,45 @@ class Partitions:
         Raises:
             StoreUnavailable: It cannot be asked.
         """
-        await self.look()
-        self.owned = self.claimed
-
-    @property
-    def claimed(self) -> frozenset[int]:
-        """What was ours in the store when it was asked last, loaded or not."""
-        own = self.identity
-        return frozenset(each for each, owner in self.survey.owners.items() if owner == own)
 
     async def has(self, session: SessionKey) -> bool:
         """Whether a session is ours."""
-        return self._store is None or await self.partition_of_session(session) in self.owned
+        del session
+        return True
 
-    def of_live(self, live: Mapping[RunId, Run], run: Run) -> int | None:
-        """The partition of a run in memory; None = the tree above it is not there."""
-        while (above := run.lineage.requester_run) is not None:
-            found = live.get(above)
-            if found is None:
-                return self._known.get(run.id)
-            run = found
-        return partition_of(run.requester)
+    def seen(self, number: int) -> int:
+        """Up to which event of the feed this daemon knows all, when it wrote that one itself."""
+        return number
 
     def is_alive(self, node: str) -> bool:
         """Whether some start of the node with that name was, when the store was asked last."""
-        return any(each.name == node and each.left_s > 0 for each in self.survey.nodes.values())
+        del node
+        return False
 
     @property
     def labels(self) -> frozenset[str]:
         """Of all nodes that were alive when the store was asked last."""
-        nodes = self.survey.nodes.values()
-        return frozenset(label for each in nodes if each.left_s > 0 for label in each.labels)
-
-    def owner_of(self, partition: int) -> SeenNode | None:
-        """Who has a partition, as far as known; None = nobody, or nobody who is alive."""
-        identity = self.survey.owners.get(partition)
-        node = None if identity is None else self.survey.nodes.get(identity)
-        return node if node is not None and node.left_s > 0 else None
+        return frozenset()
 
     def require(self, partition: int) -> None:
-        """Refuse what another node decides.
+        """Refuse what another daemon decides.
 
         Raises:
             Elsewhere: It is not ours; says whose it is.
         """
-        if self._store is None or partition in self.owned:
-            return
-        owner = self.owner_of(partition)
-        if owner is not None and owner.identity == self._store.identity:
-            owner = None  # claimed, and not loaded yet
-        raise Elsewhere(
-            partition,
-            url=None if owner is None else owner.url,
-            node=None if owner is None else owner.name,
-        )
 
-    async def require_session(self, session: SessionKey) -> int:
+    async def require_session(self, session: SessionKey) -> int | None:
         """The same for whoever decides about a session: what it spawns, and its inbox.
 
         Returns:
-            Its partition.
+            Its partition; None = there is but one.
 
         Raises:
             Elsewhere: See ``require``.
             StoreUnavailable: Nobody can say whose it is.
         """
-        partition = await self.partition_of_session(session)
-        self.require(partition)
-        return partition
+        del session
+        return None
 
     async def require_run(self, run_id: RunId) -> None:
         """The same for a run; one that is nowhere is nobody's, and passes.
@@ -154,10 +76,6 @@ class Partitions:
             Elsewhere: See ``require``.
             StoreUnavailable: Nobody can say whose it is.
         """
-        if self._store is not None:
-            partition = await self.partition_of_run(run_id)
-            if partition is not None:
-                self.require(partition)
 
     async def require_read(self, run: Run | None) -> None:
         """The same for whoever read a run that is not in memory: an open one is as its owner says.
@@ -166,40 +84,21 @@ class Partitions:
             Elsewhere: See ``require``.
             StoreUnavailable: Nobody can say whose it is.
         """
-        if self._store is not None and run is not None and run.phase not in OVER:
-            await self.require_run(run.id)
 
-    async def partition_of_session(self, session: SessionKey) -> int:
-        """The partition of a session: of the run whose agent speaks under it, else its own."""
-        if self._store is not None and is_workers(session):
-            store = self._store
-            found = await self._off_loop(lambda: store.partition_of_worker(session))
-            if found is not None:
-                return found
-        return partition_of(session)
+    async def partition_of_session(self, session: SessionKey) -> int | None:
+        """The partition of a session: of the run whose agent speaks under it, else its own.
+
+        None = there is but one.
+        """
+        del session
+        return None
 
     def has_run(self, run_id: RunId) -> bool:
         """Whether a run is ours; one that is nowhere is. Blocking."""
-        if self._store is None:
-            return True
-        found = self._known.get(run_id)
-        if found is None:
-            found = self._store.partition(run_id)
-        return found is None or found in self.owned
+        del run_id
+        return True
 
     async def partition_of_run(self, run_id: RunId) -> int | None:
-        """The partition of a run; None = there is no such run, or no cluster."""
-        store, known = self._store, self._known.get(run_id)
-        if known is not None or store is None:
-            return known
-        found = await self._off_loop(lambda: store.partition(run_id))
-        if found is not None:
-            self._known[run_id] = found
-            if len(self._known) > KNOWN_MAX:
-                self._known.popitem(last=False)
-        return found
-
-
-def is_workers(session: SessionKey) -> bool:
-    """Whether it may be the session of a run's agent, by its form."""
-    return session.startswith(f"agent:{agent_of(session)}:subagent:")
+        """The partition of a run; None = there is no such run, or but one partition."""
+        del run_id
+        return None

@@ -193,7 +193,7 @@ class Mailbox:
             Elsewhere: Says whose it is.
         """
         partitions = self._ledger.partitions
-        if partitions.is_alone:
+        if not partitions.is_shared:
             return
         if not run_ids:
             await partitions.require_session(session)
@@ -480,8 +480,7 @@ class Mailbox:
             raise NotFound(f"message {message_id} does not exist")
         if row.consumed_at_ms is not None or row.message.kind is MessageKind.QUESTION:
             return 0
-        if not self._ledger.partitions.is_alone:
-            await self._ledger.partitions.require_run(row.message.run_id)
+        await self._ledger.partitions.require_run(row.message.run_id)
         if self.leases.is_closed(message_id):
             return 0  # by another call, whose commit this row did not show yet
         self._ledger.consume_message(message_id, reader)

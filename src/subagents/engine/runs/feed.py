@@ -28,8 +28,6 @@ PAGE: Final = 200
 """Entries read at once: the largest, a spawn with its task, has a quarter of a megabyte."""
 PACE_S: Final = 0.02
 """Between a commit and the look at it: in a burst one look finds many."""
-LOOK_MS: Final = 500
-"""Between two looks of whoever follows while other nodes write, too: their commits wake nobody."""
 SHOWN_EVERY_MS: Final = 1_000
 """A run that changes all the time is shown so often."""
 DEPTH_MAX: Final = 64
@@ -91,7 +89,7 @@ class Feed:
     @property
     def look_ms(self) -> int | None:
         """So long a follower may wait to be woken before it looks; None = as long as it likes."""
-        return None if self._ledger.partitions.is_alone else LOOK_MS
+        return self._ledger.partitions.look_ms
 
     def on_commit(self, batch: Batch) -> None:
         """Wake everybody when there are new events."""

@@ -158,8 +158,7 @@ class Queries:
 
         Where others write, too, it may be some older one: who follows from it hears of some twice.
         """
-        shared = self._ledger.partitions.shared
-        return self._ledger.number if shared is None else shared.seen_number
+        return self._ledger.partitions.seen(self._ledger.number)
 
     def open_run(self, run_id: RunId) -> Run | None:
         """That run as committed, while it is open."""
@@ -442,7 +441,7 @@ class Queries:
         Raises:
             Elsewhere: The session is another node's.
         """
-        if session is not None and not self._ledger.partitions.is_alone:
+        if session is not None:
             await self._ledger.partitions.require_session(session)
         published = tuple(self._ledger.published.values())
         mine = [
@@ -509,7 +508,7 @@ class Queries:
     async def _others_at_work(self) -> Sequence[Run]:
         """The newest runs whose workers may ask, and that other nodes decide about."""
         partitions = self._ledger.partitions
-        if partitions.is_alone:
+        if not partitions.is_shared:
             return ()
         where = RunFilter(phases=MAY_ASK, limit=OTHERS_LOOKED_AT)
         return await self._off_loop(

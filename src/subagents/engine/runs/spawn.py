@@ -422,8 +422,7 @@ class Spawner:
                 "the disk of the database is almost full: no new runs are accepted",
                 hint="free disk space; runs that were accepted continue",
             )
-        partitions = self._ledger.partitions
-        return None if partitions.is_alone else await partitions.require_session(requester)
+        return await self._ledger.partitions.require_session(requester)
 
     async def _repeated(
         self,

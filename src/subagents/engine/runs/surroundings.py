@@ -86,17 +86,17 @@ class Surroundings:
     @property
     def is_cluster(self) -> bool:
         """Whether there are other nodes: a process is found only where its node is named."""
-        return not self._ledger.partitions.is_alone
+        return self._ledger.partitions.is_shared
 
     def lane_of(self, run: Run) -> LaneUse | None:
         """The same of an open run; None = it is over, or another node decides about it."""
         return self.lane(run) if run.id in self._ledger.published else None
 
     def lane(self, run: Run) -> LaneUse:
-        """How full its lane is now: in a cluster, that part which is this node's."""
+        """How full its lane is now: where others share it, that part which is ours."""
         lane, permits = lane_key(run), self._ledger.permits
         held = self._ledger.lanes.held(lane)
-        given = None if permits is None else permits.given.get(lane, (0, 0))[0]
+        given = None if permits is None else permits.given_of(lane)
         gate = self._gates.gate_of(run)
         limit = None if gate is None else _refusing(gate, self._clock.now_ms())
         step = run.resolved.step

@@ -190,7 +190,7 @@ class Sweep:
     async def orphans(self) -> list[tuple[str, int]]:
         """Marked processes of attempts that nobody has at work: ``(attempt, pid)``."""
         found = await self._orphans(self._expected)
-        if self._ledger.partitions.is_alone:
+        if not self._ledger.partitions.is_shared:
             return found
         names = dict.fromkeys(attempt for attempt, _ in found)
         others = {each for each in names if await self._is_anothers(AttemptId(each))}

@@ -17,6 +17,7 @@ from subagents.extensions.cluster.api import attempt_routes, promises
 from subagents.extensions.cluster.api.cluster_member import NAME, ClusterMember
 from subagents.extensions.cluster.api.node_client import PeerClient
 from subagents.extensions.cluster.api.peers import Peers
+from subagents.extensions.cluster.engine.cluster_sharing import ClusterSharing
 from subagents.extensions.cluster.node_keeper import NodeKeeper
 from subagents.extensions.cluster.places.polled_places import PolledPlaces, PolledTaking
 from subagents.extensions.cluster.postgres.home_store import postgres_store
@@ -130,7 +131,14 @@ def node(host: NodeHost) -> NodeParts | None:
     clock, threads = SystemClock(), DaemonThreads("offers", threads_max=2)
     offers = PostgresOffers(parse_url(url))
     slots = Slots(paths.attempts_dir, member.slots, clock.elapsed_ms)
-    client = PeerClient(found.peers, host.survey)
+    client = PeerClient(found.peers, lambda: sharing.partitions.survey)
+    sharing = ClusterSharing(
+        store,
+        host.off_loop,
+        host.clock,
+        permits=PostgresPermits(url, lambda: store.identity),
+        peers_promise=partial(promises.all_promise, client),
+    )
     remote = RemoteRuntimes(
         client, clock, host.processes, result_bytes_max=settings.retention.result_bytes_max
     )
@@ -139,7 +147,7 @@ def node(host: NodeHost) -> NodeParts | None:
     )
 
     def may_take() -> bool:
-        own = host.survey().nodes.get(store.identity)
+        own = sharing.partitions.survey.nodes.get(store.identity)
         return own is not None and own.left_s > 0 and not own.is_draining
 
     places: Places = PolledPlaces(offers, threads, clock)
@@ -170,9 +178,7 @@ def node(host: NodeHost) -> NodeParts | None:
     return NodeParts(
         store=store,
         logs=row_logs(paths, settings, url, store),
-        shared=store,
-        permits=PostgresPermits(url, lambda: store.identity),
-        peers_promise=partial(promises.all_promise, client),
+        sharing=sharing,
         places=ClusterPlaces(
             node=member.name,
             labels=member.labels,

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from typing import Any
 
 from tests.api.home_daemon import DEADLINE_S, Home, UnixConnection, until
+from tests.extensions.cluster.engine.engine_cluster import owned_by
 from tests.extensions.cluster.trust_homes import TrustHomes
 from tests.free_ports import free_port
 
@@ -70,7 +71,7 @@ class DoorDaemon:
         found = (
             name
             for at in range(100_000)
-            if partition_of(SessionKey(name := f"agent:main:s{at}")) in self.engine.partitions.owned
+            if partition_of(SessionKey(name := f"agent:main:s{at}")) in owned_by(self.engine)
         )
         for _ in range(number):
             next(found)
@@ -160,7 +161,7 @@ async def cluster(homes: TrustHomes, *names: str) -> AsyncIterator[Sequence[Door
 
 def _is_divided(nodes: Sequence[DoorDaemon]) -> bool:
     """Each has some; they go on to give and take while a test runs."""
-    owned = [len(each.engine.partitions.owned) for each in nodes]
+    owned = [len(owned_by(each.engine)) for each in nodes]
     return min(owned) >= ENOUGH
 
 

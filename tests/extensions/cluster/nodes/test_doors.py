@@ -7,6 +7,7 @@ import socket
 
 import pytest
 from tests.api.home_daemon import DEADLINE_S, until
+from tests.extensions.cluster.engine.engine_cluster import owned_by
 from tests.extensions.cluster.nodes.door_daemons import DoorDaemon, cluster, eventually
 from tests.extensions.cluster.trust_homes import TrustHomes
 
@@ -194,7 +195,7 @@ def test_a_node_shows_the_cluster_and_gives_its_partitions_away(homes: TrustHome
             assert (refused[0], refused[1]["code"]) == (403, "forbidden")
             found = await b.ok(session, "POST", "/v1/cluster/drain", {"on": True})
             assert [each["draining"] for each in found["nodes"]] == [False, True]
-            await until(lambda: len(a.engine.partitions.owned) == PARTITIONS)
+            await until(lambda: len(owned_by(a.engine)) == PARTITIONS)
             # The same session goes on through either door.
             for door in (a, b):
                 waited = await door.ok(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.api.home_daemon import DEADLINE_S, UnixConnection, segment, until
+from tests.extensions.cluster.engine.engine_cluster import owned_by
 from tests.extensions.cluster.nodes.door_daemons import DoorDaemon, cluster, node
 from tests.extensions.cluster.trust_homes import TrustHomes
 
@@ -67,7 +68,7 @@ def test_lines_results_files_and_variables_of_a_run_outlive_its_node(
     async def scenario() -> None:
         async with cluster(homes, "a") as (a,):
             async with node(homes, "b", of="a") as b:
-                await until(lambda: bool(b.engine.partitions.owned))
+                await until(lambda: bool(owned_by(b.engine)))
                 session = b.session()
                 body = {
                     "spec": {
@@ -83,7 +84,7 @@ def test_lines_results_files_and_variables_of_a_run_outlive_its_node(
                 (work / "out.txt").unlink()
                 for door in (a, b):
                     await require_all(door, session, run_id)
-            await until(lambda: len(a.engine.partitions.owned) == PARTITIONS)
+            await until(lambda: len(owned_by(a.engine)) == PARTITIONS)
             await require_all(a, session, run_id)
             again = (await a.ok(session, "POST", f"/v1/runs/{run_id}/retry", {}))["runId"]
             await ended(a, session, again)

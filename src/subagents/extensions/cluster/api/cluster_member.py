@@ -8,6 +8,7 @@ from starlette.routing import BaseRoute
 
 from subagents.api.calls.services import Services
 from subagents.extensions.cluster.api.peers import Peers
+from subagents.extensions.cluster.engine.shared_partitions import SharedPartitions
 from subagents.ports import ClusterTrust
 
 NAME: Final = "cluster"
@@ -34,3 +35,10 @@ def member_in(services: Services) -> ClusterMember | None:
     """This node; None = the daemon is alone."""
     found = services.parts.get(NAME)
     return found if isinstance(found, ClusterMember) else None
+
+
+def partitions_in(services: Services) -> SharedPartitions:
+    """What is this node's; it is one of a cluster."""
+    found = services.engine.partitions
+    assert isinstance(found, SharedPartitions)  # noqa: S101  as ``node_parts`` gave it
+    return found

@@ -15,7 +15,7 @@ from subagents.api.wire import requests as wire
 from subagents.api.wire.daemon_answers import Cluster, ClusterNode
 from subagents.domain.cluster.partitioning import PARTITIONS
 from subagents.errors import UsageError
-from subagents.extensions.cluster.api.cluster_member import ClusterMember, member_in
+from subagents.extensions.cluster.api.cluster_member import ClusterMember, member_in, partitions_in
 
 
 class DrainBody(wire.Body, frozen=True):
@@ -60,7 +60,7 @@ def _require_cluster(services: Services) -> ClusterMember:
 
 
 async def _shown(services: Services) -> Cluster:
-    partitions = services.engine.partitions
+    partitions = partitions_in(services)
     await partitions.look()
     survey = partitions.survey
     count = Counter(survey.owners.values())

@@ -28,7 +28,12 @@ from subagents.errors import (
     Unauthorized,
 )
 from subagents.extensions.cluster.api import repeating
-from subagents.extensions.cluster.api.cluster_member import NAME, ClusterMember, member_in
+from subagents.extensions.cluster.api.cluster_member import (
+    NAME,
+    ClusterMember,
+    member_in,
+    partitions_in,
+)
 from subagents.extensions.cluster.api.kept_request import KeptRequest
 from subagents.extensions.cluster.api.node_headers import (
     BEHALF,
@@ -447,7 +452,7 @@ def middleware(services: Services, refuse: Refuse) -> list[Middleware]:
         return []
     around = Middleware(
         Forwarding,
-        owners=services.engine.partitions,
+        owners=partitions_in(services),
         member=member,
         calls=relayed_calls(services),
         identify=services.engine.identify,

@@ -16,8 +16,8 @@ from typing import Final, Protocol
 
 from subagents.domain.cluster.partitioning import PARTITIONS, excess, wanted
 from subagents.engine.kernel.ownership import Ownership
-from subagents.engine.kernel.partitions import Partitions
 from subagents.errors import Fenced, StoreUnavailable
+from subagents.extensions.cluster.engine.shared_partitions import SharedPartitions
 from subagents.ports import EngineClock, OffLoop, SharedStore
 
 log = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ class Membership:
     def __init__(
         self,
         store: SharedStore,
-        partitions: Partitions,
+        partitions: SharedPartitions,
         ownership: Ownership,
         off_loop: OffLoop,
         clock: EngineClock,
@@ -75,8 +75,8 @@ class Membership:
         """At the two looks before, the older one first."""
         self._was_above = False
 
-    async def run(self, every_s: float) -> None:
-        """Look until cancelled, so often."""
+    async def run(self, right_s: float) -> None:
+        """Look until cancelled, ``LOOKS`` times while a right of so many seconds holds."""
         while True:
             try:
                 await self.look()
@@ -85,7 +85,7 @@ class Membership:
                 self._seen_free, self._was_above = (frozenset(), frozenset()), False
             except Fenced:
                 return  # the renewal, or the next commit, says the same
-            await self._clock.sleep(every_s)
+            await self._clock.sleep(right_s / LOOKS)
 
     async def drain(self, *, is_on: bool) -> None:
         """See ``Engine.drain``."""

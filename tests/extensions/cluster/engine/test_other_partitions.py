@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.engine.cluster import LEASE_S, Cluster, Node, in_cluster
 from tests.engine.world import settings_of
+from tests.extensions.cluster.engine.engine_cluster import LEASE_S, Cluster, Node, in_cluster
 
 from subagents.domain.run.run import Decision, Phase
 from subagents.domain.run.values import AttemptId, RunId, SessionKey

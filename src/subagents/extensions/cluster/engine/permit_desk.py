@@ -16,15 +16,57 @@ from subagents.domain.run.values import AttemptId
 from subagents.engine.attempts.provider_gate import ProviderGates
 from subagents.engine.attempts.shared_spending import SharedSpending
 from subagents.engine.kernel.kernel import Kernel
-from subagents.engine.kernel.lanes import LanePermits
-from subagents.engine.kernel.partitions import Partitions
 from subagents.engine.kernel.tasks import wait_at_most
 from subagents.errors import Fenced, StoreUnavailable
+from subagents.extensions.cluster.engine.shared_partitions import SharedPartitions
 from subagents.ports import Demand, LaneKey, LaneWanted, Permits, Settlement
 
 log = logging.getLogger(__name__)
 
 EVERY_S: Final = 0.5
+
+
+class GivenSlots:
+    """What the cluster gave this node of each lane, for all of whose nodes there is one limit.
+
+    Args:
+        partitions: What is ours: nothing begins before the cluster was told of it.
+        on_short: Called when one begins to wait for more than was given.
+    """
+
+    def __init__(self, partitions: SharedPartitions, on_short: Callable[[], None]) -> None:
+        self._partitions = partitions
+        self._on_short = on_short
+        self.told: frozenset[int] | None = None
+        """Our partitions, as the cluster knows them; the same object as ``owned`` of those."""
+        self.given: dict[LaneKey, tuple[int, int]] = {}
+        """Slots, and under which limit they were asked for."""
+        self.peaks: dict[LaneKey, int] = {}
+        """The most that were used at once since that was asked last."""
+        self.waits: dict[LaneKey, int] = {}
+        """Lanes of which it is known that one waits, and the slots that it counts."""
+
+    def given_of(self, lane: LaneKey) -> int:
+        """See ``lanes.LanePermits``."""
+        return self.given.get(lane, (0, 0))[0]
+
+    def may_begin(self, lane: LaneKey, used: int, limit: int) -> bool:
+        """Whether one more run may have a slot.
+
+        Args:
+            lane: Whose.
+            used: By runs of this node.
+            limit: Slots of the lane, as the run says.
+        """
+        slots, asked_for = self.given.get(lane, (0, 0))
+        is_told = self.told is self._partitions.owned
+        if is_told and used < slots and asked_for <= limit:
+            self.peaks[lane] = max(self.peaks.get(lane, 0), used + 1)
+            return True
+        if not is_told or self.waits.get(lane) != limit:
+            self.waits[lane] = limit
+            self._on_short()
+        return False
 
 
 class PermitDesk:
@@ -42,7 +84,7 @@ class PermitDesk:
         self,
         permits: Permits,
         kernel: Kernel,
-        partitions: Partitions,
+        partitions: SharedPartitions,
         provider_gates: ProviderGates,
         shared_spending: SharedSpending,
     ) -> None:
@@ -51,7 +93,7 @@ class PermitDesk:
         self._partitions = partitions
         self._gates, self._spending = provider_gates, shared_spending
         self._wake = asyncio.Event()
-        self._lanes = LanePermits(partitions, self._wake.set)
+        self._lanes = GivenSlots(partitions, self._wake.set)
         self._under_way: asyncio.Future[Settlement] | None = None
         kernel.ledger.permits = self._lanes
         provider_gates.share(self._wake.set)

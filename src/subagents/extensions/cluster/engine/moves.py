@@ -13,6 +13,7 @@ from subagents.domain.run.run import HOLDS_SLOT, Phase, Run
 from subagents.domain.schedules.schedule import Schedule
 from subagents.engine.parts import Parts
 from subagents.errors import Fenced, StoreUnavailable
+from subagents.extensions.cluster.engine.shared_partitions import SharedPartitions
 from subagents.ports import OffLoop, SharedStore
 from subagents.text import counted
 
@@ -28,16 +29,22 @@ class Moves:
     Args:
         store: Of the cluster.
         parts: Of the engine.
+        partitions: What is ours.
         off_loop: For the store.
         memory: Held by whoever loads runs, or gives some back.
     """
 
     def __init__(
-        self, store: SharedStore, parts: Parts, off_loop: OffLoop, memory: asyncio.Lock
+        self,
+        store: SharedStore,
+        parts: Parts,
+        partitions: SharedPartitions,
+        off_loop: OffLoop,
+        memory: asyncio.Lock,
     ) -> None:
         self._store = store
         self._parts = parts
-        self._partitions, self._ledger = parts.partitions, parts.ledger
+        self._partitions, self._ledger = partitions, parts.ledger
         self._off_loop = off_loop
         self._memory = memory
 

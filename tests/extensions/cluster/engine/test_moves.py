@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from tests.engine.cluster import LEASE_S, Cluster, in_cluster
 from tests.engine.world import settings_of
+from tests.extensions.cluster.engine.engine_cluster import LEASE_S, Cluster, in_cluster
 
 from subagents.domain.cluster.partitioning import PARTITIONS, partition_of
 from subagents.domain.run.outcome import Status

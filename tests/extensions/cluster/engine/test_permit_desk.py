@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 from tests.engine.attempts.test_provider_gate import refused, settings_with
 from tests.engine.attempts.test_request_desk import ask
-from tests.engine.cluster import LEASE_S, Cluster, Node, in_cluster
 from tests.engine.runs.test_budget_trees import running, use
-from tests.engine.test_moves import ALL
 from tests.engine.world import settings_of
+from tests.extensions.cluster.engine.engine_cluster import LEASE_S, Cluster, Node, in_cluster
+from tests.extensions.cluster.engine.test_moves import ALL
 
 from subagents.config.settings import Budgets, DailyBudget
 from subagents.domain.rules.budgets.request_holds import Counted, Need
 from subagents.domain.run.outcome import Reason
 from subagents.domain.run.run import Phase
 from subagents.domain.run.values import RunId, replace
-from subagents.engine.attempts.permit_desk import EVERY_S
 from subagents.errors import Forbidden
+from subagents.extensions.cluster.engine.permit_desk import EVERY_S
 
 
 async def balanced(cluster: Cluster, number: int = 2) -> list[Node]:

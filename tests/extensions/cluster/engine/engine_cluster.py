@@ -12,7 +12,10 @@ from tests.store.permit_places import MemoryPlace
 
 from subagents.domain.cluster.partitioning import partition_of
 from subagents.domain.run.values import SessionKey
+from subagents.engine.engine import Engine
 from subagents.errors import StoreUnavailable
+from subagents.extensions.cluster.engine.cluster_sharing import ClusterSharing
+from subagents.extensions.cluster.engine.shared_partitions import SharedPartitions
 from subagents.ports import Demand, Member, Settlement
 
 T = TypeVar("T")
@@ -81,11 +84,20 @@ class Node(World):
             member=Member(name, f"https://{name}", (), None, LEASE_S),
             identity=f"{name}-{self.boots}",
         )
-        await self.boot(store=store, cluster=store, permits=self._permits.join(store.identity))
+        permits = self._permits.join(store.identity)
+        sharing = ClusterSharing(store, self.off_loop, self.clock, permits=permits)
+        await self.boot(store=store, sharing=sharing)
 
     @property
     def owned(self) -> frozenset[int]:
-        return self.engine.partitions.owned
+        return owned_by(self.engine)
+
+
+def owned_by(engine: Engine) -> frozenset[int]:
+    """The partitions that this node of a cluster has."""
+    partitions = engine.partitions
+    assert isinstance(partitions, SharedPartitions)
+    return partitions.owned
 
 
 class Cluster:

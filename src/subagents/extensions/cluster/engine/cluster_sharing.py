@@ -1,0 +1,72 @@
+"""What a node of a cluster has in its engine besides; see ``engine.parts.Sharing``."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from subagents.engine.attempts.provider_gate import ProviderGates
+from subagents.engine.attempts.shared_spending import SharedSpending
+from subagents.engine.kernel.kernel import Kernel
+from subagents.engine.parts import Parts
+from subagents.extensions.cluster.engine.membership import Membership
+from subagents.extensions.cluster.engine.moves import Moves
+from subagents.extensions.cluster.engine.permit_desk import PermitDesk
+from subagents.extensions.cluster.engine.shared_partitions import SharedPartitions
+from subagents.ports import EngineClock, OffLoop, Permits, SeenNode, SharedStore
+
+PeersPromise = Callable[[Sequence[SeenNode]], Awaitable[bool]]
+"""Whether each of these nodes, asked now, promises what ``Ownership.promise`` says."""
+
+
+async def no_peers(peers: Sequence[SeenNode]) -> bool:
+    """There are none to ask."""
+    return not peers
+
+
+class ClusterSharing:
+    """See ``engine.parts.Sharing``.
+
+    Args:
+        store: Of the cluster.
+        off_loop: For the store.
+        clock: Of the engine.
+        permits: What its nodes count together; None = nothing.
+        peers_promise: Asks the other nodes.
+    """
+
+    def __init__(
+        self,
+        store: SharedStore,
+        off_loop: OffLoop,
+        clock: EngineClock,
+        *,
+        permits: Permits | None = None,
+        peers_promise: PeersPromise = no_peers,
+    ) -> None:
+        self._store, self._off_loop, self._clock = store, off_loop, clock
+        self._permits, self._peers_promise = permits, peers_promise
+        self.partitions = SharedPartitions(store, off_loop)
+        """What is ours."""
+
+    async def all_promise(self) -> bool:
+        """See ``Sharing.all_promise``."""
+        return await self._peers_promise(self.partitions.peers)
+
+    def permit_desk(
+        self, kernel: Kernel, gates: ProviderGates, spending: SharedSpending
+    ) -> PermitDesk | None:
+        """See ``Sharing.permit_desk``."""
+        if self._permits is None:
+            return None
+        return PermitDesk(self._permits, kernel, self.partitions, gates, spending)
+
+    def membership(self, parts: Parts, memory: asyncio.Lock) -> Membership:
+        """See ``Sharing.membership``."""
+        moves = Moves(self._store, parts, self.partitions, self._off_loop, memory)
+        return Membership(
+            self._store,
+            self.partitions,
+            parts.ownership,
+            self._off_loop,
+            self._clock,
+            moves=moves,
+        )
