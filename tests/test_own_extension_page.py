@@ -14,7 +14,7 @@ import pytest
 PAGE: Final = Path(__file__).parents[1] / "docs" / "howto" / "own-extension.md"
 BLOCK: Final = re.compile(r"```python\n# (acme_subagents/\w+\.py)\n(.*?)```", re.DOTALL)
 POINTS: Final = re.compile(
-    r"```toml\n# pyproject.toml\n\[project.entry-points\.\"(.+?)\"\]\n(.*?)```", re.DOTALL
+    r"```text\n# pyproject.toml\n\[project.entry-points\.\"(.+?)\"\]\n(.*?)```", re.DOTALL
 )
 INFO: Final = "acme_subagents-1.0.dist-info"
 LINES_MAX: Final = 80

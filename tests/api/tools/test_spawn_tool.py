@@ -19,7 +19,8 @@ RECEIPT = {
 @pytest.mark.requirement("tools:spawn:receipt")
 def test_a_spawn_answers_with_exactly_the_documented_receipt(tmp_path: Path) -> None:
     async def scenario(desk: ToolCaller) -> None:
-        answer = await desk.call("sessions_spawn", task="work", agentId="quick", label="first")
+        # One that does not end: its announcement would be in the inbox, and that in the receipt.
+        answer = await desk.call("sessions_spawn", task="work", agentId="hang", label="first")
 
         assert set(answer.structured) == {*RECEIPT, "wake"} - {"threadId"}
         assert answer.structured["status"] == "accepted"

@@ -449,18 +449,28 @@ def parse_spec(raw: object, *, at: str = "") -> RunSpec:
     """
     if not isinstance(raw, dict):
         raise UsageError(f"{at.rstrip('.') or 'the spec'} must be an object of spawn parameters")
-    given: dict[str, object] = {}
-    for name, value in raw.items():
-        own = FLAG_FIELDS.get(str(name), str(name))
-        if own != name and own in raw:
-            raise UsageError(
-                f"{at}{name} and {at}{own} are the same: give one of them",
-                details={"field": f"{at}{name}"},
-            )
-        given[own] = [value] if own in LISTS and isinstance(value, str) else value
+    given = {
+        name: [value] if name in LISTS and isinstance(value, str) else value
+        for name, value in (raw if FLAG_FIELDS.keys().isdisjoint(raw) else _own(raw, at)).items()
+    }
     spec = decode(_with_durations(given, _TIMED, at), RunSpec, at=at)
     check_spec(spec, field=lambda parameter: f"{at}{parameter.name}")
     return spec
+
+
+def _own(raw: Mapping[str, object], at: str) -> dict[str, object]:
+    """``raw`` with the names of parameters in place of those of flags.
+
+    Raises:
+        UsageError: One is given by both names.
+    """
+    for flag, own in FLAG_FIELDS.items():
+        if flag in raw and own in raw:
+            raise UsageError(
+                f"{at}{flag} and {at}{own} are the same: give one of them",
+                details={"field": f"{at}{flag}"},
+            )
+    return {FLAG_FIELDS.get(name, name): value for name, value in raw.items()}
 
 
 def _with_durations(
