@@ -14,9 +14,9 @@ const file = join(web, "src/api/schema.ts");
 const python = process.env.PYTHON ?? join(web, "../.venv/bin/python");
 const program = [
   "import msgspec, sys",
-  "from subagents.api.server.app import PARTS",
+  "from subagents.api.server.app import parts",
   "from subagents.api.server.openapi import document",
-  "found = document([each for part in PARTS for each in part.ROUTES])",
+  "found = document([each for part in parts() for each in part.ROUTES])",
   "sys.stdout.buffer.write(msgspec.json.encode(found))",
 ].join("\n");
 

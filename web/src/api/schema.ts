@@ -1039,6 +1039,60 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** an agent hears of its own tree, the operator of everything */
+        get: operations["event_routes_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/alerts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * alerts that were raised, newest first, and what became of each
+         * @description An agent sees those of the runs it asked for.
+         */
+        get: operations["event_routes_alerts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/openapi.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** this document */
+        get: operations["openapi_openapi"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/cluster": {
         parameters: {
             query?: never;
@@ -1146,43 +1200,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/events": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** an agent hears of its own tree, the operator of everything */
-        get: operations["event_routes_events"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/alerts": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * alerts that were raised, newest first, and what became of each
-         * @description An agent sees those of the runs it asked for.
-         */
-        get: operations["event_routes_alerts"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/graph": {
         parameters: {
             query?: never;
@@ -1209,23 +1226,6 @@ export interface paths {
         };
         /** counters and gauges in Prometheus' text format */
         get: operations["metrics_metrics"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/openapi.json": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** this document */
-        get: operations["openapi_openapi"];
         put?: never;
         post?: never;
         delete?: never;
@@ -7499,6 +7499,123 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    event_routes_events: {
+        parameters: {
+            query?: {
+                /** @description Only events behind this number; Last-Event-ID is stronger. */
+                after?: number;
+                /** @description Only events of this run. */
+                run?: string;
+                /** @description Only events of this run and those below it. */
+                tree?: string;
+                /** @description Only these events; excludes level. */
+                types?: ("api_error" | "stuck" | "budget_alert" | "task_milestone" | "build_result" | "git_commit" | "context_pressure" | "subagent_spawn" | "failure_loop" | "cc_message" | "completion" | "run")[];
+                /** @description Everything, or only what alerts tell. */
+                level?: "alerts" | "all";
+                /** @description Also each run that changed, as a row of lists: at most once a second. */
+                rows?: "0" | "1" | "true" | "false";
+                /** @description With JSON: hold the line so many seconds. */
+                wait?: number;
+            };
+            header?: {
+                /** @description The last number that was seen; browsers send it by themselves. */
+                "Last-Event-ID"?: components["parameters"]["Last-Event-ID"];
+                /** @description In whose name the call is made; a worker's token is stronger. */
+                "X-Subagents-Session"?: components["parameters"]["X-Subagents-Session"];
+                /** @description Names the client process: messages are offered to it. */
+                "X-Subagents-Reader"?: components["parameters"]["X-Subagents-Reader"];
+                /** @description `agent` = a model drives the client. */
+                "X-Subagents-Caller"?: components["parameters"]["X-Subagents-Caller"];
+                /** @description The client's directory, percent-encoded. */
+                "X-Subagents-Cwd"?: components["parameters"]["X-Subagents-Cwd"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                    "application/json": components["schemas"]["EventPage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    event_routes_alerts: {
+        parameters: {
+            query?: {
+                /** @description Only alerts of this run. */
+                run?: string;
+                /** @description Only alerts of these kinds. */
+                kind?: ("api_error" | "stuck" | "budget_alert" | "task_milestone" | "build_result" | "git_commit" | "context_pressure" | "subagent_spawn" | "failure_loop")[];
+                /** @description At most so many. */
+                limit?: number;
+                /** @description The page behind: `nextCursor` of the page before. */
+                cursor?: number;
+            };
+            header?: {
+                /** @description In whose name the call is made; a worker's token is stronger. */
+                "X-Subagents-Session"?: components["parameters"]["X-Subagents-Session"];
+                /** @description Names the client process: messages are offered to it. */
+                "X-Subagents-Reader"?: components["parameters"]["X-Subagents-Reader"];
+                /** @description `agent` = a model drives the client. */
+                "X-Subagents-Caller"?: components["parameters"]["X-Subagents-Caller"];
+                /** @description The client's directory, percent-encoded. */
+                "X-Subagents-Cwd"?: components["parameters"]["X-Subagents-Cwd"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertHistory"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    openapi_openapi: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description In whose name the call is made; a worker's token is stronger. */
+                "X-Subagents-Session"?: components["parameters"]["X-Subagents-Session"];
+                /** @description Names the client process: messages are offered to it. */
+                "X-Subagents-Reader"?: components["parameters"]["X-Subagents-Reader"];
+                /** @description `agent` = a model drives the client. */
+                "X-Subagents-Caller"?: components["parameters"]["X-Subagents-Caller"];
+                /** @description The client's directory, percent-encoded. */
+                "X-Subagents-Cwd"?: components["parameters"]["X-Subagents-Cwd"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     cluster_routes_show: {
         parameters: {
             query?: never;
@@ -7754,93 +7871,6 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
-    event_routes_events: {
-        parameters: {
-            query?: {
-                /** @description Only events behind this number; Last-Event-ID is stronger. */
-                after?: number;
-                /** @description Only events of this run. */
-                run?: string;
-                /** @description Only events of this run and those below it. */
-                tree?: string;
-                /** @description Only these events; excludes level. */
-                types?: ("api_error" | "stuck" | "budget_alert" | "task_milestone" | "build_result" | "git_commit" | "context_pressure" | "subagent_spawn" | "failure_loop" | "cc_message" | "completion" | "run")[];
-                /** @description Everything, or only what alerts tell. */
-                level?: "alerts" | "all";
-                /** @description Also each run that changed, as a row of lists: at most once a second. */
-                rows?: "0" | "1" | "true" | "false";
-                /** @description With JSON: hold the line so many seconds. */
-                wait?: number;
-            };
-            header?: {
-                /** @description The last number that was seen; browsers send it by themselves. */
-                "Last-Event-ID"?: components["parameters"]["Last-Event-ID"];
-                /** @description In whose name the call is made; a worker's token is stronger. */
-                "X-Subagents-Session"?: components["parameters"]["X-Subagents-Session"];
-                /** @description Names the client process: messages are offered to it. */
-                "X-Subagents-Reader"?: components["parameters"]["X-Subagents-Reader"];
-                /** @description `agent` = a model drives the client. */
-                "X-Subagents-Caller"?: components["parameters"]["X-Subagents-Caller"];
-                /** @description The client's directory, percent-encoded. */
-                "X-Subagents-Cwd"?: components["parameters"]["X-Subagents-Cwd"];
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/event-stream": string;
-                    "application/json": components["schemas"]["EventPage"];
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    event_routes_alerts: {
-        parameters: {
-            query?: {
-                /** @description Only alerts of this run. */
-                run?: string;
-                /** @description Only alerts of these kinds. */
-                kind?: ("api_error" | "stuck" | "budget_alert" | "task_milestone" | "build_result" | "git_commit" | "context_pressure" | "subagent_spawn" | "failure_loop")[];
-                /** @description At most so many. */
-                limit?: number;
-                /** @description The page behind: `nextCursor` of the page before. */
-                cursor?: number;
-            };
-            header?: {
-                /** @description In whose name the call is made; a worker's token is stronger. */
-                "X-Subagents-Session"?: components["parameters"]["X-Subagents-Session"];
-                /** @description Names the client process: messages are offered to it. */
-                "X-Subagents-Reader"?: components["parameters"]["X-Subagents-Reader"];
-                /** @description `agent` = a model drives the client. */
-                "X-Subagents-Caller"?: components["parameters"]["X-Subagents-Caller"];
-                /** @description The client's directory, percent-encoded. */
-                "X-Subagents-Cwd"?: components["parameters"]["X-Subagents-Cwd"];
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["AlertHistory"];
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
     graph_routes_graph: {
         parameters: {
             query?: {
@@ -7903,36 +7933,6 @@ export interface operations {
                 };
                 content: {
                     "text/plain": string;
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    openapi_openapi: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description In whose name the call is made; a worker's token is stronger. */
-                "X-Subagents-Session"?: components["parameters"]["X-Subagents-Session"];
-                /** @description Names the client process: messages are offered to it. */
-                "X-Subagents-Reader"?: components["parameters"]["X-Subagents-Reader"];
-                /** @description `agent` = a model drives the client. */
-                "X-Subagents-Caller"?: components["parameters"]["X-Subagents-Caller"];
-                /** @description The client's directory, percent-encoded. */
-                "X-Subagents-Cwd"?: components["parameters"]["X-Subagents-Cwd"];
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": Record<string, never>;
                 };
             };
             default: components["responses"]["Problem"];
