@@ -47,8 +47,12 @@ class CutLine:
         self._next = what
 
     def thaw(self) -> None:
-        """Who was frozen goes on."""
+        """Who was frozen goes on, and sends the rest, to a server that may have ended it."""
+        held, self._held = self._held, None
         self._thawed.set()
+        if held is not None:
+            with contextlib.suppress(OSError):
+                held[0].sendall(held[1])
 
     def deliver(self) -> bytes:
         """Let what was delayed arrive, and return what the server says of it."""

