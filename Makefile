@@ -187,12 +187,12 @@ MINUTES ?=
 SEED ?=
 PARTS ?=
 
-torture: dev ## real processes under kill -9, full disks and floods (MINUTES=60 SEED=… PARTS=…)
+torture: $(call group,ci) ## real processes under kill -9, full disks and floods (MINUTES=60 SEED=… PARTS=…)
 	@$(PY) -m tests.torture.run --minutes $(or $(MINUTES),60) --record \
 		$(if $(SEED),--seed $(SEED)) $(if $(PARTS),--parts $(PARTS)); status=$$?; \
 	$(PY) -m scripts.fault_table; exit $$status
 
-torture-short: dev ## the same, which ends within ten minutes
+torture-short: $(call group,ci) ## the same, which ends within ten minutes
 	@$(PY) -m tests.torture.run --minutes 4 --within 10 $(if $(SEED),--seed $(SEED))
 
 # CLUSTER_ROUNDS=2 CLUSTER_OUTAGE_S=10 make test-cluster: the same in a few minutes.
