@@ -6,6 +6,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -103,6 +104,32 @@ def test_one_that_breaks_keeps_nothing_else_from_working_and_doctor_says_so(
     assert (ran.returncode, ran.stdout) == (0, "still here\n")
     assert broken("acme", "ends").returncode != 0
     assert "extension 'acme' is not used: acme_subagents.ends" in broken("doctor").stdout
+
+
+BROKEN: Final = """
+
+def out_of_order(*_):
+    raise ValueError("out of order")
+
+
+Ends.{method} = out_of_order
+"""
+
+
+@pytest.mark.requirement("extensions:own")
+@pytest.mark.parametrize("method", ["start", "on_commit"])
+def test_a_follower_of_anothers_that_breaks_breaks_no_start_and_no_commit(
+    tmp_path: Path, method: str
+) -> None:
+    ends = dict(BLOCK.findall(PAGE.read_text("utf-8")))["acme_subagents/ends.py"]
+    package = wheel(tmp_path, ends=ends + BROKEN.format(method=method))
+
+    with contextmanager(beside)(tmp_path, package) as acme:
+        ran = acme("run", "--agent", "command", "echo still here")
+        assert (ran.returncode, ran.stdout) == (0, "still here\n"), ran.stderr
+
+    (log,) = (tmp_path / "home").rglob("daemon.log")
+    assert "the extension acme " in log.read_text("utf-8")
 
 
 @pytest.mark.requirement("extensions:own")

@@ -1,6 +1,7 @@
 """The composition root: only here, in ``stores`` and ``run_logs`` are concrete adapters named."""
 
 import asyncio
+import logging
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -22,6 +23,7 @@ from subagents.domain.run.values import AttemptId
 from subagents.engine.attempts.placement import runtime_at
 from subagents.engine.engine import Engine
 from subagents.engine.kernel import ownership
+from subagents.engine.kernel.ledger import CommitListener
 from subagents.engine.kernel.system_clock import RandomIds, SystemClock
 from subagents.engine.kernel.threads import DaemonThreads, on_own_loop
 from subagents.engine.parts import Adapters
@@ -32,7 +34,7 @@ from subagents.errors import Fenced
 from subagents.followers.follower_host import FollowerHost
 from subagents.followers.journal_export import JournalExport
 from subagents.node import NodeHost, NodeParts, node_name, node_of
-from subagents.ports import Exporter, OffLoop, Runtime
+from subagents.ports import Batch, Exporter, OffLoop, Runtime
 from subagents.runtimes import runtime_plugins
 from subagents.runtimes.command import CommandRuntime
 from subagents.runtimes.git.git_worktrees import GitWorktrees
@@ -45,6 +47,8 @@ from subagents.runtimes.scripted import ScriptedRuntime
 from subagents.store.track_record_files import PerformanceFiles
 from subagents.version import __version__
 from subagents.worker_environments import WorkerEnvironments
+
+log = logging.getLogger(__name__)
 
 BRIDGE = (sys.executable, "-P", "-m", "subagents", "mcp")
 """Our MCP server for workers; ``-P``: no file in a worker's directory stands in for ours."""
@@ -217,7 +221,7 @@ def build_node(
         provider_of=environments.provider_of,
         settings_of=None if load_config is None else settings_by(load_config, reading),
         proof_of=partial(proof_of, paths=paths, environ=os.environ),
-        on_commit=tuple(each.on_commit for found in followers.values() for each in found),
+        on_commit=tuple(told_by(by, each) for by, found in followers.items() for each in found),
     )
     engine = Engine(adapters)
     for each in (exporter for found in followers.values() for exporter in found):
@@ -225,6 +229,20 @@ def build_node(
             each.is_ours = engine.partitions.has_run
     threads = (off_loop, reading, renewing, checks, processes, trees, asking, *ours.threads)
     return Node(engine, command, paths, threads, followers, ours, name)
+
+
+def told_by(name: str, follower: Exporter) -> CommitListener:
+    """What tells a follower of commits; another's that breaks must break no commit of ours."""
+    if name in extension.OWN:
+        return follower.on_commit
+
+    def tell(batch: Batch) -> None:
+        try:
+            follower.on_commit(batch)
+        except Exception:
+            log.exception("the extension %s broke at a commit", name)
+
+    return tell
 
 
 def call_all(calls: Iterable[Callable[[], None]]) -> None:

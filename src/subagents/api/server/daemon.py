@@ -19,6 +19,7 @@ from typing import Final, Self, cast
 
 import uvicorn
 
+from subagents import extension
 from subagents.api.calls.accepting import stop_accepting
 from subagents.api.calls.auth import CONNECTION, Connection, peer_uid
 from subagents.api.calls.services import Services
@@ -173,11 +174,17 @@ async def _serve_all(
 @contextlib.asynccontextmanager
 async def following(services: Services) -> AsyncIterator[None]:
     """Tell whoever follows what happened; the store is open meanwhile."""
-    followers = [each for found in services.followers.values() for each in found]
+    followers = [(by, each) for by, found in services.followers.items() for each in found]
     started = []
     try:
-        for each in followers:
-            await services.off_loop(each.start)
+        for by, each in followers:
+            try:
+                await services.off_loop(each.start)
+            except Exception:
+                if by in extension.OWN:
+                    raise
+                log.exception("the extension %s follows nothing: it did not start", by)
+                continue
             started.append(each)
             if each.state is not None:
                 log.info("what runs did is sent to %s", each.state.endpoint)
