@@ -1,5 +1,6 @@
 """The row of an open run is a checkpoint, and the journal continues it."""
 
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 
 import pytest
@@ -15,6 +16,7 @@ from subagents.errors import CorruptState, StoreUnavailable
 from subagents.extensions.testing.stored_values import NOW_MS, a_run, entry, over, spawned
 from subagents.ports import Batch, OutboxEntry, RunFilter
 from subagents.store.open_runs import EVENTS_MIN, OpenRuns
+from subagents.store.rows import Checkpoint
 
 QUEUED = RunFilter(phases=(Phase.QUEUED,))
 
@@ -129,6 +131,28 @@ def test_a_commit_that_fails_leaves_what_is_known_to_the_file(place: RowPlace) -
 
         assert store.run(later.id) == later
         assert list(store.load_open()) == [later]
+
+
+@pytest.mark.requirement("store:checkpoints", "feed:completion")
+def test_whoever_reads_an_event_reads_its_run_no_older(
+    place: RowPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(place) as store:
+        store.commit(spawned(a_run(1), a_run(2)))
+        seen: list[tuple[int, Run | None, Sequence[Run]]] = []
+        after = OpenRuns.after
+
+        def between(
+            known: OpenRuns, batch: Batch
+        ) -> Iterator[tuple[Checkpoint, bool]]:  # once to write the rows, once when they are there
+            told = store.feed(after=0, limit=9)
+            seen.append((told[-1].entry.seq, store.run(a_run(1).id), store.these([a_run(1).id])))
+            return after(known, batch)
+
+        monkeypatch.setattr(OpenRuns, "after", between)
+        later, batch = changed(a_run(1), times=2)
+        store.commit(batch)
+        assert seen == [(1, a_run(1), [a_run(1)]), (later.seq, later, [later])]
 
 
 @pytest.mark.requirement("store:checkpoints", "store:set-aside")
@@ -247,7 +271,8 @@ def test_a_first_commit_adds_to_what_the_file_says_is_to_be_done(place: RowPlace
 def test_a_parent_of_many_is_written_more_seldom() -> None:
     parent = a_run(1)
     known = OpenRuns()
-    known.committed(spawned(parent))
+    with known.committing(spawned(parent)):
+        """As a store does."""
 
     assert known.is_due(replace(parent, seq=1 + EVENTS_MIN))
     children = Children(Child(run_id=RunId(f"r-{n}"), label="child") for n in range(200))

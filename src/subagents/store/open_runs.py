@@ -8,6 +8,7 @@ an effect is done which no event answers is written to the row at once.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 from subagents.domain.lifecycle.reduce import reduce
@@ -42,9 +43,16 @@ class OpenRuns:
         self._known: dict[RunId, _Known] = {}
         self.is_complete = False
         """All of them are here: they were loaded, and no commit failed since."""
+        self._committing: frozenset[RunId] = frozenset()
+        """Which the file may show as they are not here yet."""
+
+    def __contains__(self, run_id: RunId) -> bool:
+        return run_id in self._known
 
     def get(self, run_id: RunId) -> Run | None:
-        known = self._known.get(run_id)
+        """The run, no older than what the file showed before; None = the file must tell it."""
+        # In this order: whoever finds a commit ended finds here what it changed.
+        known = None if run_id in self._committing else self._known.get(run_id)
         return None if known is None else known.now.run
 
     def all(self) -> Sequence[Run]:
@@ -82,7 +90,8 @@ class OpenRuns:
             if f"{run_id}/{seq}/{index}" not in answered:
                 marked.add(run_id)
         for run_id in dict.fromkeys((*batch.runs, *marked)):
-            run = batch.runs.get(run_id) or self.get(run_id)
+            known = self._known.get(run_id)
+            run = batch.runs.get(run_id) or (known and known.now.run)
             if run is not None:
                 is_due = run_id in marked or run_id in batch.created or self.is_due(run)
                 yield Checkpoint(run, self._left(pending, run_id)), is_due
@@ -95,9 +104,14 @@ class OpenRuns:
         known = self._known.get(run_id)
         return () if known is None else known.now.pending
 
-    def committed(self, batch: Batch) -> None:
+    @contextmanager
+    def committing(self, batch: Batch) -> Iterator[None]:
+        """The block makes the commit of this batch; after one that raises: ``forget``."""
+        self._committing = frozenset(batch.runs)
+        yield
         for now, is_kept in self.after(batch):
             self._keep(now, now.run.seq if is_kept else self._known[now.run.id].kept_seq)
+        self._committing = frozenset()
 
     def load(self, found: Iterable[tuple[Checkpoint, int]]) -> None:
         """Begin anew with these, which are all there are, and the ``seq`` of their rows."""
@@ -125,6 +139,7 @@ class OpenRuns:
         """Only the file can tell what is in it."""
         self._known = {}
         self.is_complete = False
+        self._committing = frozenset()
 
 
 def folded(checkpoint: Checkpoint, tail: Iterable[JournalEntry]) -> Checkpoint:

@@ -409,15 +409,15 @@ class SqliteStore(RowStore):
                 self._load()  # what runs have to do is added to what they had to do
             with self._writing:
                 self._commits += 1
-                try:
-                    number = self._commit(batch)
-                except sqlite3.OperationalError as error:
-                    if code_of(error) != sqlite3.SQLITE_FULL:
-                        raise
-                    # What is in the log has room in the file, and then the log is written anew.
-                    self._require_writer().execute("PRAGMA wal_checkpoint(PASSIVE)")
-                    number = self._commit(batch)
-                self._open.committed(batch)
+                with self._open.committing(batch):
+                    try:
+                        number = self._commit(batch)
+                    except sqlite3.OperationalError as error:
+                        if code_of(error) != sqlite3.SQLITE_FULL:
+                            raise
+                        # What is in the log has room in the file; then the log is written anew.
+                        self._require_writer().execute("PRAGMA wal_checkpoint(PASSIVE)")
+                        number = self._commit(batch)
                 self._note_commit()
                 return number
         except BaseException as error:

@@ -445,8 +445,8 @@ class PostgresStore(RowStore):
                 new = {run_id: self._partition_of(run_id, batch) for run_id in batch.created}
                 self._require_ours(batch, new)
                 self._commits += 1
-                number = self._write(self._written(batch, new))
-                self._open.committed(batch)
+                with self._open.committing(batch):
+                    number = self._write(self._written(batch, new))
                 if len(self._parts) > KNOWN_MAX:
                     self._parts.clear()
                 self._parts |= new
@@ -721,7 +721,7 @@ class PostgresStore(RowStore):
     def ids_elsewhere(self) -> Iterator[RunId]:
         """See ``open_elsewhere.Asked``."""
         ids = (RunId(str(run_id)) for (run_id,) in self._all("select_open_ids"))
-        return (run_id for run_id in ids if self._open.get(run_id) is None)
+        return (run_id for run_id in ids if run_id not in self._open)
 
     def rows_of(self, ids: Collection[RunId]) -> Sequence[rows.Row]:
         """See ``open_elsewhere.Asked``."""
@@ -741,7 +741,7 @@ class PostgresStore(RowStore):
         if self._member is None:
             return ours
         elsewhere = self._elsewhere.runs(self)
-        return [*ours, *(run for run in elsewhere if self._open.get(run.id) is None)]
+        return [*ours, *(run for run in elsewhere if run.id not in self._open)]
 
     # -- what is shared --------------------------------------------------------------------
 
