@@ -384,8 +384,10 @@ def test_it_imports_nothing_heavy_and_little_else(tmp_path: Path) -> None:
     with live_home(tmp_path, started=False) as home:
         code = (
             "import sys; from subagents.cli.main import main; main(['mcp']);"
+            # A thread imports it while the first lines are answered, and is somewhere by now.
+            "import subagents.cli.bridge.mcp_command;"
             "heavy = {'mcp', 'mcp_types', 'starlette', 'cyclopts', 'asyncio', 'pydantic', 'http'};"
-            "sys.exit(', '.join(heavy & set(sys.modules)) or 0 if len(sys.modules) < 120"
+            "sys.exit(', '.join(heavy & set(sys.modules)) or 0 if len(sys.modules) < 185"
             " else f'{len(sys.modules)} modules')"
         )
         done = subprocess.run(
