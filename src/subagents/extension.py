@@ -20,7 +20,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 GROUP: Final = "subagents.extensions"
 OWN: Final = (
-    *("acp", "claude", "codex", "llm"),
+    *("mcp_tasks", "acp", "claude", "codex", "llm"),
     *("cluster", "web", "supervisor", "a2a", "ag_ui"),
     *("notifications", "telemetry"),
     *("demo", "doctor", "repair", "service", "install"),
@@ -31,6 +31,7 @@ OWN: Final = (
 NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
 
 Hook: TypeAlias = Literal[
+    "mcp",
     "middleware",
     "listeners",
     "runtimes",
@@ -66,6 +67,10 @@ class Extension(NamedTuple):
     routes: tuple[str, ...] = ()
     """Modules with ``ROUTES``. Those that have ``OPERATIONS``, too, are in the OpenAPI document;
     the others speak protocols that something else describes.
+    """
+    mcp: str = ""
+    """``(Services, Mapping[str, Method]) → Mapping[str, Method]``: methods of ``/mcp``, new ones or
+    in place of those given, which are the core's with what extensions before this one made of them.
     """
     middleware: str = ""
     """``(Services, Unserved) → Sequence[Middleware]``: what stands around every call."""

@@ -1,4 +1,4 @@
-"""What Codex says of its own sandbox with each call of a tool, as a ceiling; pure.
+"""What Codex says of its own sandbox with each call of a tool, as a ceiling.
 
 Codex tells every MCP server the name of its sandbox mode (``x-codex-turn-metadata``), and those
 that declare ``CAPABILITY`` what the sandbox allows. It may change from call to call: a person
@@ -6,9 +6,13 @@ changes it in the middle of a session. Seen with Codex 0.169.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
+from subagents.api.calls.services import Services
+from subagents.api.mcp.mcp_message import Document
+from subagents.api.mcp.mcp_server import McpRequest, Method, declaring
 from subagents.domain.run.access import AccessLevel, Ceiling
 
 CAPABILITY: Final = "codex/sandbox-state-meta"
@@ -18,6 +22,25 @@ _LEVELS: Final[Mapping[str, AccessLevel]] = {
     "workspace-write": AccessLevel.WRITE,
     "danger-full-access": AccessLevel.FULL,
 }
+
+
+def methods(_services: Services, known: Mapping[str, Method]) -> Mapping[str, Method]:
+    """The hook ``mcp``: each call of a tool under the ceiling of its caller's sandbox."""
+    call = known["tools/call"]
+
+    async def limited(request: McpRequest) -> Document:
+        exchange = request.exchange
+        caller = exchange.caller
+        if caller.ceiling is None and not caller.is_worker:
+            ceiling = ceiling_of(request.message.meta, cwd=caller.cwd)
+            exchange.caller = replace(caller, ceiling=ceiling)
+        return await call.handler(request)
+
+    greetings = ("initialize", "server/discover")
+    return {
+        **{name: declaring(known[name], "experimental", CAPABILITY) for name in greetings},
+        "tools/call": replace(call, handler=limited),
+    }
 
 
 def ceiling_of(meta: Mapping[str, object] | None, *, cwd: str | None) -> Ceiling | None:

@@ -1,11 +1,15 @@
 """Codex's own sandbox is the ceiling of what it spawns; as Codex 0.169 says it with each call."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.api.home_daemon import Home
+from tests.api.mcp.mcp_clients import Wire, play
 
-from subagents.api.mcp.codex_sandbox import CAPABILITY, TURN, ceiling_of
 from subagents.domain.run.access import AccessLevel
+from subagents.domain.run.values import RunId
+from subagents.extensions.codex.codex_sandbox import CAPABILITY, TURN, ceiling_of
 
 ROOT: dict[str, Any] = {"path": {"type": "special", "value": {"kind": "root"}}, "access": "read"}
 WORK: dict[str, Any] = {"path": {"type": "path", "path": "/work"}, "access": "write"}
@@ -59,3 +63,24 @@ def test_its_sandbox_is_a_ceiling(
 @pytest.mark.parametrize("said", [None, {}, {"progressToken": 1}, {TURN: "odd"}, {TURN: {}}])
 def test_whoever_says_nothing_has_no_known_ceiling(said: dict[str, object] | None) -> None:
     assert ceiling_of(said, cwd="/cwd") is None
+
+
+@pytest.mark.requirement("access:caller-is-ceiling")
+def test_codex_spawns_below_its_sandbox_by_a_call_and_by_a_task(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        for wire in (Wire(home), Wire(home, tasks=False)):
+            said = {
+                "name": "sessions_spawn",
+                "arguments": {"task": "work", "agentId": "quick"},
+                "_meta": meta("read-only", ROOT),
+            }
+            answer = await wire.ok("tools/call", **said)
+            run_id = answer.get("taskId") or answer["structuredContent"]["runId"]
+            run = await home.services.queries.run(RunId(run_id))
+            access = run.resolved.access
+            assert access is not None
+            assert access.level == AccessLevel.READ
+            assert access.narrowed is not None
+            assert access.narrowed.startswith('Codex in its sandbox "read-only" may')
+
+    play(tmp_path, scenario)

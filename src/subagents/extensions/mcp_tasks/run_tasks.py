@@ -23,8 +23,7 @@ from subagents.api.mcp.mcp_calls import (
 )
 from subagents.api.mcp.mcp_exchange import Exchange
 from subagents.api.mcp.mcp_message import INVALID_PARAMS, Document, RpcError
-from subagents.api.mcp.mcp_server import McpRequest
-from subagents.api.mcp.task_extension import Task, TaskStatus, asks_people
+from subagents.api.mcp.mcp_server import McpRequest, Method, declaring
 from subagents.api.tools.tool import Answer
 from subagents.api.wire.requests import RespondBody
 from subagents.config.settings import Retention
@@ -32,6 +31,13 @@ from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import Request, Run
 from subagents.domain.run.values import RunId, announcement_id
 from subagents.errors import ConfigError, Forbidden, NotFound
+from subagents.extensions.mcp_tasks.task_extension import (
+    EXTENSION,
+    Task,
+    TaskStatus,
+    asks_people,
+    task_methods,
+)
 from subagents.text import cut, one_line
 
 SPAWN: Final = "sessions_spawn"
@@ -72,6 +78,14 @@ class _Named:
     @property
     def is_wait(self) -> bool:
         return self.created_at_ms is not None
+
+
+def methods(services: Services, known: Mapping[str, Method]) -> Mapping[str, Method]:
+    """The hook ``mcp``: calls of tools that may become tasks, and ``tasks/…``."""
+    return {
+        "server/discover": declaring(known["server/discover"], "extensions", EXTENSION),
+        **task_methods(RunTasks(services), known["tools/call"].handler),
+    }
 
 
 class RunTasks:

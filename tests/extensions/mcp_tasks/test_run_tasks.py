@@ -19,15 +19,15 @@ from tests.api.mcp.mcp_clients import (
 )
 from tests.api.tools.tool_callers import CONFIG
 
-from subagents.api.mcp.run_tasks import (
+from subagents.domain.run.run import Decision, Phase
+from subagents.domain.run.values import RunId, SessionKey
+from subagents.errors import NotFound
+from subagents.extensions.mcp_tasks.run_tasks import (
     RUNS_MAX,
     _Named,
     parse,
     spell,
 )
-from subagents.domain.run.run import Decision, Phase
-from subagents.domain.run.values import RunId, SessionKey
-from subagents.errors import NotFound
 from subagents.ports import RunFilter
 
 
