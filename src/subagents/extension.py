@@ -20,7 +20,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 GROUP: Final = "subagents.extensions"
 OWN: Final = (
-    *("mcp_tasks", "acp", "claude", "codex", "llm"),
+    *("plans", "mcp_tasks", "acp", "claude", "codex", "llm"),
     *("cluster", "web", "supervisor", "a2a", "ag_ui"),
     *("notifications", "telemetry"),
     *("demo", "doctor", "repair", "service", "install"),
@@ -31,6 +31,7 @@ OWN: Final = (
 NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
 
 Hook: TypeAlias = Literal[
+    "plan_files",
     "mcp",
     "middleware",
     "listeners",
@@ -64,6 +65,10 @@ class Extension(NamedTuple):
     """Rows of the command table, by the heading that they stand under."""
     parents: Mapping[str, str] = NOTHING
     """First words of commands, and what each is about."""
+    topics: Mapping[str, str] = NOTHING
+    """``() → str``: texts of ``subagents help``, by their topic."""
+    plan_files: str = ""
+    """``(Path) → Mapping``: the body of ``POST /v1/plans`` that a file stands for."""
     routes: tuple[str, ...] = ()
     """Modules with ``ROUTES``. Those that have ``OPERATIONS``, too, are in the OpenAPI document;
     the others speak protocols that something else describes.
@@ -162,7 +167,8 @@ def problems() -> Iterator[Refused]:
     for extension in (each for each in found().used if each.name not in OWN):
         targets = [getattr(extension, hook) for hook in get_args(Hook)]
         rows = [row.function for rows in extension.commands.values() for row in rows]
-        for target in filter(None, (*targets, *rows, *extension.routes)):
+        targets += [*rows, *extension.topics.values(), *extension.routes]
+        for target in filter(None, targets):
             try:
                 loaded(target) if ":" in target else import_module(target)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - of somebody else's code

@@ -2,9 +2,9 @@
 
 import pytest
 
-from subagents.client.item_expansion import runs_of_items
 from subagents.domain.run.spec import Artifact, Contract, RunSpec
 from subagents.errors import UsageError
+from subagents.extensions.plans.item_expansion import runs_of_items
 
 
 @pytest.mark.requirement("map:items")

@@ -11,10 +11,9 @@ from starlette.routing import Route
 from subagents.api.answers import run_building
 from subagents.api.answers.explain import why_now
 from subagents.api.calls.auth import Caller
-from subagents.api.calls.call import answer, find_run, number_in, query_of
+from subagents.api.calls.call import answer, find_run, number_in, plan_id_of, query_of
 from subagents.api.calls.operation import Operation
 from subagents.api.calls.services import Services, services_of
-from subagents.api.routes.plan_routes import plan_id_of
 from subagents.api.wire.listing import Truncated
 from subagents.api.wire.parameters import number, word
 from subagents.api.wire.wire_struct import iso_or_none
@@ -24,7 +23,8 @@ from subagents.domain.run.values import RunId
 from subagents.engine.runs.queries import Descendants, RunTree
 from subagents.engine.runs.surroundings import Surroundings
 from subagents.errors import UsageError
-from subagents.extensions.web.graph_answers import Graph, GraphEdge, GraphNode
+from subagents.extensions.plans.graph_answers import Graph, GraphEdge, GraphNode
+from subagents.extensions.plans.plan_routes import plans_of
 
 NODES_MAX: Final = 2_000
 """More nobody can look at as a graph; lists have them all."""
@@ -52,7 +52,7 @@ async def graph(request: Request) -> Response:
 
 async def _of_plan(services: Services, plan_id: str, limit: int) -> Graph:
     as_of = services.as_of()
-    plan = await services.engine.plans.plan(plan_id)
+    plan = await plans_of(services).plan(plan_id)
     shown = plan.steps[:limit]
     parents = [run.id for run in shown if run.children]
     counts = await services.queries.below(parents) if parents else NONE_BELOW

@@ -23,6 +23,7 @@ from subagents.cli.connection import connect, session
 from subagents.cli.flags import Json, Yes
 from subagents.cli.runs import follow, selectors
 from subagents.cli.runs.environment_flags import Env, EnvFile, environment
+from subagents.cli.runs.run_group import GroupLine, RunGroup
 from subagents.cli.runs.submission import (
     Named,
     in_file,
@@ -32,14 +33,15 @@ from subagents.cli.runs.submission import (
     submit,
     wait_and_print,
 )
-from subagents.cli.show import plan_standing, render
-from subagents.client.client import Document, segment
+from subagents.cli.show import render
+from subagents.client.client import Client, Document, segment
 from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.errors import EXIT_INTERRUPTED, EXIT_OK, UsageError
+from subagents.extensions.plans import plan_standing
 from subagents.text import duration, milliseconds_of
 
 if TYPE_CHECKING:
-    from subagents.cli.runs.plan_file import Plan as Planned
+    from subagents.extensions.plans.plan_file import Plan as Planned
 
 Plan = Annotated[
     str, Parameter(help="Its id, a unique prefix of it, its name or `last`.", metavar="PLAN")
@@ -91,7 +93,7 @@ def run(
 
         subagents plan run release.toml --var version=1.4
     """
-    from subagents.cli.runs import plan_file  # noqa: PLC0415  only for this command
+    from subagents.extensions.plans import plan_file  # noqa: PLC0415  only for this command
 
     with in_file(file):
         planned = plan_file.read_plan(file, variables_of(var))
@@ -143,16 +145,8 @@ def dry_run(
 
 def _body(planned: "Planned", key: str | None) -> Callable[[Named], Document]:
     """What is sent, with each spec as the function that it is given has it."""
-    rest: dict[str, object] = {"name": planned.name}
-    if planned.budget is not None:
-        rest["budget"] = planned.budget
-    if planned.jobs is not None:
-        rest["jobs"] = planned.jobs
-    if planned.environments:
-        rest["stepEnvironments"] = list(planned.environments)
-    if key is not None:
-        rest["idempotencyKey"] = key
-    return lambda to: {"specs": [*map(to, planned.specs)], **rest}
+    keyed = {} if key is None else {"idempotencyKey": key}
+    return lambda to: {**planned.body(), "specs": [*map(to, planned.specs)], **keyed}
 
 
 def variables_of(given: Sequence[str]) -> dict[str, str]:
@@ -177,26 +171,44 @@ def _follow(answer: Document, started: float, *, detach: bool, json: bool) -> in
         return EXIT_OK
     receipt = read(answer, PlanReceipt)
     accepted, plan_id = receipt.receipts, receipt.plan_id
+    group = None if plan_id is None else _group(plan_id)
     if detach:
         for each in accepted:
             output.line(each.run_id)
         sys.stdout.flush()
-    say_accepted(accepted, is_brief=not detach and follow.can_draw(), plan_id=plan_id)
+    say_accepted(accepted, is_brief=not detach and follow.can_draw(), group=group)
     if detach:
         if plan_id is not None:
             output.note(f"  to wait for it: subagents plan wait {plan_id}")
         return EXIT_OK
     run_ids = [each.run_id for each in accepted]
-    code = wait_and_print(run_ids, started=started, json=json, plan_id=plan_id)
+    code = wait_and_print(run_ids, started=started, json=json, group=group)
     if plan_id is not None and not json and code != EXIT_INTERRUPTED:
         _say_summary(plan_id)
     return code
 
 
+def _group(plan_id: str) -> RunGroup:
+    def look(client: Client) -> GroupLine:
+        found = _found(client, plan_id)
+        ended = sum(row.outcome is not None for row in found.runs)
+        return GroupLine(
+            text=plan_standing.line(found, time.time() * 1000),
+            tenths=follow.ALL * ended // max(found.steps, 1),
+            asking=[row.run_id for row in found.runs if row.pending_request_count],
+        )
+
+    return RunGroup(look, f"plan {{}} {plan_id}")
+
+
+def _found(client: Client, plan: str) -> PlanDetail:
+    return read(client.get(f"/v1/plans/{segment(plan)}"), PlanDetail)
+
+
 def _say_summary(plan_id: str) -> None:
     """How the plan ended, in one line on stderr, and what can be done about what failed."""
     with connect() as client:
-        found = read(client.get(f"/v1/plans/{segment(plan_id)}"), PlanDetail)
+        found = _found(client, plan_id)
     output.note(plan_standing.line(found))
     if found.status == "failed":
         output.note(f"  to start again what failed: subagents plan retry {plan_id}")
@@ -310,9 +322,9 @@ def wait(plan: Plan, /, *, json: Json = False) -> int:
     """
     started = time.monotonic()
     with connect(starts=True) as client:
-        found = read(client.get(f"/v1/plans/{segment(plan)}"), PlanDetail)
+        found = _found(client, plan)
     run_ids = [row.run_id for row in found.runs]
-    code = wait_and_print(run_ids, started=started, json=json, plan_id=found.plan_id)
+    code = wait_and_print(run_ids, started=started, json=json, group=_group(found.plan_id))
     if not json and code != EXIT_INTERRUPTED:
         _say_summary(found.plan_id)
     return code
@@ -337,7 +349,7 @@ def cancel(
         subagents plan cancel last --reason 'wrong branch' --yes
     """
     with connect() as client:
-        found = read(client.get(f"/v1/plans/{segment(plan)}"), PlanDetail)
+        found = _found(client, plan)
         left = sum(row.outcome is None for row in found.runs)
         question = f"Cancel {left} of the {found.steps} steps of plan {plan_standing.title(found)}?"
         if left and not output.is_confirmed(question, yes=yes):

@@ -1,4 +1,4 @@
-"""``/v1/plans``: look at plans, cancel one (``spawn_routes`` starts and retries them)."""
+"""``/v1/plans``: look at plans, cancel and retry one (``spawn_routes`` starts them)."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,7 +12,8 @@ from starlette.routing import Route
 
 from subagents.api.answers import run_building
 from subagents.api.calls.auth import Caller
-from subagents.api.calls.call import answer, body_of, path_part, query_of
+from subagents.api.calls.call import answer, body_of, path_part, plan_id_of, query_of
+from subagents.api.calls.operation import Operation
 from subagents.api.calls.run_search import (
     SEARCH,
     cursor_of,
@@ -22,13 +23,20 @@ from subagents.api.calls.run_search import (
     truncated_of,
 )
 from subagents.api.calls.services import Services, services_of
+from subagents.api.routes.run_routes import cancelled
+from subagents.api.routes.spawn_routes import config_of, plan_receipt
 from subagents.api.wire import requests as wire
-from subagents.api.wire.run_answers import PlanDetail, PlanPage, PlanStanding, RunRow
+from subagents.api.wire.run_answers import (
+    PlanDetail,
+    PlanPage,
+    PlanReceipt,
+    PlanStanding,
+    RunRow,
+)
 from subagents.api.wire.wire_struct import iso_or_none
-from subagents.domain.run.run import Run
 from subagents.domain.run.values import replace
-from subagents.engine.runs.plans import Plan
 from subagents.errors import Conflict
+from subagents.extensions.plans.plans import Plan, Plans
 
 PLANS_LIMIT: Final = 20
 PLANS_LIMIT_MAX: Final = 100
@@ -54,7 +62,7 @@ async def list_plans(request: Request) -> Response:
         where = replace(where, requester=services.queries.inbox_of(caller.session))
     as_of = services.as_of()
     found = await services.queries.page(where)
-    plans = await services.engine.plans.plans([run.id for run in found.runs])
+    plans = await plans_of(services).plans([run.id for run in found.runs])
     return answer(
         PlanPage(
             **as_of,
@@ -81,7 +89,7 @@ async def cancel(request: Request) -> Response:
     for run in plan.steps:
         if not run.is_settled:
             await cancelled(services, caller, run, body)
-    return answer(_detail(services, await services.engine.plans.plan(plan.id)))
+    return answer(_detail(services, await plans_of(services).plan(plan.id)))
 
 
 async def withdraw_cancel(request: Request) -> Response:
@@ -92,19 +100,7 @@ async def withdraw_cancel(request: Request) -> Response:
         if run.planned is not None:
             with suppress(Conflict):
                 await services.engine.withdraw_cancel(run.id, by=caller.session)
-    return answer(_detail(services, await services.engine.plans.plan(plan.id)))
-
-
-async def cancelled(services: Services, caller: Caller, run: Run, body: wire.CancelBody) -> Run:
-    """The run, cancelled as the body says: now, or after a time.
-
-    Raises:
-        UsageError: The time is none, or too long.
-    """
-    after_ms, by, reason = body.after_ms(), caller.session, body.reason
-    if not after_ms:
-        return await services.engine.cancel(run.id, by=by, reason=reason)
-    return await services.engine.plan_cancel(run.id, by=by, after_ms=after_ms, reason=reason)
+    return answer(_detail(services, await plans_of(services).plan(plan.id)))
 
 
 async def plan_of(request: Request) -> Plan:
@@ -115,13 +111,27 @@ async def plan_of(request: Request) -> Plan:
     """
     services = services_of(request)
     plan_id = await plan_id_of(services, path_part(request, "sel"), Caller.of(request))
-    return await services.engine.plans.plan(plan_id)
+    return await plans_of(services).plan(plan_id)
 
 
-async def plan_id_of(services: Services, selector: str, caller: Caller) -> str:
-    """As ``plan_of``, for a selector that came in a query."""
-    session = services.queries.inbox_of(caller.session)
-    return await services.engine.plans.resolve(selector, session, sees_all=caller.is_operator)
+async def retry_plan(request: Request) -> Response:
+    """POST /v1/plans/{sel}/retry: the steps that failed, and those that waited for them."""
+    services, caller = services_of(request), Caller.of(request)
+    plan = await plan_of(request)
+    config = await config_of(services, caller, plan.steps[0].resolved.project, {}, {})
+    receipts = await plans_of(services).retry(
+        plan.id,
+        requester=caller.session,
+        settings=config.settings,
+        is_operator=caller.is_operator,
+        ceiling=caller.ceiling,
+    )
+    return answer(plan_receipt(receipts, config), status=201)
+
+
+def plans_of(services: Services) -> Plans:
+    """The plans that the engine's runs are steps of."""
+    return Plans(services.queries, services.engine)
 
 
 def _detail(services: Services, plan: Plan) -> PlanDetail:
@@ -159,4 +169,17 @@ ROUTES: Final = (
     Route("/v1/plans/{sel}", show, methods=["GET"]),
     Route("/v1/plans/{sel}/cancel", cancel, methods=["POST"]),
     Route("/v1/plans/{sel}/cancel", withdraw_cancel, methods=["DELETE"]),
+    Route("/v1/plans/{sel}/retry", retry_plan, methods=["POST"]),
 )
+OPERATIONS: Final = {
+    ("GET", "/v1/plans"): Operation(query=PLANS, answers=(PlanPage,)),
+    ("GET", "/v1/plans/{sel}"): Operation(answers=(PlanDetail,)),
+    ("POST", "/v1/plans/{sel}/cancel"): Operation(
+        body=wire.CancelBody, is_body_optional=True, answers=(PlanDetail,)
+    ),
+    ("DELETE", "/v1/plans/{sel}/cancel"): Operation(answers=(PlanDetail,)),
+    ("POST", "/v1/plans/{sel}/retry"): Operation(status=201, answers=(PlanReceipt,)),
+}
+PATH_WORDS: Final = {
+    "/v1/plans/{sel}": "A plan: its id, a unique beginning of it, its name, or `last`."
+}

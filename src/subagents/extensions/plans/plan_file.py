@@ -4,7 +4,7 @@ The file has ``runs``: tables with the spawn parameters, in snake_case or camelC
 variables for the run's worker alone. Runs name each other by label in ``depends_on`` and
 ``chain_after``. Its ``budget`` is of all of them together, at most ``jobs`` of them work at once,
 and its ``name`` is what the plan is found by: without one, that of the file. ``vars`` and each
-run's ``matrix`` are put in first (``client.plan_expansion``).
+run's ``matrix`` are put in first (``plan_expansion``).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -15,7 +15,6 @@ from subagents.api.wire.decoding import decode
 from subagents.api.wire.requests import FLAGS, PlanLimit, parse_spec
 from subagents.cli import output
 from subagents.client.agent_tools import camel_keys
-from subagents.client.plan_expansion import VARS, Expansion
 from subagents.client.spawn_request import as_written, parameters_of
 from subagents.config.files import documents
 from subagents.config.files.documents import BadDocument
@@ -24,6 +23,7 @@ from subagents.config.settings import nearest
 from subagents.domain.run.caller_environment import CallerEnvironment, require_usable
 from subagents.domain.run.spec import BATCH_RUNS_MAX, PLAN_NAME_CHARS_MAX, RunSpec
 from subagents.errors import UsageError
+from subagents.extensions.plans.plan_expansion import VARS, Expansion
 from subagents.text import camel
 
 KEYS: Final = ("name", VARS, "budget", "jobs", "runs")
@@ -53,6 +53,18 @@ class Plan(NamedTuple):
     """Of all of them together, with the names of the wire."""
     jobs: int | None = None
     """At most so many of them at once; None = as many as their lanes have slots."""
+
+    def body(self) -> dict[str, object]:
+        """What ``POST /v1/plans`` takes."""
+        rest = {"budget": self.budget, "jobs": self.jobs}
+        own = {"stepEnvironments": list(self.environments)} if self.environments else {}
+        given = {name: value for name, value in rest.items() if value is not None}
+        return {"specs": list(self.specs), "name": self.name, **given, **own}
+
+
+def body_of(file: Path) -> dict[str, object]:
+    """The hook ``plan_files``; see ``read_plan``."""
+    return read_plan(file).body()
 
 
 def read_plan(file: Path, variables: Mapping[str, str] | None = None) -> Plan:

@@ -8,19 +8,17 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from subagents.config.settings import Settings
-from subagents.domain.rules.parameter_checks import LAST
 from subagents.domain.run.access import Ceiling
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import PlanStep
 from subagents.domain.run.values import RunId, SessionKey, replace
-from subagents.engine.runs.queries import PREFIX_CHARS_MIN, Queries
-from subagents.engine.runs.spawn import Receipt, Spawner
-from subagents.errors import Conflict, NotFound, UsageError
+from subagents.engine.engine import Engine
+from subagents.engine.runs.queries import Queries
+from subagents.engine.runs.spawn import Receipt
+from subagents.errors import Conflict, NotFound
 from subagents.ports import Place, RunFilter
 
 PAGE: Final = 500
-NAMES_SEARCHED_MAX: Final = 1_000
-"""So many of the newest plans are looked through for a name."""
 
 
 class Plan(NamedTuple):
@@ -37,46 +35,9 @@ class Plan(NamedTuple):
 class Plans:
     """See the module."""
 
-    def __init__(self, queries: Queries, spawner: Spawner) -> None:
+    def __init__(self, queries: Queries, engine: Engine) -> None:
         self._queries = queries
-        self._spawner = spawner
-
-    async def resolve(self, selector: str, session: SessionKey, *, sees_all: bool) -> str:
-        """The id of a plan by its id, a unique prefix of it, its name or ``last``.
-
-        Args:
-            selector: A name means the newest plan of that name, the session's own before others;
-                ``last`` the newest that this session asked for, never somebody else's.
-            session: Who asks.
-            sees_all: Whether it may name plans of other sessions.
-
-        Raises:
-            NotFound: There is none.
-            UsageError: A prefix fits several plans; the message lists them.
-        """
-        own = await self._found(selector, session)
-        if own is None and sees_all and selector != LAST:
-            own = await self._found(selector, None)
-        if own is None:
-            raise NotFound(f'no plan "{selector}"', hint="see: subagents plan list")
-        return own
-
-    async def _found(self, selector: str, requester: SessionKey | None) -> str | None:
-        by_prefix: list[str] = []
-        typed = selector if selector.startswith("r-") else f"r-{selector}"
-        for offset in range(0, NAMES_SEARCHED_MAX, PAGE):
-            where = RunFilter(requester=requester, plans=True, archived=True, limit=PAGE)
-            page = await self._queries.runs(replace(where, offset=offset))
-            for run in page:
-                if selector in {LAST, run.id, _step(run).name}:
-                    return run.id
-                if len(typed) - 2 >= PREFIX_CHARS_MIN and run.id.startswith(typed):
-                    by_prefix.append(run.id)
-            if len(page) < PAGE:
-                break
-        if len(by_prefix) > 1:
-            raise UsageError(f'"{selector}" fits several plans: {", ".join(by_prefix)}')
-        return by_prefix[0] if by_prefix else None
+        self._engine = engine
 
     async def plan(self, plan_id: str) -> Plan:
         """One plan.
@@ -143,7 +104,7 @@ class Plans:
         due = _failed_with_dependants(plan)
         if not due:
             raise Conflict(f"every step of plan {plan_id} ended ok: there is nothing to retry")
-        return await self._spawner.retry_all(
+        return await self._engine.retry_all(
             due,
             instead=plan.instead,
             requester=requester,

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, Final
 
-from subagents.cli import output
 from subagents.cli.show import render
 from subagents.text import duration, milliseconds_of
 
@@ -10,8 +9,6 @@ if TYPE_CHECKING:
     from subagents.api.wire.run_answers import PlanStanding
 
 GOOD: Final = "ok"
-NOTES_MAX: Final = 10
-"""Lines that a log gets while a plan goes on, however many runs it has."""
 
 
 def title(found: "PlanStanding") -> str:
@@ -38,23 +35,3 @@ def line(found: "PlanStanding", now_ms: float | None = None) -> str:
     """``plan nightly (r-…): 3 of 4 ok, 1 error · 2m 5s``."""
     took = took_ms(found, now_ms)
     return f"plan {title(found)}: {states(found)}{'' if took is None else f' · {duration(took)}'}"
-
-
-class Notes:
-    """Lines of a log: one whenever another tenth of a plan has ended."""
-
-    def __init__(self) -> None:
-        self._said = 0
-
-    def look(self, found: "PlanStanding", ended: int, now_ms: float) -> None:
-        """Say how it stands, if enough has happened; its end is said by others.
-
-        Args:
-            found: The plan.
-            ended: So many of its steps have.
-            now_ms: Now.
-        """
-        tenths = NOTES_MAX * ended // max(found.steps, 1)
-        if self._said < tenths < NOTES_MAX:
-            self._said = tenths
-            output.note(line(found, now_ms))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from subagents.client.plan_expansion import Expansion
 from subagents.errors import UsageError
+from subagents.extensions.plans.plan_expansion import Expansion
 
 Runs = list[dict[str, object]]
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from subagents.api.wire.requests import FLAGS
-from subagents.cli.runs.plan_file import read_plan
 from subagents.cli.runs.spawn_flags import FLAGS as KNOWN
 from subagents.domain.run.spec import Artifact, Contract, RunSpec
 from subagents.errors import NotFound, UsageError
+from subagents.extensions.plans.plan_file import read_plan
 
 EXPECTED = (
     RunSpec(

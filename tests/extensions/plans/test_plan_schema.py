@@ -6,9 +6,9 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 
-from subagents.cli.runs.plan_file import read_plan
-from subagents.client.plan_schema import plan_schema
 from subagents.errors import UsageError
+from subagents.extensions.plans.plan_file import read_plan
+from subagents.extensions.plans.plan_schema import plan_schema
 
 VALIDATOR = jsonschema_rs.validator_for(json.dumps(plan_schema()))
 GOOD: list[object] = [

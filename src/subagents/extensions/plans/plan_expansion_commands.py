@@ -8,19 +8,19 @@ from cyclopts import Parameter
 
 from subagents.cli import output
 from subagents.cli.flags import Json
-from subagents.cli.runs import plan_commands
 from subagents.cli.runs.environment_flags import Env, EnvFile, environment
-from subagents.cli.runs.plan_commands import Jobs, Variables, variables_of
-from subagents.cli.runs.plan_file import Plan, read_plan, require_jobs
 from subagents.cli.runs.run_commands import NO_FLAGS, DryRun, Flags
 from subagents.cli.runs.spawn_flags import to_spec
 from subagents.cli.runs.submission import in_file, in_flags
-from subagents.client.item_expansion import runs_of_items
-from subagents.client.plan_schema import plan_schema
 from subagents.config.files.text_files import decoded, read_text
 from subagents.domain.run.spec import Budget, RunSpec
 from subagents.domain.run.values import replace
 from subagents.errors import EXIT_OK
+from subagents.extensions.plans import plan_commands
+from subagents.extensions.plans.item_expansion import runs_of_items
+from subagents.extensions.plans.plan_commands import Jobs, Variables, variables_of
+from subagents.extensions.plans.plan_file import Plan, read_plan, require_jobs
+from subagents.extensions.plans.plan_schema import plan_schema
 
 ITEMS_BYTES_MAX: Final = 16 * 1024 * 1024
 STDIN: Final = "-"
