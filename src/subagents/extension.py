@@ -23,6 +23,7 @@ OWN: Final = (
     *("plans", "mcp_tasks", "acp", "claude", "codex", "llm"),
     *("cluster", "web", "supervisor", "a2a", "ag_ui"),
     *("notifications", "telemetry"),
+    "detectors",
     *("demo", "doctor", "repair", "service", "install"),
 )
 """Of this distribution, in the order in which they are asked; each is a package below
@@ -31,6 +32,7 @@ OWN: Final = (
 NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
 
 Hook: TypeAlias = Literal[
+    "detectors",
     "plan_files",
     "mcp",
     "middleware",
@@ -90,6 +92,10 @@ class Extension(NamedTuple):
     """``(FollowerHost) → Sequence[Courier]``: who brings a result to a requester."""
     followers: str = ""
     """``(FollowerHost) → Sequence[Exporter]``: who hears of every commit."""
+    detectors: str = ""
+    """``(ToolUse) → Sequence[Finding]``: builds and commits in what a worker's tool printed. Pure;
+    asked of each tool that ended.
+    """
     worker_env: str = ""
     """``(Run, run_of, Settings) → Mapping[str, str]``: variables for a worker."""
     storage: str = ""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from subagents.domain.alerts.detectors.commands.result_lines import Kept, Summary, summary_of
+from subagents.extensions.detectors.result_lines import Kept, Summary, summary_of
 from subagents.text import cut_middle
 
 

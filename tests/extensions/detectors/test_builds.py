@@ -13,12 +13,13 @@ from scripts.alert_table import (
 )
 from tests.domain.alerts.detectors.detector_inputs import see, shell
 
-from subagents.domain.alerts.detectors.builds import Result, result_of
-from subagents.domain.alerts.detectors.commands.build_tools import BuildKind
+from subagents.domain.alerts.detectors.findings import BuildResult
 from subagents.domain.run.alert import AlertKind
 from subagents.domain.run.worker_output import ToolUse
+from subagents.extensions.detectors.build_tools import BuildKind
+from subagents.extensions.detectors.builds import result_of
 
-ROOT: Final = Path(__file__).parents[4]
+ROOT: Final = Path(__file__).parents[3]
 FOLDER: Final = ROOT / tool_outputs.FOLDER
 PAGE: Final = ROOT / tool_outputs.PAGE
 CASES: Final = tool_outputs.cases(FOLDER)
@@ -61,7 +62,7 @@ NOT_TOLD_OR_COUNTED: Final = {
 compiler or ``make`` that printed no error, and whose code is not known, says nothing."""
 
 
-def ran(command: str, output: str = "", code: int | None = None) -> Result | None:
+def ran(command: str, output: str = "", code: int | None = None) -> BuildResult | None:
     tool = ToolUse(name="Bash", command=command, output=output, exit_code=code, is_error=bool(code))
     return result_of(tool)
 

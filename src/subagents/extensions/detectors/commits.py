@@ -8,30 +8,23 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
-from subagents.domain.alerts.detectors.alert_wording import FIELD_CHARS_MAX, TEXT_CHARS_MAX, shown
-from subagents.domain.alerts.detectors.commands.exit_codes import all_passed, code_of
-from subagents.domain.alerts.detectors.commands.shell import (
+from subagents.domain.alerts.detectors.shell import (
     Step,
     expanded,
     here_document,
     program_of,
 )
-from subagents.domain.alerts.detectors.detector_state import Pending
-from subagents.domain.run.alert import Alert, AlertKind
 from subagents.domain.run.worker_output import ToolUse
-from subagents.text import cut
+from subagents.extensions.detectors.exit_codes import all_passed, code_of
 
 
 def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-MESSAGES_MAX: Final = 5
-"""Of one batch; the others are counted."""
 COMMITS_MAX: Final = 50
 """Of one tool; more than that is a script's doing."""
 _LINE_CHARS: Final = 1_000
-_MESSAGE_CHARS: Final = 80
 _PRINTED: Final = re.compile(
     # The first hash: a branch's name holds no space, and a message may look like anything.
     r"^\[[^\n]{1,260}? [0-9a-f]{4,64}\] ?(?P<message>[^\n]*)$"
@@ -136,47 +129,6 @@ def _told(output: str, making: Collection[_Made]) -> list[str]:
     # Of a merge that an alias made git says nothing but that.
     found += zip(merged, [*merging, *[""] * len(merged)], strict=False)
     return [message for _, message in sorted(found)]
-
-
-def gathered(
-    pending: Pending | None, messages: Sequence[str], *, key: str, at_ms: int, number: int
-) -> Pending:
-    """Add commits to those that are not told yet."""
-    words = tuple(shown(each, FIELD_CHARS_MAX) for each in messages)
-    if pending is None:
-        return Pending(
-            key=key, since_ms=at_ms, last=number, count=len(words), words=words[:MESSAGES_MAX]
-        )
-    return Pending(
-        key=pending.key,
-        since_ms=pending.since_ms,
-        last=number,
-        count=pending.count + len(words),
-        words=(*pending.words, *words)[:MESSAGES_MAX],
-    )
-
-
-def alert_of(pending: Pending) -> Alert:
-    """One line for one commit or for several."""
-    words = [each or "(no message)" for each in pending.words]
-    if pending.count == 1:
-        text = f'📝 Committed: "{cut(words[0], _MESSAGE_CHARS)}"'
-    else:
-        text = f"📝 {pending.count} commits: {_listed(words, pending.count)}"
-    return Alert(
-        kind=AlertKind.GIT_COMMIT,
-        text=text,
-        key=pending.key,
-        fields={"message": cut("; ".join(words), FIELD_CHARS_MAX), "count": pending.count},
-    )
-
-
-def _listed(words: Sequence[str], count: int) -> str:
-    """As many as fit, each of the same length at most."""
-    room = TEXT_CHARS_MAX - len(f"📝 {count} commits: , …")
-    each = max(room // len(words) - len('"", '), 12)
-    listed = ", ".join(f'"{cut(word, min(each, _MESSAGE_CHARS))}"' for word in words)
-    return listed if count == len(words) else f"{listed}, …"
 
 
 def _committing(step: Step) -> _Made | None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from subagents.domain.alerts.detectors.commands.shell import (
+from subagents.domain.alerts.detectors.shell import (
     Step,
     here_document,
     program_of,

@@ -4,8 +4,8 @@ from typing import Final
 
 import pytest
 
-from subagents.domain.alerts.detectors.commands.build_tools import BuildKind, build_of
-from subagents.domain.alerts.detectors.commands.shell import expanded, steps_of
+from subagents.domain.alerts.detectors.shell import expanded, steps_of
+from subagents.extensions.detectors.build_tools import BuildKind, build_of
 
 BUILDS: Final = (
     "cargo build",

@@ -1,37 +1,28 @@
 """Results of builds, tests, linters and type checkers that a worker ran in a shell.
 
 First the command line says what was run and whether the exit code speaks for it
-(``build_tools``, ``exits``); where it does not, the output has to (``summaries``). Where neither
-does nothing is told: a wrong result is worse than none.
+(``build_tools``, ``exit_codes``); where it does not, the output has to (``result_lines``). Where
+neither does nothing is told: a wrong result is worse than none.
 """
 
 import itertools
 import re
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
-from subagents.domain.alerts.detectors.alert_wording import (
-    FIELD_CHARS_MAX,
-    TEXT_CHARS_MAX,
-    shown,
-    shown_path,
-)
-from subagents.domain.alerts.detectors.commands.build_tools import Build, BuildKind, build_of
-from subagents.domain.alerts.detectors.commands.exit_codes import (
+from subagents.domain.alerts.detectors.alert_wording import shown, shown_path
+from subagents.domain.alerts.detectors.findings import BuildResult
+from subagents.domain.alerts.detectors.shell import Step, expanded
+from subagents.domain.run.worker_output import ToolUse
+from subagents.extensions.detectors.build_tools import Build, BuildKind, build_of
+from subagents.extensions.detectors.exit_codes import (
     all_passed,
     code_of,
     was_refused,
 )
-from subagents.domain.alerts.detectors.commands.result_lines import Kept, Summary, summary_of
-from subagents.domain.alerts.detectors.commands.shell import Step, expanded
-from subagents.domain.alerts.detectors.detector_state import Watch, checksum
-from subagents.domain.run.alert import Alert, AlertKind
-from subagents.domain.run.values import replace
-from subagents.domain.run.worker_output import ToolUse
-from subagents.text import counted, cut
+from subagents.extensions.detectors.result_lines import Kept, Summary, summary_of
+from subagents.text import counted
 
-FAMILIES_MAX: Final = 16
-"""Whose last result is kept in mind."""
 _TIMED_OUT: Final = 124
 _COMMAND_CHARS: Final = 120
 _SILENT: Final = frozenset(
@@ -51,33 +42,7 @@ _FOLDER_CHARS: Final = 2_000
 _GOES_ON: Final = ("Process running with session ID", "Command running in background with ID")
 
 
-class Result(NamedTuple):
-    """How a build ended."""
-
-    work: BuildKind
-    family: str
-    command: str
-    passed: bool
-    errors: int | None
-    tests: int | None
-    summary: str
-    """``12 errors in bridge.ts``."""
-
-
-def look(watch: Watch, tool: ToolUse, *, key: str) -> tuple[Watch, tuple[Alert, ...]]:
-    """Tell the result of a build; not that it passed again right after passing."""
-    result = result_of(tool)
-    if result is None:
-        return watch, ()
-    family = checksum(result.family)
-    again = result.passed and family in watch.passing
-    others = tuple(each for each in watch.passing if each != family)
-    passing = (*others, family)[-FAMILIES_MAX:] if result.passed else others
-    watch = replace(watch, passing=passing)
-    return watch, () if again else (_alert(result, key),)
-
-
-def result_of(tool: ToolUse) -> Result | None:
+def result_of(tool: ToolUse) -> BuildResult | None:
     """How the build that a tool ran ended; None = it ran none, or nothing tells how it ended."""
     if not tool.is_end or tool.command is None or was_refused(tool):
         return None
@@ -101,7 +66,7 @@ def result_of(tool: ToolUse) -> Result | None:
         return None
     work = works.pop() if len(works) == 1 else BuildKind.CHECK
     families = dict.fromkeys(each.family for each in builds.values())
-    return Result(
+    return BuildResult(
         work=work,
         family=" + ".join(families),
         command=_command([steps[number] for number in builds]),
@@ -188,24 +153,3 @@ def _problem(work: BuildKind, summary: Summary, code: int | None) -> str:
     if summary.passed is False and summary.line:
         return shown(summary.line)
     return f"exit code {code}" if code else ""
-
-
-def _alert(result: Result, key: str) -> Alert:
-    if result.passed:
-        counts = "0 errors" if result.tests is None else f"{result.tests} passed"
-        text = f"🔨 {result.work} passed ✅ ({counts})"
-        summary = f"{result.work} passed"
-    else:
-        text = f"🔨 {result.work} failed" + (f": {result.summary}" if result.summary else "")
-        summary = result.summary or f"{result.work} failed"
-    return Alert(
-        kind=AlertKind.BUILD_RESULT,
-        text=cut(text, TEXT_CHARS_MAX),
-        key=key,
-        fields={
-            "command": result.command,
-            "passed": result.passed,
-            "errors": result.errors,
-            "summary": cut(summary, FIELD_CHARS_MAX),
-        },
-    )

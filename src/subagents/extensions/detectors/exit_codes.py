@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from subagents.domain.alerts.detectors.commands.shell import Step
+from subagents.domain.alerts.detectors.shell import Step
 from subagents.domain.run.worker_output import ToolUse
 
 HARMLESS: Final = frozenset(
