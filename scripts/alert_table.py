@@ -17,10 +17,10 @@ from typing import Final
 import msgspec
 from scripts.marked_pages import cell, drawn_anew, update
 
-from subagents.domain.alerts.detectors.builds import result_of
-from subagents.domain.alerts.detectors.commits import commits_of
 from subagents.domain.run.values import Value
 from subagents.domain.run.worker_output import ToolUse
+from subagents.extensions.detectors.builds import result_of
+from subagents.extensions.detectors.commits import commits_of
 from subagents.text import counted
 
 PAGE: Final = "docs/alerts.md"

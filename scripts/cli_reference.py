@@ -15,7 +15,7 @@ from scripts.marked_pages import cell, drawn_anew, update
 from subagents.cli.command_table import groups, parents, target_of
 from subagents.cli.help_page import HelpPage, description, positionals
 from subagents.cli.parser import application
-from subagents.cli.topics import TOPICS, text_of
+from subagents.cli.topics import text_of, topics
 from subagents.extension import Command
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def drawn(page: str) -> str:
         for command in commands:
             parts += section(command)
     parts.append("## Help topics")
-    for topic in TOPICS:
+    for topic in topics():
         title, _, text = text_of(topic).partition("\n")
         parts += [f"### {title}", "```text\n" + text.strip("\n") + "\n```"]
     return drawn_anew(page, BEGIN, END, *parts)

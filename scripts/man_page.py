@@ -15,7 +15,7 @@ from typing import Final
 from cyclopts import App, Parameter
 
 from subagents.cli import command_table
-from subagents.cli.topics import TOPICS, text_of
+from subagents.cli.topics import text_of, topics
 from subagents.extension import Command
 
 PAGE: Final = Path("docs/subagents.1")
@@ -53,7 +53,7 @@ def page() -> str:
             *map(escaped, text.strip("\n").splitlines()),
             ".fi",
         ]
-    more = ", ".join(f"subagents help {each}" for each in TOPICS if each not in SECTIONS)
+    more = ", ".join(f"subagents help {each}" for each in topics() if each not in SECTIONS)
     lines += [
         ".SH FILES",
         ".TP",

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from scripts.marked_pages import cell, drawn_anew, update
 
-from subagents.client.plan_schema import plan_schema
+from subagents.extensions.plans.plan_schema import plan_schema
 
 PAGE: Final = "docs/reference/plan-file.md"
 BEGIN: Final = "<!-- keys: written by `make docs` from the schema of plans -->"

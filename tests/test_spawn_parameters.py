@@ -15,10 +15,10 @@ from subagents.api.tools.tool_registry import TOOLS
 from subagents.api.wire.requests import parse_spec
 from subagents.cli.main import main
 from subagents.cli.runs.flag_help import HELP
-from subagents.cli.runs.plan_file import read_plan
 from subagents.cli.runs.spawn_flags import ARTIFACTS, FLAGS, WITHOUT_FLAG
 from subagents.domain.run.parameter import Parameter, leaves, parameters
 from subagents.domain.run.spec import RunSpec
+from subagents.extensions.plans.plan_file import read_plan
 
 DECLARED = parameters(RunSpec)
 NAMES = {each.name for each in leaves(DECLARED)}

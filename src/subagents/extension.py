@@ -20,9 +20,10 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 GROUP: Final = "subagents.extensions"
 OWN: Final = (
-    *("acp", "claude", "codex", "llm"),
+    *("plans", "mcp_tasks", "acp", "claude", "codex", "llm"),
     *("cluster", "web", "supervisor", "a2a", "ag_ui"),
     *("notifications", "telemetry"),
+    "detectors",
     *("demo", "doctor", "repair", "service", "install"),
 )
 """Of this distribution, in the order in which they are asked; each is a package below
@@ -31,6 +32,9 @@ OWN: Final = (
 NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
 
 Hook: TypeAlias = Literal[
+    "detectors",
+    "plan_files",
+    "mcp",
     "middleware",
     "listeners",
     "runtimes",
@@ -63,9 +67,17 @@ class Extension(NamedTuple):
     """Rows of the command table, by the heading that they stand under."""
     parents: Mapping[str, str] = NOTHING
     """First words of commands, and what each is about."""
+    topics: Mapping[str, str] = NOTHING
+    """``() → str``: texts of ``subagents help``, by their topic."""
+    plan_files: str = ""
+    """``(Path) → Mapping``: the body of ``POST /v1/plans`` that a file stands for."""
     routes: tuple[str, ...] = ()
     """Modules with ``ROUTES``. Those that have ``OPERATIONS``, too, are in the OpenAPI document;
     the others speak protocols that something else describes.
+    """
+    mcp: str = ""
+    """``(Services, Mapping[str, Method]) → Mapping[str, Method]``: methods of ``/mcp``, new ones or
+    in place of those given, which are the core's with what extensions before this one made of them.
     """
     middleware: str = ""
     """``(Services, Unserved) → Sequence[Middleware]``: what stands around every call."""
@@ -80,6 +92,10 @@ class Extension(NamedTuple):
     """``(FollowerHost) → Sequence[Courier]``: who brings a result to a requester."""
     followers: str = ""
     """``(FollowerHost) → Sequence[Exporter]``: who hears of every commit."""
+    detectors: str = ""
+    """``(ToolUse) → Sequence[Finding]``: builds and commits in what a worker's tool printed. Pure;
+    asked of each tool that ended.
+    """
     worker_env: str = ""
     """``(Run, run_of, Settings) → Mapping[str, str]``: variables for a worker."""
     storage: str = ""
@@ -157,7 +173,8 @@ def problems() -> Iterator[Refused]:
     for extension in (each for each in found().used if each.name not in OWN):
         targets = [getattr(extension, hook) for hook in get_args(Hook)]
         rows = [row.function for rows in extension.commands.values() for row in rows]
-        for target in filter(None, (*targets, *rows, *extension.routes)):
+        targets += [*rows, *extension.topics.values(), *extension.routes]
+        for target in filter(None, targets):
             try:
                 loaded(target) if ":" in target else import_module(target)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - of somebody else's code

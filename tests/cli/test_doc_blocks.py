@@ -15,9 +15,9 @@ from tests.bubblewrap import NO_SANDBOX
 from tests.cli.cli_home import Home
 
 import subagents
-from subagents.cli.runs.plan_file import read_plan
 from subagents.config.layers import load
 from subagents.config.paths import Paths
+from subagents.extensions.plans.plan_file import read_plan
 
 ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -7,7 +7,6 @@ from typing import Final
 import pytest
 
 from subagents.cli.runs.environment_flags import environment
-from subagents.cli.runs.plan_file import read_plan
 from subagents.cli.runs.spawn_flags import read_schema
 from subagents.config import layers
 from subagents.config.files.text_files import read_text
@@ -19,6 +18,7 @@ from subagents.extensions.install import (
     foreign_agents,
     import_commands,
 )
+from subagents.extensions.plans.plan_file import read_plan
 
 SECRET: Final = "Tm90QVJlYWxLZXk5OTk5"
 HOME: Final[Mapping[str, str]] = {"PATH": "/usr/bin:/bin", "HOME": "/nowhere"}

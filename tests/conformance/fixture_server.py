@@ -35,8 +35,8 @@ from subagents.api.mcp.mcp_message import (
 )
 from subagents.api.mcp.mcp_reply import Reply, answer
 from subagents.api.mcp.mcp_server import Era, McpRequest, McpServer, Method, error_message
-from subagents.api.mcp.task_extension import EXTENSION, Task, TaskStatus, task_methods
 from subagents.errors import NotFound
+from subagents.extensions.mcp_tasks.task_extension import EXTENSION, Task, TaskStatus, task_methods
 
 TTL_MS = 300_000
 POLL_MS = 200

@@ -22,7 +22,6 @@ from tests.api import home_daemon
 from tests.fuzz.target import Target
 from uvicorn.server import ServerState
 
-from subagents.api.mcp.codex_sandbox import CAPABILITY, TURN, ceiling_of
 from subagents.api.server.app import create_app, parts
 from subagents.api.tools.repeatable import may_repeat
 from subagents.cli.bridge import caller_limits
@@ -33,6 +32,7 @@ from subagents.cli.bridge.mcp_front import Front
 from subagents.client.daemon_start import log_message
 from subagents.domain.run.run import Phase
 from subagents.errors import ConfigError, SubagentsError
+from subagents.extensions.codex.codex_sandbox import CAPABILITY, TURN, ceiling_of
 from subagents.extensions.install import claude_hook
 from subagents.extensions.install.agent_programs import NAMES, agent_program
 from subagents.extensions.install.claude_permission import with_rule

@@ -18,7 +18,6 @@ from tests.published_secrets import printed
 from subagents.api.wire.requests import parse_spec
 from subagents.cli import output
 from subagents.cli.runs import selectors
-from subagents.cli.runs.plan_file import read_plan
 from subagents.config import agent_cards, keys
 from subagents.config.files import documents
 from subagents.config.files.documents import BadDocument
@@ -43,6 +42,7 @@ from subagents.engine.verification.work_root import FileFault, WorkRoot
 from subagents.errors import ConfigError, RuntimeUnavailable, UsageError
 from subagents.extensions.install.foreign_agents import claude_agents, openclaw
 from subagents.extensions.notifications.webhook_courier import RETRY_AFTER_MS_MAX, retry_after_ms
+from subagents.extensions.plans.plan_file import read_plan
 from subagents.runtimes.git.git import Git
 from subagents.runtimes.git.worktree_changes import changes_of
 from subagents.runtimes.output.output_items import provider_message

@@ -31,6 +31,7 @@ from subagents.domain.run.values import AttemptId, replace
 from subagents.domain.run.worker_output import LINE_CHARS_MAX, OutputBatch, OutputItem
 from subagents.domain.transcript.transcript_query import Checkpoint, Line
 from subagents.extensions.conversation.dialect import Dialect, InputLine, Opening, TurnStep
+from subagents.extensions.detectors.tool_findings import findings_of
 from subagents.runtimes.output.output_reader import Output
 from subagents.runtimes.output.worker_events import event_of, output_item_of, signal_of
 from subagents.store.rows import origin_of, run_from, state_of
@@ -60,7 +61,9 @@ class Heard:
     def items(self, items: Sequence[OutputItem]) -> None:
         shown, self.redactors = redact_output(items, self.redactors, ())
         assert len(shown) == len(items), "redaction lost or invented an item"
-        self.watch, alerts = detectors.observe(self.watch, shown, at_ms=NOW_MS, rules=RULES)
+        self.watch, alerts = detectors.observe(
+            self.watch, shown, at_ms=NOW_MS, rules=RULES, findings_of=findings_of
+        )
         for each in items:
             assert len(each.text) <= LINE_CHARS_MAX + NOTE_CHARS, f"{len(each.text)} characters"
         lines = [Line(seq=1, ts=1, type=each.type, text=each.text, attempt=1) for each in shown]

@@ -17,18 +17,6 @@ CORE: Final[Mapping[str, tuple[Command, ...]]] = {
             "run", "runs.run_commands:run", "Run a task, wait for it and print its result", True
         ),
         Command("spawn", "runs.run_commands:spawn", "Start a run and print its id", True),
-        Command("plan run", "runs.plan_commands:run", "Start all runs of a file, or none"),
-        Command(
-            "plan dry-run",
-            "runs.plan_expansion_commands:dry_run",
-            "Show what a plan would start, and start nothing",
-        ),
-        Command("plan list", "runs.plan_commands:list_", "List plans, newest first"),
-        Command("plan show", "runs.plan_commands:show", "Show how a plan stands"),
-        Command("plan wait", "runs.plan_commands:wait", "Wait for a plan, print its results"),
-        Command("plan cancel", "runs.plan_commands:cancel", "Cancel what is left of a plan"),
-        Command("plan retry", "runs.plan_commands:retry", "Start what failed of a plan again"),
-        Command("plan schema", "runs.plan_expansion_commands:schema", "Print a plan's JSON Schema"),
         Command(
             "schedule add",
             "schedules.schedule_commands:add",
@@ -41,9 +29,6 @@ CORE: Final[Mapping[str, tuple[Command, ...]]] = {
         Command("schedule pause", "schedules.schedule_commands:pause", "Let it start nothing"),
         Command("schedule resume", "schedules.schedule_commands:resume", "Let it go on"),
         Command("schedule remove", "schedules.schedule_commands:remove", "Remove a schedule"),
-        Command(
-            "map", "runs.plan_expansion_commands:map_", "Run a task for each of many items", True
-        ),
         Command("continue", "runs.session_commands:continue_", "Continue an ended run's session"),
         Command("attach", "runs.attach:attach", "Follow a session and type into it"),
         Command("wait", "runs.wait_commands:wait", "Wait for runs and print their results"),
@@ -111,7 +96,6 @@ CORE: Final[Mapping[str, tuple[Command, ...]]] = {
 }
 """The core's, by their heading in the overview; their functions are below ``subagents.cli``."""
 CORE_PARENTS: Final[Mapping[str, str]] = {
-    "plan": "Start many runs at once",
     "schedule": "Start work at its times: every night, every 15 minutes",
     "agents": "Look at the configured agents",
     "secret": "Keep secrets for workers: `--env NAME=secret:NAME`",

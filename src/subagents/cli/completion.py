@@ -100,11 +100,11 @@ def _command_words(parent: str, before: Sequence[str]) -> Iterator[Offer]:
 
 
 def _help_words(before: Sequence[str]) -> Iterator[Offer]:
-    from subagents.cli.topics import TOPICS  # noqa: PLC0415
+    from subagents.cli.topics import topics  # noqa: PLC0415
 
     if not before:
         yield from _command_words("", ())
-        yield from ((topic, "topic") for topic in TOPICS)
+        yield from ((topic, "topic") for topic in topics())
     elif before[0] in parents():
         yield from _command_words(before[0], before)
 

@@ -164,7 +164,7 @@ def overview() -> str:
     for group, members in groups().items():
         lines += ["", f"{group}:"]
         lines += [f"  {each.name:<{width}}  {each.summary}" for each in members]
-    from subagents.cli.topics import TOPICS  # noqa: PLC0415
+    from subagents.cli.topics import topics  # noqa: PLC0415
 
     lines += [
         "",
@@ -174,8 +174,8 @@ def overview() -> str:
         "",
         "Every command takes --help, and --color auto|always|never; with --json, as well",
         "--json=FIELD,…, --jq EXPRESSION and --format '{field} {other}'.",
-        f"Help topics (subagents help TOPIC): {', '.join(list(TOPICS)[:4])},",
-        f"  {', '.join(list(TOPICS)[4:])}",
+        f"Help topics (subagents help TOPIC): {', '.join(topics()[:4])},",
+        f"  {', '.join(topics()[4:])}",
         "",
     ]
     return "\n".join(lines)
@@ -204,18 +204,18 @@ def _text_of(command: Command) -> list[str]:
 
 
 def _help(words: list[str]) -> int:
-    from subagents.cli.topics import TOPICS, text_of  # noqa: PLC0415
+    from subagents.cli.topics import text_of, topics  # noqa: PLC0415
 
-    if len(words) == 1 and words[0] in TOPICS:
+    if len(words) == 1 and words[0] in topics():
         sys.stdout.write(text_of(words[0]))
         return EXIT_OK
     if (name := named(words)) and len(name.split()) == len(words):
         return _parsed([*name.split(), "--help"])
     topic = " ".join(words)
-    known = [*TOPICS, *parents(), *(each.name for each in commands())]
+    known = [*topics(), *parents(), *(each.name for each in commands())]
     raise NotFound(
         f"there is no help topic or command {topic!r}{_guess(topic, known)}",
-        hint=f"topics: {', '.join(TOPICS)}; commands: subagents --help",
+        hint=f"topics: {', '.join(topics())}; commands: subagents --help",
     )
 
 

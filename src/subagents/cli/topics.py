@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from subagents import extension
+
 EXIT_CODES: Final = """\
 Exit codes
 
@@ -79,58 +81,6 @@ Phases: the stages of a run
 To see why a run is in its phase: subagents why RUN
 """
 
-PLANS: Final = """\
-Plan files: start many runs at once, or none (subagents plan run FILE)
-
-    # nightly.toml
-    name = "nightly"                                        # without it, as the file is called
-    budget = { max_tokens = 500000, max_cost_usd = 2.5 }    # of all runs together; optional
-    jobs = 4                                                # at most so many at once; optional
-
-    [[runs]]
-    label = "count"
-    task = "wc -l *.py > lines.txt"
-    verification = { artifacts = [{ path = "lines.txt", min_bytes = 1 }] }
-
-    [[runs]]
-    label = "report"
-    task = "sort -n lines.txt"
-    after = ["count"]
-    retry = 2
-    env = { LC_ALL = "C" }                                  # for this run alone
-
-A run with a matrix becomes one for each combination; variables have defaults in `vars`:
-
-    vars = { branch = "main" }                              # --var branch=next is stronger
-
-    [[runs]]
-    label = "test"                                          # test (3.11), test (3.12)
-    matrix = { python = ["3.11", "3.12"] }
-    task = "uvx -p ${{ matrix.python }} pytest > ${{ vars.branch }}-${{ matrix.python }}.log"
-
-    [[runs]]
-    task = "cat *.log"
-    after = ["test"]                                        # on all of them
-
-  subagents plan dry-run FILE       what would start; nothing is
-  subagents plan schema             the JSON Schema, for editors
-  subagents map 'wc -l {}' *.py     a plan of one task for many items
-
-A plan has an id (that of its first run). By its id, its name or `last`:
-
-  subagents plan show nightly       how each step stands
-  subagents plan wait nightly       wait for it, print the results
-  subagents plan retry nightly      start again what failed, and what waited for it
-  subagents plan cancel nightly     end what has not ended
-  subagents list plan:nightly       all its runs
-
-YAML and JSON work as well, and so do the names of parameters over HTTP. All fields:
-
-{fields}
-
-For types and meaning: subagents run --help
-"""
-
 ENVIRONMENT: Final = """\
 Environment
 
@@ -162,28 +112,25 @@ For example:
   subagents status last --json=phase,usage
 """
 
-TOPICS: Final = {
+_CORE: Final = {
     "exit-codes": EXIT_CODES,
     "selectors": SELECTORS,
     "durations": DURATIONS,
     "phases": PHASES,
-    "plans": PLANS,
     "environment": ENVIRONMENT,
     "json": JSON,
 }
 
 
+def topics() -> list[str]:
+    """All of them; those of extensions come last."""
+    return [*_CORE, *(name for each in extension.found().used for name in each.topics)]
+
+
 def text_of(topic: str) -> str:
     """What ``subagents help TOPIC`` prints."""
-    text = TOPICS[topic]
-    if text is not PLANS:
-        return text
-    import textwrap  # noqa: PLC0415  the overview needs none of this
-
-    from subagents.api.wire.requests import FLAGS  # noqa: PLC0415
-    from subagents.domain.run.spec import RunSpec  # noqa: PLC0415
-
-    flags = {own: flag for flag, own in FLAGS.items()}
-    names = (flags.get(each, each) for each in RunSpec.__struct_fields__)
-    fields = textwrap.wrap(", ".join(names), width=96)
-    return text.replace("{fields}", textwrap.indent("\n".join(fields), "  "))
+    if topic in _CORE:
+        return _CORE[topic]
+    targets = (each.topics[topic] for each in extension.found().used if topic in each.topics)
+    text: str = extension.loaded(next(targets))()
+    return text

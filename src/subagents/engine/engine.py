@@ -91,9 +91,8 @@ class Engine:
         # Calls, each on the part that answers it.
         self.spawn = parts.spawner.spawn
         self.spawn_batch = parts.spawner.spawn_batch
-        self.retry = parts.spawner.retry
+        self.retry, self.retry_all = parts.spawner.retry, parts.spawner.retry_all
         self.workplace = parts.workplace
-        self.plans = parts.plans
         self.schedules = parts.schedules
         self.send = parts.sessions.send
         self.cancel = parts.control.cancel

@@ -45,7 +45,6 @@ from subagents.engine.runs.emergency_stops import EmergencyStops
 from subagents.engine.runs.environments import PassesProvider, passes_nothing
 from subagents.engine.runs.feed import Feed
 from subagents.engine.runs.grants import ProofOf, no_proof_needed
-from subagents.engine.runs.plans import Plans
 from subagents.engine.runs.queries import Queries
 from subagents.engine.runs.sessions import Sessions
 from subagents.engine.runs.spawn import Spawner
@@ -290,7 +289,6 @@ class Parts:
             environments=given.environments,
             passes_provider=given.passes_provider,
         )
-        self.plans = Plans(self.queries, self.spawner)
         self.sessions = Sessions(kernel, self.queries, self.control, self.spawner)
         self.schedules = schedules = Schedules(
             kernel,

@@ -16,6 +16,7 @@ from subagents.domain.run.worker_output import (
     OutputItem,
     ToolUse,
 )
+from subagents.extensions.detectors.tool_findings import findings_of
 
 RULES = AlertRules()
 
@@ -25,7 +26,7 @@ def kinds(life: Life, watch: Watch, *, now_ms: int = NOW_MS) -> list[AlertKind]:
 
 
 def told(watch: Watch, *said: OutputItem) -> Watch:
-    return observe(watch, said, at_ms=NOW_MS, rules=RULES)[0]
+    return observe(watch, said, at_ms=NOW_MS, rules=RULES, findings_of=findings_of)[0]
 
 
 def a_tool(*, fails: bool) -> OutputItem:

@@ -13,6 +13,7 @@ from subagents.domain.run.run import Phase
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import RunId
 from subagents.engine.runs.spawn import PlanAsked
+from subagents.extensions.plans.plans import Plans
 
 
 @pytest.mark.requirement("lanes:caps", "field:cap-exceeded")
@@ -192,7 +193,7 @@ def test_steps_that_are_retried_keep_the_bound_of_their_plan(tmp_path: Path) -> 
         for each in ids:
             await world.until(each)
         again = await world.clock.result(
-            world.engine.plans.retry(
+            Plans(world.engine.queries, world.engine).retry(
                 ids[0], requester=ME, settings=world.settings, is_operator=True, ceiling=None
             )
         )

@@ -125,6 +125,12 @@ async def resolve(services: Services, selector: str, caller: Caller) -> RunId:
     return await services.queries.resolve(selector, inbox, may_see=may_see)
 
 
+async def plan_id_of(services: Services, selector: str, caller: Caller) -> str:
+    """The id of the plan that a selector names; the caller's own plans come first."""
+    session = services.queries.inbox_of(caller.session)
+    return await services.queries.resolve_plan(selector, session, sees_all=caller.is_operator)
+
+
 async def require_own(services: Services, run: Run, caller: Caller) -> None:
     """Refuse somebody else's run; the operator may touch every run.
 

@@ -2,13 +2,11 @@
 
 import logging
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
 
 from subagents.api.answers.waking import Waker
-from subagents.api.mcp.codex_sandbox import ceiling_of
 from subagents.api.mcp.mcp_exchange import Exchange
 from subagents.api.mcp.mcp_message import INTERNAL_ERROR, INVALID_PARAMS, Document, RpcError
 from subagents.api.mcp.mcp_server import McpRequest
@@ -35,7 +33,7 @@ async def answer_of(
     """Run a tool; whoever takes the answer hands over what it offers, or gives it back.
 
     Args:
-        request: Its ``_meta`` is where some clients say what they may do themselves.
+        request: The request of the client.
         name: Of the tool.
         arguments: As they came.
         is_task: The client keeps the call as a task and looks after it.
@@ -46,12 +44,9 @@ async def answer_of(
         Elsewhere: The whole request is for another node.
     """
     exchange = request.exchange
-    caller = exchange.caller
-    if caller.ceiling is None and not caller.is_worker:
-        caller = replace(caller, ceiling=ceiling_of(request.message.meta, cwd=caller.cwd))
     call = Call(
         services=exchange.services,
-        caller=caller,
+        caller=exchange.caller,
         arguments=arguments,
         call_id=exchange.call_id,
         waker=Waker.TASK if is_task else exchange.waker,

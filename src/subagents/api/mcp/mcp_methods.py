@@ -1,4 +1,7 @@
-"""The methods of our MCP server: who we are, the tools, and one call of a tool."""
+"""The methods of our MCP server: who we are, the tools, and one call of a tool.
+
+An extension adds methods of its own, or stands around these (``Extension.mcp``).
+"""
 
 from collections.abc import Mapping
 from functools import cache
@@ -6,14 +9,12 @@ from typing import Any, Final
 
 import msgspec
 
+from subagents import extension
 from subagents.api.calls.services import Services
 from subagents.api.mcp import mcp_instructions
-from subagents.api.mcp.codex_sandbox import CAPABILITY as SANDBOX_STATE
 from subagents.api.mcp.mcp_calls import ToolParams, answer_of, handed_over
 from subagents.api.mcp.mcp_message import INVALID_PARAMS, LEGACY, MODERN, Document, RpcError
 from subagents.api.mcp.mcp_server import JSON, Era, McpRequest, McpServer, Method
-from subagents.api.mcp.run_tasks import RunTasks
-from subagents.api.mcp.task_extension import EXTENSION, task_methods
 from subagents.api.tools.tool_registry import TOOLS, visible
 from subagents.api.tools.tool_schemas import OUTPUTS
 from subagents.version import __version__
@@ -24,11 +25,7 @@ PAGE_TOOLS: Final = 50
 CURSOR_CHARS_MAX: Final = 6
 _NOT_KEPT: Final = {"cacheScope": "private", "ttlMs": 0}
 """Of answers on the current era that a client could keep: they differ from caller to caller."""
-_CAPABILITIES: Final = {
-    "tools": {"listChanged": False},
-    # Codex tells those that declare it what its own sandbox allows.
-    "experimental": {SANDBOX_STATE: {}},
-}
+_CAPABILITIES: Final = {"tools": {"listChanged": False}}
 _TITLES: Final[Mapping[str, str]] = {
     "sessions_spawn": "Start a sub-agent",
     "sessions_wait": "Wait for sub-agents",
@@ -47,17 +44,17 @@ _TITLES: Final[Mapping[str, str]] = {
 
 
 def create_server(services: Services) -> McpServer:
-    """The server with all tools, and with runs as tasks."""
-    return McpServer(
-        IDENTITY,
-        {
-            "initialize": Method(handler=_initialize, eras=Era.LEGACY),
-            "ping": Method(handler=_ping, eras=Era.LEGACY),
-            "server/discover": Method(handler=_discover, eras=Era.MODERN),
-            "tools/list": Method(handler=_list_tools, eras=Era.BOTH),
-            **task_methods(RunTasks(services), _call_tool),
-        },
-    )
+    """The server with all tools, and with what extensions add."""
+    methods = {
+        "initialize": Method(handler=_initialize, eras=Era.LEGACY),
+        "ping": Method(handler=_ping, eras=Era.LEGACY),
+        "server/discover": Method(handler=_discover, eras=Era.MODERN),
+        "tools/list": Method(handler=_list_tools, eras=Era.BOTH),
+        "tools/call": Method(handler=_call_tool, eras=Era.BOTH, lasts=True),
+    }
+    for _, more in extension.made("mcp", services, methods):
+        methods.update(more)  # the next one is given these
+    return McpServer(IDENTITY, methods)
 
 
 # -- who we are ---------------------------------------------------------------------------------
@@ -87,7 +84,7 @@ async def _initialize(request: McpRequest) -> Document:
 async def _discover(request: McpRequest) -> Document:
     return {
         **_NOT_KEPT,
-        "capabilities": {"extensions": {EXTENSION: {}}, **_CAPABILITIES},
+        "capabilities": _CAPABILITIES,
         "supportedVersions": MODERN,
         "instructions": await _instructions(request),
     }

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Flag, auto
 from typing import Final, TypeAlias
 
@@ -54,6 +54,24 @@ class Method:
     eras: Era
     lasts: bool = False
     """It may take a while: its client is watched meanwhile, and it ends when that leaves."""
+
+
+def declaring(method: Method, kind: str, name: str) -> Method:
+    """``initialize`` or ``server/discover``, whose answer declares one more capability.
+
+    Args:
+        method: The method as it is.
+        kind: ``extensions`` or ``experimental``.
+        name: The capability.
+    """
+
+    async def handler(request: McpRequest) -> Document:
+        found = await method.handler(request)
+        known = found["capabilities"]
+        declared = {**known, kind: {**known.get(kind, {}), name: {}}}
+        return {**found, "capabilities": declared}
+
+    return replace(method, handler=handler)
 
 
 class McpServer:

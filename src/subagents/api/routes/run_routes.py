@@ -25,6 +25,7 @@ from subagents.api.calls.call import (
     find_run,
     flag_in,
     number_in,
+    plan_id_of,
     query_of,
     run_of,
     while_connected,
@@ -40,7 +41,6 @@ from subagents.api.calls.run_search import (
     truncated_of,
 )
 from subagents.api.calls.services import Services, services_of
-from subagents.api.routes.plan_routes import cancelled, plan_id_of
 from subagents.api.wire import requests as wire
 from subagents.api.wire.event_answers import Timeline, TimelineEvent
 from subagents.api.wire.parameters import flag, number, word
@@ -275,6 +275,18 @@ async def cancel(request: Request) -> Response:
         return answer(run_building.changed(run, "already ended"))
     run = await cancelled(services, caller, run, body)
     return answer(run_building.changed(run, "planned" if run.planned else "cancelling"))
+
+
+async def cancelled(services: Services, caller: Caller, run: Run, body: wire.CancelBody) -> Run:
+    """The run, cancelled as the body says: now, or after a time.
+
+    Raises:
+        UsageError: The time is none, or too long.
+    """
+    after_ms, by, reason = body.after_ms(), caller.session, body.reason
+    if not after_ms:
+        return await services.engine.cancel(run.id, by=by, reason=reason)
+    return await services.engine.plan_cancel(run.id, by=by, after_ms=after_ms, reason=reason)
 
 
 async def withdraw_cancel(request: Request) -> Response:

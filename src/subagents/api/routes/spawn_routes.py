@@ -18,7 +18,6 @@ from subagents.api.calls.call import (
     run_of,
 )
 from subagents.api.calls.services import Services, services_of
-from subagents.api.routes.plan_routes import plan_of
 from subagents.api.wire import requests as wire
 from subagents.api.wire.run_answers import PlanReceipt
 from subagents.config.layers import Config
@@ -50,7 +49,7 @@ async def dry_spawn(request: Request) -> Response:
 async def spawn_plan(request: Request) -> Response:
     """POST /v1/plans: all of the runs or none; they name each other by label."""
     asked = await _plan_asked(request)
-    return answer(_plan_receipt(await _spawned(request, asked), asked.config), status=201)
+    return answer(plan_receipt(await _spawned(request, asked), asked.config), status=201)
 
 
 async def dry_plan(request: Request) -> Response:
@@ -79,7 +78,7 @@ async def _one_asked(request: Request) -> _Asked:
     if key is not None and spec.idempotency_key is None:
         check_name("Idempotency-Key", key, chars_max=IDEMPOTENCY_KEY_CHARS_MAX)
         spec = replace(spec, idempotency_key=key)
-    config = await _config_of(services, caller, body.cwd, body.config_env, body.overrides)
+    config = await config_of(services, caller, body.cwd, body.config_env, body.overrides)
     return _Asked(
         _with_default([spec], body.default_agent, config),
         config,
@@ -92,7 +91,7 @@ async def _plan_asked(request: Request) -> _Asked:
     services, caller = services_of(request), Caller.of(request)
     body = wire.parse_plan(await body_of(request, bytes_max=PLAN_BODY_BYTES_MAX))
     key = body.idempotency_key or request.headers.get("idempotency-key")
-    config = await _config_of(services, caller, body.cwd, body.config_env, body.overrides)
+    config = await config_of(services, caller, body.cwd, body.config_env, body.overrides)
     return _Asked(
         _keyed(_with_default(body.specs, body.default_agent, config), key),
         config,
@@ -128,7 +127,8 @@ async def _dry_run(request: Request, asked: _Asked) -> Response:
     return answer(found)
 
 
-def _plan_receipt(receipts: Sequence[Receipt], config: Config) -> PlanReceipt:
+def plan_receipt(receipts: Sequence[Receipt], config: Config) -> PlanReceipt:
+    """What was started together, as it is answered."""
     found = [
         run_building.receipt(
             each.run, warnings=(*each.warnings, *config.ignored), repeated=each.repeated
@@ -220,7 +220,7 @@ async def retry(request: Request) -> Response:
     """POST /v1/runs/{sel}/retry: a new run from the stored parameters."""
     services, caller = services_of(request), Caller.of(request)
     run = await run_of(request, caller)
-    config = await _config_of(services, caller, run.resolved.project, {}, {})
+    config = await config_of(services, caller, run.resolved.project, {}, {})
     receipt = await services.engine.retry(
         run.id,
         requester=caller.session,
@@ -233,22 +233,7 @@ async def retry(request: Request) -> Response:
     return answer(found, status=201)
 
 
-async def retry_plan(request: Request) -> Response:
-    """POST /v1/plans/{sel}/retry: the steps that failed, and those that waited for them."""
-    services, caller = services_of(request), Caller.of(request)
-    plan = await plan_of(request)
-    config = await _config_of(services, caller, plan.steps[0].resolved.project, {}, {})
-    receipts = await services.engine.plans.retry(
-        plan.id,
-        requester=caller.session,
-        settings=config.settings,
-        is_operator=caller.is_operator,
-        ceiling=caller.ceiling,
-    )
-    return answer(_plan_receipt(receipts, config), status=201)
-
-
-async def _config_of(
+async def config_of(
     services: Services,
     caller: Caller,
     cwd: str | None,
@@ -277,6 +262,5 @@ ROUTES: Final = (
     Route("/v1/runs/dry-run", dry_spawn, methods=["POST"]),
     Route("/v1/plans", spawn_plan, methods=["POST"]),
     Route("/v1/plans/dry-run", dry_plan, methods=["POST"]),
-    Route("/v1/plans/{sel}/retry", retry_plan, methods=["POST"]),
     Route("/v1/runs/{sel}/retry", retry, methods=["POST"]),
 )

@@ -28,7 +28,6 @@ from subagents.api.routes import (
     daemon_routes,
     event_routes,
     inbox_routes,
-    plan_routes,
     run_routes,
     schedule_routes,
     session_routes,
@@ -50,7 +49,6 @@ CLIENT_GONE: Final = 499
 CORE: Final = (
     *(
         spawn_routes,
-        plan_routes,
         schedule_routes,
         run_routes,
         artifact_routes,

@@ -26,7 +26,6 @@ from subagents.api.routes import (
     daemon_routes,
     event_routes,
     inbox_routes,
-    plan_routes,
     run_routes,
     session_routes,
     tool_routes,
@@ -86,13 +85,6 @@ CORE: Final[Mapping[tuple[str, str], Operation]] = {
         headers=("Idempotency-Key",),
         answers=(run_answers.PlanReceipt,),
     ),
-    ("GET", "/v1/plans"): Operation(query=plan_routes.PLANS, answers=(run_answers.PlanPage,)),
-    ("GET", "/v1/plans/{sel}"): Operation(answers=(run_answers.PlanDetail,)),
-    ("POST", "/v1/plans/{sel}/cancel"): Operation(
-        body=wire.CancelBody, is_body_optional=True, answers=(run_answers.PlanDetail,)
-    ),
-    ("DELETE", "/v1/plans/{sel}/cancel"): Operation(answers=(run_answers.PlanDetail,)),
-    ("POST", "/v1/plans/{sel}/retry"): Operation(status=201, answers=(run_answers.PlanReceipt,)),
     ("POST", "/v1/schedules"): Operation(
         body=wire.ScheduleBody, status=201, answers=(schedule_answers.ScheduleRow,)
     ),
@@ -244,13 +236,11 @@ def unlisted() -> frozenset[str]:
 
 @cache
 def path_words() -> Mapping[str, str]:
-    """What each part of a path is, by its name."""
+    """What each part of a path is, by its name or, stronger, the path down to it."""
     more = (getattr(module, "PATH_WORDS", {}) for module in extension.route_modules())
     return {**PATH_WORDS, **{name: text for found in more for name, text in found.items()}}
 
 
-PLAN_PATH: Final = "/v1/plans/{sel}"
-PLAN_WORDS: Final = "A plan: its id, a unique beginning of it, its name, or `last`."
 CALLER_HEADERS: Final = ("Session", "Reader", "Caller", "Cwd")
 HEADERS: Final[Mapping[str, tuple[str, Schema]]] = {
     "Idempotency-Key": (
@@ -404,11 +394,13 @@ def _answer(operation: Operation, media: str) -> Schema:
 
 
 def _path_parameter(name: str, path: str) -> Schema:
+    words, part = path_words(), f"{{{name}}}"
+    place = path.partition(part)[0] + part
     return {
         "name": name,
         "in": "path",
         "required": True,
-        "description": PLAN_WORDS if path.startswith(PLAN_PATH) else path_words()[name],
+        "description": words[place if place in words else name],
         "schema": {"type": "string", "minLength": 1},
     }
 

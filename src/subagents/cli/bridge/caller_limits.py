@@ -1,9 +1,9 @@
 """What the program that started the bridge may do itself, as far as it can be known.
 
-Codex says it with each call (``api/mcp/codex_sandbox``). Of Claude Code, Gemini CLI, Qwen Code and
-OpenCode it is read from how they were started, and of Claude Code from the record of its session,
-too: a person changes the mode in the middle of it. Where nothing is known nothing is claimed;
-``subagents mcp --ceiling`` says it in their place, and whatever it says counts.
+Codex says it with each call (``extensions/codex/codex_sandbox``). Of Claude Code, Gemini CLI, Qwen
+Code and OpenCode it is read from how they were started, and of Claude Code from the record of its
+session, too: a person changes the mode in the middle of it. Where nothing is known nothing is
+claimed; ``subagents mcp --ceiling`` says it in their place, and whatever it says counts.
 
 Linux only: elsewhere ``/proc`` is missing.
 """

@@ -34,15 +34,9 @@ from subagents.unread import is_heard, is_read_within
 if TYPE_CHECKING:
     from subagents.api.wire.log_answers import LogLine
     from subagents.api.wire.message_answers import WorkerRequest
-    from subagents.api.wire.run_answers import (
-        PlanStanding,
-        RunDetail,
-        RunNode,
-        RunResult,
-        WaitResult,
-    )
+    from subagents.api.wire.run_answers import RunDetail, RunNode, RunResult, WaitResult
     from subagents.cli.runs.live_output import LiveOutput
-    from subagents.cli.show.plan_standing import Notes
+    from subagents.cli.runs.run_group import RunGroup
 
 FRAME_S: Final = 0.25
 """Four frames a second: more cannot be read."""
@@ -53,6 +47,8 @@ QUIET_POLL_S: Final = 2.0
 """How often questions are looked for when nothing is drawn."""
 WATCHED_MAX: Final = 20
 """More trees than a screen holds."""
+ALL: Final = 10
+"""Tenths of runs that are waited for together; a log gets a line for each."""
 
 
 class Waiting(threading.Thread):
@@ -116,8 +112,8 @@ class Screen(Protocol):
 
     def show(self, trees: "Sequence[RunNode]") -> None: ...
 
-    def show_plan(self, found: "PlanStanding", ended: int) -> None:
-        """One line instead of the trees; so many of its steps have ended."""
+    def show_line(self, line: str, tenths: int) -> None:
+        """One line instead of the trees, about runs of which so many tenths have ended."""
         ...
 
     def say(self, lines: "Sequence[LogLine]") -> None:
@@ -135,17 +131,16 @@ class Screen(Protocol):
 
 class _Nowhere:
     def __init__(self) -> None:
-        self._notes: Notes | None = None
+        self._said = 0
 
     def show(self, trees: "Sequence[RunNode]") -> None:
         pass
 
-    def show_plan(self, found: "PlanStanding", ended: int) -> None:
-        if self._notes is None:
-            from subagents.cli.show.plan_standing import Notes  # noqa: PLC0415  only for large plans
-
-            self._notes = Notes()
-        self._notes.look(found, ended, time.time() * 1000)
+    def show_line(self, line: str, tenths: int) -> None:
+        """Say it whenever another tenth has ended; the end of all is said by others."""
+        if self._said < tenths < ALL:
+            self._said = tenths
+            output.note(line)
 
     def say(self, lines: "Sequence[LogLine]") -> None:
         pass
@@ -164,7 +159,7 @@ class Follower:
         run_ids: Of the runs.
         is_live: Draw their trees, and let the person at the terminal answer.
         spoken: Show what this one's worker says.
-        plan_id: They are the steps of this plan; one of more than a screen holds is a line.
+        group: They are all of this one; more than a screen holds are a line.
     """
 
     def __init__(
@@ -173,9 +168,9 @@ class Follower:
         *,
         is_live: bool,
         spoken: "LiveOutput | None" = None,
-        plan_id: str | None = None,
+        group: "RunGroup | None" = None,
     ) -> None:
-        self._plan_id = plan_id if len(run_ids) > WATCHED_MAX else None
+        self._group = group if len(run_ids) > WATCHED_MAX else None
         self._run_ids = list(run_ids)[:WATCHED_MAX]
         self._is_live = is_live
         self._spoken = spoken
@@ -195,7 +190,7 @@ class Follower:
                     waiting.join(pause_s)
             if self._is_live:
                 trees = self._look(client, screen)
-                if self._plan_id is not None:
+                if self._group is not None:
                     screen.clear()  # its summary says it, too
                 elif len(self._run_ids) == 1 and not any(tree.children for tree in trees):
                     screen.clear()  # its one line is said in full after this
@@ -211,8 +206,8 @@ class Follower:
 
     def _look(self, client: Client, screen: Screen) -> "list[RunNode]":
         trees: list[RunNode] = []
-        if self._plan_id is not None:
-            self._look_at_plan(client, screen, self._plan_id)
+        if self._group is not None:
+            self._look_at_all(client, screen, self._group)
             return trees
         for run_id in self._run_ids:
             try:
@@ -229,18 +224,14 @@ class Follower:
                 self._pass_on_questions(client, screen, node.run_id)
         return trees
 
-    def _look_at_plan(self, client: Client, screen: Screen, plan_id: str) -> None:
-        from subagents.api.wire import run_answers, wire_struct  # noqa: PLC0415  only for large plans
-
+    def _look_at_all(self, client: Client, screen: Screen, group: "RunGroup") -> None:
         try:
-            answer = client.get(f"/v1/plans/{segment(plan_id)}")
-            found = wire_struct.read(answer, run_answers.PlanDetail)
+            found = group.look(client)
         except SubagentsError:
             return  # The wait itself reports a daemon that stays away.
-        screen.show_plan(found, sum(row.outcome is not None for row in found.runs))
-        for row in found.runs:
-            if row.pending_request_count:
-                self._pass_on_questions(client, screen, row.run_id)
+        screen.show_line(found.text, found.tenths)
+        for run_id in found.asking:
+            self._pass_on_questions(client, screen, run_id)
 
     def _pass_on_questions(self, client: Client, screen: Screen, run_id: str) -> None:
         for label, request in _open_questions(client, run_id):
@@ -300,7 +291,7 @@ def wait_for(
     is_live: bool,
     starts: bool = False,
     spoken: "LiveOutput | None" = None,
-    plan_id: str | None = None,
+    group: "RunGroup | None" = None,
 ) -> Waiting:
     """Wait and follow; returns with the answer, whatever the runs came to.
 
@@ -311,14 +302,14 @@ def wait_for(
         is_live: Draw the trees.
         starts: Start the daemon when there is none.
         spoken: Show what this one's worker says.
-        plan_id: They are the steps of this plan.
+        group: See ``Follower``.
 
     Raises:
         DaemonUnreachable: The daemon stayed away for half a minute.
         KeyboardInterrupt: Ctrl-C; the runs continue.
     """
     waiting = Waiting(run_ids, until=until, timeout_s=timeout_s, starts=starts)
-    Follower(run_ids, is_live=is_live, spoken=spoken, plan_id=plan_id).follow(waiting)
+    Follower(run_ids, is_live=is_live, spoken=spoken, group=group).follow(waiting)
     return waiting
 
 

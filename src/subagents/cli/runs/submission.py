@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from subagents.api.wire.run_answers import SpawnReceipt
+    from subagents.cli.runs.run_group import RunGroup
 
 DEFAULT_AGENT: Final = "command"
 LISTED_MAX: Final = 20
@@ -178,18 +179,18 @@ def _named(receipt: "SpawnReceipt") -> str:
 
 
 def say_accepted(
-    accepted: "Sequence[SpawnReceipt]", *, is_brief: bool, plan_id: str | None = None
+    accepted: "Sequence[SpawnReceipt]", *, is_brief: bool, group: "RunGroup | None" = None
 ) -> None:
-    """What became of what was handed over, a line for each; of a large plan one for all.
+    """What became of what was handed over, a line for each; where many are one, a line for all.
 
     Args:
         accepted: The receipts.
         is_brief: Say only what is out of the ordinary.
-        plan_id: They are the steps of this plan.
+        group: They are all of this one.
     """
     output.warnings((_named(each), warning) for each in accepted for warning in each.warnings)
-    if len(accepted) > LISTED_MAX and plan_id is not None:
-        _say_together(accepted, plan_id)
+    if len(accepted) > LISTED_MAX and group is not None:
+        _say_group(accepted, group)
         return
     for receipt in accepted:
         if receipt.repeated:
@@ -205,7 +206,7 @@ def say_accepted(
             output.note(f"  worktree: {place.path}  branch {place.branch}")
 
 
-def _say_together(accepted: "Sequence[SpawnReceipt]", plan_id: str) -> None:
+def _say_group(accepted: "Sequence[SpawnReceipt]", group: "RunGroup") -> None:
     repeated = sum(each.repeated for each in accepted)
     new = len(accepted) - repeated
     if repeated:
@@ -213,11 +214,12 @@ def _say_together(accepted: "Sequence[SpawnReceipt]", plan_id: str) -> None:
             f"{counted(repeated, 'run')} already exist for this idempotency key; {new} were started"
         )
     else:
-        output.note(f"{counted(new, 'run')} accepted; to see each: subagents plan show {plan_id}")
+        show = group.commands.format("show")
+        output.note(f"{counted(new, 'run')} accepted; to see each: subagents {show}")
 
 
 def wait_and_print(
-    run_ids: Sequence[str], *, started: float, json: bool, plan_id: str | None = None
+    run_ids: Sequence[str], *, started: float, json: bool, group: "RunGroup | None" = None
 ) -> int:
     """Wait for all of them and print their ends; the exit code says how they went.
 
@@ -225,7 +227,7 @@ def wait_and_print(
         run_ids: Of the runs.
         started: When, by the monotonic clock in seconds.
         json: Print one document.
-        plan_id: They are the steps of this plan.
+        group: They are all of this one.
     """
     from subagents.cli import long_results  # noqa: PLC0415
     from subagents.cli.runs import follow  # noqa: PLC0415
@@ -238,10 +240,10 @@ def wait_and_print(
         spoken = LiveOutput(run_ids[0])
     try:
         waiting = follow.wait_for(
-            run_ids, until="all", timeout_s=None, is_live=is_live, spoken=spoken, plan_id=plan_id
+            run_ids, until="all", timeout_s=None, is_live=is_live, spoken=spoken, group=group
         )
     except KeyboardInterrupt:
-        return _interrupted(run_ids, plan_id)
+        return _interrupted(run_ids, group)
     with follow.telling(waiting):
         if json:
             is_whole = long_results.print_document(waiting.document)
@@ -250,15 +252,11 @@ def wait_and_print(
     return long_results.exit_code(follow.exit_code(waiting.result), is_whole=is_whole)
 
 
-def _interrupted(run_ids: Sequence[str], plan_id: str | None) -> int:
+def _interrupted(run_ids: Sequence[str], group: "RunGroup | None") -> int:
     shown = " ".join(run_ids[:3]) + (" …" if len(run_ids) > 3 else "")
     continues = "the run continues" if len(run_ids) == 1 else "the runs continue"
-    wait, cancel = (
-        (f"wait {shown}", f"cancel {shown}")
-        if plan_id is None
-        else (f"plan wait {plan_id}", f"plan cancel {plan_id}")
-    )
+    commands = f"{{}} {shown}" if group is None else group.commands
     output.note(f"\nStopped waiting; {continues}.")
-    output.note(f"  wait again: subagents {wait}")
-    output.note(f"  stop:       subagents {cancel}")
+    output.note(f"  wait again: subagents {commands.format('wait')}")
+    output.note(f"  stop:       subagents {commands.format('cancel')}")
     return EXIT_INTERRUPTED

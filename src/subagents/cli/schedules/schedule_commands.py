@@ -10,6 +10,7 @@ from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
+from subagents import extension
 from subagents.api.wire.run_answers import PlannedBudget
 from subagents.api.wire.schedule_answers import (
     ScheduledRun,
@@ -135,23 +136,17 @@ def _run(task: Sequence[str], flags: SpawnFlags) -> Document:
 
 
 def _plan(file: Path, name: str, task: Sequence[str], flags: SpawnFlags) -> Document:
-    from subagents.cli.runs.plan_file import read_plan  # noqa: PLC0415  only for this command
-
     if task or flags != NO_FLAGS:
         raise UsageError(
             "--plan starts the runs of its file: give no task and no flags of a run besides",
             details={"field": "--plan"},
         )
     with in_file(file):
-        planned = read_plan(file)
-    found: Document = {"specs": list(planned.specs), "planName": planned.name or name}
-    if planned.budget is not None:
-        found["budget"] = planned.budget
-    if planned.jobs is not None:
-        found["jobs"] = planned.jobs
-    if planned.environments:
-        found["stepEnvironments"] = list(planned.environments)
-    return found
+        found = next((dict(body) for _, body in extension.made("plan_files", file)), None)
+    if found is None:
+        raise UsageError("nothing here reads plan files", details={"field": "--plan"})
+    plan_name = found.pop("name", name)
+    return {**found, "planName": plan_name}
 
 
 def local_zone(localtime: Path = LOCALTIME) -> str:

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from subagents.cli.output import GAP, STYLES, cells_wide, fitted, is_coloured
-from subagents.cli.show import plan_standing, render
+from subagents.cli.show import render
 from subagents.cli.show.log_lines import SIGNS
 from subagents.cli.show.log_lines import STYLES as LINE_STYLES
 from subagents.cli.show.watch_frame import HEADERS, STALE_MS, Frame
@@ -22,7 +22,7 @@ from subagents.text import cut_start, harmless, one_line
 
 if TYPE_CHECKING:
     from subagents.api.wire.log_answers import LogLine
-    from subagents.api.wire.run_answers import PlanStanding, RunNode
+    from subagents.api.wire.run_answers import RunNode
 
 FRAMES_PER_SECOND: Final = 5
 LINES_SPARE: Final = 2
@@ -73,10 +73,9 @@ class LiveTrees(_Redrawn):
             shown.append(Text(f"… {len(lines) - room} more: subagents tree", style="dim"))
         self._live.update(Group(*shown))
 
-    def show_plan(self, found: "PlanStanding", ended: int) -> None:  # noqa: ARG002  for logs
-        """One line about a plan that has more steps than fit."""
-        text = plan_standing.line(found, time.time() * 1000)
-        self._live.update(Text(harmless(text), no_wrap=True, overflow="ellipsis"))
+    def show_line(self, line: str, tenths: int) -> None:  # noqa: ARG002  for logs
+        """One line about more runs than fit."""
+        self._live.update(Text(harmless(line), no_wrap=True, overflow="ellipsis"))
 
     def say(self, lines: "Sequence[LogLine]") -> None:
         """What a worker said, above the trees, which stay where they are."""

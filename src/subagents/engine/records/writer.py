@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from subagents import extension
 from subagents.domain.alerts import detectors
 from subagents.domain.redaction.redact import redact
 from subagents.domain.redaction.redact_events import Redactors, redact_output
@@ -21,6 +22,7 @@ from subagents.domain.run.worker_output import (
     LineType,
     OutputBatch,
     OutputItem,
+    ToolUse,
 )
 from subagents.domain.transcript.journal_lines import journal_line
 from subagents.domain.transcript.transcript_query import Checkpoint, Line
@@ -172,7 +174,11 @@ class TranscriptWriter:
         redactors = Redactors(before.redactor, before.redactor_stderr)
         items, redactors = redact_output(pieces.output.items, redactors, page.secrets)
         watch, alerts = detectors.observe(
-            before.watch, items, at_ms=pieces.at_ms, rules=page.run.resolved.alerts
+            before.watch,
+            items,
+            at_ms=pieces.at_ms,
+            rules=page.run.resolved.alerts,
+            findings_of=findings_of,
         )
         positions = {f"{pieces.attempt}/{name}": at for name, at in pieces.output.positions.items()}
         page.alerts += alerts
@@ -184,6 +190,11 @@ class TranscriptWriter:
             positions={**before.positions, **positions},
         )
         _number(page, items, pieces.attempt, pieces.at_ms)
+
+
+def findings_of(tool: ToolUse) -> list[detectors.Finding]:
+    """What extensions find in a tool that ended."""
+    return [each for _, found in extension.made("detectors", tool) for each in found]
 
 
 def _number(page: Page, items: Iterable[OutputItem], attempt: int, at_ms: int) -> None:

@@ -55,6 +55,10 @@ SAME_LABEL_MAX: Final = 200
 COUNTED_MAX: Final = 1_000
 """Nobody looks at more runs than this one by one, and a count visits each."""
 
+PLANS_PAGE: Final = 500
+PLANS_SEARCHED_MAX: Final = 1_000
+"""So many of the newest plans are looked through for a name."""
+
 MaySee = Callable[[Run], Awaitable[bool]]
 
 
@@ -255,6 +259,44 @@ class Queries:
         if not by_prefix:
             raise NotFound(f'no run "{selector}"', hint="see: subagents list")
         return by_prefix[0]
+
+    async def resolve_plan(self, selector: str, session: SessionKey, *, sees_all: bool) -> str:
+        """The id of a plan by its id, a unique prefix of it, its name or ``last``.
+
+        Args:
+            selector: A name means the newest plan of that name, the session's own before others;
+                ``last`` the newest that this session asked for, never somebody else's.
+            session: Who asks.
+            sees_all: Whether it may name plans of other sessions.
+
+        Raises:
+            NotFound: There is none.
+            UsageError: A prefix fits several plans; the message lists them.
+        """
+        own = await self._plan_named(selector, session)
+        if own is None and sees_all and selector != LAST:
+            own = await self._plan_named(selector, None)
+        if own is None:
+            raise NotFound(f'no plan "{selector}"', hint="see: subagents plan list")
+        return own
+
+    async def _plan_named(self, selector: str, requester: SessionKey | None) -> str | None:
+        by_prefix: list[str] = []
+        typed = selector if selector.startswith("r-") else f"r-{selector}"
+        for offset in range(0, PLANS_SEARCHED_MAX, PLANS_PAGE):
+            where = RunFilter(requester=requester, plans=True, archived=True, limit=PLANS_PAGE)
+            page = await self.runs(replace(where, offset=offset))
+            for run in page:
+                name = None if run.resolved.step is None else run.resolved.step.name
+                if selector in {LAST, run.id, name}:
+                    return run.id
+                if len(typed) - 2 >= PREFIX_CHARS_MIN and run.id.startswith(typed):
+                    by_prefix.append(run.id)
+            if len(page) < PLANS_PAGE:
+                break
+        if len(by_prefix) > 1:
+            raise UsageError(f'"{selector}" fits several plans: {", ".join(by_prefix)}')
+        return by_prefix[0] if by_prefix else None
 
     async def _named(
         self, selector: str, session: SessionKey, may_see: MaySee | None

@@ -4,7 +4,7 @@ from subagents.extension import Command, Extension
 
 extension = Extension(
     name="web",
-    routes=("subagents.extensions.web.login_routes", "subagents.extensions.web.graph_routes"),
+    routes=("subagents.extensions.web.login_routes",),
     listeners="subagents.extensions.web.tcp_listener:listeners",
     commands={
         "Look": (

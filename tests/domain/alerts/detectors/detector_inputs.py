@@ -12,6 +12,7 @@ from subagents.domain.run.worker_output import (
     PlanStatus,
     ToolUse,
 )
+from subagents.extensions.detectors.tool_findings import findings_of
 
 RULES = AlertRules()
 MINUTE = 60_000
@@ -47,7 +48,9 @@ def plan(*items: tuple[str, str]) -> OutputItem:
 
 
 def see(*said: OutputItem, watch: Watch = START, at_ms: int = 0) -> tuple[Watch, list[Alert]]:
-    watch, alerts = detectors.observe(watch, said, at_ms=at_ms, rules=RULES)
+    watch, alerts = detectors.observe(
+        watch, said, at_ms=at_ms, rules=RULES, findings_of=findings_of
+    )
     return watch, list(alerts)
 
 

@@ -16,14 +16,12 @@ from tests.call_counts import calls_of
 
 from subagents.domain.alerts import detectors
 from subagents.domain.alerts.detectors import Watch
-from subagents.domain.alerts.detectors.builds import result_of
-from subagents.domain.alerts.detectors.commands.shell import (
+from subagents.domain.alerts.detectors.shell import (
     COMMAND_CHARS_MAX,
     expanded,
     here_document,
     steps_of,
 )
-from subagents.domain.alerts.detectors.commits import commits_of
 from subagents.domain.alerts.detectors.tool_failures import is_failure
 from subagents.domain.run.alert import Alert, AlertRules
 from subagents.domain.run.worker_output import (
@@ -36,6 +34,9 @@ from subagents.domain.run.worker_output import (
     PlanStatus,
     ToolUse,
 )
+from subagents.extensions.detectors.builds import result_of
+from subagents.extensions.detectors.commits import commits_of
+from subagents.extensions.detectors.tool_findings import findings_of
 
 RULES: Final = AlertRules()
 START: Final = detectors.begin(Watch(), attempt=3, at_ms=1_000)
@@ -104,7 +105,9 @@ def in_batches(
     on_the_way = [watch]
     places = [0, *sorted({cut % (len(said) + 1) for cut in cuts}), len(said)]
     for begin, end in pairwise(places):
-        watch, news = detectors.observe(watch, said[begin:end], at_ms=5_000, rules=RULES)
+        watch, news = detectors.observe(
+            watch, said[begin:end], at_ms=5_000, rules=RULES, findings_of=findings_of
+        )
         alerts += news
         on_the_way.append(watch)
     return watch, alerts, on_the_way
@@ -154,7 +157,10 @@ def test_what_time_says_is_said_once_and_when_it_was_announced(
     watch, _, _ = in_batches(said, [])
     due = detectors.next_due_ms(watch, RULES)
     assert due is not None
-    assert detectors.elapsed(watch, now_ms=due - 1, rules=RULES) == (watch, ())
+    assert detectors.elapsed(watch, now_ms=due - 1, rules=RULES) == (
+        watch,
+        (),
+    )
     watch, alerts = detectors.elapsed(watch, now_ms=max(due, at_ms), rules=RULES)
     assert alerts
     once, more = detectors.elapsed(watch, now_ms=max(due, at_ms), rules=RULES)
@@ -194,7 +200,9 @@ def test_no_text_makes_a_detector_fail(
         OutputItem(type=LineType.SYSTEM, context=ContextUse(tokens=code or 0, model=name)),
         OutputItem(type=LineType.TEXT, text=output),
     ]
-    watch, alerts = detectors.observe(START, said, at_ms=2_000, rules=RULES)
+    watch, alerts = detectors.observe(
+        START, said, at_ms=2_000, rules=RULES, findings_of=findings_of
+    )
     _, late = detectors.elapsed(watch, now_ms=10**9, rules=RULES)
 
     assert all(len(each.text) <= 160 and each.text.isprintable() for each in (*alerts, *late))
@@ -271,7 +279,13 @@ def test_no_command_line_takes_long_to_read(shape: str) -> None:
     result_of(tool)
     commits_of(tool)
     is_failure(tool)
-    detectors.observe(START, [OutputItem(type=LineType.TOOL, tool=tool)], at_ms=1, rules=RULES)
+    detectors.observe(
+        START,
+        [OutputItem(type=LineType.TOOL, tool=tool)],
+        at_ms=1,
+        rules=RULES,
+        findings_of=findings_of,
+    )
 
     assert time.process_time() - began < _SECONDS_MAX
 
@@ -282,10 +296,14 @@ def test_plain_text_costs_next_to_nothing() -> None:
     batch = [
         OutputItem(type=LineType.TEXT, text=f"line {number} " + "x" * 80) for number in range(2_000)
     ]
-    watch, alerts = detectors.observe(START, batch, at_ms=2_000, rules=RULES)
+    watch, alerts = detectors.observe(
+        START, batch, at_ms=2_000, rules=RULES, findings_of=findings_of
+    )
 
     assert (watch.pieces, alerts) == (2_000, ())
-    observe = partial(detectors.observe, watch, batch, at_ms=2_000, rules=RULES)
+    observe = partial(
+        detectors.observe, watch, batch, at_ms=2_000, rules=RULES, findings_of=findings_of
+    )
     assert calls_of(observe) < 100
 
 

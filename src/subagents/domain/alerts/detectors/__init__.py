@@ -12,3 +12,4 @@ from subagents.domain.alerts.detectors.detection import next_due_ms as next_due_
 from subagents.domain.alerts.detectors.detection import observe as observe
 from subagents.domain.alerts.detectors.detector_state import FailedCall as FailedCall
 from subagents.domain.alerts.detectors.detector_state import Watch as Watch
+from subagents.domain.alerts.detectors.findings import Finding as Finding

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from subagents.domain.alerts.detectors.alert_wording import shown, shown_path
-from subagents.domain.alerts.detectors.commands.shell import steps_of
+from subagents.domain.alerts.detectors.shell import steps_of
 from subagents.domain.run.worker_output import LineType, OutputItem, ToolUse
 from subagents.text import cut, cut_start
 

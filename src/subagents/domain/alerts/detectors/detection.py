@@ -6,15 +6,22 @@ ends: however the stream is cut, the same alerts come under the same keys.
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple, assert_never
 
-from subagents.domain.alerts.detectors import builds, commits
 from subagents.domain.alerts.detectors import context_use as context
 from subagents.domain.alerts.detectors import plan_progress as plans
 from subagents.domain.alerts.detectors import tool_failures as failures
 from subagents.domain.alerts.detectors.activity import activity_of, briefly
 from subagents.domain.alerts.detectors.alert_wording import TEXT_CHARS_MAX, shown
 from subagents.domain.alerts.detectors.detector_state import OpenTool, Pending, Watch
+from subagents.domain.alerts.detectors.findings import (
+    BuildResult,
+    Commits,
+    FindingsOf,
+    alert_of_commits,
+    gathered,
+    tell_build,
+)
 from subagents.domain.run.alert import Alert, AlertKind, AlertRules
 from subagents.domain.run.values import replace
 from subagents.domain.run.worker_output import OutputItem, ToolUse
@@ -28,6 +35,14 @@ TEAM_CHARS: Final = 60
 _SECOND_MS: Final = 1_000
 _MINUTE_S: Final = 60
 _HOUR_MIN: Final = 60
+
+
+class _Given(NamedTuple):
+    """What every look at a piece needs."""
+
+    at_ms: int
+    rules: AlertRules
+    findings_of: FindingsOf
 
 
 def begin(watch: Watch, *, attempt: int, at_ms: int) -> Watch:
@@ -48,7 +63,12 @@ def begin(watch: Watch, *, attempt: int, at_ms: int) -> Watch:
 
 
 def observe(
-    watch: Watch, items: Sequence[OutputItem], *, at_ms: int, rules: AlertRules
+    watch: Watch,
+    items: Sequence[OutputItem],
+    *,
+    at_ms: int,
+    rules: AlertRules,
+    findings_of: FindingsOf,
 ) -> tuple[Watch, tuple[Alert, ...]]:
     """Look at pieces that came together.
 
@@ -57,15 +77,17 @@ def observe(
         items: In order.
         at_ms: When they were recorded.
         rules: Of the run.
+        findings_of: What extensions find in a tool that ended.
     """
     if not items:
         return watch, ()
     alerts: list[Alert] = []
+    given = _Given(at_ms, rules, findings_of)
     for number, each in enumerate(items, watch.pieces + 1):
         if each.tool is None and each.api_error is None and each.context is None:
             continue
         watch = _leave_spawning(watch, each, number, alerts)
-        watch = _look(watch, each, number, alerts, at_ms=at_ms, rules=rules)
+        watch = _look(watch, each, number, alerts, given)
     pieces = watch.pieces + len(items)
     if watch.spawned is not None and watch.spawned.last < pieces:
         watch = _tell_spawned(watch, alerts)
@@ -121,29 +143,21 @@ def next_due_ms(watch: Watch, rules: AlertRules) -> int | None:
 # -- pieces ----------------------------------------------------------------------------------
 
 
-def _look(
-    watch: Watch,
-    item: OutputItem,
-    number: int,
-    alerts: list[Alert],
-    *,
-    at_ms: int,
-    rules: AlertRules,
-) -> Watch:
+def _look(watch: Watch, item: OutputItem, number: int, alerts: list[Alert], given: _Given) -> Watch:
     if item.api_error is not None:
         key = _key(AlertKind.API_ERROR, watch, number)
         watch, news = failures.look_at_api_error(watch, item.api_error, key=key)
         alerts += news
     if item.context is not None:
-        watch, news = context.look(failures.succeeded(watch), item.context, rules)
+        watch, news = context.look(failures.succeeded(watch), item.context, given.rules)
         alerts += news
     if item.tool is not None:
-        watch = _look_at_tool(watch, item.tool, number, alerts, at_ms=at_ms, rules=rules)
+        watch = _look_at_tool(watch, item.tool, number, alerts, given)
     return watch
 
 
 def _look_at_tool(
-    watch: Watch, tool: ToolUse, number: int, alerts: list[Alert], *, at_ms: int, rules: AlertRules
+    watch: Watch, tool: ToolUse, number: int, alerts: list[Alert], given: _Given
 ) -> Watch:
     if tool.plan is not None and not tool.is_error:
         key = _key(AlertKind.TASK_MILESTONE, watch, number)
@@ -151,7 +165,7 @@ def _look_at_tool(
         alerts += news
     opened = _opened(watch, tool)
     if tool.agents > 0 and (opened is None or not opened.agents):
-        watch = _spawn(watch, tool, number, at_ms=at_ms)
+        watch = _spawn(watch, tool, number, at_ms=given.at_ms)
     if not tool.is_end:
         return _open(watch, tool)
     watch = replace(
@@ -161,22 +175,28 @@ def _look_at_tool(
     )
     if opened is not None and tool.command is None and opened.command is not None:
         tool = replace(tool, command=opened.command)
-    return _look_at_end(watch, tool, number, alerts, at_ms=at_ms, rules=rules)
+    return _look_at_end(watch, tool, number, alerts, given)
 
 
 def _look_at_end(
-    watch: Watch, tool: ToolUse, number: int, alerts: list[Alert], *, at_ms: int, rules: AlertRules
+    watch: Watch, tool: ToolUse, number: int, alerts: list[Alert], given: _Given
 ) -> Watch:
-    messages = commits.commits_of(tool)
-    if messages:
-        if watch.commits is not None and at_ms >= watch.commits.since_ms + rules.commit_batch_ms:
-            watch = _tell_commits(watch, alerts)
-        key = _key(AlertKind.GIT_COMMIT, watch, number)
-        gathered = commits.gathered(watch.commits, messages, key=key, at_ms=at_ms, number=number)
-        watch = replace(watch, commits=gathered)
-    key = _key(AlertKind.BUILD_RESULT, watch, number)
-    watch, news = builds.look(watch, tool, key=key)
-    alerts += news
+    at_ms, rules, findings_of = given
+    for found in findings_of(tool):
+        match found:
+            case Commits(messages):
+                before = watch.commits
+                if before is not None and at_ms >= before.since_ms + rules.commit_batch_ms:
+                    watch = _tell_commits(watch, alerts)
+                key = _key(AlertKind.GIT_COMMIT, watch, number)
+                pending = gathered(watch.commits, messages, key=key, at_ms=at_ms, number=number)
+                watch = replace(watch, commits=pending)
+            case BuildResult():
+                key = _key(AlertKind.BUILD_RESULT, watch, number)
+                watch, news = tell_build(watch, found, key=key)
+                alerts += news
+            case _:
+                assert_never(found)
     key = _key(AlertKind.FAILURE_LOOP, watch, number)
     watch, news = failures.look_at_tool(watch, tool, key=key, at_ms=at_ms, rules=rules)
     alerts += news
@@ -242,7 +262,7 @@ def _tell_spawned(watch: Watch, alerts: list[Alert]) -> Watch:
 
 def _tell_commits(watch: Watch, alerts: list[Alert]) -> Watch:
     if watch.commits is not None:
-        alerts.append(commits.alert_of(watch.commits))
+        alerts.append(alert_of_commits(watch.commits))
     return replace(watch, commits=None)
 
 

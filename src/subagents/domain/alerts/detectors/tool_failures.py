@@ -4,8 +4,8 @@ import re
 from typing import Final
 
 from subagents.domain.alerts.detectors.alert_wording import FIELD_CHARS_MAX, QUOTE_CHARS_MAX, shown
-from subagents.domain.alerts.detectors.commands.shell import steps_of
 from subagents.domain.alerts.detectors.detector_state import FailedCall, Watch, checksum
+from subagents.domain.alerts.detectors.shell import steps_of
 from subagents.domain.run.alert import Alert, AlertKind, AlertRules
 from subagents.domain.run.values import replace
 from subagents.domain.run.worker_output import ApiError, ToolUse

@@ -1,0 +1,157 @@
+"""``plan dry-run``, ``plan schema`` and ``map``: what a plan or a list of items expands to."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from subagents.cli import output
+from subagents.cli.flags import Json
+from subagents.cli.runs.environment_flags import Env, EnvFile, environment
+from subagents.cli.runs.run_commands import NO_FLAGS, DryRun, Flags
+from subagents.cli.runs.spawn_flags import to_spec
+from subagents.cli.runs.submission import in_file, in_flags
+from subagents.config.files.text_files import decoded, read_text
+from subagents.domain.run.spec import Budget, RunSpec
+from subagents.domain.run.values import replace
+from subagents.errors import EXIT_OK
+from subagents.extensions.plans import plan_commands
+from subagents.extensions.plans.item_expansion import runs_of_items
+from subagents.extensions.plans.plan_commands import Jobs, Variables, variables_of
+from subagents.extensions.plans.plan_file import Plan, read_plan, require_jobs
+from subagents.extensions.plans.plan_schema import plan_schema
+
+ITEMS_BYTES_MAX: Final = 16 * 1024 * 1024
+STDIN: Final = "-"
+DEFAULT_NAME: Final = "map"
+
+
+def dry_run(
+    file: Annotated[Path, Parameter(help="A .toml, .yaml or .json file with `runs`.")],
+    *,
+    name: Annotated[str | None, Parameter(help="Call the plan NAME, as `plan run` does.")] = None,
+    var: Variables = (),
+    env: Env = (),
+    env_file: EnvFile = (),
+    json: Json = False,
+) -> int:
+    """Show the runs that a plan would start, with its matrix and variables put in.
+
+    Nothing is stored or started. The daemon checks all that it checks when the plan runs, and says
+    which agent each run gets, where it would wait, and what may be spent at most.
+
+    For example:
+
+        subagents plan dry-run release.toml --var version=1.4
+
+        subagents plan dry-run nightly.yaml --json
+    """
+    with in_file(file):
+        planned = read_plan(file, variables_of(var))
+    if name is not None:
+        planned = planned._replace(name=name)
+    brought, said = environment(env, env_file), in_file(file)
+    return plan_commands.dry_run(planned, brought, key=None, said=said, json=json)
+
+
+def schema(*, json: Json = False) -> int:
+    """Print the JSON Schema of plan files, for editors.
+
+    For example:
+
+        subagents plan schema > plan.schema.json
+
+        subagents plan schema --json
+    """
+    del json  # It is JSON either way.
+    output.document(plan_schema())
+    return EXIT_OK
+
+
+def map_(
+    task: Annotated[
+        str,
+        Parameter(
+            help="The task; {} is the item, {.} without its suffix, {/} its file name, {//} its"
+            " directory, {/.} its file name without the suffix.",
+            metavar="TASK",
+        ),
+    ],
+    /,
+    *items: Annotated[str, Parameter(help="File names, or any other texts.", metavar="[ITEM...]")],
+    each: Annotated[
+        str | None,
+        Parameter(
+            help="One item on each line of FILE; `-` = stdin.",
+            metavar="FILE",
+            allow_leading_hyphen=True,
+        ),
+    ] = None,
+    jobs: Jobs = None,
+    flags: Flags = NO_FLAGS,
+    name: Annotated[
+        str, Parameter(help="Call the plan NAME. Default: map.", metavar="NAME")
+    ] = DEFAULT_NAME,
+    env: Env = (),
+    env_file: EnvFile = (),
+    dry_run: DryRun = False,
+    detach: Annotated[bool, Parameter(name=["--detach", "-d"], help="Do not wait.")] = False,
+    json: Json = False,
+) -> int:
+    """Run a task once for each item, and wait for all of them: a plan of its own.
+
+    The flags of `run` hold for each run, and {} stands for the item in them, too; --max-tokens and
+    --max-cost are caps for all of them together. In commands an item is one word, whatever it
+    contains: do not put {} in quotes.
+
+    For example:
+
+        subagents map 'wc -l {} > {.}.count' *.py --verify '{.}.count'
+
+        git ls-files '*.md' | subagents map 'proselint {}' --each - -j 4 --retry 1
+    """
+    spec, together = _taken_out(to_spec((task,), flags))
+    all_items = [*items, *(() if each is None else _lines(each))]
+    key, spec = spec.idempotency_key, replace(spec, idempotency_key=None)
+    planned = Plan(
+        runs_of_items(spec, all_items),
+        name,
+        budget=together,
+        jobs=None if jobs is None else require_jobs(jobs, "--jobs"),
+    )
+    brought = environment(env, env_file)
+    if dry_run:
+        return plan_commands.dry_run(planned, brought, key=key, said=in_flags(), json=json)
+    return plan_commands.start(planned, brought, key=key, detach=detach, json=json)
+
+
+def _taken_out(spec: RunSpec) -> tuple[RunSpec, dict[str, object] | None]:
+    """The parameters of each run, and what of their budget is for all of them together."""
+    budget = spec.budget
+    if budget is None or (budget.max_tokens is None and budget.max_cost_usd is None):
+        return spec, None
+    each = replace(budget, max_tokens=None, max_cost_usd=None)
+    together: dict[str, object] = {
+        "maxTokens": budget.max_tokens,
+        "maxCostUsd": budget.max_cost_usd,
+    }
+    return replace(spec, budget=None if each == Budget() else each), together
+
+
+def _lines(name: str) -> list[str]:
+    """The items of a file, without empty lines.
+
+    Raises:
+        UsageError: It cannot be read, is too large or not UTF-8.
+    """
+    if name == STDIN:
+        content = sys.stdin.buffer.read(ITEMS_BYTES_MAX + 1)
+        text = decoded(content, bytes_max=ITEMS_BYTES_MAX, name="--each: stdin", field="--each")
+    else:
+        where = f"--each {name}"
+        text = read_text(
+            Path(name), bytes_max=ITEMS_BYTES_MAX, name=where, field="--each", streams=True
+        )
+    lines = text.split("\n")
+    return [line.removesuffix("\r") for line in lines if line.strip()]
