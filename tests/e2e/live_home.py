@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 from tests.live_processes import carrying
-from tests.store.postgres_server import PostgresPlace
+from tests.store.row_place import RowPlace
 
 from subagents.client.client import Client
 from subagents.config.paths import Paths
@@ -32,8 +32,7 @@ from subagents.domain.run.events import (
 )
 from subagents.domain.run.run import Run
 from subagents.errors import DaemonUnreachable
-from subagents.extensions.cluster.postgres.postgres_store import PostgresStore
-from subagents.ports import OutboxEntry, RunFilter
+from subagents.ports import OutboxEntry, RunFilter, Store
 from subagents.runtimes.process import cgroups
 from subagents.runtimes.process.processes import look, scan
 from subagents.store.sqlite.sqlite_store import SqliteStore
@@ -84,7 +83,7 @@ class LiveHome:
         env: Mapping[str, str],
         descriptors: int | None,
         module: str = "subagents",
-        place: PostgresPlace | None = None,
+        place: RowPlace | None = None,
     ) -> None:
         self.root = root
         self._place = place
@@ -371,7 +370,7 @@ class LiveHome:
         return [event for event in self.journal(run_id) if isinstance(event, kind)]
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[SqliteStore | PostgresStore]:
+    def reading(self) -> Iterator[Store]:
         """What the daemon committed, and nothing is written."""
         database = self.paths.database
         store = SqliteStore(database) if self._place is None else self._place.store()
@@ -409,7 +408,7 @@ def live_home(
     started: bool = True,
     descriptors: int | None = None,
     module: str = "subagents",
-    place: PostgresPlace | None = None,
+    place: RowPlace | None = None,
 ) -> Iterator[LiveHome]:
     """A home with its daemon for the length of the block; nothing of it is alive afterwards.
 
