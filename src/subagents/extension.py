@@ -54,6 +54,16 @@ class Command(NamedTuple):
     """It takes ``SpawnFlags``, and so the flags of a contract, whose order counts."""
 
 
+class SettingsTable(NamedTuple):
+    """A table of `subagents.toml`; what it may hold is imported when a file is read."""
+
+    name: str
+    settings: str
+    """``module:Section``, a subclass of ``config.settings.Section`` whose ``TABLE`` is the name."""
+    is_named: bool = False
+    """Any number of ``[name.<id>]``, each such a section."""
+
+
 class Extension(NamedTuple):
     """What one adds; a hook is ``module:function``, or empty where it adds nothing there."""
 
@@ -63,6 +73,8 @@ class Extension(NamedTuple):
     """Rows of the command table, by the heading that they stand under."""
     parents: Mapping[str, str] = NOTHING
     """First words of commands, and what each is about."""
+    settings: tuple[SettingsTable, ...] = ()
+    """Its tables of ``subagents.toml``, which only the user's own file and environment set."""
     routes: tuple[str, ...] = ()
     """Modules with ``ROUTES``. Those that have ``OPERATIONS``, too, are in the OpenAPI document;
     the others speak protocols that something else describes.
@@ -120,6 +132,16 @@ def found() -> Found:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - of somebody else's code
             refused.append(Refused(point.name, f"{type(error).__name__}: {error}"))
     return Found(tuple(used), tuple(refused))
+
+
+def settings_tables() -> Iterator[SettingsTable]:
+    """Yield the tables that extensions add to ``subagents.toml``; the first of a name counts."""
+    seen = set()
+    for each in found().used:
+        for table in each.settings:
+            if table.name not in seen:
+                seen.add(table.name)
+                yield table
 
 
 def made(hook: Hook, *given: object) -> Iterator[tuple[str, Any]]:

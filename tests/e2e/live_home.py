@@ -15,7 +15,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from tests.live_processes import carrying
 from tests.store.row_place import RowPlace
@@ -36,6 +36,14 @@ from subagents.ports import OutboxEntry, RunFilter, Store
 from subagents.runtimes.process import cgroups
 from subagents.runtimes.process.processes import look, scan
 from subagents.store.sqlite.sqlite_store import SqliteStore
+
+
+class SharedPlace(RowPlace, Protocol):
+    """A database that `daemon.store` can name."""
+
+    @property
+    def url(self) -> str: ...
+
 
 MARK: Final = "E2E_MARK"
 START_S: Final = 40.0
@@ -83,7 +91,7 @@ class LiveHome:
         env: Mapping[str, str],
         descriptors: int | None,
         module: str = "subagents",
-        place: RowPlace | None = None,
+        place: SharedPlace | None = None,
     ) -> None:
         self.root = root
         self._place = place
@@ -408,7 +416,7 @@ def live_home(
     started: bool = True,
     descriptors: int | None = None,
     module: str = "subagents",
-    place: RowPlace | None = None,
+    place: SharedPlace | None = None,
 ) -> Iterator[LiveHome]:
     """A home with its daemon for the length of the block; nothing of it is alive afterwards.
 

@@ -3,12 +3,12 @@
 import pytest
 from tests.client.test_waits_over_deaths import (
     LoopClient,
-    MortalDaemons,
-    VirtualLoop,
     answer_to,
     loop,
     on_virtual_time,
 )
+from tests.client.turned_clock import MortalDaemons
+from tests.simulation.virtual_loop import VirtualLoop
 
 from subagents.client.client import AsyncClient
 from subagents.extensions.llm.agent_loop.tools import daemon_tools
