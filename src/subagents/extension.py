@@ -134,14 +134,24 @@ def found() -> Found:
     return Found(tuple(used), tuple(refused))
 
 
-def settings_tables() -> Iterator[SettingsTable]:
-    """Yield the tables that extensions add to ``subagents.toml``; the first of a name counts."""
-    seen = set()
-    for each in found().used:
-        for table in each.settings:
-            if table.name not in seen:
-                seen.add(table.name)
-                yield table
+@cache
+def settings_tables() -> Mapping[str, tuple[SettingsTable, Any]]:
+    """The tables that extensions add to ``subagents.toml``, with the ``Section`` of each, by name.
+
+    None = another distribution's cannot be loaded: whatever is written there has no effect, and
+    ``problems`` says why. Of two with a name the first counts.
+    """
+    tables: dict[str, tuple[SettingsTable, Any]] = {}
+    for extension in found().used:
+        for table in extension.settings:
+            kind = None
+            try:
+                kind = loaded(table.settings)
+            except Exception:
+                if extension.name in OWN:
+                    raise
+            tables.setdefault(table.name, (table, kind))
+    return tables
 
 
 def made(hook: Hook, *given: object) -> Iterator[tuple[str, Any]]:
@@ -179,7 +189,8 @@ def problems() -> Iterator[Refused]:
     for extension in (each for each in found().used if each.name not in OWN):
         targets = [getattr(extension, hook) for hook in get_args(Hook)]
         rows = [row.function for rows in extension.commands.values() for row in rows]
-        for target in filter(None, (*targets, *rows, *extension.routes)):
+        tables = [table.settings for table in extension.settings]
+        for target in filter(None, (*tables, *targets, *rows, *extension.routes)):
             try:
                 loaded(target) if ":" in target else import_module(target)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - of somebody else's code

@@ -37,7 +37,7 @@ from subagents.config.settings import (
     nearest,
 )
 from subagents.domain.run.secret_reference import NAME_PATTERN as SECRET_PATTERN
-from subagents.extension import SettingsTable, loaded, settings_tables
+from subagents.extension import SettingsTable, settings_tables
 from subagents.text import cut
 
 SHOWN_CHARS_MAX: Final = 60
@@ -139,13 +139,14 @@ def tree() -> Table:
             "daemon": _table(DaemonSettings),
             "budgets": Table(keys={"daily": daily, "tags": _caps("<name>")}),
             "secrets": Table(each=_table(SecretSource), name_pattern=SECRET_PATTERN),
-            **{each.name: _added(each) for each in settings_tables()},
+            **{name: _added(*given) for name, given in settings_tables().items()},
         }
     )
 
 
-def _added(table: SettingsTable) -> Table:
-    kind: Any = loaded(table.settings)
+def _added(table: SettingsTable, kind: Any) -> Node:
+    if kind is None:
+        return Key(type=inspect.DictType(key_type=inspect.StrType(), value_type=inspect.AnyType()))
     found = _table(kind)
     return Table(each=found, name_pattern=NAME_PATTERN) if table.is_named else found
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -43,7 +43,7 @@ from subagents.config.sources import (
 from subagents.config.trust import is_trusted, narrowed
 from subagents.domain.redaction.redact_events import redact_setting
 from subagents.errors import ConfigError, Forbidden
-from subagents.extension import SettingsTable, loaded, settings_tables
+from subagents.extension import settings_tables
 
 TYPO_LIKENESS: Final = 0.85
 """`comand` is a typo of `command`; `gemini` is not one of `main`."""
@@ -355,7 +355,11 @@ def _settings(merged: Tree) -> Settings:
     defaults = agents.pop("defaults", {})
     rest = {name: value for name, value in merged.items() if name != "agents"}
     subagents = defaults.get("subagents", {}) if isinstance(defaults, dict) else {}
-    tables = {each.name: _added(each, rest.pop(each.name, {})) for each in settings_tables()}
+    tables = {}
+    for name, (table, kind) in settings_tables().items():
+        values = rest.pop(name, {})
+        if kind is not None:
+            tables[name] = msgspec.convert(values, dict[str, kind] if table.is_named else kind)
     settings = msgspec.convert(rest, Settings)
     return msgspec.structs.replace(
         settings,
@@ -363,11 +367,6 @@ def _settings(merged: Tree) -> Settings:
         defaults=msgspec.convert(subagents, SubagentDefaults),
         agents={name: _agent(value) for name, value in agents.items()},
     )
-
-
-def _added(table: SettingsTable, values: object) -> object:
-    kind: Any = loaded(table.settings)
-    return msgspec.convert(values, dict[str, kind] if table.is_named else kind)
 
 
 def _agent(values: object) -> Agent:
