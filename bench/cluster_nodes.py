@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import psycopg
-from tests.store.postgres_server import PostgresServer, running
+from tests.extensions.cluster.postgres.postgres_server import PostgresServer, running
 
 from bench.daemon import Daemon, clock_s, make_home, serving
 from subagents.domain.cluster.partitioning import PARTITIONS, partition_of

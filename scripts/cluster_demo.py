@@ -36,7 +36,7 @@ from tests.extensions.cluster.places.temporal_server import (
     program,
     temporal,
 )
-from tests.store.postgres_server import PostgresServer, programs, running
+from tests.extensions.cluster.postgres.postgres_server import PostgresServer, programs, running
 
 from subagents.domain.cluster.partitioning import PARTITIONS
 from subagents.domain.run.events import AttemptPlaced, decode_event

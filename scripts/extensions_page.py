@@ -44,6 +44,7 @@ def _added(extension: Extension) -> Iterator[str]:
         for row in rows
     )
     yield from names
+    yield from (f"`[{table.name}]`" for table in extension.settings)
     if extension.routes:
         yield "routes"
     yield from (hook.replace("_", " ") for hook in get_args(Hook) if getattr(extension, hook))

@@ -10,7 +10,7 @@ import pytest
 from bench import browser
 from bench.__main__ import TINY, in_a_process, main, measurements, preparations, table
 from bench.table import Row, percentiles, render
-from tests.store.postgres_server import programs
+from tests.extensions.cluster.postgres.postgres_server import programs
 
 
 @pytest.mark.requirement("bench:measures")

@@ -12,6 +12,8 @@ from typing import Final
 
 import pytest
 
+from subagents.config.paths import Paths
+
 PAGE: Final = Path(__file__).parents[1] / "docs" / "howto" / "own-extension.md"
 BLOCK: Final = re.compile(r"```python\n# (acme_subagents/\w+\.py)\n(.*?)```", re.DOTALL)
 POINTS: Final = re.compile(
@@ -73,16 +75,28 @@ def acme(tmp_path: Path) -> Iterator[Subagents]:
     yield from beside(tmp_path, wheel(tmp_path))
 
 
-@pytest.fixture
-def broken(tmp_path: Path) -> Iterator[Subagents]:
-    yield from beside(tmp_path, wheel(tmp_path, ends="raise ValueError('no licence here')\n"))
+@pytest.fixture(params=["ends", "settings"])
+def broken(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Subagents]:
+    configured(tmp_path, file="ends.txt")
+    module = {request.param: "raise ValueError('no licence here')\n"}
+    yield from beside(tmp_path, wheel(tmp_path, **module))
+
+
+def configured(tmp_path: Path, **settings: str) -> Paths:
+    """The home of ``beside``, with what its file says of the extension."""
+    paths = Paths.resolve({"SUBAGENTS_HOME": str(tmp_path / "home")})
+    paths.config_file.parent.mkdir(parents=True)
+    rows = "".join(f'{name} = "{value}"\n' for name, value in settings.items())
+    paths.config_file.write_text(f"[acme]\n{rows}")
+    return paths
 
 
 @pytest.mark.requirement("extensions:own")
 def test_the_documented_extension_adds_its_command_route_follower_and_variable(
-    acme: Subagents,
+    acme: Subagents, tmp_path: Path
 ) -> None:
     assert "acme ends" in acme("--help").stdout
+    paths = configured(tmp_path, file="ends.txt")
     ran = acme("run", "--agent", "command", "echo I am $ACME_RUN")
     assert ran.returncode == 0, ran.stderr
     run_id = ran.stdout.split()[-1]
@@ -94,6 +108,7 @@ def test_the_documented_extension_adds_its_command_route_follower_and_variable(
         if shown.stdout:
             break
     assert shown.stdout == f"{run_id} ok\n"
+    assert (paths.state_dir / "ends.txt").read_text() == shown.stdout
 
 
 @pytest.mark.requirement("extensions:own")
@@ -101,9 +116,9 @@ def test_one_that_breaks_keeps_nothing_else_from_working_and_doctor_says_so(
     broken: Subagents,
 ) -> None:
     ran = broken("run", "--agent", "command", "echo still here")
-    assert (ran.returncode, ran.stdout) == (0, "still here\n")
+    assert (ran.returncode, ran.stdout) == (0, "still here\n"), ran.stderr
     assert broken("acme", "ends").returncode != 0
-    assert "extension 'acme' is not used: acme_subagents.ends" in broken("doctor").stdout
+    assert "extension 'acme' is not used: acme_subagents." in broken("doctor").stdout
 
 
 BROKEN: Final = """

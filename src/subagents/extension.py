@@ -58,6 +58,16 @@ class Command(NamedTuple):
     """It takes ``SpawnFlags``, and so the flags of a contract, whose order counts."""
 
 
+class SettingsTable(NamedTuple):
+    """A table of `subagents.toml`; what it may hold is imported when a file is read."""
+
+    name: str
+    settings: str
+    """``module:Section``, a subclass of ``config.settings.Section`` whose ``TABLE`` is the name."""
+    is_named: bool = False
+    """Any number of ``[name.<id>]``, each such a section."""
+
+
 class Extension(NamedTuple):
     """What one adds; a hook is ``module:function``, or empty where it adds nothing there."""
 
@@ -71,6 +81,8 @@ class Extension(NamedTuple):
     """``() → str``: texts of ``subagents help``, by their topic."""
     plan_files: str = ""
     """``(Path) → Mapping``: the body of ``POST /v1/plans`` that a file stands for."""
+    settings: tuple[SettingsTable, ...] = ()
+    """Its tables of ``subagents.toml``, which only the user's own file and environment set."""
     routes: tuple[str, ...] = ()
     """Modules with ``ROUTES``. Those that have ``OPERATIONS``, too, are in the OpenAPI document;
     the others speak protocols that something else describes.
@@ -138,6 +150,26 @@ def found() -> Found:
     return Found(tuple(used), tuple(refused))
 
 
+@cache
+def settings_tables() -> Mapping[str, tuple[SettingsTable, Any]]:
+    """The tables that extensions add to ``subagents.toml``, with the ``Section`` of each, by name.
+
+    None = another distribution's cannot be loaded: whatever is written there has no effect, and
+    ``problems`` says why. Of two with a name the first counts.
+    """
+    tables: dict[str, tuple[SettingsTable, Any]] = {}
+    for extension in found().used:
+        for table in extension.settings:
+            kind = None
+            try:
+                kind = loaded(table.settings)
+            except Exception:
+                if extension.name in OWN:
+                    raise
+            tables.setdefault(table.name, (table, kind))
+    return tables
+
+
 def made(hook: Hook, *given: object) -> Iterator[tuple[str, Any]]:
     """``(extension's name, what its hook returned)``, for those that have it.
 
@@ -173,7 +205,8 @@ def problems() -> Iterator[Refused]:
     for extension in (each for each in found().used if each.name not in OWN):
         targets = [getattr(extension, hook) for hook in get_args(Hook)]
         rows = [row.function for rows in extension.commands.values() for row in rows]
-        targets += [*rows, *extension.topics.values(), *extension.routes]
+        tables = [table.settings for table in extension.settings]
+        targets += [*tables, *rows, *extension.topics.values(), *extension.routes]
         for target in filter(None, targets):
             try:
                 loaded(target) if ":" in target else import_module(target)

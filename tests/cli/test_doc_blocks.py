@@ -27,7 +27,7 @@ ELSEWHERE: Final = {
     "docs/howto/mcp-clients.md": "tests/e2e/test_mcp_clients.py",
     "docs/howto/notebooks.md": "tests/client/test_notebook_page.py",
     "docs/howto/own-extension.md": "tests/test_own_extension_page.py",
-    "docs/howto/own-runtime.md": "tests/runtimes/test_own_runtime_page.py",
+    "docs/howto/own-runtime.md": "tests/extensions/conversation/test_own_runtime_page.py",
     "docs/howto/postgresql.md": "tests/e2e/test_postgres_page.py",
 }
 """Pages whose programs a test of their own runs, and that test."""

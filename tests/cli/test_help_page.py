@@ -47,7 +47,6 @@ def test_usage_names_what_a_command_takes(capsys: pytest.CaptureFixture[str]) ->
     assert usage["run"] == "Usage: subagents run [OPTIONS] TASK"
     assert usage["cancel"] == "Usage: subagents cancel [OPTIONS] RUN..."
     assert usage["wait"] == "Usage: subagents wait [OPTIONS] [RUN...]"
-    assert usage["db backup"] == "Usage: subagents db backup [OPTIONS] [FILE]"
     assert not [line for line in usage.values() if "ARGS" in line]
 
 

@@ -36,7 +36,6 @@ from subagents.client.run_handle import RunHandle
 from subagents.client.transport import RECONNECT_S, Absence, Gone, NotHttp, Silent
 from subagents.client.worker_calls import WorkerCalls
 from subagents.errors import DaemonUnreachable, NotFound, StoreUnavailable, Unavailable
-from subagents.extensions.llm.agent_loop.tools import daemon_tools
 
 ENDED = {
     "completed": [],
@@ -222,23 +221,12 @@ async def uses_the_tool(client: AsyncClient) -> object:
     return await Tools(client).sessions_wait(timeout_seconds=600)
 
 
-async def is_a_model(client: AsyncClient) -> object:
-    tools = daemon_tools.DaemonTools((), lambda: False)
-    tools._client = lambda *_: client  # type: ignore[method-assign]
-    returned, _ = await tools._answer(
-        "sessions_wait", {"timeoutSeconds": 270}, "c1", may_repeat=True
-    )
-    return returned.text
-
-
 AWAITING: list[Awaiting] = [
     waits_in_python,
     follows_in_python,
     hears_events,
     uses_the_tool,
-    is_a_model,
 ]
-BOUNDED = (uses_the_tool, is_a_model)
 
 
 class LoopClient(AsyncClient):
@@ -278,14 +266,14 @@ def loop() -> Iterator[VirtualLoop]:
 def test_a_wait_in_an_event_loop_survives_daemons_that_die_when_it_is_older_than_any_limit(
     wait: Awaiting, loop: VirtualLoop
 ) -> None:
-    lives_s = 50.0 if wait in BOUNDED else LIVES_S
+    lives_s = 50.0 if wait is uses_the_tool else LIVES_S
     daemons = MortalDaemons(3, answer_to, loop.time, lives_s=lives_s)
     assert on_virtual_time(wait(LoopClient(daemons)), loop)
     assert len(daemons.asked) == 4
 
 
 @pytest.mark.requirement("client:waits-over-deaths")
-@pytest.mark.parametrize("wait", [each for each in AWAITING if each is not is_a_model])
+@pytest.mark.parametrize("wait", AWAITING)
 def test_a_wait_in_an_event_loop_gives_up_when_no_daemon_comes_for_half_a_minute(
     wait: Awaiting, loop: VirtualLoop
 ) -> None:

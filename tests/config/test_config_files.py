@@ -12,7 +12,6 @@ from subagents.config import ConfigCache
 from subagents.config.config_files import find_files
 from subagents.config.layers import LOOK_AGAIN_S
 from subagents.config.trust import trust
-from subagents.extensions.doctor import doctor
 
 SOMEBODY = 12_345
 NINE = "[agents.defaults.subagents]\nmax_concurrent = 9\n"
@@ -168,18 +167,6 @@ def test_the_search_ends_at_the_home_directory(home: ConfigHome) -> None:
     assert limit(home) == (8, ())
     home.environ["HOME"] = str(home.project.parent)
     assert limit(home) == (9, ())
-
-
-@pytest.mark.requirement("config:ownership")
-def test_doctor_names_the_file_that_does_not_count(
-    home: ConfigHome, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    home.project.write_text(NINE)
-    home.project.chmod(0o666)
-    monkeypatch.chdir(home.cwd)
-    check = doctor._config(home.paths)
-    assert check.status == "warn"
-    assert f"{home.project} is ignored: others can write it (mode 0666)" in check.detail
 
 
 @pytest.mark.requirement("config:ownership")

@@ -106,13 +106,12 @@ def test_environment_values_of_workers_are_marked_as_secret_in_the_listing(
     home: ConfigHome,
 ) -> None:
     home.user.write_text(
-        '[agents.command]\nenv = { API_KEY = "k" }\nmodel = "m"\n[threads]\ntoken = "t"\n'
+        '[agents.command]\nenv = { API_KEY = "k" }\nmodel = "m"\n'
         '[daemon]\nstore = "postgresql://me:password@db.example/subagents"\n'
     )
     config = home.load()
 
     assert leaf(config, "agents.command.env.API_KEY").is_secret
-    assert leaf(config, "threads.token").is_secret
     assert leaf(config, "daemon.store").is_secret
     assert not leaf(config, "agents.command.model").is_secret
 

@@ -5,7 +5,6 @@ import pytest
 from subagents.config import Agent, Settings
 from subagents.config.settings import (
     AgentAlerts,
-    ClusterSettings,
     LaneSettings,
     SubagentDefaults,
     nearest,
@@ -108,24 +107,3 @@ def test_a_runtime_gets_its_own_options_whole_beside_the_environment() -> None:
         "env": {},
         "pass_env": ["GEMINI_API_KEY"],
     }
-
-
-@pytest.mark.requirement("cluster:settings")
-@pytest.mark.parametrize(
-    ("listen", "url", "address", "told"),
-    [
-        (None, None, None, None),
-        ("10.0.0.5:7443", None, ("10.0.0.5", 7443), "https://10.0.0.5:7443"),
-        ("0.0.0.0:7443", None, ("0.0.0.0", 7443), "https://me.example:7443"),  # noqa: S104
-        ("[::]:7443", None, ("::", 7443), "https://me.example:7443"),
-        ("[fd00::5]:7443", None, ("fd00::5", 7443), "https://[fd00::5]:7443"),
-        ("0.0.0.0:7443", "https://a.example", ("0.0.0.0", 7443), "https://a.example"),  # noqa: S104
-    ],
-)
-def test_other_nodes_are_told_an_address_that_they_can_call(
-    listen: str | None, url: str | None, address: tuple[str, int] | None, told: str | None
-) -> None:
-    settings = ClusterSettings(listen=listen, url=url)
-
-    assert settings.address == address
-    assert settings.url_at("me.example") == told

@@ -50,13 +50,6 @@ slots = 2
 """
 
 
-TELEMETRY = """
-[telemetry]
-otlp_endpoint = "https://elsewhere.example"
-content = true
-"""
-
-
 class ConfigHome:
     """A home with its user file, and a project directory with its own."""
 
@@ -434,25 +427,3 @@ def test_a_project_may_shut_an_agent_in_and_not_let_it_out() -> None:
         settings, ignored = narrowed(Settings(agents={"a": given}), Settings(agents={"a": mine}))
         assert settings.agents["a"] == shut
         assert ignored == (() if given is shut else ("agents.a.isolation", "agents.a.network"))
-
-
-@pytest.mark.requirement("telemetry:user-file-only")
-def test_a_project_file_cannot_send_what_runs_do_elsewhere(home: ConfigHome) -> None:
-    assert home.ignored(TELEMETRY) == "telemetry.content, telemetry.otlp_endpoint"
-    assert home.for_agents(TELEMETRY).settings.telemetry.otlp_endpoint is None
-
-
-@pytest.mark.requirement("threads:chat:user-file-only")
-def test_a_project_file_cannot_write_into_another_room(home: ConfigHome) -> None:
-    threads = '[threads]\nhomeserver = "https://elsewhere.example"\n'
-
-    assert home.ignored(threads) == "threads"
-    assert home.for_agents(threads).settings.threads.homeserver is None
-
-
-@pytest.mark.requirement("cluster:user-file-only")
-def test_a_project_file_makes_no_node_of_this_daemon_and_lends_no_places(home: ConfigHome) -> None:
-    cluster = '[cluster]\nlabels = ["gpu"]\nslots = 9\n'
-
-    assert home.ignored(cluster) == "cluster"
-    assert home.for_agents(cluster).settings.cluster.labels == ()

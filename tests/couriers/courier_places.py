@@ -1,17 +1,10 @@
-"""Real receivers for the couriers of ours: a program, and a live attempt."""
+"""A real receiver for what is steered: a live attempt."""
 
 import asyncio
-import json
-import os
-import stat
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from tests.live_processes import carrying
-
-from subagents.config.settings import Agent, AgentCourier, Settings
 from subagents.couriers.steer_courier import SteerCourier
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.run.events import AttemptStarted, SlotGranted, Spawned
@@ -25,7 +18,6 @@ from subagents.domain.run.spec import (
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.engine.attempts.launch import launch_of
 from subagents.errors import RuntimeUnavailable
-from subagents.extensions.notifications.command_courier import DELIVERY_VARIABLE, CommandCourier
 from subagents.extensions.testing.conformance import Received
 from subagents.ports import AttemptRef, Clock
 from subagents.runtimes.scripted import ScriptedRuntime
@@ -33,24 +25,6 @@ from subagents.runtimes.scripted import ScriptedRuntime
 OUTSIDE: Final = SessionKey("agent:main:project-1")
 ELSEWHERE: Final = SessionKey("agent:other:main")
 NOW_MS: Final = 1_700_000_000_000
-MARK: Final = "COURIER_PLACE"
-
-PROGRAM: Final = f"""#!{sys.executable} -SE
-import json, os, subprocess, sys, time
-place = os.path.dirname(os.path.abspath(__file__))
-there = lambda name: os.path.exists(os.path.join(place, name))
-if there("refuse"):
-    sys.exit("\\u2603 go away")
-if there("hang"):
-    child = subprocess.Popen(["sleep", "600"])
-    open(os.path.join(place, "begun"), "w").close()
-    child.wait()
-text = sys.stdin.buffer.read().decode()
-told = {{"id": os.environ["{DELIVERY_VARIABLE}"], "text": text, "argv": sys.argv[1:]}}
-line = json.dumps(told) + "\\n"
-with open(os.path.join(place, "received"), "a") as file:
-    file.write(line)
-"""
 
 
 class Willingness:
@@ -71,44 +45,6 @@ class Willingness:
 
     def has_begun(self) -> bool:
         return (self.directory / "begun").exists()
-
-
-class CommandPlace(Willingness):
-    """A program that notes what it was told; told twice, it notes it twice."""
-
-    target = OUTSIDE
-    requester: Run | None = None
-    stranger: tuple[SessionKey, Run | None] = (ELSEWHERE, None)
-    dedupes = False
-
-    def __init__(self, directory: Path, *words: str) -> None:
-        super().__init__(directory)
-        self.program = directory / "receiver"
-        self.program.write_text(PROGRAM, "utf-8")
-        self.program.chmod(self.program.stat().st_mode | stat.S_IXUSR)
-        self.command = (str(self.program), *words)
-
-    async def courier(self) -> CommandCourier:
-        agents = {
-            "main": Agent(courier=AgentCourier(command=self.command)),
-            "other": Agent(),
-        }
-        environ = {**os.environ, MARK: str(self.directory)}
-        return CommandCourier(lambda: Settings(agents=agents), environ)
-
-    def told(self) -> list[dict[str, object]]:
-        try:
-            lines = (self.directory / "received").read_text().splitlines()
-        except FileNotFoundError:
-            return []
-        return [json.loads(line) for line in lines]
-
-    def received(self) -> Sequence[Received]:
-        return [Received(str(each["id"]), str(each["text"])) for each in self.told()]
-
-    def left_behind(self) -> int:
-        """Programs of this place, and what they started."""
-        return len(carrying(MARK, str(self.directory)))
 
 
 class SteeredPlace(Willingness):

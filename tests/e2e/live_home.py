@@ -15,10 +15,10 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from tests.live_processes import carrying
-from tests.store.postgres_server import PostgresPlace
+from tests.store.row_place import RowPlace
 
 from subagents.client.client import Client
 from subagents.config.paths import Paths
@@ -32,11 +32,18 @@ from subagents.domain.run.events import (
 )
 from subagents.domain.run.run import Run
 from subagents.errors import DaemonUnreachable
-from subagents.extensions.cluster.postgres.postgres_store import PostgresStore
-from subagents.ports import OutboxEntry, RunFilter
+from subagents.ports import OutboxEntry, RunFilter, Store
 from subagents.runtimes.process import cgroups
 from subagents.runtimes.process.processes import look, scan
 from subagents.store.sqlite.sqlite_store import SqliteStore
+
+
+class SharedPlace(RowPlace, Protocol):
+    """A database that `daemon.store` can name."""
+
+    @property
+    def url(self) -> str: ...
+
 
 MARK: Final = "E2E_MARK"
 START_S: Final = 40.0
@@ -84,7 +91,7 @@ class LiveHome:
         env: Mapping[str, str],
         descriptors: int | None,
         module: str = "subagents",
-        place: PostgresPlace | None = None,
+        place: SharedPlace | None = None,
     ) -> None:
         self.root = root
         self._place = place
@@ -371,7 +378,7 @@ class LiveHome:
         return [event for event in self.journal(run_id) if isinstance(event, kind)]
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[SqliteStore | PostgresStore]:
+    def reading(self) -> Iterator[Store]:
         """What the daemon committed, and nothing is written."""
         database = self.paths.database
         store = SqliteStore(database) if self._place is None else self._place.store()
@@ -409,7 +416,7 @@ def live_home(
     started: bool = True,
     descriptors: int | None = None,
     module: str = "subagents",
-    place: PostgresPlace | None = None,
+    place: SharedPlace | None = None,
 ) -> Iterator[LiveHome]:
     """A home with its daemon for the length of the block; nothing of it is alive afterwards.
 

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.couriers.webhook_place import Answering, Posted, WebhookPlace
 from tests.e2e.live_home import DEFAULTS, LiveHome, audit, live_home, until
+from tests.extensions.notifications.webhook_place import Answering, Posted, WebhookPlace
 
 from subagents.domain.run.events import AnnouncementConsumed
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.live_home import LiveHome, audit, lines, live_home, numbered, until
-from tests.store.postgres_server import PostgresPlace, PostgresServer, running
+from tests.extensions.cluster.postgres.postgres_server import PostgresPlace, PostgresServer, running
 
 from subagents.errors import Unavailable
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.cli_home import temporary_home
-from tests.store.postgres_server import programs, running
+from tests.extensions.cluster.postgres.postgres_server import programs, running
 
 from subagents.config.paths import Paths
 

@@ -2,17 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
 
-from subagents.extensions.acp.acp import AcpDialect
-from subagents.extensions.conversation.conversation import ConversationRuntime
 from subagents.ports.workers import abilities_of
 from subagents.runtimes.command import CommandRuntime
-from subagents.runtimes.process.shim import ProcessAttempts
 
 T = TypeVar("T")
 
@@ -27,30 +24,6 @@ class Clock:
 
 def off_loop(work: Callable[[], T], /) -> Awaitable[T]:
     return asyncio.to_thread(work)
-
-
-@pytest.mark.requirement("acp:abilities")
-@pytest.mark.parametrize(
-    ("options", "steer", "resume"),
-    [
-        ({"agent": "opencode"}, True, True),
-        ({"agent": "gemini"}, False, False),
-        ({"command": ["unknown-agent"]}, False, False),
-        ({"command": ["unknown-agent"], "second_prompt": "steers", "resumes": True}, True, True),
-    ],
-)
-def test_a_runtime_of_many_programs_has_the_abilities_of_the_one_that_the_options_name(
-    tmp_path: Path,
-    options: Mapping[str, object],
-    steer: bool,  # noqa: FBT001
-    resume: bool,  # noqa: FBT001
-) -> None:
-    attempts = ProcessAttempts(tmp_path, Clock(), off_loop)
-    runtime = ConversationRuntime(AcpDialect(), attempts, Clock(), off_loop, bridge=())
-
-    found = abilities_of(runtime, options)
-
-    assert (found.steer, found.resume) == (steer, resume)
 
 
 @pytest.mark.requirement("acp:abilities")

@@ -5,14 +5,13 @@ from pathlib import Path
 
 import pytest
 from tests.runtimes.attempt_harness import off_loop
-from tests.runtimes.runtime_places import CommandPlace, EchoPlace, ScriptedPlace
+from tests.runtimes.runtime_places import CommandPlace, ScriptedPlace
 
 from subagents.domain.run.signals import Signal
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.engine.kernel.system_clock import SystemClock
 from subagents.errors import RuntimeUnavailable
-from subagents.extensions.conversation import conversation
 from subagents.extensions.testing.conformance import Behaviour, Broken
 from subagents.extensions.testing.runtime_suite import SUITE, RuntimePlace
 from subagents.ports import AttemptRef, Launch, LongResult, StartedInfo
@@ -24,24 +23,9 @@ each_with_its_requirement = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An interrupted program is given less time than in earnest."""
-    monkeypatch.setattr(conversation, "EXIT_BOUND_S", 1.0)
-
-
 @pytest.mark.parametrize("behaviour", each_with_its_requirement)
 def test_a_command_keeps_this_promise(behaviour: Behaviour[RuntimePlace], tmp_path: Path) -> None:
     place = CommandPlace(tmp_path)
-    with place.harness:
-        behaviour.check(place)
-
-
-@pytest.mark.parametrize("behaviour", each_with_its_requirement)
-def test_a_conversation_keeps_this_promise(
-    behaviour: Behaviour[RuntimePlace], tmp_path: Path
-) -> None:
-    place = EchoPlace(tmp_path)
     with place.harness:
         behaviour.check(place)
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from tests.extensions.cluster.postgres.postgres_server import PostgresServer
 from tests.simulation.host import Crashed, Host, Life
-from tests.store.postgres_server import PostgresServer
 
 from subagents.domain.run.values import RunId
 from subagents.errors import Fenced, StoreUnavailable

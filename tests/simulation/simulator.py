@@ -24,6 +24,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from tests.extensions.cluster.postgres.postgres_server import running
 from tests.simulation.host import Host
 from tests.simulation.invariants import Broken, Judge
 from tests.simulation.known_seeds import known_seeds
@@ -41,7 +42,6 @@ from tests.simulation.scenario import (
     settings_of,
 )
 from tests.simulation.virtual_loop import Stuck, VirtualClock, VirtualLoop
-from tests.store.postgres_server import running
 
 from subagents.domain.run.run import OVER
 from subagents.domain.run.values import replace as replace_in

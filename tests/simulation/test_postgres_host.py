@@ -5,9 +5,9 @@ from functools import partial
 from typing import Any
 
 import pytest
+from tests.extensions.cluster.postgres.postgres_server import PostgresServer, running
 from tests.simulation.postgres_host import PostgresHost
 from tests.simulation.simulator import Verdict, simulate
-from tests.store.postgres_server import PostgresServer, running
 
 from subagents.extensions.cluster.postgres.postgres_store import PostgresStore
 

@@ -2,24 +2,20 @@
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.run.events import Event, Prioritized, SlotGranted
 from subagents.domain.run.run import Run
-from subagents.extensions.cluster.postgres.postgres_store import PostgresStore
 from subagents.extensions.testing.stored_values import NOW_MS, entry
-from subagents.ports import Batch
+from subagents.ports import Batch, Store
 from subagents.store.open_runs import asked_for
-from subagents.store.sqlite.sqlite_store import SqliteStore
-
-AnyStore: TypeAlias = SqliteStore | PostgresStore
 
 
 class RowPlace(Protocol):
     """One database, however it is reached; see also ``conformance.StorePlace``."""
 
-    def store(self) -> AnyStore:
+    def store(self) -> Store:
         """Return another store object on this database, not opened yet."""
         ...
 
@@ -35,7 +31,7 @@ class RowPlace(Protocol):
 
 
 @contextmanager
-def opened(place: RowPlace) -> Iterator[AnyStore]:
+def opened(place: RowPlace) -> Iterator[Store]:
     with closing(place.store()) as store:
         store.open("test")
         yield store

@@ -70,7 +70,6 @@ def test_after_a_clean_stop_nothing_is_folded(place: RowPlace) -> None:
         store.checkpoint()
         assert kept_seq(place, later) == later.seq
     with opened(place) as store:
-        assert store._all("select_behind", store._ours) == []
         assert list(store.load_open()) == [later]
 
 

@@ -1,7 +1,6 @@
 """Each store does what every store must do."""
 
 import pytest
-from tests.store.postgres_server import PostgresPlace
 
 from subagents.extensions.testing.conformance import (
     Behaviour,
@@ -21,10 +20,3 @@ every_requirement = pytest.mark.parametrize(
 @every_requirement
 def test_a_store_keeps_this_promise(behaviour: Behaviour[StorePlace], place: StorePlace) -> None:
     behaviour.check(place)
-
-
-@every_requirement
-def test_postgres_keeps_it_behind_a_pooler_of_transactions(
-    behaviour: Behaviour[StorePlace], pooled_place: PostgresPlace
-) -> None:
-    behaviour.check(pooled_place)

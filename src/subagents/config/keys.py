@@ -10,47 +10,34 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 from msgspec import inspect
 
 from subagents.config.entry_points import plugin_names
 from subagents.config.settings import (
-    ADDRESS_PATTERN,
-    BEARER_PATTERN,
-    CHANNEL_PATTERN,
     DEFAULT_LANE,
-    HEADER_PATTERN,
     HOST_PATTERN,
-    LISTEN_PATTERN,
     NAME_PATTERN,
     NODE_PATTERN,
-    NODE_URL_PATTERN,
-    OBJECTS_PATTERN,
-    ROOM_PATTERN,
     STORE_PATTERN,
     TAG_PATTERN,
     URL_PATTERN,
-    USER_PATTERN,
     VARIABLE_PATTERN,
     WEBHOOK_PATTERN,
-    A2aSettings,
     Agent,
-    ClusterSettings,
     DaemonSettings,
     LaneSettings,
-    NotificationChannel,
     Retention,
     SecretSource,
     SpendingCap,
     SubagentDefaults,
-    Telemetry,
-    ThreadSettings,
     VerificationSettings,
     nearest,
 )
 from subagents.domain.run.secret_reference import NAME_PATTERN as SECRET_PATTERN
+from subagents.extension import SettingsTable, settings_tables
 from subagents.text import cut
 
 SHOWN_CHARS_MAX: Final = 60
@@ -69,25 +56,11 @@ PATTERN_WORDS: Final = {
     "digit",
     VARIABLE_PATTERN: "the name of an environment variable (letters, digits and _)",
     HOST_PATTERN: "an address or the name of a host",
-    LISTEN_PATTERN: "HOST:PORT, such as 0.0.0.0:7443 or [::]:7443",
-    ADDRESS_PATTERN: "HOST:PORT",
-    NODE_URL_PATTERN: "https://HOST or https://HOST:PORT",
-    OBJECTS_PATTERN: "s3://BUCKET/PATH, gs://BUCKET/PATH, az://CONTAINER/PATH or file:///DIRECTORY",
     URL_PATTERN: "an http or https URL without user name, query and fragment",
     WEBHOOK_PATTERN: "an http or https URL without user name and fragment",
-    CHANNEL_PATTERN: "desktop, an address such as ntfy://ntfy.sh/TOPIC, or secret:NAME",
-    ROOM_PATTERN: "a room's id, which begins with !, or an alias #NAME:SERVER",
-    USER_PATTERN: "@NAME:SERVER",
-    BEARER_PATTERN: "an access token, or secret:NAME",
-    HEADER_PATTERN: "the name of an HTTP header (letters, digits, _ and -)",
 }
-PLACEHOLDERS: Final = {VARIABLE_PATTERN: "<VARIABLE>", HEADER_PATTERN: "<header>"}
-"""What stands for a free name, by what it must look like."""
-SECRET_PATTERNS: Final = frozenset(
-    {STORE_PATTERN, CHANNEL_PATTERN, BEARER_PATTERN, WEBHOOK_PATTERN, URL_PATTERN}
-    | {NODE_URL_PATTERN, OBJECTS_PATTERN}
-)
-"""Of tokens, and of addresses, which are often refused because there is a password in them."""
+SECRET_PATTERNS: Final = frozenset({STORE_PATTERN, WEBHOOK_PATTERN, URL_PATTERN})
+"""Of addresses, which are often refused because there is a password in them."""
 UNITS: Final = ("seconds", "minutes", "days", "ms", "chars", "mb", "percent", "usd")
 
 
@@ -100,14 +73,18 @@ class Key(msgspec.Struct, frozen=True):
     choices: tuple[str, ...] = ()
     plugins: str = ""
     """Entry-point group whose names may stand there besides the choices."""
+    words: str = ""
+    """What may stand there, where the type does not say it."""
     is_secret: bool = False
     """Its value is never shown in a message."""
+    is_hidden: bool = False
+    """Nor is it in `config show`."""
 
     @property
     def allowed(self) -> str:
         """What may stand there, in words: `an integer from 0 to 32`."""
         more = ", or the name of a plugin" if self.plugins else ""
-        return _allowed(self.type, self.choices) + more
+        return (self.words or _allowed(self.type, self.choices)) + more
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -116,6 +93,8 @@ class Table(msgspec.Struct, frozen=True):
     keys: dict[str, "Node"] = {}
     each: "Node | None" = None
     name_pattern: str = ""
+    name_words: str = ""
+    """What such a name must be."""
     placeholder: str = "<name>"
     reserved: dict[str, str] = {}
     """Names that are refused, each with the reason."""
@@ -158,15 +137,18 @@ def tree() -> Table:
             "verification": _table(VerificationSettings),
             "retention": _table(Retention),
             "daemon": _table(DaemonSettings),
-            "cluster": _table(ClusterSettings),
-            "telemetry": _table(Telemetry),
             "budgets": Table(keys={"daily": daily, "tags": _caps("<name>")}),
             "secrets": Table(each=_table(SecretSource), name_pattern=SECRET_PATTERN),
-            "notifications": Table(each=_table(NotificationChannel), name_pattern=NAME_PATTERN),
-            "threads": _table(ThreadSettings),
-            "a2a": _table(A2aSettings),
+            **{name: _added(*given) for name, given in settings_tables().items()},
         }
     )
+
+
+def _added(table: SettingsTable, kind: Any) -> Node:
+    if kind is None:
+        return Key(type=inspect.DictType(key_type=inspect.StrType(), value_type=inspect.AnyType()))
+    found = _table(kind)
+    return Table(each=found, name_pattern=NAME_PATTERN) if table.is_named else found
 
 
 def _caps(placeholder: str) -> Table:
@@ -185,6 +167,16 @@ def leaves(node: Node | None = None, path: tuple[str, ...] = ()) -> Iterator[tup
                 yield from leaves(child, (*path, name))
             if node.each is not None:
                 yield from leaves(node.each, (*path, node.placeholder))
+
+
+def is_hidden(path: tuple[str, ...]) -> bool:
+    """Whether the value at that place of a valid file is not to be shown."""
+    node: Node | None = tree()
+    for name in path:
+        if not isinstance(node, Table):
+            return False
+        node = node.keys.get(name, node.each)
+    return isinstance(node, Key) and node.is_hidden
 
 
 def unit(key: str) -> str:
@@ -229,7 +221,8 @@ def _check_entry(
     elif not re.fullmatch(table.name_pattern, name):
         yield KeyProblem(
             dotted(here),
-            f"{dotted(here)}: the {table.placeholder} must be {PATTERN_WORDS[table.name_pattern]}",
+            f"{dotted(here)}: the {table.placeholder} must be"
+            f" {table.name_words or PATTERN_WORDS[table.name_pattern]}",
         )
     else:
         yield from check(value, table.each, here)
@@ -285,7 +278,8 @@ def _check_value(value: object, kind: inspect.Type, key: Key, path: str) -> Iter
             shown = "a table that holds something else"
         guess = nearest(value, choices) if isinstance(value, str) else None
         near = f"; did you mean {_shown(guess)}?" if guess else ""
-        yield KeyProblem(path, f"{path} must be {_allowed(kind, choices)}, not {shown}{near}")
+        allowed = (kind is key.type and key.words) or _allowed(kind, choices)
+        yield KeyProblem(path, f"{path} must be {allowed}, not {shown}{near}")
 
 
 def _fits(value: object, kind: inspect.Type, choices: tuple[str, ...]) -> bool:
@@ -359,7 +353,7 @@ def _allowed(kind: inspect.Type, choices: tuple[str, ...] = ()) -> str:
         case inspect.FloatType(ge=low, le=high):
             return f"a number from {low:g} to {high:.12g}"
         case inspect.StrType(pattern=str(pattern)):
-            return PATTERN_WORDS[pattern]
+            return PATTERN_WORDS.get(pattern, f"text that fits {pattern}")
         case inspect.StrType(max_length=int(most)):
             return f"text of at most {most} characters"
         case inspect.StrType(min_length=1):
@@ -426,41 +420,57 @@ def _table(struct: type[msgspec.Struct]) -> Table:
 
 
 def _node(field: inspect.Field) -> Node:
-    kind, description = field.type, ""
-    choices: tuple[str, ...] = ()
-    group = ""
-    if isinstance(kind, inspect.Metadata):
-        description = str((kind.extra_json_schema or {}).get("description", ""))
-        choices = tuple((kind.extra or {}).get("choices", ()))
-        group = str((kind.extra or {}).get("plugins", ""))
-        kind = kind.type
+    kind, extra, description = _bare(field.type)
     if isinstance(kind, inspect.UnionType):
         (kind,) = (each for each in kind.types if not isinstance(each, inspect.NoneType))
-    if isinstance(kind, inspect.Metadata):
-        kind = kind.type
+        kind, inner, _ = _bare(kind)
+        extra = {**inner, **extra}
     if isinstance(kind, inspect.StructType):
         return _table(kind.cls)
-    item = kind.item_type if isinstance(kind, inspect.VarTupleType) else kind
+    choices = tuple(extra.get("choices", ()))
+    if isinstance(kind, inspect.VarTupleType):
+        item, _, _ = _bare(kind.item_type)
+        kind = msgspec.structs.replace(kind, item_type=item)
+    else:
+        item = kind
     if isinstance(item, inspect.EnumType):
         choices = tuple(str(member) for member in item.cls)
     default = None if field.default is msgspec.NODEFAULT else field.default
+    is_hidden = bool(extra.get("hidden"))
     if isinstance(kind, inspect.DictType) and isinstance(kind.value_type, inspect.CustomType):
         # dict[str, object]: whatever JSON can say.
         return Key(type=kind, description=description)
     if isinstance(kind, inspect.DictType):
-        name = kind.key_type
-        name = name.type if isinstance(name, inspect.Metadata) else name
+        name, named, _ = _bare(kind.key_type)
         pattern = (name.pattern if isinstance(name, inspect.StrType) else None) or VARIABLE_PATTERN
-        return Table(
-            each=Key(type=kind.value_type, description=description, is_secret=True),
-            name_pattern=pattern,
-            placeholder=PLACEHOLDERS[pattern],
+        value = Key(
+            type=kind.value_type, description=description, is_secret=True, is_hidden=is_hidden
         )
+        return Table(
+            each=value,
+            name_pattern=pattern,
+            name_words=str(named.get("words", "")),
+            placeholder=str(named.get("placeholder", "<VARIABLE>")),
+        )
+    own = kind.pattern if isinstance(kind, inspect.StrType) else None
     return Key(
         type=kind,
         description=description,
         default=default,
         choices=choices,
-        plugins=group,
-        is_secret=isinstance(kind, inspect.StrType) and kind.pattern in SECRET_PATTERNS,
+        plugins=str(extra.get("plugins", "")),
+        words=str(extra.get("words", "")),
+        is_secret=bool(extra.get("secret")) or own in SECRET_PATTERNS,
+        is_hidden=is_hidden,
     )
+
+
+def _bare(kind: inspect.Type) -> tuple[inspect.Type, dict[str, Any], str]:
+    """The type, what its annotation says besides, and its description."""
+    extra: dict[str, Any] = {}
+    description = ""
+    while isinstance(kind, inspect.Metadata):
+        extra = {**(kind.extra or {}), **extra}
+        description = description or str((kind.extra_json_schema or {}).get("description", ""))
+        kind = kind.type
+    return kind, extra, description

@@ -43,6 +43,7 @@ from subagents.config.sources import (
 from subagents.config.trust import is_trusted, narrowed
 from subagents.domain.redaction.redact_events import redact_setting
 from subagents.errors import ConfigError, Forbidden
+from subagents.extension import settings_tables
 
 TYPO_LIKENESS: Final = 0.85
 """`comand` is a typo of `command`; `gemini` is not one of `main`."""
@@ -136,17 +137,12 @@ class Config(msgspec.Struct, frozen=True):
         """Every effective value, sorted by key, without keys that are unset and have no default."""
         raw = msgspec.to_builtins(self.settings)
         agents = {"defaults": {"subagents": raw.pop("defaults")}, **raw.pop("agents")}
-        for path, value in sorted(_flat({"agents": agents, **raw})):
+        for path, value in sorted(_flat({"agents": agents, **raw.pop("tables"), **raw})):
             key = keys.dotted(path)
             if value is not None and value != {}:
                 origin = self.origins.get(key, DEFAULT)
                 shown = list(value) if isinstance(value, tuple) else value
-                is_secret = (
-                    "env" in path[2:-1]
-                    or path[:2] == ("telemetry", "headers")
-                    or (path[0] == "notifications" and path[-1] == "url")
-                    or path in {("threads", "token"), ("daemon", "store")}
-                )
+                is_secret = "env" in path[2:-1] or keys.is_hidden(path)
                 yield Leaf(key, shown, origin, is_secret=is_secret)
 
 
@@ -359,9 +355,15 @@ def _settings(merged: Tree) -> Settings:
     defaults = agents.pop("defaults", {})
     rest = {name: value for name, value in merged.items() if name != "agents"}
     subagents = defaults.get("subagents", {}) if isinstance(defaults, dict) else {}
+    tables = {}
+    for name, (table, kind) in settings_tables().items():
+        values = rest.pop(name, {})
+        if kind is not None:
+            tables[name] = msgspec.convert(values, dict[str, kind] if table.is_named else kind)
     settings = msgspec.convert(rest, Settings)
     return msgspec.structs.replace(
         settings,
+        tables=tables,
         defaults=msgspec.convert(subagents, SubagentDefaults),
         agents={name: _agent(value) for name, value in agents.items()},
     )
@@ -377,6 +379,7 @@ def _agent(values: object) -> Agent:
 def _check_together(settings: Settings, origins: Mapping[str, str]) -> None:
     """What only the merged result can show; the message names the layer that set it last."""
     _check_daemon(settings, origins)
+    _check_tables(settings, origins)
     chosen = settings.defaults.agent
     if chosen is not None and chosen not in settings.agents:
         key = "agents.defaults.subagents.agent"
@@ -439,13 +442,14 @@ def _check_daemon(settings: Settings, origins: Mapping[str, str]) -> None:
             "set both to the files of a certificate, or forward the port: ssh -L",
             origins,
         )
-    if settings.cluster.listen is not None and daemon.store is None:
-        raise _inconsistent(
-            "cluster.listen",
-            "cluster.listen needs daemon.store: the nodes of a cluster share a database",
-            "set daemon.store to the address of a PostgreSQL database, or remove cluster.listen",
-            origins,
-        )
+
+
+def _check_tables(settings: Settings, origins: Mapping[str, str]) -> None:
+    for table in settings.tables.values():
+        for section in table.values() if isinstance(table, dict) else (table,):
+            found = section.inconsistency(settings)
+            if found is not None:
+                raise _inconsistent(found.key, found.text, found.hint, origins)
 
 
 def _check_options(key: str, agent: Agent, origins: Mapping[str, str]) -> None:

@@ -2,15 +2,16 @@
 
 The annotations here are the only place where a key, its bounds and its meaning are written:
 the loader's messages, the JSON Schema and docs/configuration.md are all derived from them
-(`keys.py`, `schema.py`). Adding a field adds the key everywhere.
+(`keys.py`, `schema.py`). Adding a field adds the key everywhere. Extensions bring tables of their
+own, with the same annotations (`extension.SettingsTable`).
 """
 
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from functools import cached_property
-from typing import Annotated, Final
+from typing import Annotated, Any, ClassVar, Final, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -46,27 +47,14 @@ TAG_PATTERN: Final = r"^[^\x00-\x1f\x7f]{1,200}$"
 VARIABLE_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_]*$"
 LOOPBACK_PATTERN: Final = r"^(localhost|::1|127(\.(25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])){3})$"
 HOST_PATTERN: Final = r"^([A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9a-fA-F:.]{2,45})$"
-ADDRESS_PATTERN: Final = r"^[^\s/]+:\d{1,5}$"
-LISTEN_PATTERN: Final = (
-    r"^([A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|\[[0-9a-fA-F:.]{2,45}\]):[0-9]{1,5}$"
-)
-OBJECTS_PATTERN: Final = r"^((s3|gs|az)://[^\s/?#@]+(/[^\s?#@]*)?|file:///[^\s?#]*)$"
-NODE_URL_PATTERN: Final = r"^https://[^\s/?#@]+$"
 URL_PATTERN: Final = r"^https?://[^\s/?#@]+(/[^\s?#@]*)?$"
-CHANNEL_PATTERN: Final = (
-    r"^(desktop|[a-z][a-z0-9+.-]*://\S+|secret:[A-Za-z0-9][A-Za-z0-9_.-]{0,63})$"
-)
-ROOM_PATTERN: Final = r"^[!#]\S{1,254}$"
-USER_PATTERN: Final = r"^@[^\s:]+:\S+$"
-BEARER_PATTERN: Final = r"^[!-~]{1,4096}$"
 WEBHOOK_PATTERN: Final = r"^https?://[^\s/?#@]+([/?][^\s#]*)?$"
-HEADER_PATTERN: Final = r"^[A-Za-z0-9_-]+$"
 
 Name = Annotated[str, Meta(pattern=NAME_PATTERN)]
 Text = Annotated[str, Meta(min_length=1)]
 VariableName = Annotated[str, Meta(pattern=VARIABLE_PATTERN)]
-HeaderName = Annotated[str, Meta(pattern=HEADER_PATTERN)]
 NodeName = Annotated[str, Meta(pattern=NODE_PATTERN)]
+Url = Annotated[str, Meta(pattern=URL_PATTERN)]
 
 
 class CostTier(StrEnum):
@@ -84,8 +72,28 @@ class Stdin(StrEnum):
     PROMPT = "prompt"
 
 
+class Inconsistency(NamedTuple):
+    """Two values that do not fit each other."""
+
+    key: str
+    """The dotted key of one of them."""
+    text: str
+    hint: str
+
+
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One table of the file; keys are spelled as in TOML (snake_case)."""
+
+    TABLE: ClassVar[str] = ""
+    """Its name in the file, for the table of an extension (`extension.SettingsTable`)."""
+
+    def inconsistency(self, settings: "Settings") -> Inconsistency | None:
+        """Return what only all of the file can show to be wrong with this table of an extension."""
+        del settings
+        return None
+
+
+S = TypeVar("S", bound=Section)
 
 
 class SubagentDefaults(Section, frozen=True):
@@ -508,7 +516,8 @@ class DaemonSettings(Section, frozen=True):
         Annotated[str, Meta(pattern=STORE_PATTERN)] | None,
         Meta(
             description="Address of the database, which no project can set; unset = a SQLite file "
-            "in the state directory."
+            "in the state directory.",
+            extra={"hidden": True},
         ),
     ] = None
     node: Annotated[
@@ -561,121 +570,6 @@ class DaemonSettings(Section, frozen=True):
     def is_loopback(self) -> bool:
         """Whether only this machine can reach `http_host`."""
         return re.fullmatch(LOOPBACK_PATTERN, self.http_host) is not None
-
-
-class ClusterSettings(Section, frozen=True):
-    """`[cluster]`: read once, when the daemon starts; the user's own file and environment only."""
-
-    listen: Annotated[
-        Annotated[str, Meta(pattern=LISTEN_PATTERN)] | None,
-        Meta(
-            description="Address and port on which other nodes reach this one, always over TLS; "
-            "unset = the daemon is alone. Needs `daemon.store`, and a home that joined."
-        ),
-    ] = None
-    url: Annotated[
-        Annotated[str, Meta(pattern=NODE_URL_PATTERN)] | None,
-        Meta(
-            description="What other nodes are told instead, where they reach it by another name; "
-            "unset = `listen`, with the host's name for an address such as 0.0.0.0."
-        ),
-    ] = None
-    labels: Annotated[
-        tuple[NodeName, ...],
-        Meta(description="What runs can ask for as their `place`, for example gpu or linux."),
-    ] = ()
-    slots: Annotated[
-        Annotated[int, Meta(ge=0, le=10_000)] | None,
-        Meta(description="Workers here at most, whoever decides about them; unset = no limit."),
-    ] = None
-    lease_seconds: Annotated[
-        float,
-        Meta(
-            ge=1,
-            le=300,
-            description="So long after its last sign of life a node is over, and others go on.",
-        ),
-    ] = 6
-    temporal: Annotated[
-        Annotated[str, Meta(pattern=ADDRESS_PATTERN)] | None,
-        Meta(
-            description="HOST:PORT of a Temporal that finds nodes for attempts, the same on all "
-            "nodes; unset = nodes look into the database. Needs subagents[temporal]."
-        ),
-    ] = None
-    temporal_namespace: Annotated[Text, Meta(description="Namespace in that Temporal.")] = "default"
-    temporal_queues: Annotated[
-        NodeName, Meta(description="What the names of this cluster's queues there begin with.")
-    ] = "subagents"
-    temporal_tls: Annotated[
-        bool, Meta(description="Whether it is reached over TLS; implied by the files below.")
-    ] = False
-    temporal_ca: Annotated[
-        Text | None,
-        Meta(description="PEM file of who signed its certificate; unset = the system's."),
-    ] = None
-    temporal_cert: Annotated[
-        Text | None, Meta(description="PEM file of our certificate for it, with `temporal_key`.")
-    ] = None
-    temporal_key: Annotated[Text | None, Meta(description="PEM file of its private key.")] = None
-    temporal_api_key: Annotated[
-        Text | None, Meta(description="API key for it; better `secret:NAME`, a secret that is one.")
-    ] = None
-    objects: Annotated[
-        Annotated[str, Meta(pattern=OBJECTS_PATTERN)] | None,
-        Meta(
-            description="Object store of all nodes, such as s3://bucket/path, gs://…, az://… or "
-            "file:///shared/directory, for the transcripts of archived runs; unset = "
-            "they stay in the database. Needs subagents[objects]."
-        ),
-    ] = None
-
-    @property
-    def address(self) -> tuple[str, int] | None:
-        """Host, without brackets, and port of `listen`; None = it is unset."""
-        if self.listen is None:
-            return None
-        host, _, port = self.listen.rpartition(":")
-        return host.strip("[]"), int(port)
-
-    def url_at(self, host_name: str) -> str | None:
-        """Where other nodes reach this one; None = nowhere.
-
-        Args:
-            host_name: This machine's, for an address that means all of its addresses.
-        """
-        if self.url is not None or self.address is None:
-            return self.url
-        host, port = self.address
-        named = host_name if host in EVERYWHERE else host
-        return f"https://[{named}]:{port}" if ":" in named else f"https://{named}:{port}"
-
-
-class Telemetry(Section, frozen=True):
-    """`[telemetry]`: read once, when the daemon starts; the user's own file and environment only.
-
-    Nothing is sent anywhere unless `otlp_endpoint` is set.
-    """
-
-    otlp_endpoint: Annotated[
-        Annotated[str, Meta(pattern=URL_PATTERN)] | None,
-        Meta(
-            description="OTLP/HTTP receiver that gets a span per attempt when a run ends, for "
-            'example "http://127.0.0.1:4318"; unset = nothing is sent. Needs subagents[otel]. Only '
-            "from your own file."
-        ),
-    ] = None
-    headers: Annotated[
-        dict[HeaderName, str],
-        Meta(description="HTTP headers sent along, such as an API key for the receiver."),
-    ] = {}
-    content: Annotated[
-        bool,
-        Meta(description="Send tasks, results and error texts too; redacted, but content."),
-    ] = False
-    service_name: Annotated[
-        Text, Meta(description="`service.name` of everything that is sent.")
-    ] = "subagents"
 
 
 class SpendingCap(Section, frozen=True):
@@ -746,84 +640,6 @@ class SecretSource(Section, frozen=True):
     ]
 
 
-class NotificationReason(StrEnum):
-    """What a person may want to be told of."""
-
-    NEEDS_YOU = "needs_you"
-    """A run asks something, reports a blocker, or wants more than its caller may give."""
-    FAILED = "failed"
-    """A run ended with an error, at its deadline, or was lost."""
-    ALL_DONE = "all_done"
-    """A caller's last live run has ended."""
-
-
-class NotificationChannel(Section, frozen=True):
-    """`[notifications.<name>]`: read once, when the daemon starts; the user's own file only."""
-
-    url: Annotated[
-        str,
-        Meta(
-            pattern=CHANNEL_PATTERN,
-            description="Where to: `desktop`, an address of Apprise's such as "
-            "`ntfy://ntfy.sh/TOPIC` (needs subagents[notify]), or `secret:NAME`, a secret that is "
-            "such an address. Only from your own file.",
-        ),
-    ]
-    reasons: Annotated[
-        Annotated[tuple[NotificationReason, ...], Meta(min_length=1)],
-        Meta(description="What of: a run needs you, a run failed, a caller's last run ended."),
-    ] = tuple(NotificationReason)
-
-
-class ThreadSettings(Section, frozen=True):
-    """`[threads]`: read once, when the daemon starts; the user's own file only.
-
-    A room of Matrix in which each session with `thread: true` has a thread; all four or none.
-    """
-
-    homeserver: Annotated[
-        Annotated[str, Meta(pattern=URL_PATTERN)] | None,
-        Meta(
-            description="The Matrix homeserver's address, such as `https://matrix.example.org`; "
-            "unset = no chat. Only from your own file."
-        ),
-    ] = None
-    room: Annotated[
-        Annotated[str, Meta(pattern=ROOM_PATTERN)] | None,
-        Meta(description="The room's id or `#alias:server`; it must not be encrypted."),
-    ] = None
-    token: Annotated[
-        Annotated[str, Meta(pattern=BEARER_PATTERN)] | None,
-        Meta(description="The bot's access token; better `secret:NAME`, a secret that is one."),
-    ] = None
-    users: Annotated[
-        tuple[Annotated[str, Meta(pattern=USER_PATTERN)], ...],
-        Meta(description="Whose replies count, with your rights: `@you:server`."),
-    ] = ()
-
-
-class A2aSettings(Section, frozen=True):
-    """`[a2a]`: agents for clients of the Agent2Agent protocol; the user's own file only."""
-
-    agents: Annotated[
-        tuple[str, ...],
-        Meta(
-            max_length=100,
-            description="Each is offered at `/a2a/<id>`, and works in its `agents.<id>.cwd`; the "
-            "first one's card is also at `/.well-known/agent-card.json`. Needs subagents[a2a]. "
-            "Only from your own file.",
-        ),
-    ] = ()
-    push_urls: Annotated[
-        tuple[Annotated[str, Meta(pattern=r"^https?://[^\s/?#@]+(/[^\s?#@]*)?$")], ...],
-        Meta(
-            max_length=100,
-            description="Where clients may have the states of their tasks pushed: addresses that "
-            "begin with one of these. Empty = nothing is pushed. Only from your own file.",
-        ),
-    ] = ()
-
-
 class Settings(Section, frozen=True):
     """Everything configured, validated.
 
@@ -836,13 +652,20 @@ class Settings(Section, frozen=True):
     verification: VerificationSettings = VerificationSettings()
     retention: Retention = Retention()
     daemon: DaemonSettings = DaemonSettings()
-    cluster: ClusterSettings = ClusterSettings()
-    telemetry: Telemetry = Telemetry()
     budgets: Budgets = Budgets()
     secrets: dict[str, SecretSource] = {}
-    notifications: dict[str, NotificationChannel] = {}
-    threads: ThreadSettings = ThreadSettings()
-    a2a: A2aSettings = A2aSettings()
+    tables: dict[str, Any] = {}
+    """Tables of extensions, by name: a `Section`, or `Section`s by their own names."""
+
+    def table(self, kind: type[S]) -> S:
+        """Return that table of an extension; its defaults where nothing was read."""
+        found: S = self.tables.get(kind.TABLE) or kind()
+        return found
+
+    def named(self, kind: type[S]) -> Mapping[str, S]:
+        """Return the tables `[TABLE.<name>]` of an extension by their names."""
+        found: Mapping[str, S] = self.tables.get(kind.TABLE) or {}
+        return found
 
     def agent(self, agent_id: str) -> Agent:
         """Return the agent of that id (trimmed and lower-cased first).

@@ -23,9 +23,9 @@ from subagents.config.settings import (
     AgentIsolation,
     AgentSubagents,
     LaneSettings,
+    Section,
     Settings,
     SubagentDefaults,
-    Telemetry,
 )
 from subagents.config.sources import read
 from subagents.config.state_file import read_entries, write_entries
@@ -82,14 +82,8 @@ def narrowed(whole: Settings, own: Settings) -> tuple[Settings, tuple[str, ...]]
         ignored.append("budgets")
     if whole.secrets != own.secrets:
         ignored.append("secrets")
-    if whole.notifications != own.notifications:
-        ignored.append("notifications")
-    if whole.threads != own.threads:
-        ignored.append("threads")
-    if whole.a2a != own.a2a:
-        ignored.append("a2a")
-    if whole.cluster != own.cluster:
-        ignored.append("cluster")
+    for name, table in whole.tables.items():
+        ignored += _changed(name, table, own.tables[name])
     settings = msgspec.structs.replace(
         whole,
         defaults=defaults,
@@ -102,13 +96,9 @@ def narrowed(whole: Settings, own: Settings) -> tuple[Settings, tuple[str, ...]]
         ),
         retention=own.retention,
         daemon=own.daemon,
-        cluster=own.cluster,
-        telemetry=_telemetry(whole, own, ignored),
         budgets=own.budgets,
         secrets=own.secrets,
-        notifications=own.notifications,
-        threads=own.threads,
-        a2a=own.a2a,
+        tables=own.tables,
     )
     return settings, tuple(sorted(ignored))
 
@@ -216,14 +206,18 @@ def _lanes(whole: Settings, own: Settings, ignored: list[str]) -> dict[str, Lane
     return lanes
 
 
-def _telemetry(whole: Settings, own: Settings, ignored: list[str]) -> Telemetry:
-    """Where what runs do is sent to is the user's to say, whoever wrote the project's file."""
-    ignored += (
-        f"telemetry.{name}"
-        for name in own.telemetry.__struct_fields__
-        if getattr(whole.telemetry, name) != getattr(own.telemetry, name)
+def _changed(name: str, whole: object, own: object) -> Iterable[str]:
+    """The keys of an extension's table that the project's file would change: they are the user's.
+
+    Where what runs do is sent to, say, is the user's to say, whoever wrote the project's file.
+    """
+    if whole == own:
+        return ()
+    if not isinstance(own, Section):
+        return (name,)
+    return (
+        f"{name}.{key}" for key in own.__struct_fields__ if getattr(whole, key) != getattr(own, key)
     )
-    return own.telemetry
 
 
 # -- trusted files ------------------------------------------------------------------------------

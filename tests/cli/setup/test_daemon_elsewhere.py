@@ -1,4 +1,4 @@
-"""``down`` and ``doctor`` where the daemon does not answer: only the very process is signalled."""
+"""``down`` where the daemon does not answer: only the very process is signalled."""
 
 import fcntl
 import signal
@@ -10,14 +10,12 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from subagents.cli.doctor_check import WARN
 from subagents.cli.main import main
 from subagents.cli.setup import daemon_commands
 from subagents.config import daemon_record
 from subagents.config.daemon_record import DaemonRecord, own
 from subagents.config.paths import Paths
 from subagents.errors import EXIT_OK, EXIT_UNREACHABLE
-from subagents.extensions.doctor import doctor
 from subagents.process_identity import start_of
 
 
@@ -81,9 +79,6 @@ def test_a_daemon_elsewhere_is_said_to_be_there_and_its_number_here_is_not_signa
     assert where in said
     assert "nothing was signalled" in said
     assert place.innocent.poll() is None
-    check = doctor._daemon(place.paths, None, None, "it did not answer")
-    assert check.status == WARN
-    assert where in check.detail
 
 
 GONE: dict[str, dict[str, object]] = {
@@ -125,8 +120,6 @@ def test_the_very_process_is_stopped_also_where_it_is_held_still(
 ) -> None:
     place.innocent.send_signal(signal.SIGSTOP)
     place.leave(place.record)
-    check = doctor._daemon(place.paths, None, None, "it did not answer")
-    assert f"pid {place.innocent.pid} holds this home, but it did not answer" in check.detail
     assert main(["down", "--yes"]) == EXIT_OK
     assert capsys.readouterr().out == f"The daemon (pid {place.innocent.pid}) stopped.\n"
     assert place.innocent.wait(60) == -signal.SIGTERM

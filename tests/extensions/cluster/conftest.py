@@ -4,11 +4,37 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.extensions.cluster.postgres.postgres_server import (
+    PostgresPlace,
+    PostgresServer,
+    pooled,
+    running,
+)
 from tests.extensions.cluster.trust_homes import TrustHomes
-from tests.store.conftest import pooled_place, pooler, postgres, postgres_place
-from tests.store.postgres_server import PostgresServer, running
 
-__all__ = ["pooled_place", "pooler", "postgres", "postgres_place"]
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """One server for all tests of this process; they kill it, and its machine never."""
+    with running(is_durable=False) as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_place(postgres: PostgresServer, tmp_path: Path) -> PostgresPlace:
+    return PostgresPlace(postgres, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def pooler(postgres: PostgresServer) -> Iterator[Path]:
+    """A PgBouncer before that server."""
+    with pooled(postgres) as host:
+        yield host
+
+
+@pytest.fixture
+def pooled_place(postgres: PostgresServer, pooler: Path, tmp_path: Path) -> PostgresPlace:
+    return PostgresPlace(postgres, tmp_path, host=pooler)
 
 
 @pytest.fixture

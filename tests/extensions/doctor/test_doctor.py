@@ -1,7 +1,12 @@
 """``doctor`` sees what is wrong and says how to mend it."""
 
+from pathlib import Path
+
 import pytest
 from tests.cli.cli_home import Home
+from tests.config.config_homes import ConfigHome
+
+from subagents.extensions.doctor import doctor
 
 
 @pytest.mark.requirement("cli:config", "cli:doctor")
@@ -52,3 +57,16 @@ def test_doctor_offers_codex_as_a_worker_where_it_was_a_tool(home: Home) -> None
     assert "codex as a tool" not in {
         each["name"] for each in home.cli("doctor", "--json").rows("checks")
     }
+
+
+@pytest.mark.requirement("config:ownership")
+def test_doctor_names_the_file_that_does_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = ConfigHome(tmp_path)
+    home.project.write_text("[agents.defaults.subagents]\nmax_concurrent = 9\n")
+    home.project.chmod(0o666)
+    monkeypatch.chdir(home.cwd)
+    check = doctor._config(home.paths)
+    assert check.status == "warn"
+    assert f"{home.project} is ignored: others can write it (mode 0666)" in check.detail

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.couriers.courier_places import ELSEWHERE, OUTSIDE, CommandPlace, live_run
+from tests.couriers.courier_places import ELSEWHERE, OUTSIDE, live_run
+from tests.extensions.notifications.command_place import CommandPlace
 
 from subagents.config.layers import load
 from subagents.config.paths import Paths

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from tests.builders import NOW_MS, Life
 
-from subagents.config.settings import NotificationReason
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import RunId, SessionKey
+from subagents.extensions.notifications.notification_settings import NotificationReason
 from subagents.extensions.notifications.notifier import AGE_MS_MAX, Notification, Notifier
 from subagents.followers.journal_export import ReceiverRefused, ReceiverUnavailable
 from subagents.ports import Batch, JournalEntry

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 import pytest
 from tests.couriers.courier_places import OUTSIDE
-from tests.couriers.webhook_place import Answering, WebhookPlace
+from tests.extensions.notifications.webhook_place import Answering, WebhookPlace
 
 from subagents.domain.run.outcome import Delivered, DeliveryFailed, DeliveryOutcome, DeliveryPath
 from subagents.extensions.notifications.webhook_addresses import is_refused

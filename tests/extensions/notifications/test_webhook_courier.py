@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.couriers.courier_places import OUTSIDE
-from tests.couriers.webhook_place import Answering, Posted, WebhookPlace
+from tests.extensions.notifications.webhook_place import Answering, Posted, WebhookPlace
 
 from subagents.domain.rules.delivery_policy import (
     GiveUp,

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.store.postgres_server import PostgresPlace
 from tests.store.transcripts.transcript_lines import (
     MB,
     RUN,
@@ -16,7 +15,7 @@ from tests.store.transcripts.transcript_lines import (
     fill,
     numbers,
 )
-from tests.store.transcripts.transcript_places import FilePlace, RowPlace
+from tests.store.transcripts.transcript_places import FilePlace, TranscriptPlace
 
 from subagents.domain.run.worker_output import LineType
 from subagents.domain.transcript.transcript_query import (
@@ -72,24 +71,25 @@ def expected(kept: Sequence[Line], newest: int, query: LogQuery) -> LogPage:
     )
 
 
-@pytest.fixture(scope="module", params=["one segment", "many segments", "tiny slices", "rows"])
+def filled(place: TranscriptPlace, bytes_max: int) -> tuple[TranscriptLog, list[Line]]:
+    """300 lines, and those of them that are kept: all only if there is room."""
+    log = place.log()
+    fill(log, 300, batch=9, bytes_max=bytes_max)
+    kept = list(everything(log).lines)
+    assert (kept[0].seq == 1) == (bytes_max == MB)
+    return log, kept
+
+
+@pytest.fixture(scope="module", params=["one segment", "many segments", "tiny slices"])
 def stored(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[TranscriptLog, list[Line]]]:
-    directory = tmp_path_factory.mktemp("log")
-    place: FilePlace | RowPlace = FilePlace(directory)
-    if request.param == "rows":
-        place = RowPlace(PostgresPlace(request.getfixturevalue("postgres"), directory))
-    log = place.log()
-    fill(log, 300, batch=9, bytes_max=MB if request.param == "one segment" else 12_000)
+    place = FilePlace(tmp_path_factory.mktemp("log"))
+    bytes_max = MB if request.param == "one segment" else 12_000
     before = segments.SLICE_BYTES
     if request.param == "tiny slices":
         segments.SLICE_BYTES = 100  # type: ignore[misc]  # so that places are looked for in halves
-    kept = list(everything(log).lines)
-    assert (kept[0].seq == 1) == (request.param == "one segment")
-    yield log, kept
-    if isinstance(place, RowPlace):
-        place.close()
+    yield filled(place, bytes_max)
     segments.SLICE_BYTES = before  # type: ignore[misc]
 
 

@@ -20,6 +20,7 @@ from subagents.api.calls.services import Services, services_of
 from subagents.api.wire.decoding import parse_json
 from subagents.config.settings import Agent
 from subagents.errors import NotFound, UsageError
+from subagents.extensions.a2a.a2a_settings import A2aSettings
 from subagents.extensions.a2a.run_pushes import PACKAGE, pushes_in
 
 CARD_PATH: Final = "/.well-known/agent-card.json"
@@ -80,7 +81,7 @@ async def card(request: Request) -> Response:
 
 async def first_card(request: Request) -> Response:
     """GET /.well-known/agent-card.json: the first agent's, where clients look that know a host."""
-    offered = services_of(request).config_known().settings.a2a.agents
+    offered = services_of(request).config_known().settings.table(A2aSettings).agents
     if not offered:
         raise _not_offered("agent")
     return _card(request, offered[0])
@@ -108,7 +109,7 @@ def _offered(services: Services, agent_id: str) -> Agent:
         NotFound: It is not among ``a2a.agents`` of the user's configuration.
     """
     settings = services.config_known().settings
-    if agent_id not in settings.a2a.agents:
+    if agent_id not in settings.table(A2aSettings).agents:
         raise _not_offered(f"agent {agent_id!r}")
     return settings.agent(agent_id)
 

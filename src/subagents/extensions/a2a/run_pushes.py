@@ -22,6 +22,7 @@ from subagents.api.calls import extras
 from subagents.api.calls.services import Services
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId, Value, replace
+from subagents.extensions.a2a.a2a_settings import A2aSettings
 from subagents.followers.follower_host import FollowerHost
 from subagents.followers.journal_export import (
     RETRY_FIRST_S,
@@ -290,7 +291,7 @@ def _is_within(given: SplitResult, allowed: SplitResult) -> bool:
 
 def followers(host: FollowerHost) -> list[RunPushes]:
     """See ``Extension.followers``; none where the user named no address that may be told."""
-    urls = host.settings.a2a.push_urls
+    urls = host.settings.table(A2aSettings).push_urls
     if not urls:
         return []
 

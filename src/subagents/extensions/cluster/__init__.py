@@ -1,9 +1,15 @@
 """Several machines that share a PostgreSQL database."""
 
-from subagents.extension import Command, Extension
+from subagents.extension import Command, Extension, SettingsTable
 
 extension = Extension(
     name="cluster",
+    settings=(
+        SettingsTable(
+            "cluster",
+            "subagents.extensions.cluster.cluster_settings:ClusterSettings",
+        ),
+    ),
     checks="subagents.extensions.cluster.cli.cluster_checks:checks",
     routes=("subagents.extensions.cluster.api.cluster_routes",),
     middleware="subagents.extensions.cluster.api.forwarding:middleware",

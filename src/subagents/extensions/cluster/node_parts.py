@@ -17,6 +17,7 @@ from subagents.extensions.cluster.api import attempt_routes, promises
 from subagents.extensions.cluster.api.cluster_member import NAME, ClusterMember
 from subagents.extensions.cluster.api.node_client import PeerClient
 from subagents.extensions.cluster.api.peers import Peers
+from subagents.extensions.cluster.cluster_settings import ClusterSettings
 from subagents.extensions.cluster.engine.cluster_sharing import ClusterSharing
 from subagents.extensions.cluster.node_keeper import NodeKeeper
 from subagents.extensions.cluster.places.polled_places import PolledPlaces, PolledTaking
@@ -41,7 +42,7 @@ from subagents.runtimes.process.watchdog import Watchdog
 
 def member_of(settings: Settings) -> Member | None:
     """What this daemon says of itself to its cluster; None = it is in none."""
-    cluster = settings.cluster
+    cluster = settings.table(ClusterSettings)
     if cluster.listen is None:
         return None
     return Member(
@@ -87,7 +88,8 @@ def cluster_of(paths: Paths, settings: Settings, store: str) -> ClusterMember:
             details={"keys": ["cluster.listen"]},
         ) from error
     machine = os.uname().nodename
-    url, address = settings.cluster.url_at(machine), settings.cluster.address
+    cluster = settings.table(ClusterSettings)
+    url, address = cluster.url_at(machine), cluster.address
     assert url is not None and address is not None  # noqa: S101, PT018  it listens
     hosts = (urlsplit(url).hostname, address[0], machine)
     trust = NodeTrust(
@@ -160,7 +162,7 @@ def node(host: NodeHost) -> NodeParts | None:
         slots=slots,
         may_take=may_take,
     )
-    if settings.cluster.temporal is not None:
+    if settings.table(ClusterSettings).temporal is not None:
         places, taking = through_temporal(
             settings, member, offers, threads, slots=slots, may_take=may_take
         )
@@ -210,7 +212,7 @@ def through_temporal(
     Raises:
         ConfigError: Its client is not installed, or a file of its keys cannot be read.
     """
-    given = settings.cluster
+    given = settings.table(ClusterSettings)
     try:
         from subagents.extensions.cluster.places.temporal_places import (  # noqa: PLC0415 - an extra
             TemporalPlaces,

@@ -1,9 +1,20 @@
 """Results and states for people and programs elsewhere."""
 
-from subagents.extension import Command, Extension
+from subagents.extension import Command, Extension, SettingsTable
 
 extension = Extension(
     name="notifications",
+    settings=(
+        SettingsTable(
+            "notifications",
+            "subagents.extensions.notifications.notification_settings:NotificationChannel",
+            is_named=True,
+        ),
+        SettingsTable(
+            "threads",
+            "subagents.extensions.notifications.notification_settings:ThreadSettings",
+        ),
+    ),
     checks="subagents.extensions.notifications.notification_checks:checks",
     followers="subagents.extensions.notifications.who_is_told:followers",
     couriers="subagents.extensions.notifications.who_is_told:couriers",

@@ -8,6 +8,7 @@ from subagents.client.client import Document
 from subagents.config.layers import load
 from subagents.config.paths import Paths
 from subagents.errors import ConfigError
+from subagents.extensions.notifications.notification_settings import NotificationChannel
 from subagents.extensions.notifications.who_is_told import channel_of
 
 
@@ -20,7 +21,7 @@ def checks(home: Paths, found: Document | None) -> Iterator[Check]:
     listed = (found or {}).get("notifications")
     rows = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
     known = {str(each.get("to")): each for each in rows}
-    for name, configured in sorted(settings.notifications.items()):
+    for name, configured in sorted(settings.named(NotificationChannel).items()):
         channel = channel_of(configured, settings, os.environ)
         to = f"{name} ({channel.where})"
         state = known.get(to)

@@ -9,6 +9,7 @@ from subagents.cli import output
 from subagents.cli.connection import paths
 from subagents.cli.flags import Json
 from subagents.errors import EXIT_FAILED, EXIT_OK, NotFound
+from subagents.extensions.notifications.notification_settings import NotificationChannel
 
 
 def send_test(
@@ -36,7 +37,7 @@ def send_test(
     )
 
     settings = load(None, os.environ, paths=paths()).settings
-    configured = settings.notifications
+    configured = settings.named(NotificationChannel)
     if not configured or (channel is not None and channel not in configured):
         known = ", ".join(sorted(configured)) or "none"
         raise NotFound(

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
-from subagents.config.settings import NotificationReason
 from subagents.domain.lifecycle.transitions import TRANSITIONS
 from subagents.domain.run.events import Event, ParentNotified, RequestAsked, Spawned
 from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import SETTLED, Phase, Request, Run
 from subagents.domain.run.values import RunId, SessionKey, replace
+from subagents.extensions.notifications.notification_settings import NotificationReason
 from subagents.followers.journal_export import RETRY_FIRST_S, JournalExport, ReceiverRefused
 from subagents.ports import Batch, FeedEntry, RunFilter, Store, readable
 from subagents.text import one_line

@@ -7,6 +7,7 @@ from subagents.cli import output
 from subagents.cli.connection import paths
 from subagents.cli.flags import Json
 from subagents.errors import EXIT_FAILED, EXIT_OK, NotFound
+from subagents.extensions.notifications.notification_settings import ThreadSettings
 
 
 def send_test(*, json: Json = False) -> int:
@@ -40,7 +41,7 @@ def send_test(*, json: Json = False) -> int:
         if room.is_encrypted():
             problem = "the room is encrypted, which the bot cannot read; make one without"
         else:
-            heard = ", ".join(settings.threads.users)
+            heard = ", ".join(settings.table(ThreadSettings).users)
             text = f"A test of subagents: it works. Whose replies count: {heard}."
             content = {"msgtype": "m.notice", "body": text, "m.mentions": {}}
             room.send("m.room.message", content, transaction=f"test.{uuid.uuid4().hex}")

@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping
 
-from subagents.config.settings import NotificationChannel, Settings
+from subagents.config.settings import Settings
 from subagents.errors import ConfigError
 from subagents.extensions.notifications.chat_threads import ChatThreads, OwnApi
 from subagents.extensions.notifications.command_courier import CommandCourier
 from subagents.extensions.notifications.matrix_room import MatrixRoom
 from subagents.extensions.notifications.notification_channels import channel
+from subagents.extensions.notifications.notification_settings import (
+    NotificationChannel,
+    ThreadSettings,
+)
 from subagents.extensions.notifications.notifier import Channel, Notifier
 from subagents.extensions.notifications.webhook_courier import WebhookCourier
 from subagents.followers.follower_host import FollowerHost
@@ -22,7 +26,7 @@ def followers(host: FollowerHost) -> list[Exporter]:
         ConfigError: Some of what the room needs is not configured.
     """
     settings, found = host.settings, list[Exporter]()
-    for name, each in settings.notifications.items():
+    for name, each in settings.named(NotificationChannel).items():
         notifier = Notifier(
             name=name,
             channel=channel_of(each, settings, host.environ),
@@ -35,7 +39,7 @@ def followers(host: FollowerHost) -> list[Exporter]:
     if room is not None:
         threads = ChatThreads(
             room=room,
-            users=settings.threads.users,
+            users=settings.table(ThreadSettings).users,
             inward=OwnApi(host.paths.socket),
             store=host.store,
             file=host.paths.state_dir / "chat-threads.json",
@@ -67,7 +71,7 @@ def room_of(settings: Settings, environ: Mapping[str, str]) -> MatrixRoom | None
     Raises:
         ConfigError: Some of what it needs is not configured.
     """
-    given = settings.threads
+    given = settings.table(ThreadSettings)
     missing = [f"threads.{name}" for name in given.__struct_fields__ if not getattr(given, name)]
     if len(missing) == len(given.__struct_fields__):
         return None

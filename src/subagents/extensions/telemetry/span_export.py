@@ -21,6 +21,7 @@ from subagents.domain.run.run import OVER, Phase, Run
 from subagents.domain.run.values import RunId, replace
 from subagents.errors import ConfigError, StoreUnavailable, SubagentsError
 from subagents.extensions.telemetry.spans import Span, spans_of
+from subagents.extensions.telemetry.telemetry_settings import Telemetry
 from subagents.extensions.telemetry.trace_ids import lineage, traceparent
 from subagents.followers.follower_host import FollowerHost
 from subagents.followers.journal_export import RETRY_FIRST_S, JournalExport, ReceiverRefused
@@ -199,7 +200,7 @@ def followers(host: FollowerHost) -> list[Exporter]:
         ConfigError: There is a receiver, but not what is needed to send to it.
     """
     file = host.paths.state_dir / CURSOR_FILE
-    telemetry = host.settings.telemetry
+    telemetry = host.settings.table(Telemetry)
     if telemetry.otlp_endpoint is None:
         return [NoExport(file)]
     try:
@@ -234,7 +235,7 @@ def worker_env(
 
     Nothing when we send none ourselves: its spans would lie in one that never comes.
     """
-    if settings.telemetry.otlp_endpoint is None:
+    if settings.table(Telemetry).otlp_endpoint is None:
         return {}
     root = lineage(run, run_of).root
     return {"TRACEPARENT": traceparent(root, run.id, len(run.attempts))}

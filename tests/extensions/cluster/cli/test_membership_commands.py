@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from tests.cli.cli_home import Home
+from tests.extensions.cluster.postgres.postgres_server import PostgresServer
 from tests.extensions.cluster.trust_homes import HOST, TrustHomes, listening
-from tests.store.postgres_server import PostgresServer
 
 from subagents.config.paths import Paths
 from subagents.extensions.cluster.trust.join_token import coded, parse_token

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from tests.cli.cli_home import Home, temporary_home, until
+from tests.extensions.cluster.postgres.postgres_server import PostgresServer
 from tests.extensions.cluster.trust_homes import HOST
 from tests.free_ports import free_port
-from tests.store.postgres_server import PostgresServer
 
 from subagents.config.paths import Paths
 

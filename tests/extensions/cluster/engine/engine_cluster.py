@@ -7,8 +7,8 @@ from typing import Any, Final, TypeVar
 
 from tests.engine.fake_clock import FakeClock
 from tests.engine.world import Ids, Troubled, World
+from tests.extensions.cluster.postgres.permit_places import MemoryPlace
 from tests.simulation.shared_database import SharedDatabase, SharedSqlite
-from tests.store.permit_places import MemoryPlace
 
 from subagents.domain.cluster.partitioning import partition_of
 from subagents.domain.run.values import SessionKey

@@ -18,8 +18,8 @@ from tests.e2e.program_setups import CLAUDE
 from tests.e2e.runtime_cells import LOOP, RUN_S
 from tests.e2e.scripted_model import Conversation, Say, ScriptedModel, Use
 from tests.extensions.cluster.nodes.cluster_rig import ClusterNode, ClusterRig, cluster, patiently
+from tests.extensions.cluster.postgres.postgres_server import PostgresServer
 from tests.real.codex_setup import CODEX
-from tests.store.postgres_server import PostgresServer
 
 from subagents.client.client import Client
 from subagents.domain.cluster.partitioning import partition_of

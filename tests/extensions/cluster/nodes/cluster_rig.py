@@ -22,8 +22,8 @@ import psycopg
 from tests.e2e.live_home import LiveHome, until
 from tests.extensions.cluster.nodes.cuttable_line import CuttableLine, is_of
 from tests.extensions.cluster.places.temporal_server import TemporalServer
+from tests.extensions.cluster.postgres.postgres_server import PostgresPlace, PostgresServer
 from tests.free_ports import free_port
-from tests.store.postgres_server import PostgresPlace, PostgresServer
 
 from subagents.client.client import Client
 from subagents.domain.cluster.partitioning import PARTITIONS, partition_of

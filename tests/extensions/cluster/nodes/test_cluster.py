@@ -8,7 +8,7 @@ import pytest
 from tests.e2e.live_home import until
 from tests.extensions.cluster.nodes.cluster_load import ClusterLoad, judge, shown
 from tests.extensions.cluster.nodes.cluster_rig import ClusterNode, ClusterRig, cluster
-from tests.store.postgres_server import PostgresServer
+from tests.extensions.cluster.postgres.postgres_server import PostgresServer
 
 from subagents.runtimes.process import node_deadline
 

@@ -20,7 +20,7 @@ from tests.e2e.live_home import until
 from tests.extensions.cluster.nodes.cluster_load import ClusterLoad, Judgement, judge, pause, shown
 from tests.extensions.cluster.nodes.cluster_rig import ClusterNode, ClusterRig, cluster
 from tests.extensions.cluster.nodes.loaded_nodes import LOADED_ENV, LOADED_NODE, begin_load
-from tests.store.postgres_server import PostgresServer
+from tests.extensions.cluster.postgres.postgres_server import PostgresServer
 
 from subagents.client.client import Client
 from subagents.errors import SubagentsError

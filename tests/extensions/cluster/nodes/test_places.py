@@ -8,8 +8,8 @@ import pytest
 from tests.e2e.live_home import until
 from tests.extensions.cluster.nodes.cluster_rig import ClusterNode, cluster
 from tests.extensions.cluster.nodes.node_calls import client_of, other_than, result_of, spawned
+from tests.extensions.cluster.postgres.postgres_server import PostgresServer
 from tests.repository import a_repository
-from tests.store.postgres_server import PostgresServer
 
 from subagents.errors import UsageError
 

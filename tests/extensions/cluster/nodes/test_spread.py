@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 from tests.extensions.cluster.nodes.cluster_rig import ClusterRig, cluster, patiently
-from tests.store.postgres_server import PostgresServer
+from tests.extensions.cluster.postgres.postgres_server import PostgresServer
 
 from subagents.client.client import Client
 

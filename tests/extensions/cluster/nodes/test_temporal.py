@@ -21,7 +21,7 @@ from tests.extensions.cluster.nodes.cluster_load import ClusterLoad, Judgement, 
 from tests.extensions.cluster.nodes.cluster_rig import ClusterRig, cluster
 from tests.extensions.cluster.nodes.node_calls import client_of, other_than, result_of, spawned
 from tests.extensions.cluster.places.temporal_server import TemporalServer, history, temporal
-from tests.store.postgres_server import PostgresServer
+from tests.extensions.cluster.postgres.postgres_server import PostgresServer
 
 from subagents.domain.cluster.partitioning import partition_of
 from subagents.domain.run.values import SessionKey

@@ -21,9 +21,9 @@ from tests.e2e.program_setups import CLAUDE, ProgramSetup
 from tests.e2e.runtime_cells import LOOP, RUN_S
 from tests.e2e.scripted_model import Say, Use
 from tests.extensions.cluster.nodes.agent_tree import AgentTree, agent_tree, held
+from tests.extensions.cluster.postgres.postgres_server import running
 from tests.real.codex_setup import CODEX
 from tests.repository import a_repository
-from tests.store.postgres_server import running
 from tests.web.conftest import ARGUMENTS, WAIT_MS, Browsers
 from tests.web.conftest import program as chromium
 

@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 from tests.extensions.cluster.nodes.cluster_load import ClusterLoad, judge, shown
 from tests.extensions.cluster.nodes.cluster_rig import ClusterNode, ClusterRig, cluster
-from tests.store.postgres_server import PostgresServer
+from tests.extensions.cluster.postgres.postgres_server import PostgresServer
 
 import subagents
 from subagents.extensions.cluster.postgres.postgres_migrations import scripts

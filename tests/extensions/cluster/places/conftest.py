@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from tests.extensions.cluster.places.place_worlds import PolledWorld, TemporalWorld
 from tests.extensions.cluster.places.temporal_server import TemporalServer, temporal
-from tests.store.postgres_server import PostgresServer
+from tests.extensions.cluster.postgres.postgres_server import PostgresServer
 
 
 @pytest.fixture(scope="session")

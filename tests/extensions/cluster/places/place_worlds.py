@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Protocol
 
 from tests.extensions.cluster.places.temporal_server import TemporalServer
-from tests.store.postgres_server import PostgresServer
+from tests.extensions.cluster.postgres.postgres_server import PostgresServer
 
 from subagents.domain.run.values import AttemptId, RunId, attempt_id
 from subagents.engine.kernel.system_clock import SystemClock

@@ -12,8 +12,8 @@ from tests.extensions.cluster.places.place_worlds import (
     play,
     working,
 )
+from tests.extensions.cluster.postgres.postgres_server import PostgresServer
 from tests.runtimes.attempt_harness import until_async
-from tests.store.postgres_server import PostgresServer
 
 from subagents.errors import StoreUnavailable
 

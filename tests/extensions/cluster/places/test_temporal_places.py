@@ -13,9 +13,9 @@ from tests.extensions.cluster.places.place_worlds import (
     working,
 )
 from tests.extensions.cluster.places.temporal_server import TemporalServer, history
+from tests.extensions.cluster.postgres.postgres_server import PostgresServer
 from tests.free_ports import free_port
 from tests.runtimes.attempt_harness import until_async
-from tests.store.postgres_server import PostgresServer
 
 from subagents.engine.kernel.system_clock import SystemClock
 from subagents.errors import StoreUnavailable

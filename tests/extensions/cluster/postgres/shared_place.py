@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tests.store.postgres_server import PostgresPlace, PostgresServer
+from tests.extensions.cluster.postgres.postgres_server import PostgresPlace, PostgresServer
 
 from subagents.domain.cluster.partitioning import PARTITIONS
 from subagents.extensions.cluster.postgres.postgres_store import PostgresStore

@@ -6,8 +6,8 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import pytest
+from tests.extensions.cluster.postgres.postgres_server import PostgresPlace, PostgresServer
 from tests.store.many_runs import FILTERS, RUNS, of_many
-from tests.store.postgres_server import PostgresPlace, PostgresServer
 from tests.store.sqlite.sqlite_place import SqlitePlace
 
 from subagents.domain.run.run import Phase, Run

@@ -5,7 +5,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.store.postgres_server import PostgresPlace
+from tests.extensions.cluster.postgres.postgres_server import PostgresPlace
 
 from subagents.domain.cluster.partitioning import OUTAGE_LEASES
 from subagents.extensions.cluster.postgres import postgres_store

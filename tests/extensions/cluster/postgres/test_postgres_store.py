@@ -12,8 +12,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from tests.extensions.cluster.postgres.postgres_server import PostgresPlace, PostgresServer
 from tests.store.cut_line import Cut, CutLine, laid
-from tests.store.postgres_server import PostgresPlace, PostgresServer
 
 from subagents.domain.run.values import SessionKey, replace
 from subagents.errors import AlreadyRunning, CorruptState, Fenced, StoreUnavailable

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from tests.extensions.cluster.postgres.postgres_server import PostgresPlace, PostgresServer
 from tests.extensions.cluster.postgres.shared_place import ALL, MemberPlace, SharedPlace, shared
 from tests.store.cut_line import Cut, CutLine, laid
-from tests.store.postgres_server import PostgresPlace, PostgresServer
 from tests.store.row_place import changed, granted, happened
 
 from subagents.domain.cluster.partitioning import partition_of

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from tests.extensions.cluster.remote.loopback_nodes import LoopbackClient, NodeServer
+from tests.extensions.conversation.echo_place import EchoPlace
 from tests.runtimes.attempt_harness import BOUND_S, Ended, Harness, off_loop, until_async
-from tests.runtimes.runtime_places import CommandPlace, EchoPlace, ProcessPlace
+from tests.runtimes.runtime_places import CommandPlace, ProcessPlace
 
 from subagents.domain.run.signals import Exited, Signal
 from subagents.domain.run.values import replace

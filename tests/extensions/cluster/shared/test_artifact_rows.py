@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.extensions.cluster.postgres.postgres_server import PostgresPlace
 from tests.extensions.cluster.shared.conftest import NewTables
-from tests.store.postgres_server import PostgresPlace
 
 from subagents.domain.run.values import RunId
 from subagents.errors import Fenced, StoreUnavailable

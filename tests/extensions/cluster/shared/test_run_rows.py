@@ -5,8 +5,8 @@ from typing import Final
 
 import pytest
 from cryptography.fernet import Fernet, InvalidToken
+from tests.extensions.cluster.postgres.postgres_server import PostgresPlace, PostgresServer
 from tests.extensions.cluster.shared.conftest import NewTables
-from tests.store.postgres_server import PostgresPlace, PostgresServer
 
 from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.run import Progress, ProgressLevel

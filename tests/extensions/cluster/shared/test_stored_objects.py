@@ -10,8 +10,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from tests.extensions.cluster.postgres.postgres_server import PostgresPlace
 from tests.extensions.cluster.shared.conftest import NewTables
-from tests.store.postgres_server import PostgresPlace
 from tests.store.row_place import opened
 from tests.store.transcripts.transcript_lines import MB, RUN, checkpoint, everything, fill, lines
 

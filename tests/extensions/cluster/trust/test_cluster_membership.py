@@ -9,8 +9,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from tests.extensions.cluster.postgres.postgres_server import PostgresServer
 from tests.extensions.cluster.trust_homes import HOST, TrustHomes, asked, listening
-from tests.store.postgres_server import PostgresServer
 
 from subagents.errors import (
     ConfigError,

@@ -15,6 +15,7 @@ from subagents.config.user_config import UserConfig
 from subagents.errors import ConfigError, SubagentsError
 from subagents.extensions.cluster.cli.cluster_home import ClusterHome, cluster_home
 from subagents.extensions.cluster.cli.node_commands import PLACE
+from subagents.extensions.cluster.cluster_settings import ClusterSettings
 from subagents.text import counted, duration
 from subagents.version import __version__
 
@@ -30,7 +31,7 @@ def checks(home: Paths, _diagnostics: Document | None) -> Iterator[Check]:
         settings = UserConfig(dict(os.environ), home).at_start.settings
     except ConfigError:
         return  # the configuration's own check says it
-    if settings.cluster.listen is None and not home.cluster_dir.exists():
+    if settings.table(ClusterSettings).listen is None and not home.cluster_dir.exists():
         return
     try:
         found = cluster_home(home)

@@ -15,6 +15,7 @@ from subagents.config.paths import Paths
 from subagents.config.user_config import UserConfig
 from subagents.errors import EXIT_FAILED, EXIT_OK, Conflict, SubagentsError, UsageError
 from subagents.extensions.cluster.cli.cluster_home import ClusterHome, cluster_home
+from subagents.extensions.cluster.cluster_settings import ClusterSettings
 from subagents.text import duration, parse_duration
 
 TTL_MS_MAX = 24 * 60 * 60 * 1000
@@ -63,7 +64,7 @@ def init(*, ttl: Ttl = "15m", url: Url = None, json: Json = False) -> int:
         return EXIT_OK
     verb = "is a cluster's now" if made.is_new else "was this cluster's already"
     output.note(f"{home.tables.place} {verb}; its CA is {made.fingerprint[:16]}…")
-    if home.settings.cluster.listen is None:
+    if home.settings.table(ClusterSettings).listen is None:
         output.note("  start this node: subagents serve --listen 0.0.0.0:7443")
     else:
         output.note("  start this node: subagents serve")
@@ -133,7 +134,7 @@ def _url(home: ClusterHome, given: str | None) -> str | None:
                 details={"field": "--url"},
             )
         return given
-    found = home.settings.cluster.url_at(os.uname().nodename)
+    found = home.settings.table(ClusterSettings).url_at(os.uname().nodename)
     return _url_of_daemon() if found is None else found
 
 
@@ -200,7 +201,7 @@ def join(
     output.note(f"This home belongs to the cluster of {home.tables.place} now.")
     if written is not None:
         output.note(f"  daemon.store is in {written}")
-    is_configured = home.settings.cluster.listen is not None
+    is_configured = home.settings.table(ClusterSettings).listen is not None
     flags = "" if is_configured else " --listen 0.0.0.0:7443"
     output.note(f"  start its node: subagents serve{flags}")
     return EXIT_OK

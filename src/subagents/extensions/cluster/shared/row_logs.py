@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from subagents.config.paths import Paths
 from subagents.config.settings import Settings
 from subagents.errors import ConfigError
+from subagents.extensions.cluster.cluster_settings import ClusterSettings
 from subagents.extensions.cluster.shared.artifact_rows import ArtifactRows
 from subagents.extensions.cluster.shared.environment_rows import EnvironmentRows
 from subagents.extensions.cluster.shared.object_mover import ObjectMover
@@ -36,7 +37,8 @@ def row_logs(paths: Paths, settings: Settings, url: str, shared: SharedStore) ->
     """
     tables = RunTables(url, lambda: shared.identity)
     seal = Seal(TrustFiles(paths.cluster_dir).secret, "environments of runs")
-    objects = None if settings.cluster.objects is None else _objects(settings.cluster.objects)
+    place = settings.table(ClusterSettings).objects
+    objects = None if place is None else _objects(place)
     return RunLogs(
         environments=EnvironmentRows(tables, seal.encrypt, seal.decrypt),
         progress=ProgressRows(tables),

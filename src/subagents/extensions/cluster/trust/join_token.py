@@ -5,8 +5,8 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass, field
 from typing import Final
 
-from subagents.config.settings import NODE_URL_PATTERN
 from subagents.errors import UsageError
+from subagents.extensions.cluster.cluster_settings import NODE_URL_PATTERN
 
 _CODED: Final = r"[A-Za-z0-9_-]{43}"
 _TOKEN: Final = re.compile(rf"({NODE_URL_PATTERN.strip('^$')})/?#({_CODED})\.({_CODED})")

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from tests.couriers.courier_places import CommandPlace
 from tests.couriers.courier_suites import each_with_its_requirement
+from tests.extensions.notifications.command_place import CommandPlace
 
 from subagents.domain.run.outcome import Delivered, DeliveryOutcome, DeliveryPath
 from subagents.domain.run.run import Message, Run

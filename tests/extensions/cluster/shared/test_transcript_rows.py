@@ -1,7 +1,8 @@
 """Transcripts in the database of a cluster: one writer at a time, and few rows."""
 
 import pytest
-from tests.store.postgres_server import PostgresServer
+from tests.extensions.cluster.postgres.postgres_server import PostgresServer
+from tests.extensions.cluster.shared.row_place import RowPlace
 from tests.store.transcripts.transcript_lines import (
     MB,
     RUN,
@@ -11,7 +12,6 @@ from tests.store.transcripts.transcript_lines import (
     lines,
     numbers,
 )
-from tests.store.transcripts.transcript_places import RowPlace
 
 from subagents.errors import Fenced, StoreUnavailable
 from subagents.extensions.cluster.shared.transcript_rows import SMALL_MAX

@@ -7,8 +7,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.store.permit_places import MemoryPlace, PermitPlace, PostgresPermitPlace
-from tests.store.postgres_server import PostgresPlace, PostgresServer
+from tests.extensions.cluster.postgres.permit_places import (
+    MemoryPlace,
+    PermitPlace,
+    PostgresPermitPlace,
+)
+from tests.extensions.cluster.postgres.postgres_server import PostgresPlace, PostgresServer
 
 from subagents.errors import Fenced, StoreUnavailable
 from subagents.extensions.cluster.postgres.postgres_permits import PostgresPermits

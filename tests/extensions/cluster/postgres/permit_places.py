@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple, Protocol
 
-from tests.store.postgres_server import PostgresPlace
+from tests.extensions.cluster.postgres.postgres_server import PostgresPlace
 
 from subagents.errors import Fenced
 from subagents.extensions.cluster.postgres.postgres_migrations import scripts

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.couriers.webhook_place import Answering, Posted, WebhookPlace
 from tests.e2e.live_home import LiveHome, live_home, until
+from tests.extensions.notifications.webhook_place import Answering, Posted, WebhookPlace
 
 from subagents.client.client import Client
 from subagents.errors import NotFound, UsageError

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.engine.world import World, in_world
-from tests.store.postgres_server import PostgresPlace, PostgresServer, running
+from tests.extensions.cluster.postgres.postgres_server import PostgresPlace, PostgresServer, running
 
 from subagents.domain.run.spec import Artifact, Contract
 from subagents.domain.run.values import RunId

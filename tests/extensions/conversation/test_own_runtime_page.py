@@ -15,7 +15,7 @@ from subagents.ports import Launch, Runtime
 from subagents.runtimes.process.shim import ProcessAttempts
 from subagents.runtimes.runtime_plugins import RuntimeHost
 
-PAGE = Path(__file__).parents[2] / "docs" / "howto" / "own-runtime.md"
+PAGE = Path(__file__).parents[3] / "docs" / "howto" / "own-runtime.md"
 BLOCK = re.compile(r"```python\n(# acme_subagents.*?)```", re.DOTALL)
 PROGRAM = r"""#!/bin/sh
 echo "session s-1"

@@ -1,0 +1,61 @@
+"""What only the user's own file says, whatever a project's file does, and what is not shown."""
+
+from pathlib import Path
+
+import pytest
+from tests.config.test_trust import ConfigHome
+
+from subagents.extensions.cluster.cluster_settings import ClusterSettings
+from subagents.extensions.notifications.notification_settings import ThreadSettings
+from subagents.extensions.telemetry.telemetry_settings import Telemetry
+
+TELEMETRY = """
+[telemetry]
+otlp_endpoint = "https://elsewhere.example"
+content = true
+"""
+CHANNEL = '[notifications.phone]\nurl = "ntfy://ntfy.example/of-somebody"\n'
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> ConfigHome:
+    return ConfigHome(tmp_path)
+
+
+@pytest.mark.requirement("telemetry:user-file-only")
+def test_a_project_file_cannot_send_what_runs_do_elsewhere(home: ConfigHome) -> None:
+    assert home.ignored(TELEMETRY) == "telemetry.content, telemetry.otlp_endpoint"
+    assert home.for_agents(TELEMETRY).settings.table(Telemetry).otlp_endpoint is None
+
+
+@pytest.mark.requirement("threads:chat:user-file-only")
+def test_a_project_file_cannot_write_into_another_room(home: ConfigHome) -> None:
+    threads = '[threads]\nhomeserver = "https://elsewhere.example"\n'
+
+    assert home.ignored(threads) == "threads.homeserver"
+    assert home.for_agents(threads).settings.table(ThreadSettings).homeserver is None
+
+
+@pytest.mark.requirement("notifications:user-file-only")
+def test_a_project_file_cannot_add_a_channel(home: ConfigHome) -> None:
+    assert home.ignored(CHANNEL) == "notifications"
+
+
+@pytest.mark.requirement("cluster:user-file-only")
+def test_a_project_file_makes_no_node_of_this_daemon_and_lends_no_places(home: ConfigHome) -> None:
+    cluster = '[cluster]\nlabels = ["gpu"]\nslots = 9\n'
+
+    assert home.ignored(cluster) == "cluster.labels, cluster.slots"
+    assert home.for_agents(cluster).settings.table(ClusterSettings).labels == ()
+
+
+@pytest.mark.requirement("config:origin")
+def test_what_opens_something_is_marked_as_secret_in_the_listing(home: ConfigHome) -> None:
+    secrets = '[threads]\ntoken = "t"\n[telemetry.headers]\nx-key = "k"\n'
+    home.paths.config_file.write_text(f"{CHANNEL}{secrets}[cluster]\nslots = 2\n")
+    listed = {each.key: each.is_secret for each in home.load().leaves()}
+
+    for key in ("notifications.phone.url", "threads.token", "telemetry.headers.x-key"):
+        assert listed[key], key
+    assert not listed["notifications.phone.reasons"]
+    assert not listed["cluster.slots"]
