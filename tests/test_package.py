@@ -35,7 +35,7 @@ UNDOCUMENTED: Final = {
 """Modules that their packages do not promise to keep, and who has them."""
 PROMISED: Final = (
     "a2a.*", "ag_ui.*",
-    "apprise", "cronsim", "cryptography.*", "cyclopts", "cyclopts.help", "google.protobuf.*",
+    "apprise", "cronsim", "cryptography.*", "google.protobuf.*",
     "httptools", "httpx2", "jq", "json5",
     "jsonschema_rs", "msgspec", "msgspec.structs", "obstore.*", "opentelemetry.*", "platformdirs",
     "psutil",

@@ -41,7 +41,7 @@ sys.stderr.write("\\n" + json.dumps({**found, "modules": modules}))
 """
 SLOW: Final = frozenset(
     (
-        *("msgspec", "cyclopts", "attr", "pathlib", "urllib", "dataclasses", "inspect", "uuid"),
+        *("msgspec", "argparse", "pathlib", "urllib", "dataclasses", "inspect", "uuid"),
         *("asyncio", "subprocess", "rich", "typing_extensions", "platformdirs", "ipaddress"),
     )
 )

@@ -384,7 +384,7 @@ def test_it_imports_nothing_heavy_and_little_else(tmp_path: Path) -> None:
     with live_home(tmp_path, started=False) as home:
         code = (
             "import sys; from subagents.cli.main import main; main(['mcp']);"
-            "heavy = {'mcp', 'mcp_types', 'starlette', 'cyclopts', 'asyncio', 'pydantic', 'http'};"
+            "heavy = {'mcp', 'mcp_types', 'starlette', 'asyncio', 'pydantic', 'http'};"
             "sys.exit(', '.join(heavy & set(sys.modules)) or 0 if len(sys.modules) < 120"
             " else f'{len(sys.modules)} modules')"
         )

@@ -5,12 +5,12 @@ most commands take. What nothing consumes is refused: there is no way past the d
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from typing import Any, Final, Literal, NoReturn, TypeAlias, get_args, get_origin, get_type_hints
 
 from subagents.cli.flags import Argument, Parameter, Together
 from subagents.errors import UsageError
 
-HELP_FLAGS: Final = frozenset(("--help", "-h"))
 END_OF_OPTIONS: Final = "--"
 VARIABLE: Final = 4
 """``inspect.CO_VARARGS``: of a function with ``*words``."""
@@ -24,7 +24,7 @@ _Part: TypeAlias = tuple[str, Sequence[Argument], Together | None]
 """Flags that together make the parameter of that name; or one flag or word, without a name."""
 
 
-def parse(function: Callable[..., Any], line: Sequence[str]) -> Callable[[], Any]:
+def parse(function: Callable[..., Any], line: Sequence[str]) -> partial[Any]:
     """What to call for a command line.
 
     Args:
@@ -51,8 +51,8 @@ def parse(function: Callable[..., Any], line: Sequence[str]) -> Callable[[], Any
                 _refuse(each.label, "is missing")
     if words:
         raise UsageError(f"unexpected argument: {words[0]!r}", details={"field": words[0]})
-    by_name = {name: together.make(**given[name]) for name, _, together in parts if together}
-    return lambda: function(*by_place, **given[""], **by_name)
+    made = {name: together.make(**given[name]) for name, _, together in parts if together}
+    return partial(function, *by_place, **given[""], **made)
 
 
 def declared(function: Callable[..., Any]) -> list[Argument]:
