@@ -27,7 +27,8 @@ def section(command: Command) -> Iterator[str]:
     arguments = [] if is_only_group(command.name) else shown(command)
     yield f"### {command.name}"
     called = usage(command.name, arguments).removeprefix("Usage: ")
-    yield f"```text\n{called}\n```"
+    reads_its_own = " [OPTIONS]" if is_only_group(command.name) else ""
+    yield f"```text\n{called}{reads_its_own}\n```"
     yield from paragraphs(description(target_of(command), WIDTH))
     lines: list[str] = []
     for title, rows in groups_of(command.name, arguments).items():

@@ -49,7 +49,7 @@ WHEEL_BYTES_MAX: Final = 1_850_000
 PAGE_BYTES_MAX: Final = 250_000
 """Of its compressed files, which is what browsers load and a wheel carries."""
 PAGE: Final = "subagents/extensions/web/static"
-BASE_DEPENDENCIES_MAX: Final = 16
+BASE_DEPENDENCIES_MAX: Final = 15
 
 
 def imported() -> Iterator[str]:

@@ -149,8 +149,9 @@ def test_every_flag_of_every_command_sets_something(name: str) -> None:
     without = parse(function, words).keywords
     for each in arguments:
         for flag in filter(None, (*each.names, each.opposite)):
-            value = {bool: [], str: ["ok"], Path: ["ok"]}.get(each.kind, ["1"])
-            given = [*words, flag, *([each.choices[-1]] if each.choices else value)]
+            value = "1" if each.kind in {int, float} else "ok"
+            takes_none = each.kind is bool
+            given = [*words, flag, *([] if takes_none else [*each.choices, value][:1])]
             assert parse(function, given).keywords != without, flag
 
 
