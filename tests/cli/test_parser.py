@@ -1,6 +1,7 @@
 """What a command line comes to: each flag and word reaches its parameter, or is refused by name."""
 
 from collections.abc import Mapping
+from functools import wraps
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -89,6 +90,7 @@ REFUSED: list[tuple[list[str], str, str]] = [
     (["x", "--lab", "a"], "--lab", "there is no option --lab; did you mean '--label'?"),
     (["x", "-z"], "-z", "there is no option -z"),
     (["x", "-dz"], "-z", "there is no option -z"),
+    (["x", "-d5"], "-d5", "there is no option -d5; did you mean '-d'?"),
     (["x", "--label"], "--label", "--label needs a value"),
     (["x", "--label", "--all"], "--label", "--label needs a value"),
     (["x", "--label", "--", "a"], "--label", "--label needs a value"),
@@ -124,6 +126,19 @@ def test_a_word_too_many_and_a_flag_that_must_be_there_are_named() -> None:
     with pytest.raises(UsageError, match="--must is missing"):
         parse(_two, ["a"])
     assert parse(_two, ["a", "--must", "x"])() == "ax"
+
+
+@pytest.mark.requirement("cli:no-option-unread")
+def test_a_command_may_be_decorated_and_need_not_be_annotated() -> None:
+    def plain(limit: int = 3, /, *, most: str = "m") -> tuple[int, str]:
+        return limit, most
+
+    @wraps(plain)
+    def around(*words: object, **flags: object) -> object:
+        return words, flags
+
+    assert parse(around, ["4", "--most", "b"])() == ((4,), {"most": "b"})
+    assert parse(lambda *, most="m": most, ["--most", "b"])() == "b"
 
 
 @pytest.mark.requirement("cli:no-option-unread")

@@ -61,6 +61,8 @@ def declared(function: Callable[..., Any]) -> list[Argument]:
 
 
 def _parts(function: Callable[..., Any]) -> Iterator[_Part]:
+    # What a decorator was put around says what it takes.
+    function = getattr(function, "__wrapped__", function)
     code = function.__code__
     count, end = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
     words, flags = code.co_varnames[:count], code.co_varnames[count:end]
@@ -71,12 +73,13 @@ def _parts(function: Callable[..., Any]) -> Iterator[_Part]:
     if any(isinstance(hint, str) for hint in hints.values()):
         hints = get_type_hints(function, include_extras=True)
     for name in (*words, *rest, *flags):
-        said = getattr(hints[name], "__metadata__", (Parameter(),))[0]
+        hint = hints.get(name, str)
+        said = getattr(hint, "__metadata__", (Parameter(),))[0]
         if isinstance(said, Together):
             yield name, said.flags(), said
             continue
         is_required = name not in optional
-        each = _argument(name, hints[name], is_flag=name in flags, is_required=is_required)
+        each = _argument(name, hint, is_flag=name in flags, is_required=is_required)
         yield "", (each._replace(is_list=True) if name in rest else each,), None
 
 
@@ -115,7 +118,7 @@ def _argument(name: str, hint: Any, *, is_flag: bool, is_required: bool) -> Argu
 def _read(
     parts: Sequence[_Part], line: Sequence[str]
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """What the flags set, by the first of their part and by attribute, and the words."""
+    """What the flags set, by the name of their part and by attribute, and the words."""
     given: dict[str, dict[str, Any]] = {"": {}}
     flags: dict[str, tuple[dict[str, Any], Argument]] = {}
     for name, arguments, _ in parts:
@@ -137,8 +140,8 @@ def _read(
             flag, sign, text = word[:2], "=", word[2:]
             if flags[flag][1].kind is bool:
                 sign, left = "", [f"-{text}", *left]
-        if flag not in flags:
-            flag = flag.replace("_", "-")
+                flag = flag if _is_flag(left[0]) else word
+        flag = flag if flag in flags else flag.replace("_", "-")
         if flag not in flags:
             raise UsageError(
                 f"there is no option {flag}{near(flag, flags)}", details={"field": flag}

@@ -33,8 +33,7 @@ HAS_CHECKS: Final = frozenset(
 """A contract with one of these asks for something."""
 WITH_RULES: Final = frozenset(("fallbackAgentId", "onDependencyFailure"))
 """Parameters of which one decides whether another one is allowed."""
-KINDS: Final = {"str": str, "bool": bool, "int": int, "float": float}
-
+KINDS: Final = {"bool": bool, "int": int, "float": float}
 DIGITS_MAX: Final = 15
 VERIFY: Final = "--verify"
 EXISTING: Final = "--verify-existing"
