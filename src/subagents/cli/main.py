@@ -21,11 +21,7 @@ from subagents.cli.command_table import (
     target_of,
 )
 from subagents.cli.ending import reporting
-from subagents.errors import (
-    EXIT_OK,
-    NotFound,
-    UsageError,
-)
+from subagents.errors import EXIT_OK, NotFound, UsageError
 from subagents.extension import Command
 from subagents.version import __version__
 
@@ -37,7 +33,7 @@ COLORS: Final = ("auto", "always", "never")
 COMPLETE: Final = "__complete"
 """What the scripts of ``subagents completion`` call; nobody types it."""
 SPEAKING: Final = {"continue"}
-"""Commands whose message can be ``-``: stdin."""
+"""Commands whose words are a message, which may have what looks like ``--jq`` or ``--format``."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
