@@ -4,6 +4,7 @@ See ``cli.flags``. The declaration is read without ``inspect``, which takes long
 most commands take. What nothing consumes is refused: there is no way past the declaration.
 """
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, Literal, NoReturn, TypeAlias, get_args, get_origin, get_type_hints
@@ -40,7 +41,9 @@ def parse(function: Callable[..., Any], line: Sequence[str]) -> partial[Any]:
     for name, arguments, _ in parts:
         for each in arguments:
             if each.names:
-                if each.is_required and each.attribute not in given[name]:
+                if each.is_list and each.attribute in given[name]:
+                    given[name][each.attribute] = tuple(given[name][each.attribute])
+                elif each.is_required and each.attribute not in given[name]:
                     _refuse(each.label, "is missing")
             elif each.is_list:
                 by_place += [_converted(each, each.label, word) for word in words]
@@ -126,11 +129,11 @@ def _read(
         for each in arguments:
             flags |= dict.fromkeys((*each.names, each.opposite), (into, each))
     words: list[str] = []
-    left = [*line]
+    left = deque(line)
     while left:
-        word = left.pop(0)
+        word = left.popleft()
         if word == END_OF_OPTIONS:
-            return given, words + left
+            return given, [*words, *left]
         if not _is_flag(word):
             words.append(word)
             continue
@@ -139,8 +142,9 @@ def _read(
             # `-lx` and `-dl x`
             flag, sign, text = word[:2], "=", word[2:]
             if flags[flag][1].kind is bool:
-                sign, left = "", [f"-{text}", *left]
-                flag = flag if _is_flag(left[0]) else word
+                sign, text = "", f"-{text}"
+                left.appendleft(text)
+                flag = flag if _is_flag(text) else word
         flag = flag if flag in flags else flag.replace("_", "-")
         if flag not in flags:
             raise UsageError(
@@ -151,7 +155,7 @@ def _read(
         if value is None and each.kind is not bool:
             if not left or left[0] == END_OF_OPTIONS or _is_flag(left[0]):
                 _refuse(flag, "needs a value")
-            value = left.pop(0)
+            value = left.popleft()
         _put(into, each, flag, value)
     return given, words
 
@@ -172,7 +176,7 @@ def _put(given: dict[str, Any], argument: Argument, flag: str, text: str | None)
     if argument.is_ordered:
         given.setdefault(name, []).append((flag, text))
     elif argument.is_list:
-        given[name] = (*given.get(name, ()), _converted(argument, flag, text))
+        given.setdefault(name, []).append(_converted(argument, flag, text))
     elif name not in given:
         given[name] = _converted(argument, flag, text)
     elif argument.opposite:
