@@ -161,7 +161,7 @@ sbom: $(call group,package) ## the packages of a fresh installation, in CycloneD
 	$(PY) -m scripts.package_check --sbom
 
 # What writes a part of a page, and with --check only says whether it is the one that is there.
-GENERATED := extensions_page lifecycle_diagram alert_table spawn_parameters flag_table runtime_table_page requirements_page \
+GENERATED := extensions_page lifecycle_diagram alert_table spawn_parameters spawn_flags runtime_table_page requirements_page \
 	handshake_answers fault_table man_page cli_reference http_reference code_tables plan_reference \
 	python_reference walkaway_picture green_page llms_txt
 

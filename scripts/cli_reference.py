@@ -3,24 +3,17 @@
 python -m scripts.cli_reference [--check] [FILE]
 """
 
-import contextlib
-import io
 import re
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 from scripts.marked_pages import cell, drawn_anew, update
 
-from subagents.cli.command_table import groups, parents, target_of
-from subagents.cli.help_page import HelpPage, description, positionals
-from subagents.cli.parser import application
+from subagents.cli.command_table import groups, is_only_group, target_of
+from subagents.cli.help_page import description, groups_of, shown, usage
 from subagents.cli.topics import text_of, topics
 from subagents.extension import Command
-
-if TYPE_CHECKING:
-    from cyclopts.help import HelpPanel
-    from rich.console import Console, ConsoleOptions
 
 PAGE: Final = "docs/reference/cli.md"
 BEGIN: Final = "<!-- commands: written by `make docs` from the parser -->"
@@ -29,52 +22,18 @@ WIDTH: Final = 10_000
 """A paragraph is one line: the page breaks it."""
 
 
-class Collected(HelpPage):
-    """Keeps what the parser says of a command's flags, instead of printing it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.groups: list[tuple[str, list[tuple[str, str]]]] = []
-
-    def __call__(self, console: "Console", options: "ConsoleOptions", panel: "HelpPanel") -> None:
-        """One group of flags."""
-        del console, options
-        self.groups.append(self.group(panel))
-
-    def render_description(
-        self, console: "Console", _options: "ConsoleOptions", _description: Any
-    ) -> None:
-        """It is read from the function."""
-
-
-def groups_of(command: Command) -> list[tuple[str, list[tuple[str, str]]]]:
-    """The groups of a command's ``--help``, each with its flags and their texts."""
-    if command.name in parents():
-        return []  # read without the parser: it has no flags
-    page = Collected()
-    with contextlib.redirect_stdout(io.StringIO()):
-        application(page)([*command.name.split(), "--help"])
-    return [(title, rows) for title, rows in page.groups if rows]
-
-
 def section(command: Command) -> Iterator[str]:
     """One command: usage, what it does, its flags."""
-    function, groups = target_of(command), groups_of(command)
-    is_read_by_parser = command.name not in parents()
-    words = [shown for _, shown in positionals(function)] if is_read_by_parser else []
-    has_options = not is_read_by_parser or any(
-        label.startswith("-") for _, rows in groups for label, _ in rows
-    )
+    arguments = [] if is_only_group(command.name) else shown(command)
     yield f"### {command.name}"
-    usage = ["subagents", command.name, *(["[OPTIONS]"] if has_options else []), *words]
-    yield "\n".join(["```text", " ".join(usage), "```"])
-    yield from paragraphs(description(function, WIDTH))
+    called = usage(command.name, arguments).removeprefix("Usage: ")
+    reads_its_own = " [OPTIONS]" if is_only_group(command.name) else ""
+    yield f"```text\n{called}{reads_its_own}\n```"
+    yield from paragraphs(description(target_of(command), WIDTH))
     lines: list[str] = []
-    for title, rows in groups:
-        known = [(label, text) for label, text in rows if label not in ("--help, -h", "-h, --help")]
-        if known:
-            lines += [f"| **{title}** | |"] if lines else [f"| {title} | |", "|---|---|"]
-            lines += [f"| {cell(f'`{label}`')} | {cell(text)} |" for label, text in known]
+    for title, rows in groups_of(command.name, arguments).items():
+        lines += [f"| **{title}** | |"] if lines else [f"| {title} | |", "|---|---|"]
+        lines += [f"| {cell(f'`{label}`')} | {cell(text)} |" for label, text in rows]
     if lines:
         yield "\n".join(lines)
 

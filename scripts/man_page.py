@@ -12,9 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from cyclopts import App, Parameter
-
-from subagents.cli import command_table
+from subagents.cli import command_table, help_page
 from subagents.cli.topics import text_of, topics
 from subagents.extension import Command
 
@@ -73,14 +71,8 @@ def page() -> str:
 
 def command_of(command: Command) -> Iterator[str]:
     """One command: its usage, what it does, its options."""
-    arguments = []
-    if (
-        command.name not in command_table.parents()
-    ):  # what is a group, too, is read without the parser
-        parser = App(default_parameter=Parameter(negative=(), show_default=False))
-        parser.default(command_table.target_of(command))
-        arguments = [each for each in parser.assemble_argument_collection() if each.show]
-    words = [each.names[0] for each in arguments if not each.names[0].startswith("-")]
+    arguments = [] if command_table.is_only_group(command.name) else help_page.shown(command)
+    words = [each.label for each in arguments if not each.names]
     yield f".SS {quoted(' '.join(['subagents', command.name, *words]))}"
     text = inspect.getdoc(command_table.target_of(command)) or command.summary
     described = re.split(r"\n\n(?:For example|Args|Raises|Returns):", text)[0]
@@ -88,14 +80,10 @@ def command_of(command: Command) -> Iterator[str]:
         yield from ([".PP"] if number else [])
         yield escaped(" ".join(paragraph.split()))
     for each in arguments:
-        names = each.names
-        about = " ".join((each.parameter.help or "").split())
-        if not about:
-            continue
-        yield ".TP"
-        value = f" {each.parameter.metavar}" if each.parameter.metavar else ""
-        yield f".B {quoted(', '.join(names) + (value if names[0].startswith('-') else ''))}"
-        yield escaped(about)
+        if each.help:
+            yield ".TP"
+            yield f".B {quoted(help_page.label_of(each))}"
+            yield escaped(help_page.text_of(each))
 
 
 def escaped(text: str) -> str:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from msgspec import inspect, json
+from scripts.spawn_flags import FLAGS, WITHOUT_FLAG
 
-from subagents.cli.runs.spawn_flags import FLAGS, WITHOUT_FLAG
 from subagents.client.spawn_request import UNIT_UNSAID
 from subagents.domain.run.parameter import SECTIONS, Parameter, leaves, parameters
 from subagents.domain.run.spec import PATH_BYTES_MAX, TASK_BYTES_MAX, RunSpec

@@ -9,9 +9,9 @@ from typing import Final
 
 import pytest
 from scripts import lifecycle_diagram as diagram
+from scripts.spawn_flags import FLAGS
 
 from subagents.cli import command_table
-from subagents.cli.runs.spawn_flags import FLAGS
 from subagents.config.keys import leaves
 from subagents.domain.run.parameter import leaves as leaves_of
 from subagents.domain.run.parameter import parameters

@@ -35,7 +35,7 @@ UNDOCUMENTED: Final = {
 """Modules that their packages do not promise to keep, and who has them."""
 PROMISED: Final = (
     "a2a.*", "ag_ui.*",
-    "apprise", "cronsim", "cryptography.*", "cyclopts", "cyclopts.help", "google.protobuf.*",
+    "apprise", "cronsim", "cryptography.*", "google.protobuf.*",
     "httptools", "httpx2", "jq", "json5",
     "jsonschema_rs", "msgspec", "msgspec.structs", "obstore.*", "opentelemetry.*", "platformdirs",
     "psutil",
@@ -49,7 +49,7 @@ WHEEL_BYTES_MAX: Final = 1_850_000
 PAGE_BYTES_MAX: Final = 250_000
 """Of its compressed files, which is what browsers load and a wheel carries."""
 PAGE: Final = "subagents/extensions/web/static"
-BASE_DEPENDENCIES_MAX: Final = 16
+BASE_DEPENDENCIES_MAX: Final = 15
 
 
 def imported() -> Iterator[str]:

@@ -14,13 +14,13 @@ from scripts import (
     python_reference,
     walkaway_picture,
 )
+from scripts.spawn_flags import FLAGS
 
 import subagents
 from subagents.api.server.app import parts
 from subagents.api.server.openapi import codes, unlisted
 from subagents.api.wire.requests import FLAGS as CALLED
 from subagents.cli.command_table import commands
-from subagents.cli.runs.spawn_flags import FLAGS
 from subagents.domain.run.events import EVENT_TYPES
 from subagents.domain.run.parameter import parameters
 from subagents.domain.run.spec import RunSpec

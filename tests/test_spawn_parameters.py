@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 from scripts import spawn_parameters as script
+from scripts.spawn_flags import ARTIFACTS, FLAGS, HELP, WITHOUT_FLAG
 
 from subagents.api.server import openapi
 from subagents.api.tools import tool_schemas
 from subagents.api.tools.tool_registry import TOOLS
 from subagents.api.wire.requests import parse_spec
 from subagents.cli.main import main
-from subagents.cli.runs.flag_help import HELP
-from subagents.cli.runs.spawn_flags import ARTIFACTS, FLAGS, WITHOUT_FLAG
 from subagents.domain.run.parameter import Parameter, leaves, parameters
 from subagents.domain.run.spec import RunSpec
 from subagents.extensions.plans.plan_file import read_plan
@@ -130,7 +129,6 @@ def test_help_shows_every_flag(capsys: pytest.CaptureFixture[str]) -> None:
 
     spelled = {name for flag in FLAGS for name in (*flag.names, flag.opposite) if name}
     assert spelled <= shown
-    assert "--contract-flags" not in shown
     assert "Default: ()" not in page
 
 

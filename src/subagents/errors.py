@@ -29,7 +29,7 @@ later without a change by the caller.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Final, Self
+from typing import Final, Self
 
 EXIT_OK: Final = 0
 EXIT_FAILED: Final = 1
@@ -53,9 +53,9 @@ def plain_error(error: Exception) -> str:
 class SubagentsError(Exception):
     """Something this package refuses or could not do; the message says the way out."""
 
-    code: ClassVar[str] = "error"
-    retryable: ClassVar[bool] = False
-    exit_code: ClassVar[int] = EXIT_FAILED
+    code = "error"
+    retryable = False
+    exit_code = EXIT_FAILED
 
     def __init__(
         self,

@@ -29,7 +29,7 @@ OWN: Final = (
 """Of this distribution, in the order in which they are asked; each is a package below
 ``subagents.extensions``.
 """
-NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
+NOTHING: Final = MappingProxyType(dict[Any, Any]())
 
 Hook: TypeAlias = Literal[
     "detectors",
@@ -55,7 +55,7 @@ class Command(NamedTuple):
     """``module:function``."""
     summary: str
     spawns: bool = False
-    """It takes ``SpawnFlags``, and so the flags of a contract, whose order counts."""
+    """Its words may be a command with flags of its own: ``--jq`` and ``--format`` are not ours."""
 
 
 class SettingsTable(NamedTuple):

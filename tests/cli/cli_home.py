@@ -21,7 +21,7 @@ from tests.live_processes import carrying, is_running
 from subagents.__main__ import main
 from subagents.cli import connection
 from subagents.cli.command_table import commands, target_of
-from subagents.cli.parser import application
+from subagents.cli.parser import declared
 from subagents.client.daemon_start import holder
 from subagents.config.paths import Paths
 
@@ -50,9 +50,9 @@ class Done:
 @cache
 def _imported() -> None:
     """What commands import is here before they are forked."""
-    application()
+
     for each in commands():
-        target_of(each)
+        declared(target_of(each))
 
 
 def forked(argv: Sequence[str], stdin: bytes, cwd: Path, environ: Mapping[str, str]) -> Done:

@@ -12,12 +12,13 @@ REFUSED = [
     ("tree last --archived", "--archived is about a search, not about a run that is named"),
     ("log last --follow --summary", "--follow and --summary exclude each other"),
     ("status last --mine", "name runs or search for them, not both"),
-    ("schedule add n @daily docker ps --format x", "Unknown option: --format."),
-    ("schedule add n @daily true --jq .x", "Unknown option: --jq."),
+    ("schedule add n @daily docker ps --format x", "there is no option --format"),
+    ("schedule add n @daily true --jq .x", "there is no option --jq"),
     ("schedule add n @daily --plan x.yaml --verify f", "--plan starts the runs of its file"),
     ("schedule add n @daily --plan x.yaml --retry 2", "--plan starts the runs of its file"),
+    ("run true --verify-existing", "--verify-existing is about the files of --verify"),
     ("run true --min-items 3", "--min-items describes the file of a --verify before it"),
-    ("continue last more --verify f", "Unknown option: --verify."),
+    ("continue last more --verify f", "there is no option --verify"),
 ]
 
 

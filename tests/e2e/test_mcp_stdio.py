@@ -386,7 +386,7 @@ def test_it_imports_nothing_heavy_and_little_else(tmp_path: Path) -> None:
             "import sys; from subagents.cli.main import main; main(['mcp']);"
             # A thread imports it while the first lines are answered, and is somewhere by now.
             "import subagents.cli.bridge.mcp_command;"
-            "heavy = {'mcp', 'mcp_types', 'starlette', 'cyclopts', 'asyncio', 'pydantic', 'http'};"
+            "heavy = {'mcp', 'mcp_types', 'starlette', 'asyncio', 'pydantic', 'http'};"
             "sys.exit(', '.join(heavy & set(sys.modules)) or 0 if len(sys.modules) < 185"
             " else f'{len(sys.modules)} modules')"
         )

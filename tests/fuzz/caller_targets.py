@@ -29,6 +29,9 @@ from subagents.cli.bridge.bridge import Bridge
 from subagents.cli.bridge.daemon_link import Daemon
 from subagents.cli.bridge.handshake import Handshake, parsed, recorded
 from subagents.cli.bridge.mcp_front import Front
+from subagents.cli.command_table import commands, is_only_group, target_of
+from subagents.cli.parser import parse
+from subagents.cli.runs.spawn_flags import CHECKS, checks
 from subagents.client.daemon_start import log_message
 from subagents.domain.run.run import Phase
 from subagents.errors import ConfigError, SubagentsError
@@ -396,12 +399,30 @@ def client_file_seeds() -> Iterable[bytes]:
     yield b'{"message":"the daemon","level":"ERROR"}'
 
 
+def command_lines(data: bytes) -> None:
+    """What every command makes of one line, and a spawn of the flags about files."""
+    argv = data.decode("utf-8", "replace").split("\n")
+    for row in commands():
+        if not is_only_group(row.name):
+            with contextlib.suppress(SubagentsError):
+                call = parse(target_of(row), argv)
+                checks(call.keywords.get("flags", {}).get(CHECKS, ()))
+
+
+def command_line_seeds() -> Iterable[bytes]:
+    yield b"task\n--label=a\n-dl\nb\n--tag\na\n--tag\nb\n--\n--json\n-x"
+    yield b"--verify\na\n--min-items\n3\n--verify-existing\n--sha256=x\n--required-keys\na,b"
+    yield b"--verify-existing\n--keep\n--delete\n--retry\n-1\n--max-cost\nnan\n-5\n--json=false"
+    yield b"--dir\n.\n--phase\nrunning\n--sort\nended\n--limit\n7\n--mine\n--session=a"
+
+
 CALLER_TARGETS: Final = (
     Target("http", "requests of the HTTP interface", http, http_seeds,
            (*(f'"{each}"'.encode() for each in Phase), *QUERIES)),
     Target("mcp", "MCP over HTTP", mcp, mcp_seeds),
     Target("stdio", "MCP over standard input", stdio, stdio_seeds),
     Target("sockets", "the supervisor's socket, and heads over TCP", sockets, socket_seeds),
+    Target("command-lines", "command lines", command_lines, command_line_seeds),
     Target("client-files", "hook input and files of the programs that call", client_files,
            client_file_seeds),
 )  # fmt: skip

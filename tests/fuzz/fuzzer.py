@@ -24,6 +24,7 @@ WATCHED: Final = {
     **dict.fromkeys(
         ("texts", "git"), ("text", "cli.output", "domain.text", "runtimes.git", "couriers")
     ),
+    "command-lines": ("cli.parser", "cli.runs"),
     "secrets": ("domain.redaction",),
 }
 WATCHED_ELSE: Final = ("runtimes", "domain", "store")

@@ -11,12 +11,10 @@ from typing import Final
 from subagents import extension
 from subagents.extension import Command
 
-CORE: Final[Mapping[str, tuple[Command, ...]]] = {
+CORE: Final = {
     "Delegate": (
-        Command(
-            "run", "runs.run_commands:run", "Run a task, wait for it and print its result", True
-        ),
-        Command("spawn", "runs.run_commands:spawn", "Start a run and print its id", True),
+        Command("run", "runs.submission:run", "Run a task, wait for it and print its result", True),
+        Command("spawn", "runs.submission:spawn", "Start a run and print its id", True),
         Command(
             "schedule add",
             "schedules.schedule_commands:add",
@@ -31,14 +29,14 @@ CORE: Final[Mapping[str, tuple[Command, ...]]] = {
         Command("schedule remove", "schedules.schedule_commands:remove", "Remove a schedule"),
         Command("continue", "runs.session_commands:continue_", "Continue an ended run's session"),
         Command("attach", "runs.attach:attach", "Follow a session and type into it"),
-        Command("wait", "runs.wait_commands:wait", "Wait for runs and print their results"),
-        Command("inbox", "runs.wait_commands:inbox", "Show new messages and mark them as read"),
+        Command("wait", "runs.receiving:wait", "Wait for runs and print their results"),
+        Command("inbox", "runs.receiving:inbox", "Show new messages and mark them as read"),
         Command("answer", "runs.control_commands:answer", "Answer a worker's question"),
     ),
     "Look": (
-        Command("list", "show.show_commands:list_", "List runs, newest first"),
+        Command("list", "show.run_list:list_", "List runs, newest first"),
         Command("tree", "show.show_commands:tree", "Show runs and the runs they spawned"),
-        Command("status", "show.status_command:status", "Show what runs are doing now"),
+        Command("status", "show.run_status:status", "Show what runs are doing now"),
         Command("watch", "show.watch_command:watch", "Watch runs live until they end"),
         Command("show", "show.show_commands:show", "Show everything about a run"),
         Command("result", "show.show_commands:result", "Print the full result of a run"),
@@ -80,7 +78,7 @@ CORE: Final[Mapping[str, tuple[Command, ...]]] = {
         Command("secret set", "setup.secret_commands:set_", "Store a secret in the keyring"),
         Command("secret check", "setup.secret_commands:check", "Check that a secret is there"),
         Command("secret delete", "setup.secret_commands:delete", "Delete one of the keyring's"),
-        Command("serve", "setup.daemon_commands:serve", "Run the daemon in the foreground"),
+        Command("serve", "serving:serve", "Run the daemon in the foreground"),
         Command("up", "setup.daemon_commands:up", "Start the daemon in the background"),
         Command("down", "setup.daemon_commands:down", "Stop the daemon; workers keep running"),
         Command("mcp", "bridge.mcp_command:mcp", "Serve MCP on stdin and stdout"),
@@ -95,7 +93,7 @@ CORE: Final[Mapping[str, tuple[Command, ...]]] = {
     ),
 }
 """The core's, by their heading in the overview; their functions are below ``subagents.cli``."""
-CORE_PARENTS: Final[Mapping[str, str]] = {
+CORE_PARENTS: Final = {
     "schedule": "Start work at its times: every night, every 15 minutes",
     "agents": "Look at the configured agents",
     "secret": "Keep secrets for workers: `--env NAME=secret:NAME`",
@@ -103,14 +101,14 @@ CORE_PARENTS: Final[Mapping[str, str]] = {
     "mcp": "Serve MCP on stdin and stdout, and register with MCP clients",
 }
 BEFORE_PARSER: Final = "mcp"
-"""Every session of every client starts it: the parser would double its time to start."""
+"""Every session of every client starts it; it reads its few words itself."""
 ALIASES: Final = {"logs": "log", "ls": "list", "ps": "list"}
 """What people type who know docker, kubectl or a shell."""
 
 
 @cache
-def _core_names() -> frozenset[str]:
-    return frozenset(each.name for rows in CORE.values() for each in rows)
+def _core() -> Mapping[str, Command]:
+    return {each.name: each for rows in CORE.values() for each in rows}
 
 
 @cache
@@ -135,11 +133,14 @@ def commands() -> list[Command]:
     return [each for group in groups().values() for each in group]
 
 
+def is_group(name: str) -> bool:
+    """Whether ``name`` is the first word of several commands."""
+    return name in (CORE_PARENTS if name in _core() else parents())
+
+
 def is_only_group(name: str) -> bool:
-    """Whether the parser knows ``name`` as a group that does nothing by itself."""
-    if name in _core_names() and name not in CORE_PARENTS:
-        return False
-    return name in parents() and (name == BEFORE_PARSER or name not in {c.name for c in commands()})
+    """Whether it does nothing by itself that the parser would have to read."""
+    return is_group(name) and (name == BEFORE_PARSER or command_of(name) is None)
 
 
 def below(parent: str) -> list[str]:
@@ -154,23 +155,20 @@ def named(words: list[str]) -> str:
     candidates = (" ".join([*first, *words[1:2]]), *first)
     for name in candidates:
         # Extensions add no second word to a command of the core alone: they need not be read.
-        if name in _core_names() and name not in CORE_PARENTS:
+        if name in _core() and name not in CORE_PARENTS:
             return name
     known = {each.name for each in commands()} | {*parents()}
     return next((name for name in candidates if name in known), "")
 
 
-def spawns(words: list[str]) -> bool:
-    """Whether the command that ``words`` begin with takes ``SpawnFlags``."""
-    name = named(words)
-    core = next((row for rows in CORE.values() for row in rows if row.name == name), None)
-    rows = commands() if core is None else [core]
-    return any(each.spawns for each in rows if each.name == name)
+def command_of(name: str) -> Command | None:
+    """The command of this name; None = there is none, or it is a group that does nothing."""
+    return _core().get(name) or next((each for each in commands() if each.name == name), None)
 
 
 def function_of(command: Command) -> str:
     """``module:function``, whole."""
-    is_core = command.name in _core_names()
+    is_core = command.name in _core()
     return f"subagents.cli.{command.function}" if is_core else command.function
 
 

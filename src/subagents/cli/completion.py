@@ -7,20 +7,22 @@ any import. No daemon is started: where none runs, nothing of it is offered.
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 
-from subagents.cli.command_table import below, commands, named, parents, target_of
+from subagents.cli.command_table import below, command_of, commands, named, parents
 from subagents.errors import SubagentsError
 from subagents.text import one_line
+
+if TYPE_CHECKING:
+    from subagents.cli.flags import Argument
 
 RUNS_MAX: Final = 200
 TIMEOUT_S: Final = 1.0
 WORDS_MAX: Final = 40
 PLAIN: Final = re.compile(r"[\w.,@/+-]+")
 """What needs no quotes in any shell; nothing else is offered."""
-SHELLS: Final = ("bash", "zsh", "fish")
 COLOR_FLAG: Final = ("--color", "set when to use colours")
 VIEW_FLAGS: Final = (
     ("--json=", "print only these fields"),
@@ -78,7 +80,7 @@ def _offers(before: list[str], last: str) -> Iterator[Offer]:
         yield from _help_words(before[1:])
         return
     name = named(before)
-    if not name or (name in parents() and name not in {each.name for each in commands()}):
+    if command_of(name) is None:
         yield from _command_words(name, before)
         return
     if name in parents() and len(before) == 1 and not last.startswith("-"):
@@ -129,48 +131,34 @@ def _arguments(name: str, before: Sequence[str], last: str) -> Iterator[Offer]:
 
 
 def _values(name: str) -> Iterator[Offer]:
-    from subagents.cli.help_page import positionals  # noqa: PLC0415
-
-    if name == "completion":
-        yield from ((shell, "") for shell in SHELLS)
-        return
-    function = next(target_of(each) for each in commands() if each.name == name)
-    labels = {label for label, _ in positionals(function)}
+    words = [each for each in _declared(name) if not each.names]
+    yield from ((choice, "") for each in words for choice in each.choices)
     if name == "agents show":
         yield from agents()
-    elif labels & {"RUN", "RUNS"}:
+    elif {"RUN", "RUNS"} & {each.label for each in words}:
         yield from runs()
 
 
-def _declared(name: str) -> Iterator[tuple[tuple[str, ...], object, str, str]]:
-    """Names, type, placeholder and text of each flag."""
-    from subagents.cli.parser import application  # noqa: PLC0415
+def _declared(name: str) -> "list[Argument]":
+    from subagents.cli.help_page import shown  # noqa: PLC0415  most completions are of words
 
-    command = application()
-    for word in name.split():
-        command = command[word]
-    for each in command.assemble_argument_collection():
-        if each.show:
-            yield each.names, each.hint, each.parameter.metavar or "", each.parameter.help or ""
+    command = command_of(name)
+    return [] if command is None else shown(command)
 
 
 def _flags(name: str) -> Iterator[Offer]:
-    for names, _, _, text in _declared(name):
-        yield from ((each, text) for each in names if each.startswith("--"))
+    for each in _declared(name):
+        for flag in (*each.names, each.opposite):
+            if flag.startswith("--"):
+                yield flag, each.help
 
 
-def _choices(name: str, flag: str) -> list[str] | None:
+def _choices(name: str, flag: str) -> Sequence[str] | None:
     """The words that a flag takes; none of them where it takes any; None = it takes no value."""
-    from typing import Literal, get_origin  # noqa: PLC0415
-
-    for names, kind, _, _ in _declared(name):
-        if flag not in names:
-            continue
-        kinds = [kind, *get_args(kind)]
-        if bool in kinds:
-            return None
-        return [str(w) for each in kinds if get_origin(each) is Literal for w in get_args(each)]
-    return []
+    for each in _declared(name):
+        if flag in (*each.names, each.opposite):
+            return None if each.kind is bool else each.choices
+    return ()
 
 
 def _asked(path: str, query: dict[str, str | int]) -> bytes:

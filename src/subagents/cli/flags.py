@@ -1,17 +1,85 @@
-"""Flags that many commands share."""
+"""How a command declares its flags and words, and those that many commands share.
 
-from typing import Annotated, Final
+A command is a function: its parameters are its flags and words, and ``Parameter`` in an annotation
+says what their types do not. The parser, help, completion, the manual page and the reference read
+these declarations; there is no other one.
+"""
 
-from cyclopts import Parameter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from subagents.errors import UsageError
 
+if TYPE_CHECKING:
+    from typing import Annotated as Annotated  # noqa: PLC0414  exported, says mypy
+else:
+
+    class Annotated:
+        """To the parser what typing's is, at a tenth of its calls: for what must start quickly."""
+
+        def __class_getitem__(cls, said: tuple[Any, ...]) -> Any:
+            self = cls()
+            self.__origin__, *self.__metadata__ = said
+            return self
+
+
+OPTIONS: Final = "Options"
+
+
+class Parameter(NamedTuple):
+    """What a person is told of a parameter, and how its flag is spelled."""
+
+    name: str | tuple[str, ...] = ()
+    """Of a flag, the first one is the one that messages use; none = made of the parameter's."""
+    help: str = ""
+    metavar: str = ""
+    """What stands for a value; none = made of the type."""
+    group: str = OPTIONS
+    """The heading in help under which a flag stands."""
+    is_shown: bool = True
+    """False = no help shows it; programs of ours give it to others."""
+
+
+class Argument(NamedTuple):
+    """One flag, or one word, of a command."""
+
+    attribute: str
+    """The parameter that it sets."""
+    names: tuple[str, ...] = ()
+    """Of a flag; a word has none."""
+    opposite: str = ""
+    """The flag for the other one of two choices."""
+    kind: Callable[[str], Any] = str
+    """What makes a value of a text; a flag of ``bool`` takes none."""
+    choices: tuple[str, ...] = ()
+    sets: tuple[object, object] = (True, False)
+    """What a flag that takes no value sets, and its opposite."""
+    is_list: bool = False
+    """A flag can be repeated; a word takes all that are left."""
+    is_ordered: bool = False
+    """Its place among others of its attribute counts: they are a list of ``(flag, text)``."""
+    is_required: bool = False
+    help: str = ""
+    metavar: str = ""
+    group: str = OPTIONS
+    is_shown: bool = True
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        return self.names[0] if self.names else self.attribute.strip("_").upper()
+
+
+class Together(NamedTuple):
+    """Says that several flags make one parameter."""
+
+    make: Callable[..., Any]
+    """Called with what was given, by ``Argument.attribute``."""
+    flags: Callable[[], Sequence[Argument]]
+
+
 Json = Annotated[bool, Parameter(name="--json", help="Print one JSON document on stdout.")]
-JsonLines = Annotated[
-    bool, Parameter(name="--json", help="Print JSON documents on stdout, one on each line.")
-]
-"""Of what goes on."""
-Yes = Annotated[bool, Parameter(name=["--yes", "-y"], help="Do not ask for confirmation.")]
+Yes = Annotated[bool, Parameter(name=("--yes", "-y"), help="Do not ask for confirmation.")]
 Run = Annotated[str, Parameter(help="Id, unique prefix of an id, label or `last`.", metavar="RUN")]
 SELECTORS: Final = (
     "Ids, prefixes, labels, `last`, `tree:RUN`, `phase:NAME`, `plan:NAME`, `tag:NAME` or `dir:DIR`."

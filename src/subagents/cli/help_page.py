@@ -1,23 +1,16 @@
-"""How ``--help`` of a command looks: usage, text, and the flags by group, as wide as the terminal.
-
-The parser brings the flags and their texts; usage and description are read from the command's
-function, since the parser's own name no arguments and keep the line breaks of the source.
-"""
+"""How ``--help`` of a command looks: usage, text, and the flags by group."""
 
 import inspect
-import re
+import shutil
 import textwrap
-import typing
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
 
-from cyclopts import Parameter
-
-from subagents.cli.command_table import commands, named, target_of
-
-if TYPE_CHECKING:
-    from cyclopts.help import HelpEntry, HelpPanel
-    from rich.console import Console, ConsoleOptions
+from subagents.cli.command_table import below, command_of, commands, is_group, target_of
+from subagents.cli.flags import OPTIONS, Argument
+from subagents.cli.parser import declared
+from subagents.extension import Command
 
 WIDTH_MAX: Final = 100
 """Longer lines are hard to read, however wide the terminal."""
@@ -25,89 +18,88 @@ LABEL_MAX: Final = 30
 """A longer label has its text on the next line."""
 CHOICES_MAX: Final = 24
 """As long as this, the choices stand in the label."""
-TITLES: Final = {"Parameters": "Options"}
-PLACEHOLDERS: Final = {"STR": "TEXT", "INT": "N", "FLOAT": "N", "PATH": "FILE"}
+ARGUMENTS: Final = "Arguments"
+PLACEHOLDERS: Final[dict[Any, str]] = {str: "TEXT", int: "N", float: "N", Path: "FILE"}
+
+Rows = list[tuple[str, str]]
+"""Each flag or word with its text."""
 
 
-class HelpPage:
-    """What Cyclopts calls with the parts of a page."""
-
-    def __init__(self) -> None:
-        self._function: Callable[..., int] | None = None
-
-    def render_usage(self, console: "Console", _options: "ConsoleOptions", usage: Any) -> None:
-        """The line that says how to call it."""
-        words = str(usage).replace("Usage:", "").split()
-        name = named(words[1:3])
-        self._function = next((target_of(each) for each in commands() if each.name == name), None)
-        if self._function is None:
-            _write(console, f"Usage: {' '.join(words)}")
-            return
-        arguments = " ".join(text for _, text in positionals(self._function))
-        options = "[OPTIONS] " if "[OPTIONS]" in words else ""
-        _write(console, f"Usage: subagents {name} {options}{arguments}".rstrip())
-
-    def render_description(
-        self, console: "Console", _options: "ConsoleOptions", _description: Any
-    ) -> None:
-        """The docstring, filled anew; indented lines stay as they are."""
-        if self._function is not None:
-            _write(console, "")
-            _write(console, description(self._function, _width(console)))
-
-    def __call__(
-        self,
-        console: "Console",
-        options: "ConsoleOptions",  # noqa: ARG002  the parser's protocol names it
-        panel: "HelpPanel",
-    ) -> None:
-        """One group of flags."""
-        title, rows = self.group(panel)
-        if not rows:
-            return
-        _write(console, "")
-        _write(console, f"{title}:")
-        width = min(LABEL_MAX, max(len(label) for label, _ in rows))
-        for line in _columns(rows, width, _width(console)):
-            _write(console, line)
-
-    def group(self, panel: "HelpPanel") -> tuple[str, list[tuple[str, str]]]:
-        """The title of a group of flags, and each flag with its text."""
-        rows = [(self._label(each), _text(each)) for each in panel.entries]
-        return TITLES.get(str(panel.title), str(panel.title)), rows
-
-    def _label(self, entry: "HelpEntry") -> str:
-        if entry.positional_label and self._function is not None:
-            labels = dict(positionals(self._function))
-            label = labels.get(entry.positional_label, entry.positional_label)
-            return label.strip("[]")
-        names = ", ".join((*entry.shorts, *entry.names))
-        if not entry.metavar:
-            return names
-        choices = "|".join(entry.choices or ())
-        if choices and len(choices) <= CHOICES_MAX:
-            return f"{names} {choices}"
-        return f"{names} {PLACEHOLDERS.get(entry.metavar, entry.metavar)}"
+def page(name: str) -> str:
+    """The whole page of a command."""
+    command = command_of(name)
+    assert command is not None  # noqa: S101  who asks has found it
+    width = min(shutil.get_terminal_size().columns, WIDTH_MAX)
+    function, arguments = target_of(command), shown(command)
+    lines = [usage(name, arguments), "", description(function, width)]
+    for title, rows in groups_of(name, arguments).items():
+        label = min(LABEL_MAX, max(len(each) for each, _ in rows))
+        lines += ["", f"{title}:", *_columns(rows, label, width)]
+    return "\n".join([*lines, ""])
 
 
-def positionals(function: Callable[..., int]) -> Iterator[tuple[str, str]]:
-    """The arguments of a command: what the parser calls each, and how usage shows it.
+def shown(command: Command) -> list[Argument]:
+    """The flags and words of a command that people are told of."""
+    return [each for each in declared(target_of(command)) if each.is_shown]
 
-    A placeholder given to several words (``*runs``) is shown as it is: it says whether one is
-    needed, and how many may come.
+
+def usage(name: str, arguments: Sequence[Argument]) -> str:
+    """The line that says how to call it."""
+    options = ["[OPTIONS]"] if any(each.names for each in arguments) else []
+    words = [placeholder(each) for each in arguments if not each.names]
+    return " ".join(["Usage: subagents", name, *options, *words])
+
+
+def groups_of(name: str, arguments: Sequence[Argument]) -> dict[str, Rows]:
+    """The flags and words by their heading, in the order of the page."""
+    found: dict[str, Rows] = {ARGUMENTS: [], "Commands": [], OPTIONS: []}
+    if is_group(name):
+        summaries = {each.name: each.summary for each in commands()}
+        found["Commands"] = [(word, summaries[f"{name} {word}"]) for word in below(name)]
+    for each in arguments:
+        found.setdefault(each.group if each.names else ARGUMENTS, []).append(
+            (label_of(each), text_of(each))
+        )
+    return {title: rows for title, rows in found.items() if rows}
+
+
+def placeholder(word: Argument) -> str:
+    """A word as usage shows it.
+
+    One given to several words (``*runs``) is shown as it is: it says whether one is needed, and
+    how many may come.
     """
-    hints = typing.get_type_hints(function, include_extras=True)
-    for each in inspect.signature(function).parameters.values():
-        if each.kind is inspect.Parameter.KEYWORD_ONLY:
-            continue
-        declared = getattr(hints[each.name], "__metadata__", ())
-        metavar = next((m.metavar for m in declared if isinstance(m, Parameter) and m.metavar), "")
-        label = each.name.strip("_").upper()
-        if each.kind is inspect.Parameter.VAR_POSITIONAL:
-            yield label, metavar or f"{label}..."
-        else:
-            shown = metavar or label
-            yield label, shown if each.default is inspect.Parameter.empty else f"[{shown}]"
+    metavar = word.metavar or word.label
+    if word.is_list:
+        return word.metavar or f"{metavar}..."
+    return metavar if word.is_required else f"[{metavar}]"
+
+
+def label_of(argument: Argument) -> str:
+    """A flag as it is typed, with what stands for its value; a word as messages call it."""
+    if not argument.names:
+        return placeholder(argument).strip("[]")
+    short = [each for each in argument.names if not each.startswith("--")]
+    names = [*short, *(each for each in argument.names if each not in short), argument.opposite]
+    value = value_of(argument)
+    return ", ".join(filter(None, names)) + (f" {value}" if value else "")
+
+
+def value_of(flag: Argument) -> str:
+    """What stands for the value of a flag; empty = it takes none."""
+    choices = "|".join(flag.choices)
+    if choices and len(choices) <= CHOICES_MAX:
+        return choices
+    if flag.kind is bool:
+        return ""
+    return flag.metavar or ("CHOICE" if choices else PLACEHOLDERS.get(flag.kind, "TEXT"))
+
+
+def text_of(argument: Argument) -> str:
+    """What help says of it."""
+    if len("|".join(argument.choices)) <= CHOICES_MAX:
+        return argument.help
+    return f"{argument.help} One of: {', '.join(argument.choices)}."
 
 
 def description(function: Callable[..., int], width: int) -> str:
@@ -135,26 +127,3 @@ def _columns(rows: list[tuple[str, str]], width: int, page: int) -> Iterator[str
         else:
             yield f"  {label:{width}}  {first}".rstrip()
         yield from (f"  {'':{width}}  {line}" for line in rest)
-
-
-def _text(entry: "HelpEntry") -> str:
-    found = entry.description
-    text = re.sub(r"\s+", " ", getattr(found, "plain", None) or _plain(found))
-    choices = "|".join(entry.choices or ())
-    if len(choices) > CHOICES_MAX:
-        text = f"{text} One of: {', '.join(entry.choices or ())}."
-    return text
-
-
-def _plain(found: Any) -> str:
-    """The text of what the parser made of a description."""
-    primary = getattr(found, "primary_renderable", found)
-    return str(primary or "")
-
-
-def _width(console: "Console") -> int:
-    return min(console.width, WIDTH_MAX)
-
-
-def _write(console: "Console", text: str) -> None:
-    console.print(text, highlight=False, markup=False, soft_wrap=True)

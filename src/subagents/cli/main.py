@@ -4,29 +4,24 @@ The overview is printed from the table of commands without any parser, so that i
 """
 
 import contextlib
-import re
 import sys
 from collections.abc import Sequence
 from typing import Final
 
 from subagents.cli.command_table import (
-    ALIASES,
     BEFORE_PARSER,
     below,
+    command_of,
     commands,
     groups,
+    is_group,
     is_only_group,
     named,
     parents,
-    spawns,
     target_of,
 )
 from subagents.cli.ending import reporting
-from subagents.errors import (
-    EXIT_OK,
-    NotFound,
-    UsageError,
-)
+from subagents.errors import EXIT_OK, NotFound, UsageError
 from subagents.extension import Command
 from subagents.version import __version__
 
@@ -37,9 +32,8 @@ VIEW_FLAGS: Final = ("--json", "--jq", "--format")
 COLORS: Final = ("auto", "always", "never")
 COMPLETE: Final = "__complete"
 """What the scripts of ``subagents completion`` call; nobody types it."""
-MAP: Final = "map"
 SPEAKING: Final = {"continue"}
-"""Commands whose message can be ``-``: stdin."""
+"""Commands whose words are a message, which may have what looks like ``--jq`` or ``--format``."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -71,13 +65,7 @@ def _complete(words: list[str]) -> int:
 
 def _dispatch(arguments: list[str]) -> int:
     simple = _without_parser(arguments)
-    if simple is not None:
-        return simple
-    arguments = [ALIASES.get(arguments[0], arguments[0]), *arguments[1:]]
-    from subagents.cli.quick_start import command_of  # noqa: PLC0415  the overview needs none of it
-
-    command = command_of(arguments)
-    return _parsed(arguments) if command is None else command()
+    return _called(arguments) if simple is None else simple
 
 
 def _without_color(arguments: list[str]) -> list[str]:
@@ -117,7 +105,8 @@ def _without_view(arguments: list[str]) -> list[str]:
     from subagents.cli import output, view  # noqa: PLC0415  the overview needs none of it
 
     # `run docker ps --format X` is a command with a flag of its own: the parser says what to do.
-    takes_a_command = spawns(arguments)
+    row = command_of(named(arguments))
+    takes_a_command = row is not None and row.spawns
     flags = (view.JSON,) if takes_a_command else view.FLAGS
     kept, wanted = view.taken_from(arguments, flags, is_separable=not takes_a_command)
     if wanted is not None:
@@ -204,39 +193,48 @@ def _text_of(command: Command) -> list[str]:
 
 
 def _help(words: list[str]) -> int:
+    from subagents.cli.parser import near  # noqa: PLC0415  the overview needs none of it
     from subagents.cli.topics import text_of, topics  # noqa: PLC0415
 
     if len(words) == 1 and words[0] in topics():
         sys.stdout.write(text_of(words[0]))
         return EXIT_OK
     if (name := named(words)) and len(name.split()) == len(words):
-        return _parsed([*name.split(), "--help"])
+        sys.stdout.write(_page(name))
+        return EXIT_OK
     topic = " ".join(words)
     known = [*topics(), *parents(), *(each.name for each in commands())]
     raise NotFound(
-        f"there is no help topic or command {topic!r}{_guess(topic, known)}",
+        f"there is no help topic or command {topic!r}{near(topic, known)}",
         hint=f"topics: {', '.join(topics())}; commands: subagents --help",
     )
 
 
-def _parsed(arguments: list[str]) -> int:
-    """Let Cyclopts find the command and read its flags."""
-    _check_text(arguments)
-    _check_command(arguments)
-    if spawns(arguments):
-        arguments = spawn_arguments(arguments)
-    elif arguments[0] in SPEAKING and "--" not in arguments and "-" in arguments[1:]:
-        # The parser takes it for an option.
-        words = [word for word in arguments if word != "-"]
-        arguments = [*words, "--", "-"]
-    from cyclopts import CycloptsError  # noqa: PLC0415  70 ms
+def _page(name: str) -> str:
+    from subagents.cli.help_page import page  # noqa: PLC0415  only who asks needs it
 
-    from subagents.cli.parser import application  # noqa: PLC0415
+    return overview_of(name) if is_only_group(name) else page(name)
+
+
+def _called(arguments: list[str]) -> int:
+    """Find the command, and do what it is called with."""
+    _check_text(arguments)
+    name = named(arguments)
+    row, line = command_of(name), arguments[len(name.split()) :]
+    if row is None or (line and not line[0].startswith("-") and is_group(name)):
+        raise _unknown(name, line)
+    end = line.index("--") if "--" in line else None
+    if HELP_FLAGS & {*line[:end]}:
+        sys.stdout.write(_page(name))
+        return EXIT_OK
+    from subagents.cli.parser import parse  # noqa: PLC0415  the overview needs none of it
 
     try:
-        code = application()(arguments)
-    except CycloptsError as error:
-        raise UsageError(_message(error), hint=_help_command(arguments)) from error
+        call = parse(target_of(row), line)
+    except UsageError as error:
+        error.hint = error.hint or f"subagents {name} --help"
+        raise
+    code = call()
     return code if isinstance(code, int) else EXIT_OK
 
 
@@ -249,81 +247,16 @@ def _check_text(arguments: Sequence[str]) -> None:
             raise UsageError(f"not valid UTF-8: {shown}", details={"field": shown}) from error
 
 
-def _check_command(arguments: Sequence[str]) -> None:
-    """Refuse an unknown command here: the parser would import every command to do so."""
-    word, *rest = arguments
-    names = sorted({each.name.split()[0] for each in commands()})
-    if word not in names:
-        raise UsageError(
-            f"there is no command {word!r}{_guess(word, names)}", hint="subagents --help"
-        )
-    if word in parents() and rest and not rest[0].startswith("-"):
-        inner = below(word)
-        if rest[0] not in inner:
-            raise UsageError(
-                f"there is no command {word} {rest[0]!r}{_guess(rest[0], inner)}",
-                hint=f"subagents {word} {' | '.join(inner)}",
-            )
+def _unknown(name: str, line: Sequence[str]) -> UsageError:
+    """That there is no such command, below ``name`` or at all."""
+    from subagents.cli.parser import near  # noqa: PLC0415  the overview needs none of it
 
-
-def _guess(word: str, known: Sequence[str]) -> str:
-    import difflib  # noqa: PLC0415
-
-    near = difflib.get_close_matches(word, known, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
-
-
-def spawn_arguments(arguments: Sequence[str]) -> list[str]:
-    """The arguments of a command that takes ``SpawnFlags``, as the parser takes them.
-
-    The contract flags, whose order counts, become one option; ``-`` for stdin goes behind the
-    ``--`` where it is not taken for an option.
-
-    Raises:
-        UsageError: A contract flag is wrong; it is named.
-    """
-    from msgspec import json  # noqa: PLC0415
-
-    from subagents.cli.runs import contract_flags  # noqa: PLC0415
-
-    rest, artifacts = contract_flags.extract(arguments)
-    end = rest.index("--") if "--" in rest else len(rest)
-    length = len(named(rest).split())
-    name, options, words = rest[:length], rest[length:end], rest[end + 1 :]
-    # A flag's value may be `-`, too (`--tag -`), but never the task's only word after others.
-    if name == [MAP]:  # whose task is never stdin
-        pass
-    elif options[-1:] == ["-"] and not words:
-        options, words = options[:-1], ["-"]
-    elif options[:1] == ["-"] and not words:
-        options, words = options[1:], ["-"]
-    if artifacts:
-        options = ["--contract-flags", json.encode(artifacts).decode(), *options]
-    tail = ["--", *words] if words or end < len(rest) else []
-    return [*name, *options, *tail]
-
-
-_NOT_CONVERTED: Final = (
-    r'Invalid value for (?P<flag>\S+): unable to convert (?P<value>".*") into (?P<kind>int|float)\.'
-)
-_NO_ARGUMENT: Final = r'Command ".+" parameter (?P<flag>-\S+) requires an argument\.'
-
-
-def _message(error: Exception) -> str:
-    """The parser's message without its markup of several lines, and without words of Python."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    if (found := re.fullmatch(_NOT_CONVERTED, text)) is not None:
-        kind = "a whole number" if found["kind"] == "int" else "a number"
-        return f"{found['flag']} must be {kind}, not {found['value']}"
-    if (found := re.fullmatch(_NO_ARGUMENT, text)) is not None:
-        return f"{found['flag']} needs a value"
-    return text
-
-
-def _help_command(arguments: Sequence[str]) -> str:
-    words = [word for word in arguments[:2] if not word.startswith("-")]
-    name = named(words)
-    return f"subagents {name} --help" if name else "subagents --help"
+    word = line[0]
+    known = below(name) if name else sorted({each.name.split()[0] for each in commands()})
+    return UsageError(
+        f"there is no command {f'{name} ' if name else ''}{word!r}{near(word, known)}",
+        hint=f"subagents {name} {' | '.join(known)}" if name else "subagents --help",
+    )
 
 
 def _wants_json(arguments: Sequence[str]) -> bool:

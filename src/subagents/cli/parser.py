@@ -1,45 +1,206 @@
-"""The parser of all commands; importing it costs 70 ms, which the overview need not pay."""
+"""The one parser: reads what a command is called with by the declaration that its function is.
 
-from cyclopts import App, Parameter
+See ``cli.flags``. The declaration is read without ``inspect``, which takes longer to import than
+most commands take. What nothing consumes is refused: there is no way past the declaration.
+"""
 
-from subagents.cli.command_table import BEFORE_PARSER, commands, function_of, parents, target_of
-from subagents.cli.help_page import HelpPage
-from subagents.version import __version__
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
+from typing import Any, Final, Literal, NoReturn, TypeAlias, get_args, get_origin, get_type_hints
+
+from subagents.cli.flags import Argument, Parameter, Together
+from subagents.errors import UsageError
+
+END_OF_OPTIONS: Final = "--"
+VARIABLE: Final = 4
+"""``inspect.CO_VARARGS``: of a function with ``*words``."""
+SWITCHED: Final = {
+    **dict.fromkeys(("true", "1", "yes", "y", "t", "on"), True),
+    **dict.fromkeys(("false", "0", "no", "n", "f", "off"), False),
+}
+"""``--flag=false``."""
+
+_Part: TypeAlias = tuple[str, Sequence[Argument], Together | None]
+"""Flags that together make the parameter of that name; or one flag or word, without a name."""
 
 
-def application(help_page: HelpPage | None = None) -> App:
-    """The parser with all commands, none of them imported but those that are groups, too.
+def parse(function: Callable[..., Any], line: Sequence[str]) -> partial[Any]:
+    """What to call for a command line.
 
     Args:
-        help_page: What ``--help`` is shown by; None = as text on the terminal.
+        function: Of the command.
+        line: What stands behind the command's name.
+
+    Raises:
+        UsageError: Names the flag or word that is wrong, missing or too much.
     """
+    parts = list(_parts(function))
+    given, words = _read(parts, line)
+    by_place: list[Any] = []
+    for name, arguments, _ in parts:
+        for each in arguments:
+            if each.names:
+                if each.is_list and each.attribute in given[name]:
+                    given[name][each.attribute] = tuple(given[name][each.attribute])
+                elif each.is_required and each.attribute not in given[name]:
+                    _refuse(each.label, "is missing")
+            elif each.is_list:
+                by_place += [_converted(each, each.label, word) for word in words]
+                words = []
+            elif words:
+                by_place.append(_converted(each, each.label, words.pop(0)))
+            elif each.is_required:
+                _refuse(each.label, "is missing")
+    if words:
+        raise UsageError(f"unexpected argument: {words[0]!r}", details={"field": words[0]})
+    made = {name: together.make(**given[name]) for name, _, together in parts if together}
+    return partial(function, *by_place, **given[""], **made)
 
-    def new(name: str, help_: str) -> App:
-        return App(
-            name=name,
-            help=help_,
-            version=__version__,
-            version_flags=["--version"] if name == "subagents" else [],
-            help_format="plaintext",
-            help_formatter=help_page or HelpPage(),
-            result_action="return_value",
-            exit_on_error=False,
-            print_error=False,
-            suppress_keyboard_interrupt=False,
-            default_parameter=Parameter(negative=(), show_default=False),
-        )
 
-    app = new("subagents", "One local service that any agent can call and any agent can work for.")
-    groups = {name: new(name, summary) for name, summary in parents().items()}
-    for parent in groups.values():
-        app.command(parent)
-    for each in commands():
-        if each.name == BEFORE_PARSER:
+def declared(function: Callable[..., Any]) -> list[Argument]:
+    """The flags and words of a function, in its order."""
+    return [each for _, arguments, _ in _parts(function) for each in arguments]
+
+
+def _parts(function: Callable[..., Any]) -> Iterator[_Part]:
+    # What a decorator was put around says what it takes.
+    function = getattr(function, "__wrapped__", function)
+    code = function.__code__
+    count, end = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+    words, flags = code.co_varnames[:count], code.co_varnames[count:end]
+    rest = code.co_varnames[end : end + bool(code.co_flags & VARIABLE)]
+    optional = {*words[count - len(function.__defaults__ or ()) :], *rest}
+    optional.update(function.__kwdefaults__ or ())
+    hints = function.__annotations__
+    if any(isinstance(hint, str) for hint in hints.values()):
+        hints = get_type_hints(function, include_extras=True)
+    for name in (*words, *rest, *flags):
+        hint = hints.get(name, str)
+        said = getattr(hint, "__metadata__", (Parameter(),))[0]
+        if isinstance(said, Together):
+            yield name, said.flags(), said
             continue
-        if each.name in groups:
-            groups[each.name].default(target_of(each))
+        is_required = name not in optional
+        each = _argument(name, hint, is_flag=name in flags, is_required=is_required)
+        yield "", (each._replace(is_list=True) if name in rest else each,), None
+
+
+def near(word: str, known: Collection[str]) -> str:
+    """``; did you mean 'list'?``, or nothing."""
+    import difflib  # noqa: PLC0415  most command lines are right
+
+    found = difflib.get_close_matches(word, known, n=1)
+    return f"; did you mean {found[0]!r}?" if found else ""
+
+
+def _argument(name: str, hint: Any, *, is_flag: bool, is_required: bool) -> Argument:
+    kind, about = hint, Parameter()
+    if hasattr(hint, "__metadata__"):
+        kind, about = hint.__origin__, hint.__metadata__[0]
+    if is_list := get_origin(kind) is tuple:
+        kind = get_args(kind)[0]
+    elif type(None) in get_args(kind):
+        kind = next(each for each in get_args(kind) if each is not type(None))
+    choices = get_args(kind) if get_origin(kind) is Literal else ()
+    names = (about.name,) if isinstance(about.name, str) else about.name
+    return Argument(
+        attribute=name,
+        names=(names or (f"--{name.strip('_').replace('_', '-')}",)) if is_flag else (),
+        kind=str if choices else kind,
+        choices=choices,
+        is_list=is_list,
+        is_required=is_required,
+        help=about.help,
+        metavar=about.metavar,
+        group=about.group,
+        is_shown=about.is_shown,
+    )
+
+
+def _read(
+    parts: Sequence[_Part], line: Sequence[str]
+) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """What the flags set, by the name of their part and by attribute, and the words."""
+    given: dict[str, dict[str, Any]] = {"": {}}
+    flags: dict[str, tuple[dict[str, Any], Argument]] = {}
+    for name, arguments, _ in parts:
+        into = given.setdefault(name, {})
+        for each in arguments:
+            flags |= dict.fromkeys((*each.names, each.opposite), (into, each))
+    words: list[str] = []
+    left = deque(line)
+    while left:
+        word = left.popleft()
+        if word == END_OF_OPTIONS:
+            return given, [*words, *left]
+        if not _is_flag(word):
+            words.append(word)
             continue
-        parent_name, _, name = each.name.rpartition(" ")
-        parent = groups[parent_name] if parent_name else app
-        parent.command(function_of(each), name=name, help=each.summary)
-    return app
+        flag, sign, text = word.partition("=")
+        if flag not in flags and word[:2] in flags:
+            # `-lx` and `-dl x`
+            flag, sign, text = word[:2], "=", word[2:]
+            if flags[flag][1].kind is bool:
+                sign, text = "", f"-{text}"
+                left.appendleft(text)
+                flag = flag if _is_flag(text) else word
+        flag = flag if flag in flags else flag.replace("_", "-")
+        if flag not in flags:
+            raise UsageError(
+                f"there is no option {flag}{near(flag, flags)}", details={"field": flag}
+            )
+        into, each = flags[flag]
+        value: str | None = text if sign else None
+        if value is None and each.kind is not bool:
+            if not left or left[0] == END_OF_OPTIONS or _is_flag(left[0]):
+                _refuse(flag, "needs a value")
+            value = left.popleft()
+        _put(into, each, flag, value)
+    return given, words
+
+
+def _is_flag(word: str) -> bool:
+    """Also ``-`` and negative numbers are words, and values."""
+    if not word.startswith("-") or word == "-":
+        return False
+    try:
+        float(word)
+    except ValueError:
+        return True
+    return False
+
+
+def _put(given: dict[str, Any], argument: Argument, flag: str, text: str | None) -> None:
+    name = argument.attribute
+    if argument.is_ordered:
+        given.setdefault(name, []).append((flag, text))
+    elif argument.is_list:
+        given.setdefault(name, []).append(_converted(argument, flag, text))
+    elif name not in given:
+        given[name] = _converted(argument, flag, text)
+    elif argument.opposite:
+        _refuse(argument.label, f"and {argument.opposite}: give one of them, once")
+    else:
+        _refuse(flag, "is given twice")
+
+
+def _converted(argument: Argument, flag: str, text: str | None) -> Any:
+    if argument.kind is bool:
+        is_on = True if text is None else SWITCHED.get(text.lower())
+        if is_on is None:
+            _refuse(flag, "takes no value")
+        return argument.sets[is_on is (flag == argument.opposite)]
+    if argument.choices and text not in argument.choices:
+        *others, last = argument.choices
+        words = f"must be {', '.join(others)} or {last}, not {text!r}"
+        _refuse(flag, f"{words}{near(text or '', argument.choices)}")
+    try:
+        return argument.kind(text or "")
+    except ValueError:
+        number = "a whole number" if argument.kind is int else "a number"
+        return _refuse(flag, f"must be {number}, not {text!r}")
+
+
+def _refuse(flag: str, why: str) -> NoReturn:
+    raise UsageError(f"{flag} {why}", details={"field": flag})

@@ -1,4 +1,4 @@
-"""The daemon in this process; imported without the parser, so that it starts sooner."""
+"""``serve``: the daemon in this process."""
 
 import os
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Final
 from subagents import process_settings
 from subagents.cli import output
 from subagents.cli.connection import paths
+from subagents.cli.flags import Annotated, Parameter
 from subagents.client.daemon_start import take_environment
 from subagents.errors import EXIT_OK
 from subagents.version import __version__
@@ -16,15 +17,48 @@ UNIT_NAME: Final = "subagents.service"
 
 def serve(
     *,
-    port: int | None,
-    host: str | None,
-    node: str | None,
-    labels: str | None,
-    slots: int | None,
-    listen: str | None,
-    background_child: bool,
+    port: Annotated[
+        int | None, Parameter(help="Also listen on this TCP port. Default: daemon.http_port.")
+    ] = None,
+    host: Annotated[
+        str | None,
+        Parameter(help="Address to listen on. Default: daemon.http_host.", metavar="HOST"),
+    ] = None,
+    node: Annotated[
+        str | None,
+        Parameter(help="This node's name in its cluster. Default: daemon.node.", metavar="NAME"),
+    ] = None,
+    labels: Annotated[
+        str | None,
+        Parameter(
+            help="What runs can ask for as their place, separated by commas. Default:"
+            " cluster.labels.",
+            metavar="LABEL,...",
+        ),
+    ] = None,
+    slots: Annotated[
+        int | None, Parameter(help="Workers here at most. Default: cluster.slots.")
+    ] = None,
+    listen: Annotated[
+        str | None,
+        Parameter(
+            help="Where other nodes reach this one. Default: cluster.listen.", metavar="HOST:PORT"
+        ),
+    ] = None,
+    background_child: Annotated[bool, Parameter(name="--background-child", is_shown=False)] = False,
 ) -> int:
-    """Be the daemon until a signal ends it; see ``daemon_commands.serve``."""
+    """Run the daemon in the foreground. Ctrl-C stops it; its workers keep running.
+
+    For example:
+
+        subagents serve
+
+        SUBAGENTS_HOME=/srv/subagents subagents serve
+
+        subagents serve --port 8765
+
+        subagents serve --node a --labels gpu,linux --slots 8 --listen 0.0.0.0:7443
+    """
     if background_child:
         take_environment()
         # Whoever happened to start it decides nothing for those who use it later.

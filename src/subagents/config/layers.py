@@ -357,9 +357,12 @@ def _settings(merged: Tree) -> Settings:
     subagents = defaults.get("subagents", {}) if isinstance(defaults, dict) else {}
     tables = {}
     for name, (table, kind) in settings_tables().items():
-        values = rest.pop(name, {})
-        if kind is not None:
-            tables[name] = msgspec.convert(values, dict[str, kind] if table.is_named else kind)
+        rest.pop(name, None)
+        values = subtable(merged, name)
+        if kind is not None and table.is_named:
+            tables[name] = {each: msgspec.convert(values[each], kind) for each in values}
+        elif kind is not None:
+            tables[name] = msgspec.convert(values, kind)
     settings = msgspec.convert(rest, Settings)
     return msgspec.structs.replace(
         settings,

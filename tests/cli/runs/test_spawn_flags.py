@@ -6,14 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from subagents.cli.main import spawn_arguments
-from subagents.cli.parser import application
-from subagents.cli.runs.spawn_flags import (
-    SpawnFlags,
-    read_schema,
-    to_spec,
-)
-from subagents.cli.runs.spawn_values import task_text
+from subagents.cli.parser import parse
+from subagents.cli.runs.spawn_flags import read_schema, task_text, to_spec
+from subagents.cli.runs.submission import spawn
 from subagents.domain.run.access import AccessLevel
 from subagents.domain.run.spec import (
     Artifact,
@@ -31,10 +26,9 @@ from subagents.errors import NotFound, UsageError
 
 
 def parsed(*argv: str) -> RunSpec:
-    """What the real parser makes of ``subagents spawn …``."""
-    arguments = spawn_arguments(["spawn", *argv])
-    _, bound, _ = application().parse_args(arguments)
-    return to_spec(bound.args, bound.kwargs.get("flags", SpawnFlags()))
+    """What the parser makes of ``subagents spawn …``."""
+    call = parse(spawn, argv)
+    return to_spec(call.args, call.keywords["flags"])
 
 
 @pytest.mark.requirement("cli:spawn-flags")

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+from scripts.spawn_flags import FLAGS as KNOWN
 
 from subagents.api.wire.requests import FLAGS
-from subagents.cli.runs.spawn_flags import FLAGS as KNOWN
 from subagents.domain.run.spec import Artifact, Contract, RunSpec
 from subagents.errors import NotFound, UsageError
 from subagents.extensions.plans.plan_file import read_plan

@@ -5,9 +5,9 @@ same: end a `match` over one of them with `case _`.
 """
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-UNSAID: Final[Any] = ""
+UNSAID: Any = ""
 """The word that an older daemon does not say."""
 
 

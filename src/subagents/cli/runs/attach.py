@@ -14,17 +14,16 @@ from collections import deque
 from collections.abc import Callable
 from typing import Annotated, Final
 
-from cyclopts import Parameter
-
 from subagents.api.wire.log_answers import LogPage
 from subagents.api.wire.run_answers import RunDetail, SentMessage
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import POLL_S, connect
-from subagents.cli.flags import JsonLines, Run
+from subagents.cli.flags import Parameter, Run
 from subagents.cli.runs.selectors import path_of
 from subagents.cli.runs.session_commands import sent_text
 from subagents.cli.show import log_lines as log
+from subagents.cli.show.events_command import JsonLines
 from subagents.client.client import Client, Document, Query, persistently
 from subagents.errors import (
     EXIT_OK,
@@ -51,7 +50,7 @@ def attach(
     /,
     *,
     tail: Annotated[
-        int, Parameter(name=["--tail", "-n"], help="Start with the newest N lines.", metavar="N")
+        int, Parameter(name=("--tail", "-n"), help="Start with the newest N lines.", metavar="N")
     ] = LINES,
     json: JsonLines = False,
 ) -> int:

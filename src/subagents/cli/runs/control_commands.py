@@ -4,14 +4,13 @@ import re
 from collections.abc import Sequence
 from typing import Annotated, Final, Literal
 
-from cyclopts import Parameter
-
 from subagents.api.wire.run_answers import RunDetail, RunRow, SpawnReceipt
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect
 from subagents.cli.flags import (
     Json,
+    Parameter,
     Run,
     Runs,
     Yes,

@@ -2,53 +2,67 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Annotated, Final
-
-import cyclopts
-import msgspec
+from typing import TYPE_CHECKING, Final
 
 from subagents import process_settings
-from subagents.cli.runs.spawn_flags import GROUPS
-from subagents.domain.run.caller_environment import (
-    BYTES_MAX,
-    NAME,
-    CallerEnvironment,
-    ProcessSettings,
-)
-from subagents.domain.run.parameter import PLACEMENT
+from subagents.cli.flags import Annotated, Parameter
 from subagents.domain.run.shell_variables import provider_variables, shell_variables
 from subagents.errors import UsageError
 
+if TYPE_CHECKING:
+    from subagents.domain.run.caller_environment import CallerEnvironment, ProcessSettings
+
 ENV: Final = "--env"
 ENV_FILE: Final = "--env-file"
+PLACEMENT: Final = "Placement"
+"""The domain's word, which takes longer to import than to ask; a test compares them."""
+CERTAIN_CHARS_MAX: Final = 64 * 1024
+"""So much of the shell's variables is always taken."""
 
 Env = Annotated[
     tuple[str, ...],
-    cyclopts.Parameter(
+    Parameter(
         name=(ENV, "-e"),
-        negative=(),
         metavar="NAME[=VALUE]",
-        group=GROUPS[PLACEMENT],
+        group=PLACEMENT,
         help="Set a variable for the worker; NAME alone passes on yours. Repeatable. PATH, "
         "VIRTUAL_ENV, locale, terminal, proxies and SSH_AUTH_SOCK are always passed on.",
     ),
 ]
 EnvFile = Annotated[
     tuple[str, ...],
-    cyclopts.Parameter(
+    Parameter(
         name=ENV_FILE,
-        negative=(),
         metavar="FILE",
-        group=GROUPS[PLACEMENT],
+        group=PLACEMENT,
         help="A file of NAME=VALUE lines, read as python-dotenv does.",
     ),
 ]
 
 
+def brought(env: Sequence[str], env_file: Sequence[str]) -> Mapping[str, object]:
+    """The same as a document; what is plain to see to be right is not asked of the domain.
+
+    Raises:
+        UsageError: See ``environment``.
+    """
+    here = os.environ
+    shell, provider = shell_variables(here), provider_variables(here)
+    names = "".join(("_", *shell, *provider))
+    chars = sum(map(len, (*shell.values(), *provider.values())))
+    if env or env_file or chars > CERTAIN_CHARS_MAX or not names.isidentifier():
+        from msgspec import to_builtins  # noqa: PLC0415
+
+        found: Mapping[str, object] = to_builtins(environment(env, env_file))
+        return found
+    process = {} if here.get("SUBAGENTS_RUN_ID") else process_settings.own()
+    plain = {"shell": shell, "provider": provider, "process": process}
+    return {name: value for name, value in plain.items() if value}
+
+
 def environment(
     env: Sequence[str], env_file: Sequence[str], environ: Mapping[str, str] | None = None
-) -> CallerEnvironment:
+) -> "CallerEnvironment":
     """What the shell and the flags bring; ``--env`` is stronger than a file, the last one wins.
 
     Args:
@@ -59,6 +73,8 @@ def environment(
     Raises:
         UsageError: Names the flag, and the line of a file; never a value.
     """
+    from subagents.domain.run.caller_environment import CallerEnvironment  # noqa: PLC0415  see above
+
     here = os.environ if environ is None else environ
     given: dict[str, str] = {}
     for name in env_file:
@@ -77,14 +93,20 @@ def environment(
     return found
 
 
-def brought_settings(environ: Mapping[str, str]) -> ProcessSettings | None:
+def brought_settings(environ: Mapping[str, str]) -> "ProcessSettings | None":
     """How processes run here; a worker has none to bring."""
     if environ.get("SUBAGENTS_RUN_ID"):
         return None
+    import msgspec  # noqa: PLC0415
+
+    from subagents.domain.run.caller_environment import ProcessSettings  # noqa: PLC0415
+
     return msgspec.convert(process_settings.own(), ProcessSettings)
 
 
 def _variable(text: str, environ: Mapping[str, str]) -> tuple[str, str]:
+    from subagents.domain.run.caller_environment import NAME  # noqa: PLC0415
+
     name, has_value, value = text.partition("=")
     if not has_value:
         if not NAME.fullmatch(name):
@@ -116,8 +138,11 @@ def _of_file(name: str, environ: Mapping[str, str]) -> Iterator[tuple[str, str]]
     Raises:
         UsageError: It cannot be read, or is no such file; nothing of it is in the message.
     """
-    from subagents.config.files.env_files import variables_of  # noqa: PLC0415  who has such a file
+    from pathlib import Path  # noqa: PLC0415  who has such a file
+
+    from subagents.config.files.env_files import variables_of  # noqa: PLC0415
     from subagents.config.files.text_files import read_text  # noqa: PLC0415
+    from subagents.domain.run.caller_environment import BYTES_MAX  # noqa: PLC0415
 
     where = f"{ENV_FILE} {name}"
     text = read_text(

@@ -1,4 +1,4 @@
-"""Takes what came in for this session; it counts as read only once it is printed."""
+"""``wait`` and ``inbox``: take what came in; it counts as read only once it is printed."""
 
 import sys
 import time
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from subagents.cli import long_results, output
 from subagents.cli.connection import connect, is_worker
+from subagents.cli.flags import Annotated, Json, Parameter, SomeRuns
 from subagents.cli.reading import read
 from subagents.cli.runs import follow, selectors
 from subagents.errors import EXIT_INTERRUPTED, EXIT_OK
@@ -16,8 +17,27 @@ if TYPE_CHECKING:
     from subagents.api.wire.message_answers import Inbox, Message
 
 
-def wait(runs: Sequence[str], *, is_any: bool, timeout: str | None, json: bool) -> int:
-    """Wait for runs and print their results; none = all of this session's."""
+def wait(
+    *runs: SomeRuns,
+    any_: Annotated[
+        bool, Parameter(name="--any", help="Wait until one run has ended instead of all.")
+    ] = False,
+    timeout: Annotated[
+        str | None, Parameter(help="Stop waiting after this long.", metavar="DURATION")
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Wait for runs and print their results. Without a run, wait for all of this session's runs.
+
+    The exit code is 0 if all runs succeeded, 5 if one did not, 6 if its verification failed and 8
+    if some are still pending after --timeout.
+
+    For example:
+
+        subagents wait tests lint --timeout 10m
+
+        subagents wait --any --json
+    """
     timeout_s = None if timeout is None else parse_duration(timeout, field="--timeout") / 1000
     with connect(starts=True) as client:
         named = selectors.expand(client, runs)
@@ -25,7 +45,7 @@ def wait(runs: Sequence[str], *, is_any: bool, timeout: str | None, json: bool) 
     try:
         waiting = follow.wait_for(
             named,
-            until="any" if is_any else "all",
+            until="any" if any_ else "all",
             timeout_s=timeout_s,
             is_live=is_live,
             starts=True,
@@ -33,29 +53,44 @@ def wait(runs: Sequence[str], *, is_any: bool, timeout: str | None, json: bool) 
     except KeyboardInterrupt:
         output.note("\nStopped waiting; the runs continue.")
         return EXIT_INTERRUPTED
-    with follow.telling(waiting, is_any=is_any):
+    with follow.telling(waiting, is_any=any_):
         if json:
             is_whole = long_results.print_document(waiting.document)
         else:
             is_whole = follow.print_ends(waiting.result)
             if not any(waiting.document.values()):
                 output.note("Nothing to wait for.")
-    code = follow.exit_code(waiting.result, is_any=is_any)
+    code = follow.exit_code(waiting.result, is_any=any_)
     return long_results.exit_code(code, is_whole=is_whole)
 
 
-def inbox(*, everything: bool, full: bool, limit: int, json: bool) -> int:
-    """Print new messages and mark them as read; of ``everything``, none."""
+def inbox(
+    *,
+    all_: Annotated[
+        bool, Parameter(name="--all", help="Include read messages and mark nothing as read.")
+    ] = False,
+    full: Annotated[bool, Parameter(help="Print whole texts, as models read them.")] = False,
+    limit: Annotated[int, Parameter(help="Show at most N. Default: 50.", metavar="N")] = 50,
+    json: Json = False,
+) -> int:
+    """Show new messages for this session (results, questions, notices) and mark them as read.
+
+    A line each; workers get the whole texts. What a pipe's reader does not take stays unread.
+
+    For example:
+
+        subagents inbox
+
+        subagents inbox --all --full
+    """
     with connect() as client:
-        if everything:
+        if all_:
             answer = client.get("/v1/inbox", {"all": 1, "limit": limit})
         else:
             answer = client.post("/v1/inbox", {"limit": limit})
     found: Inbox = read(client, answer, "message_answers:Inbox")
     messages = found.messages
-    with follow.HandOver(
-        [] if everything else [message.id for message in messages]
-    ) as handing_over:
+    with follow.HandOver([] if all_ else [message.id for message in messages]) as handing_over:
         if json:
             output.document(client.received)
             sys.stdout.flush()
@@ -66,7 +101,7 @@ def inbox(*, everything: bool, full: bool, limit: int, json: bool) -> int:
                 _print_message(message)
                 handing_over.printed()
         else:
-            _print_lines(messages, handing_over.printed, with_read=everything)
+            _print_lines(messages, handing_over.printed, with_read=all_)
     return EXIT_OK
 
 

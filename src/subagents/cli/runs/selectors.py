@@ -4,7 +4,7 @@ The daemon knows ids, prefixes, labels and ``last``; these are spelled out here 
 """
 
 import os.path
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from subagents.cli.connection import caller_cwd
@@ -86,7 +86,7 @@ def _as_it_is(name: str) -> str:
     return name
 
 
-_SEVERAL: Final[Mapping[str, tuple[str, str, Callable[[str], str]]]] = {
+_SEVERAL: Final = {
     TREE: ("tree", "RUN", _as_it_is),
     "phase:": ("phase", "NAME,…", phases),
     "plan:": ("plan", "NAME", _as_it_is),

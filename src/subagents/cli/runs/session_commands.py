@@ -3,15 +3,13 @@
 import time
 from typing import Annotated
 
-from cyclopts import Parameter
-
 from subagents.api.wire.run_answers import SentMessage, SpawnReceipt
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect
-from subagents.cli.flags import Json, Run
+from subagents.cli.flags import Json, Parameter, Run
 from subagents.cli.runs.selectors import path_of
-from subagents.cli.runs.spawn_values import task_text
+from subagents.cli.runs.spawn_flags import task_text
 from subagents.cli.runs.submission import wait_and_print
 from subagents.errors import EXIT_OK
 from subagents.text import one_line
@@ -24,7 +22,7 @@ def continue_(
         str, Parameter(help="The message; `-` reads it from stdin.", metavar="MESSAGE")
     ],
     detach: Annotated[
-        bool, Parameter(name=["--detach", "-d"], help="Do not wait; print the id of the run.")
+        bool, Parameter(name=("--detach", "-d"), help="Do not wait; print the id of the run.")
     ] = False,
     json: Json = False,
 ) -> int:

@@ -1,268 +1,176 @@
-"""The flags of every command that spawns, made from the declaration of ``RunSpec``.
+"""The flags of every command that spawns, and the spawn parameters that they come to.
 
-A parameter's flag is ``--`` and its name, without the unit at its end. Here stands only where the
-command line differs: shorter names, placeholders, and the parameters that have no flag.
+What flags there are is written by ``make docs`` from ``RunSpec`` into spawn_flags.json: the domain
+and msgspec take longer to import than a spawn takes.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
-import cyclopts
-import msgspec
-from msgspec import inspect
-
-from subagents.cli.runs import contract_flags, spawn_values
-from subagents.cli.runs.flag_help import HELP
-from subagents.domain.rules.parameter_checks import check_spec
-from subagents.domain.run.parameter import SECTIONS, Parameter, leaves, parameters
-from subagents.domain.run.spec import Contract, RunSpec
+from subagents.cli.connection import caller_cwd
+from subagents.cli.flags import Annotated, Argument, Together
+from subagents.cli.output import note
 from subagents.errors import UsageError
-from subagents.text import duration
+from subagents.text import parse_duration
 
+if TYPE_CHECKING:
+    from subagents.domain.run.spec import RunSpec
+
+TASK_BYTES_MAX: Final = 256 * 1024
+"""The domain's bound, which takes longer to import than to ask the daemon; a test compares them."""
 SCHEMA_BYTES_MAX: Final = 256 * 1024
-CONTRACT_OPTION: Final = "--contract-flags"
-"""How ``contract_flags.extract``'s answer passes the parser; nobody types it."""
-
-NAMES: Final = {
-    "agentId": ("--agent", "-a"),
-    "label": ("--label", "-l"),
-    "runTimeoutSeconds": ("--timeout",),
-    "dependsOn": ("--after",),
-    "fallbackAgentId": ("--fallback-agent",),
-    "includeDependencyResult": ("--include-result",),
-    "acceptPartialDependencies": ("--accept-partial",),
-    "retryCount": ("--retry",),
-    "retryBackoff": ("--backoff",),
-    "verification.requireCompletionReport": ("--require-report",),
-    "verification.commands": ("--verify-cmd", "--verify-command"),
-    "verification.judge.agentId": ("--judge",),
-    "verification.judge.criteria": ("--judge-criteria",),
-    "verification.judge.model": ("--judge-model",),
-    "verification.judge.runTimeoutSeconds": ("--judge-timeout",),
-    "verification.judge.access": ("--judge-access",),
-    "progressReporting": ("--progress",),
-    "toolsAllow": ("--allow-tool",),
-    "toolsDeny": ("--deny-tool",),
-    "budget.maxSeconds": ("--max-time",),
-    "tags": ("--tag",),
-}
-PAIRS: Final = {
-    "cleanup": ("--keep", "--delete"),
-    "expectsCompletionMessage": ("--completion-message", "--no-completion-message"),
-}
-"""A flag for each of two choices, in their order; of a switch, first for on."""
-PLACEHOLDERS: Final = {
-    "agentId": "AGENT",
-    "fallbackAgentId": "AGENT",
-    "cwd": "DIR",
-    "dependsOn": "RUN",
-    "toolsAllow": "TOOL",
-    "toolsDeny": "TOOL",
-    "tags": "WORD",
-    "retryOn": "TEXT",
-    "verification.commands": "COMMAND",
-    "idempotencyKey": "KEY",
-    "path": "PATH",
-    "requiredKeys": "A,B",
-    "schema": "FILE",
-    "sha256": "HEX",
-    "regex": "REGEX",
-    "newerThan": "PATH",
-    "verification.mustChange": "GLOB",
-    "verification.mustNotChange": "GLOB",
-    "verification.judge.agentId": "AGENT",
-    "verification.judge.criteria": "TEXT",
-}
-WITHOUT_FLAG: Final = {
-    "task": "the argument",
-    "chainAfter": "`--after` with one run",
-    "verification.fresh": "`--verify-existing`",
-    "verification.judge.budget": "in a plan file; as `budget`",
-    "verification.judge.verification": "in a plan file; as `verification`",
-    "continues": "`subagents continue`",
-}
-"""Parameters of ``RunSpec`` that have no flag, and what stands for them; all others have one."""
 ARTIFACTS: Final = "verification.artifacts[]."
-"""What ``contract_flags`` reads: the parser knows these flags for its help, and reads none."""
-_UNITS: Final = ("Seconds", "Ms", "Usd")
-_DURATIONS: Final = ("seconds", "milliseconds")
-
-T = TypeVar("T")
-
-
-class Flag(NamedTuple):
-    """One flag of the command line."""
-
-    parameter: Parameter
-    names: tuple[str, ...]
-    """The first is the one that messages use."""
-    opposite: str = ""
-    """The flag for the other one of two choices."""
-
-    @property
-    def attribute(self) -> str:
-        """Of ``SpawnFlags``."""
-        return self.names[0].removeprefix("--").replace("-", "_")
-
-
-def _flag(parameter: Parameter) -> Flag:
-    name = parameter.name
-    if name.startswith(ARTIFACTS):
-        own = name.removeprefix(ARTIFACTS)
-        return Flag(parameter, (contract_flags.flag_of(own),))
-    if name in PAIRS:
-        first, second = PAIRS[name]
-        return Flag(parameter, (first,), second)
-    rule = name.rpartition(".")[2]
-    for unit in _UNITS:
-        rule = rule.removesuffix(unit)
-    return Flag(parameter, NAMES.get(name, (f"--{contract_flags.kebab(rule)}",)))
-
-
-FLAGS: Final = tuple(
-    _flag(each) for each in leaves(parameters(RunSpec)) if each.name not in WITHOUT_FLAG
+CHECKS: Final = "checks"
+"""What sets the flags about files of a contract, whose order counts."""
+NAME_CHARS_MAX: Final = 255
+"""Of an entry of a list."""
+HAS_CHECKS: Final = frozenset(
+    ("artifacts", "commands", "judge", "mustChange", "mustNotChange", "requireCompletionReport")
 )
-GROUPS: Final = {each: cyclopts.Group.create_ordered(each) for each in SECTIONS}
+"""A contract with one of these asks for something."""
+WITH_RULES: Final = frozenset(("fallbackAgentId", "onDependencyFailure"))
+"""Parameters of which one decides whether another one is allowed."""
+KINDS: Final = {"bool": bool, "int": int, "float": float}
+DIGITS_MAX: Final = 15
+VERIFY: Final = "--verify"
+EXISTING: Final = "--verify-existing"
+_IMPLIES: Final = {"minItems": "json", "requiredKeys": "json", "minTests": "junit"}
+
+Check = dict[str, Any]
+"""One ``--verify`` with its modifiers, named as in ``Artifact``; ``schema`` is the name of a file
+that nobody opened yet."""
+Given = Mapping[str, Any]
+"""By name of the parameter, as JSON spells it: ``budget.maxTokens``."""
 
 
-def _made_of_flags(cls: type[T]) -> type[T]:
-    """A dataclass with a field for each flag, as the parser wants it; None = not given."""
-    made = {flag.attribute: _annotation(flag) for flag in FLAGS}
-    cls.__annotations__ = {**cls.__annotations__, **made}
-    for flag in FLAGS:
-        setattr(cls, flag.attribute, () if flag.parameter.is_list else None)
-    return dataclass(kw_only=True, repr=False, eq=False)(cls)
+@cache
+def rows() -> Mapping[str, Mapping[str, Any]]:
+    """What ``scripts.spawn_flags`` says of each parameter's flag, by the parameter."""
+    with open(__file__.removesuffix(".py") + ".json", encoding="utf-8") as file:  # noqa: PTH123
+        return {row["parameter"]: row for row in json.load(file)}
 
 
-def _annotation(flag: Flag) -> Any:
-    parameter = flag.parameter
-    name = parameter.name.removeprefix(ARTIFACTS)
-    placeholder = PLACEHOLDERS.get(name)
-    kind: Any = str | None
-    match parameter.type:
-        case inspect.VarTupleType():
-            kind = tuple[str, ...]
-        case inspect.EnumType() if not flag.opposite:
-            kind = Literal[parameter.choices] | None
-        case inspect.BoolType() | inspect.EnumType():
-            kind = bool | None
-        case inspect.IntType() | inspect.FloatType() if parameter.unit in _DURATIONS:
-            placeholder = "DURATION"
-        case inspect.IntType():
-            kind, placeholder = int | None, "N"
-        case inspect.FloatType():
-            kind, placeholder = float | None, parameter.unit
-    return Annotated[
-        kind,
-        cyclopts.Parameter(
-            name=flag.names,
-            negative=flag.opposite or (),
-            help=_help(parameter, HELP.get(name)),
-            metavar=placeholder,
-            group=GROUPS[parameter.section],
-            validator=_left_over if parameter.name.startswith(ARTIFACTS) else None,
-        ),
+def arguments() -> list[Argument]:
+    """The flags as the parser takes them."""
+    return [
+        Argument(
+            attribute=CHECKS if name.startswith(ARTIFACTS) else name,
+            names=tuple(row["names"]),
+            opposite=row.get("opposite", ""),
+            kind=KINDS.get(row.get("kind", ""), str),
+            choices=tuple(row.get("choices", ())),
+            sets=row.get("sets", (True, False)),
+            is_list=row.get("is_list", False),
+            is_ordered=name.startswith(ARTIFACTS),
+            help=row["help"],
+            metavar=row.get("metavar", ""),
+            group=row["group"],
+        )
+        for name, row in rows().items()
     ]
 
 
-def _left_over(_type: Any, value: Any) -> None:
-    """Refuse a contract flag that reached the parser: nobody would read it after that.
-
-    Raises:
-        ValueError: It was given.
-    """
-    if value is not None and value != ():
-        raise ValueError("this command does not read the flags of a contract")
+Flags = Annotated[Given, Together(dict, arguments)]
+NO_FLAGS: Final[Given] = {}
 
 
-def _help(parameter: Parameter, text: str | None) -> str:
-    words = [text or f"{parameter.description}."]
-    if parameter.is_list and not parameter.name.startswith(ARTIFACTS):
-        words.append("Repeatable.")
-    elif parameter.default not in (None, ()) and not isinstance(parameter.default, bool):
-        words.append(f"Default: {_shown(parameter)}.")
-    return " ".join(words)
-
-
-def _shown(parameter: Parameter) -> str:
-    """The default as it would be typed."""
-    if parameter.unit not in _DURATIONS:
-        return str(parameter.default)
-    value = float(str(parameter.default))
-    return duration(round(value * 1000 if parameter.unit == "seconds" else value))
-
-
-@_made_of_flags
-class SpawnFlags:
-    """What was given besides the task."""
-
-    contract_flags: Annotated[str | None, cyclopts.Parameter(name=CONTRACT_OPTION, show=False)] = (
-        None
-    )
-
-
-def to_spec(words: Sequence[str], given: SpawnFlags) -> RunSpec:
-    """The spawn parameters; reads stdin for the task ``-`` and the files of ``--schema``.
+def spec_of(words: Sequence[str], given: Given) -> dict[str, Any]:
+    """The spawn parameters as a document; reads stdin for the task ``-`` and JSON Schemas.
 
     Raises:
         UsageError: Names the flag and what is allowed; nothing was sent.
     """
-    values: dict[str, Any] = {"task": spawn_values.task_text(words)}
-    for flag in FLAGS:
-        value = getattr(given, flag.attribute)
-        if value is None or value == () or flag.parameter.name.startswith(ARTIFACTS):
+    spec: dict[str, Any] = {"task": task_text(words)}
+    is_certain = not WITH_RULES & given.keys()
+    for name, value in given.items():
+        if name == CHECKS:
             continue
-        spawn_values.put(values, flag.parameter.name, _value(flag, value))
-    _add_contract(values, given)
-    if "onDependencyFailure" in values and "dependsOn" not in values:
+        row = rows()[name]
+        found = value_of(value, unit=row.get("unit"), form=row.get("form"), flag=row["names"][0])
+        put(spec, name, found)
+        is_certain = is_certain and _is_within(found, row)
+    if CHECKS in given:
+        put(spec, "verification.artifacts", checks(given[CHECKS]))
+    _add_contract(spec)
+    if "onDependencyFailure" in spec and "dependsOn" not in spec:
         raise UsageError(
             "--on-dependency-failure needs --after", details={"field": "--on-dependency-failure"}
         )
-    if values.get("mode") == "session" and not values.get("thread"):
+    if spec.get("mode") == "session" and not spec.get("thread"):
         raise UsageError(
             "--mode session needs --thread: its session stays bound to a thread",
             details={"field": "--mode"},
         )
-    spec = msgspec.convert(values, RunSpec)
-    known_as = {flag.parameter.name: flag.names[0] for flag in FLAGS}
-    check_spec(spec, field=lambda parameter: known_as.get(parameter.name, parameter.name))
+    if not is_certain:
+        _check(spec)
     return spec
+
+
+def to_spec(words: Sequence[str], given: Given) -> "RunSpec":
+    """The same as the domain has it."""
+    import msgspec  # noqa: PLC0415  who only starts a run needs none of it
+
+    from subagents.domain.run.spec import RunSpec  # noqa: PLC0415
+
+    return msgspec.convert(spec_of(words, given), RunSpec)
+
+
+def _check(spec: Mapping[str, Any]) -> None:
+    """Have the domain say what is wrong, if anything is."""
+    import msgspec  # noqa: PLC0415  most flags are plain to see to be right
+
+    from subagents.domain.rules.parameter_checks import check_spec  # noqa: PLC0415
+    from subagents.domain.run.spec import RunSpec  # noqa: PLC0415
+
+    names = flag_names()
+    found = msgspec.convert(spec, RunSpec)
+    check_spec(found, field=lambda parameter: names.get(parameter.name, parameter.name))
 
 
 def flag_names() -> dict[str, str]:
     """The flag that messages use, by the path of its parameter."""
-    return {flag.parameter.name: flag.names[0] for flag in FLAGS} | {"agentId": NAMES["agentId"][0]}
+    return {name: row["names"][0] for name, row in rows().items()}
 
 
-def _value(flag: Flag, value: Any) -> object:
-    parameter = flag.parameter
-    if flag.opposite and parameter.choices:
-        return parameter.choices[0 if value else 1]
-    return spawn_values.value_of(
-        value, unit=parameter.unit, form=parameter.form, flag=flag.names[0]
-    )
+def _is_within(value: object, row: Mapping[str, Any]) -> bool:
+    """Whether it is plain to see that a value is within its bounds."""
+    low, high, most = row.get("low"), row.get("high"), row.get("most")
+    match value:
+        case bool():
+            return True
+        case int() | float():
+            return low is None or high is None or low <= value <= high
+        case str() if row.get("form") == "path":
+            return len(value.encode()) <= (most or 0)
+        case str():
+            return most is None or (len(value) <= most and _is_name(value))
+        case tuple():
+            return len(value) <= (most or 0) and all(
+                len(each) <= NAME_CHARS_MAX and _is_name(each) for each in value
+            )
+    return False
 
 
-def _add_contract(values: dict[str, Any], given: SpawnFlags) -> None:
-    checks = msgspec.json.decode(given.contract_flags or "[]", type=list[contract_flags.Check])
-    for check in checks:
-        if "schema" in check:
-            check["schema"] = read_schema(str(check["schema"]))
-    contract = values.setdefault("verification", {}) if checks else values.get("verification")
+def _is_name(text: str) -> bool:
+    return text.isprintable() and not text.isspace() and bool(text)
+
+
+def _add_contract(spec: dict[str, Any]) -> None:
+    contract = spec.get("verification")
     if contract is None:
         return
-    contract |= {"artifacts": checks}
+    for each in contract.get("artifacts", ()):
+        if "schema" in each:
+            each["schema"] = read_schema(each["schema"])
     _check_judge(contract.get("judge"))
     if contract.get("requireCompletionReport"):
-        values["completionReport"] = True
-    if not msgspec.convert(contract, Contract).has_checks:
-        flag = next(
-            each.names[0]
-            for each in FLAGS
-            if each.parameter.name.removeprefix("verification.") in contract
-        )
+        spec["completionReport"] = True
+    if not any(contract.get(name) for name in HAS_CHECKS):
+        name = next(iter(contract))
+        flag = flag_names()[f"verification.{name}"]
         raise UsageError(
             f"{flag} is about the checks of a contract, and there are none",
             hint="add --verify PATH, --must-change PATH, --verify-cmd COMMAND or --require-report",
@@ -270,7 +178,7 @@ def _add_contract(values: dict[str, Any], given: SpawnFlags) -> None:
         )
 
 
-def _check_judge(judge: dict[str, Any] | None) -> None:
+def _check_judge(judge: Mapping[str, Any] | None) -> None:
     """What a judge needs, in the words of flags."""
     if judge is None or {"agentId", "criteria"} <= judge.keys():
         return
@@ -289,7 +197,9 @@ def read_schema(name: str) -> dict[str, object] | bool:
         NotFound: No such file.
         UsageError: Too large, not JSON, or neither object nor boolean.
     """
-    from subagents.config.files import documents  # noqa: PLC0415  who has a schema
+    from pathlib import Path  # noqa: PLC0415  who has a schema
+
+    from subagents.config.files import documents  # noqa: PLC0415
     from subagents.config.files.text_files import read_text  # noqa: PLC0415
 
     where, field = f"--schema {name}", "--schema"
@@ -306,3 +216,172 @@ def read_schema(name: str) -> dict[str, object] | bool:
     raise UsageError(
         f"{where}: a JSON Schema is an object or true or false", details={"field": field}
     )
+
+
+# -- the task and the values ---------------------------------------------------------------------
+
+
+def task_text(words: Sequence[str]) -> str:
+    """One word as it is, ``-`` = stdin, several as one shell command line.
+
+    Raises:
+        UsageError: Empty, a NUL byte, not UTF-8 or over 256 KiB.
+    """
+    if not words:
+        raise UsageError(
+            "the task is missing",
+            hint="subagents run 'wc -l README.md', or `-` to read it from stdin",
+            details={"field": "task"},
+        )
+    if list(words) == ["-"]:
+        text = _stdin_text()
+    else:
+        text = words[0] if len(words) == 1 else _joined(words)
+    problem = None
+    if not text.strip():
+        problem = "must not be empty"
+    elif "\0" in text:
+        problem = "must not contain a NUL byte"
+    elif len(text.encode()) > TASK_BYTES_MAX:
+        problem = f"must be at most {TASK_BYTES_MAX} bytes, not {len(text.encode())}"
+    if problem:
+        raise UsageError(f"task {problem}", details={"field": "task"})
+    return text
+
+
+def _joined(words: Sequence[str]) -> str:
+    import shlex  # noqa: PLC0415
+
+    return shlex.join(words)
+
+
+def _stdin_text() -> str:
+    if sys.stdin.isatty():
+        note("Reading the task from the terminal; end it with Ctrl-D.")
+    content = sys.stdin.buffer.read(TASK_BYTES_MAX + 1)
+    if len(content) > TASK_BYTES_MAX:
+        raise UsageError(
+            f"task must be at most {TASK_BYTES_MAX} bytes",
+            hint="put the text into a file and name it in the task",
+            details={"field": "task"},
+        )
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"task must be valid UTF-8 (byte {error.start} of stdin is not)",
+            details={"field": "task"},
+        ) from error
+
+
+def value_of(value: Any, *, unit: str | None, form: str | None, flag: str) -> object:
+    """What a flag's value comes to in a document.
+
+    Args:
+        value: As it was given.
+        unit: Of a number; a duration was given as a text.
+        form: ``path`` of a text that names a file or directory.
+        flag: For the message.
+
+    Raises:
+        UsageError: It is no duration.
+    """
+    if unit in {"seconds", "milliseconds"}:
+        milliseconds = parse_duration(value, field=flag)
+        return milliseconds / 1000 if unit == "seconds" else milliseconds
+    return absolute(value) if form == "path" else value
+
+
+def put(document: dict[str, Any], path: str, value: object) -> None:
+    """Set what stands at ``budget.maxTokens``; the objects on the way are made."""
+    *tables, last = path.split(".")
+    for name in tables:
+        document = document.setdefault(name, {})
+    document[last] = value
+
+
+def absolute(directory: str) -> str:
+    """A directory as the caller means it."""
+    from pathlib import Path  # noqa: PLC0415
+
+    return str(Path(caller_cwd(), Path(directory).expanduser()))
+
+
+# -- the flags about files of a contract ----------------------------------------------------------
+
+
+def checks(given: Iterable[tuple[str, str | None]]) -> list[Check]:
+    """What the flags come to, an entry for each ``--verify``.
+
+    ``--min-items 3`` belongs to the last ``--verify`` before it; ``--verify-existing`` before any
+    holds for all. ``--min-items``, ``--required-keys`` and ``--schema`` make a check a JSON check
+    by themselves, ``--min-tests`` one of JUnit XML. Reads no file.
+
+    Args:
+        given: Each flag with its value, in their order; without one None.
+
+    Raises:
+        UsageError: A modifier stands before any ``--verify``, or a value is none of its kind.
+            Names the flag.
+    """
+    fields = {
+        row["names"][0]: (name.removeprefix(ARTIFACTS), row.get("kind"))
+        for name, row in rows().items()
+        if name.startswith(ARTIFACTS)
+    }
+    found: list[Check] = []
+    all_of_them: Check = {}
+    for flag, value in given:
+        name, kind = fields[flag]
+        if flag == VERIFY:
+            found.append({name: value, **all_of_them})
+        elif kind == "bool" and value is not None:
+            raise UsageError(f"{flag} takes no value", details={"field": flag})
+        elif flag == EXISTING and not found:
+            all_of_them[name] = False
+        elif not found:
+            raise UsageError(
+                f"{flag} describes the file of a {VERIFY} before it, and there is none",
+                hint=f"write: {VERIFY} out.json {flag} …",
+                details={"field": flag},
+            )
+        elif kind == "bool":
+            found[-1][name] = flag != EXISTING
+        else:
+            _modify(found[-1], flag, name, _parsed(kind, flag, value or ""))
+    if all_of_them and not found:
+        raise UsageError(
+            f"{EXISTING} is about the files of {VERIFY}, and there is none",
+            hint=f"write: {VERIFY} out.json {EXISTING}",
+            details={"field": EXISTING},
+        )
+    return found
+
+
+def _modify(check: Check, flag: str, name: str, value: object) -> None:
+    if name in check:
+        raise UsageError(
+            f"{flag} stands twice after {VERIFY} {check['path']}", details={"field": flag}
+        )
+    check[name] = value
+    if name in _IMPLIES:
+        check[_IMPLIES[name]] = True
+
+
+def _parsed(kind: str | None, flag: str, value: str) -> object:
+    if kind == "int":
+        if not (value.isascii() and value.isdigit() and len(value) <= DIGITS_MAX):
+            raise UsageError(
+                f"{flag} must be a whole number, 0 or more, not {value!r}", details={"field": flag}
+            )
+        return int(value)
+    if kind == "list":
+        keys = [key.strip() for key in value.split(",")]
+        if not all(keys):
+            raise UsageError(
+                f"{flag} must be keys separated by commas, not {value!r}", details={"field": flag}
+            )
+        return keys
+    if not value:
+        raise UsageError(f"{flag} must not be empty", details={"field": flag})
+    return value

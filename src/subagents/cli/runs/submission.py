@@ -1,4 +1,4 @@
-"""Hands runs over to the daemon, and waits for them where that is asked for."""
+"""``run`` and ``spawn``: hand work over, and wait for it where that is asked for."""
 
 import sys
 import time
@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from subagents.cli import output
 from subagents.cli.connection import connect, place
+from subagents.cli.flags import Annotated, Json, Parameter
 from subagents.cli.reading import read
+from subagents.cli.runs.environment_flags import Env, EnvFile, brought
+from subagents.cli.runs.spawn_flags import NO_FLAGS, Flags, flag_names, spec_of
 from subagents.client.client import Client, Document
 from subagents.errors import (
     EXIT_INTERRUPTED,
@@ -35,6 +38,17 @@ Spec = Any
 Named = Callable[[Spec], Spec]
 Environment = Mapping[str, object]
 
+Task = Annotated[
+    str,
+    Parameter(
+        help="The task as one argument; `-` reads it from stdin; after `--`, a command line.",
+        metavar="TASK",
+    ),
+]
+DryRun = Annotated[
+    bool, Parameter(name="--dry-run", help="Show what would start, and start nothing.")
+]
+
 
 @contextmanager
 def in_flags() -> Iterator[None]:
@@ -42,7 +56,6 @@ def in_flags() -> Iterator[None]:
     try:
         yield
     except SubagentsError as error:
-        from subagents.cli.runs.spawn_flags import flag_names  # noqa: PLC0415
         from subagents.client.spawn_request import reword  # noqa: PLC0415
 
         reword(error, flag_names().get)
@@ -63,23 +76,70 @@ def in_file(file: "Path") -> Iterator[None]:
         raise NotFound(error.message, hint=error.hint, details=error.details) from error
 
 
-def run(spec: Spec, brought: Environment, *, json: bool) -> int:
+def run(
+    *task: Task,
+    flags: Flags = NO_FLAGS,
+    env: Env = (),
+    env_file: EnvFile = (),
+    detach: Annotated[
+        bool, Parameter(name=("--detach", "-d"), help="Do not wait for the run, as `spawn`.")
+    ] = False,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> int:
+    """Run a task, wait for it to end and print its result.
+
+    The exit code is 0 if the run succeeded, 5 if it did not and 6 if its verification failed.
+
+    For example:
+
+        subagents run 'wc -l *.py > lines.txt' --verify lines.txt --timeout 1m
+
+        subagents run --agent command -- python3 -c 'print(6 * 7)'
+    """
+    spec = spec_of(task, flags)
+    start = _spawn if detach else _run
+    return (_dry_run if dry_run else start)(spec, brought(env, env_file), json=json)
+
+
+def spawn(
+    *task: Task,
+    flags: Flags = NO_FLAGS,
+    env: Env = (),
+    env_file: EnvFile = (),
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> int:
+    """Start a run and print its id. Its result is delivered to your inbox.
+
+    For example:
+
+        subagents spawn 'make test' --label tests --retry 2
+
+        subagents spawn 'cat tests.log' --after tests --include-result
+    """
+    spec = spec_of(task, flags)
+    start = _dry_run if dry_run else _spawn
+    return start(spec, brought(env, env_file), json=json)
+
+
+def _run(spec: Spec, brought: Environment, *, json: bool) -> int:
     """Start a run, wait for it to end and print its result."""
     from subagents.cli.runs import follow  # noqa: PLC0415  who does not wait needs none of it
 
     started = time.monotonic()
     with connect(starts=True) as client:
-        receipt = _spawn(client, spec, brought)
+        receipt = _submitted(client, spec, brought)
     accepted: SpawnReceipt = read(client, receipt, "run_answers:SpawnReceipt")
     # The live tree shows the run; a log of plain lines needs its id before the end.
     say_accepted([accepted], is_brief=follow.can_draw())
     return wait_and_print([accepted.run_id], started=started, json=json)
 
 
-def spawn(spec: Spec, brought: Environment, *, json: bool) -> int:
+def _spawn(spec: Spec, brought: Environment, *, json: bool) -> int:
     """Start a run and print its id."""
     with connect(starts=True) as client:
-        receipt = _spawn(client, spec, brought)
+        receipt = _submitted(client, spec, brought)
         if json:
             output.document(client.received)
             return EXIT_OK
@@ -91,7 +151,7 @@ def spawn(spec: Spec, brought: Environment, *, json: bool) -> int:
     return EXIT_OK
 
 
-def dry_run(spec: Spec, brought: Environment, *, json: bool) -> int:
+def _dry_run(spec: Spec, brought: Environment, *, json: bool) -> int:
     """Show what a spawn would come to, and start nothing."""
     body: Callable[[Named], Document] = lambda named: {"spec": named(spec)}  # noqa: E731
     return show_planned("/v1/runs/dry-run", body, brought, said=in_flags(), json=json)
@@ -128,7 +188,7 @@ def show_planned(
     return EXIT_OK
 
 
-def _spawn(client: Client, spec: Spec, brought: Environment) -> Document:
+def _submitted(client: Client, spec: Spec, brought: Environment) -> Document:
     with in_flags():
         return submit(client, "/v1/runs", lambda named: {"spec": named(spec)}, brought)
 

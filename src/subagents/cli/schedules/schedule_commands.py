@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from cyclopts import Parameter
-
 from subagents import extension
 from subagents.api.wire.run_answers import PlannedBudget
 from subagents.api.wire.schedule_answers import (
@@ -22,9 +20,9 @@ from subagents.api.wire.schedule_answers import (
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, config_environment, connect
-from subagents.cli.flags import Json, Yes
+from subagents.cli.flags import Json, Parameter, Yes
 from subagents.cli.runs.environment_flags import Env, EnvFile, environment
-from subagents.cli.runs.spawn_flags import SpawnFlags, to_spec
+from subagents.cli.runs.spawn_flags import NO_FLAGS, Flags, Given, spec_of
 from subagents.cli.runs.submission import DEFAULT_AGENT, in_file, in_flags
 from subagents.cli.serving import unit_file
 from subagents.cli.show import render
@@ -39,7 +37,6 @@ _KIND: Final = re.compile("(posix|right)/")
 ZONE_MAGIC: Final = b"TZif"
 ZONE_BYTES_MAX: Final = 1 << 20
 PLACE: Final = "/v1/schedules"
-NO_FLAGS: Final = SpawnFlags()
 CHECKS_NAMED: Final = 10
 
 Schedule = Annotated[str, Parameter(help="Its name or id.", metavar="SCHEDULE")]
@@ -60,7 +57,7 @@ def add(
         str,
         Parameter(help="The task; after `--`, a command line.", metavar="TASK"),
     ],
-    flags: Annotated[SpawnFlags, Parameter(name="*")] = NO_FLAGS,
+    flags: Flags = NO_FLAGS,
     plan: Annotated[
         Path | None, Parameter(help="Start the runs of a plan file instead.", metavar="FILE")
     ] = None,
@@ -79,9 +76,7 @@ def add(
         Literal["once", "skip"],
         Parameter(help="For times missed while the machine was off: start once, or not at all."),
     ] = "once",
-    replace: Annotated[
-        bool, Parameter(negative=(), help="Take the place of the schedule called NAME.")
-    ] = False,
+    replace: Annotated[bool, Parameter(help="Take the place of the schedule called NAME.")] = False,
     env: Env = (),
     env_file: EnvFile = (),
     json: Json = False,
@@ -131,12 +126,12 @@ def add(
     return EXIT_OK
 
 
-def _run(task: Sequence[str], flags: SpawnFlags) -> Document:
-    return {"specs": [to_spec(task, flags)]}
+def _run(task: Sequence[str], flags: Given) -> Document:
+    return {"specs": [spec_of(task, flags)]}
 
 
-def _plan(file: Path, name: str, task: Sequence[str], flags: SpawnFlags) -> Document:
-    if task or flags != NO_FLAGS:
+def _plan(file: Path, name: str, task: Sequence[str], flags: Given) -> Document:
+    if task or flags:
         raise UsageError(
             "--plan starts the runs of its file: give no task and no flags of a run besides",
             details={"field": "--plan"},

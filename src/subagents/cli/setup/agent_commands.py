@@ -4,8 +4,6 @@ import difflib
 import time
 from typing import Annotated, Final, Literal
 
-from cyclopts import Parameter
-
 from subagents.api.wire.agent_answers import (
     AgentAbilities,
     AgentList,
@@ -18,7 +16,7 @@ from subagents.api.wire.agent_answers import (
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, connect
-from subagents.cli.flags import Json
+from subagents.cli.flags import Json, Parameter
 from subagents.client.client import Client, Document
 from subagents.errors import EXIT_OK, NotFound
 from subagents.text import duration, milliseconds_of, money, one_line

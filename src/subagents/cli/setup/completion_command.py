@@ -3,9 +3,8 @@
 import sys
 from typing import Annotated, Final, Literal
 
-from cyclopts import Parameter
-
 from subagents.cli import output
+from subagents.cli.flags import Parameter
 from subagents.errors import EXIT_OK
 
 BASH: Final = r"""# bash completion for subagents

@@ -5,11 +5,9 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
-
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, paths
-from subagents.cli.flags import Json
+from subagents.cli.flags import Json, Parameter
 from subagents.errors import EXIT_OK, Forbidden, NotFound
 
 
@@ -117,7 +115,7 @@ def trust(
     /,
     *,
     yes: Annotated[
-        bool, Parameter(name=["--yes", "-y"], help="Do not ask for confirmation.")
+        bool, Parameter(name=("--yes", "-y"), help="Do not ask for confirmation.")
     ] = False,
     json: Json = False,
 ) -> int:

@@ -1,12 +1,10 @@
-"""The daemon's life at the command line: ``serve``, ``up``, ``down``."""
+"""The daemon's life at the command line: ``up`` and ``down``."""
 
 import signal
 import time
-from typing import Annotated, Final
+from typing import Final
 
-from cyclopts import Parameter
-
-from subagents.cli import output, serving
+from subagents.cli import output
 from subagents.cli.connection import paths, session, warn_of_version
 from subagents.cli.flags import Json, Yes
 from subagents.client.client import Client
@@ -22,61 +20,6 @@ STOP_TIMEOUT_S: Final = 20.0
 STOP_POLL_S: Final = 0.01
 SILENT_S: Final = 3.0
 """A daemon whose socket was removed makes it anew in a second."""
-
-
-def serve(
-    *,
-    port: Annotated[
-        int | None, Parameter(help="Also listen on this TCP port. Default: daemon.http_port.")
-    ] = None,
-    host: Annotated[
-        str | None,
-        Parameter(help="Address to listen on. Default: daemon.http_host.", metavar="HOST"),
-    ] = None,
-    node: Annotated[
-        str | None,
-        Parameter(help="This node's name in its cluster. Default: daemon.node.", metavar="NAME"),
-    ] = None,
-    labels: Annotated[
-        str | None,
-        Parameter(
-            help="What runs can ask for as their place, separated by commas. Default:"
-            " cluster.labels.",
-            metavar="LABEL,...",
-        ),
-    ] = None,
-    slots: Annotated[
-        int | None, Parameter(help="Workers here at most. Default: cluster.slots.")
-    ] = None,
-    listen: Annotated[
-        str | None,
-        Parameter(
-            help="Where other nodes reach this one. Default: cluster.listen.", metavar="HOST:PORT"
-        ),
-    ] = None,
-    background_child: Annotated[bool, Parameter(name="--background-child", show=False)] = False,
-) -> int:
-    """Run the daemon in the foreground. Ctrl-C stops it; its workers keep running.
-
-    For example:
-
-        subagents serve
-
-        SUBAGENTS_HOME=/srv/subagents subagents serve
-
-        subagents serve --port 8765
-
-        subagents serve --node a --labels gpu,linux --slots 8 --listen 0.0.0.0:7443
-    """
-    return serving.serve(
-        port=port,
-        host=host,
-        node=node,
-        labels=labels,
-        slots=slots,
-        listen=listen,
-        background_child=background_child,
-    )
 
 
 def up(*, json: Json = False) -> int:

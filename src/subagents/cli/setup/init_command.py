@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
-
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, paths
-from subagents.cli.flags import Json
+from subagents.cli.flags import Json, Parameter
 from subagents.errors import EXIT_OK, ConfigError, UsageError
 
 if TYPE_CHECKING:  # it looks for programs: only `init` needs it
@@ -21,7 +19,7 @@ def init(
     *,
     yes: Annotated[
         bool,
-        Parameter(name=["--yes", "-y", "--force"], help="Do not ask; replace an existing file."),
+        Parameter(name=("--yes", "-y", "--force"), help="Do not ask; replace an existing file."),
     ] = False,
     json: Json = False,
 ) -> int:

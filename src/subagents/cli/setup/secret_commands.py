@@ -4,11 +4,9 @@ import os
 import subprocess
 from typing import Annotated
 
-from cyclopts import Parameter
-
 from subagents.cli import output
 from subagents.cli.connection import paths
-from subagents.cli.flags import Json
+from subagents.cli.flags import Json, Parameter
 from subagents.config.settings import SecretSource
 from subagents.domain.run.secret_reference import PREFIX, referenced
 from subagents.errors import EXIT_OK, Conflict, RuntimeUnavailable

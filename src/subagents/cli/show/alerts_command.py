@@ -3,13 +3,11 @@
 import time
 from typing import Annotated, Final
 
-from cyclopts import Parameter
-
 from subagents.api.wire.event_answers import AlertHistory, RaisedAlert
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect
-from subagents.cli.flags import Json
+from subagents.cli.flags import Json, Parameter
 from subagents.cli.runs.selectors import path_of
 from subagents.errors import EXIT_OK
 from subagents.text import duration, milliseconds_of, one_line

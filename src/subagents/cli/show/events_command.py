@@ -6,11 +6,9 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Final, cast
 
-from cyclopts import Parameter
-
 from subagents.cli import output
 from subagents.cli.connection import POLL_S, connect
-from subagents.cli.flags import JsonLines
+from subagents.cli.flags import Parameter
 from subagents.cli.runs.selectors import path_of
 from subagents.client.client import Client, Document, persistently
 from subagents.errors import EXIT_OK, UsageError
@@ -25,12 +23,16 @@ HEAD: Final = frozenset(
     {"seq", "type", "event", "agentId", "runId", "label", "occurredAt", "requester", "phase"}
 )
 """Fields with a column of their own."""
+JsonLines = Annotated[
+    bool, Parameter(name="--json", help="Print JSON documents on stdout, one on each line.")
+]
+"""Of what goes on."""
 
 
 def events(
     *,
     follow: Annotated[
-        bool, Parameter(name=["--follow", "-f"], help="Keep printing new events.")
+        bool, Parameter(name=("--follow", "-f"), help="Keep printing new events.")
     ] = False,
     after: Annotated[
         int | None,

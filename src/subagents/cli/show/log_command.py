@@ -4,13 +4,11 @@ import math
 import sys
 from typing import Annotated, Final
 
-from cyclopts import Parameter
-
 from subagents.api.wire.log_answers import LogPage, LogSummary
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import POLL_S, connect
-from subagents.cli.flags import Run
+from subagents.cli.flags import Parameter, Run
 from subagents.cli.runs.selectors import path_of
 from subagents.cli.show.log_lines import print_line
 from subagents.client.client import Client, Document, Query, persistently
@@ -35,7 +33,7 @@ def log(
         int | None, Parameter(help="At most N lines. Default: 50.", metavar="N")
     ] = None,
     tail: Annotated[
-        int | None, Parameter(name=["--tail", "-n"], help="The newest N lines.", metavar="N")
+        int | None, Parameter(name=("--tail", "-n"), help="The newest N lines.", metavar="N")
     ] = None,
     grep: Annotated[
         str | None,
@@ -48,7 +46,7 @@ def log(
     type_: Annotated[
         tuple[str, ...],
         Parameter(
-            name=["--type", "-t"],
+            name=("--type", "-t"),
             help="Only text, thinking, tool, error, system or user; repeatable.",
             metavar="TYPE",
         ),
@@ -61,7 +59,7 @@ def log(
         bool, Parameter(help="What was done, in at most 40 lines, instead of the lines.")
     ] = False,
     follow: Annotated[
-        bool, Parameter(name=["--follow", "-f"], help="Go on until the run has ended.")
+        bool, Parameter(name=("--follow", "-f"), help="Go on until the run has ended.")
     ] = False,
     json: Annotated[
         bool,

@@ -7,15 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Final, Literal
 
 import msgspec
-from cyclopts import Parameter
 
 from subagents.api.wire.run_answers import RunRow
 from subagents.api.wire.wire_struct import Document
 from subagents.cli import output
 from subagents.cli.connection import connect
-from subagents.cli.flags import Json
+from subagents.cli.flags import Json, Parameter
 from subagents.cli.runs import selectors
-from subagents.cli.show.search_flags import EVERYTHING, Archived, Search
+from subagents.cli.show.search_query import EVERYTHING, Archived, Search
 from subagents.errors import EXIT_OK
 from subagents.text import compact, cost_bound, duration, milliseconds_of
 
@@ -65,7 +64,7 @@ def export(
 
         subagents export jsonl --dir . --outcome error,timeout --archived
     """
-    rows = _found(search.query(), archived=archived)
+    rows = _found(search, archived=archived)
     if form == "csv":
         table = csv.writer(sys.stdout, lineterminator="\n")
         table.writerow(COLUMNS)
@@ -143,7 +142,7 @@ KEYS: Final[Mapping[By, Callable[[RunRow], Sequence[str]]]] = {
 def stats(
     *,
     by: Annotated[By, Parameter(help="What to group by. Default: day.")] = "day",
-    cost: Annotated[bool, Parameter(negative=(), help="The dearest first.")] = False,
+    cost: Annotated[bool, Parameter(help="The dearest first.")] = False,
     search: Search = EVERYTHING,
     archived: Archived = False,
     json: Json = False,
@@ -158,7 +157,7 @@ def stats(
 
         subagents stats --cost --by directory --archived --json
     """
-    groups = grouped(_found(search.query(), archived=archived), by)
+    groups = grouped(_found(search, archived=archived), by)
     if cost:
         groups.sort(key=lambda each: -each.cost_usd)
     if json:

@@ -1,13 +1,15 @@
 """``list``: a page of runs, newest first."""
 
 import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from subagents.cli import output
 from subagents.cli.connection import connect, warn_of_set_aside
+from subagents.cli.flags import Annotated, Json, Parameter
 from subagents.cli.reading import read
+from subagents.cli.runs import selectors
 from subagents.cli.show import render
+from subagents.cli.show.search_query import EVERYTHING, Archived, Search
 from subagents.client.client import Client
 from subagents.errors import EXIT_OK
 from subagents.text import counted, duration, milliseconds_of
@@ -18,27 +20,40 @@ if TYPE_CHECKING:
 NO_RUNS: Final = "No runs. Start one: subagents run 'echo hello'"
 
 
-def show_list(
-    wanted: Mapping[str, str],
+def list_(
+    selector: Annotated[
+        str | None,
+        Parameter(
+            help="`tree:RUN`, `phase:NAME,…`, `plan:NAME`, `tag:NAME` or `dir:DIR`.",
+            metavar="SELECTOR",
+        ),
+    ] = None,
+    /,
     *,
-    archived: bool,
-    limit: int,
-    offset: int,
-    roots: bool,
-    sort: str | None,
-    json: bool,
+    search: Search = EVERYTHING,
+    archived: Archived = False,
+    limit: Annotated[int, Parameter(help="Show at most N runs. Default: 50.", metavar="N")] = 50,
+    offset: Annotated[int, Parameter(help="Skip the first N.", metavar="N")] = 0,
+    roots: Annotated[bool, Parameter(help="Only runs that no other run spawned.")] = False,
+    sort: Annotated[
+        Literal["newest", "oldest", "ended", "ended_oldest"] | None,
+        Parameter(
+            help="Which come first; `ended`, `ended_oldest`: only ended runs, by when they ended."
+        ),
+    ] = None,
+    json: Json = False,
 ) -> int:
-    """Print the page.
+    """List runs, newest first.
 
-    Args:
-        wanted: Parameters of ``/v1/runs`` that narrow it.
-        archived: With archived runs.
-        limit: At most so many runs.
-        offset: So many are left out before.
-        roots: Only those that no other run spawned.
-        sort: Which come first; None = the newest.
-        json: The document instead of a table.
+    For example:
+
+        subagents list --dir . --phase running,retry_wait
+
+        subagents list --outcome error,timeout --since 2d
+
+        subagents list tree:nightly --json
     """
+    wanted = {**search, **({} if selector is None else selectors.query_of(selector))}
     window = {
         "archived": 1 if archived else None,
         "limit": limit,

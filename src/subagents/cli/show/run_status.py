@@ -1,16 +1,16 @@
-"""How runs are doing now, on two lines each."""
+"""``status``: how runs are doing now, on two lines each."""
 
 import time
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from subagents.cli import output
 from subagents.cli.connection import connect, warn_of_refusal
+from subagents.cli.flags import Json, SomeRuns
 from subagents.cli.reading import read
 from subagents.cli.runs import selectors
 from subagents.cli.runs.selectors import NONE_ACTIVE, path_of
 from subagents.cli.show import render
-from subagents.cli.show.search_query import BOTH
+from subagents.cli.show.search_query import BOTH, EVERYTHING, Search
 from subagents.errors import EXIT_OK, UsageError
 from subagents.text import duration, milliseconds_of, one_line
 
@@ -21,25 +21,27 @@ LINE_CHARS_MAX: Final = 200
 PART_CHARS_MAX: Final = 120
 
 
-def show_status(runs: Sequence[str], wanted: Mapping[str, str], *, json: bool) -> int:
-    """Print them.
+def status(*runs: SomeRuns, search: Search = EVERYTHING, json: Json = False) -> int:
+    """Show what runs are doing now: state, time, tokens and last activity.
 
-    Args:
-        runs: Selectors; none = all that have not ended and fit.
-        wanted: Parameters of ``/v1/runs`` that narrow it.
-        json: The documents instead of lines.
+    Without a run: all that have not ended and fit the search.
 
-    Raises:
-        UsageError: Both are given.
+    For example:
+
+        subagents status
+
+        subagents status --dir . --agent claude
+
+        subagents status tests lint --json
     """
-    if runs and wanted:
+    if runs and search:
         raise UsageError(BOTH)
     with connect() as client:
         if runs:
             names = selectors.expand(client, runs)
         else:
             names = [
-                row.run_id for row in selectors.listed(client, {**selectors.AT_WORK, **wanted})
+                row.run_id for row in selectors.listed(client, {**selectors.AT_WORK, **search})
             ]
         answers = [client.get(path_of(each, "/status")) for each in names]
         if not json:

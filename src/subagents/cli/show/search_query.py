@@ -1,13 +1,15 @@
-"""What the search flags of ``list``, ``tree``, ``status`` and ``watch`` ask the daemon for."""
+"""The flags by which ``list``, ``tree``, ``status`` and ``watch`` find runs."""
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from subagents.cli.connection import session as own_session
 from subagents.cli.connection import session_of
+from subagents.cli.flags import Annotated, Argument, Parameter, Together
 from subagents.cli.runs import selectors
 from subagents.errors import UsageError
 
+SEARCH: Final = "Search"
 BOTH: Final = "name runs or search for them, not both"
 
 
@@ -48,3 +50,32 @@ def search_query(
         "model": model,
     }
     return {name: value for name, value in found.items() if value}
+
+
+def _flag(name: str, metavar: str, text: str, *, attribute: str = "", **more: Any) -> Argument:
+    names = (f"--{name}",)
+    return Argument(attribute or name, names, help=text, metavar=metavar, group=SEARCH, **more)
+
+
+SEARCH_FLAGS: Final = (
+    _flag("dir", "DIR", "Only runs working in or below DIR.", attribute="directory"),
+    _flag("session", "NAME", "Only runs spawned by this session: its key or name."),
+    _flag("mine", "", "Only runs spawned by your own session.", kind=bool),
+    _flag("agent", "NAME", "Only runs of this agent."),
+    _flag("label", "LABEL", "Only runs with this label."),
+    _flag("tag", "TAG", "Only runs with this tag; repeatable, all must fit.", is_list=True),
+    _flag("phase", "NAME,…", "Only runs in these phases, or whose STATE in a list is this."),
+    _flag(
+        "outcome",
+        "NAME,…",
+        "Only runs with these outcomes (ok, partial, error, timeout, cancelled, lost), or whose"
+        " STATE in a list is this: failed, blocked, paused.",
+    ),
+    _flag("since", "WHEN", "Only runs spawned since: 5m, 2d, 2026-11-20T14:05."),
+    _flag("until", "WHEN", "Only runs spawned before."),
+    _flag("text", "TEXT", "Only runs whose label, task or id has it."),
+    _flag("model", "NAME", "Only runs of this model."),
+)
+Search = Annotated[Mapping[str, str], Together(search_query, lambda: SEARCH_FLAGS)]
+Archived = Annotated[bool, Parameter(help="Include archived runs.", group=SEARCH)]
+EVERYTHING: Final = dict[str, str]()

@@ -1,11 +1,10 @@
-"""Commands that only look: ``list tree show result timeline why attention``."""
+"""Commands that only look: ``tree show result timeline why attention``."""
 
 import sys
 import time
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
 import msgspec
-from cyclopts import Parameter
 
 from subagents.api.wire.event_answers import Timeline, Why
 from subagents.api.wire.message_answers import Attention
@@ -19,12 +18,10 @@ from subagents.api.wire.run_answers import (
 from subagents.api.wire.wire_struct import read
 from subagents.cli import long_results, output
 from subagents.cli.connection import connect
-from subagents.cli.flags import Json, Run, refuse_unused
-from subagents.cli.runs import selectors
+from subagents.cli.flags import Json, Parameter, Run, refuse_unused
 from subagents.cli.runs.selectors import path_of
 from subagents.cli.show import render, run_list
-from subagents.cli.show.search_flags import EVERYTHING, Archived, Search
-from subagents.cli.show.search_query import BOTH
+from subagents.cli.show.search_query import BOTH, EVERYTHING, Archived, Search
 from subagents.client.client import Document
 from subagents.domain.run.access import Access, in_words
 from subagents.domain.run.outcome import DeliveryOutcome, failure_text
@@ -40,53 +37,6 @@ OVERSHOOT: Final = {
     "unbounded": " (its worker reports no usage)",
 }
 EVENT_TEXT_CHARS_MAX: Final = 300
-
-
-def list_(
-    selector: Annotated[
-        str | None,
-        Parameter(
-            help="`tree:RUN`, `phase:NAME,…`, `plan:NAME`, `tag:NAME` or `dir:DIR`.",
-            metavar="SELECTOR",
-        ),
-    ] = None,
-    /,
-    *,
-    search: Search = EVERYTHING,
-    archived: Archived = False,
-    limit: Annotated[int, Parameter(help="Show at most N runs. Default: 50.", metavar="N")] = 50,
-    offset: Annotated[int, Parameter(help="Skip the first N.", metavar="N")] = 0,
-    roots: Annotated[
-        bool, Parameter(negative=(), help="Only runs that no other run spawned.")
-    ] = False,
-    sort: Annotated[
-        Literal["newest", "oldest", "ended", "ended_oldest"] | None,
-        Parameter(
-            help="Which come first; `ended`, `ended_oldest`: only ended runs, by when they ended."
-        ),
-    ] = None,
-    json: Json = False,
-) -> int:
-    """List runs, newest first.
-
-    For example:
-
-        subagents list --dir . --phase running,retry_wait
-
-        subagents list --outcome error,timeout --since 2d
-
-        subagents list tree:nightly --json
-    """
-    wanted = search.query() | ({} if selector is None else selectors.query_of(selector))
-    return run_list.show_list(
-        wanted,
-        archived=archived,
-        limit=limit,
-        offset=offset,
-        roots=roots,
-        sort=sort,
-        json=json,
-    )
 
 
 def tree(
@@ -111,7 +61,7 @@ def tree(
 
         subagents tree last --json
     """
-    wanted = search.query()
+    wanted = search
     if run is not None and wanted:
         raise UsageError(BOTH)
     refuse_unused(

@@ -10,16 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Annotated, Final, Protocol
 
-from cyclopts import Parameter
-
 from subagents.api.wire.run_answers import RunPage, RunRow, RunStatus
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect
-from subagents.cli.flags import JsonLines, SomeRuns
+from subagents.cli.flags import Parameter, SomeRuns
 from subagents.cli.runs import selectors
-from subagents.cli.show.search_flags import EVERYTHING, Search
-from subagents.cli.show.search_query import BOTH
+from subagents.cli.show.events_command import JsonLines
+from subagents.cli.show.search_query import BOTH, EVERYTHING, Search
 from subagents.cli.show.watch_frame import HEADERS, Frame, place
 from subagents.client.client import Client, Document, Query, persistently, segment
 from subagents.errors import EXIT_OK, NotFound, UsageError
@@ -199,7 +197,7 @@ def watch(
 
         subagents watch tree:nightly --interval 5s
     """
-    wanted = search.query()
+    wanted = search
     if runs and wanted:
         raise UsageError(BOTH)
     pause_ms = parse_duration(interval, field="--interval")

@@ -241,8 +241,8 @@ class Contract(Checks, frozen=True, forbid_unknown_fields=True):
 class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
     """The spawn parameters: the one declaration that every way to spawn is made from.
 
-    A field added here is a parameter everywhere: JSON, tools, flags (cli/runs/spawn_flags.py says
-    how they are spelled), plan files, and after ``make docs`` the Python keywords and the page.
+    A field added here is a parameter everywhere: JSON, tools, plan files, and after ``make docs``
+    the flags (scripts/spawn_flags.py says how they are spelled), the Python keywords and the page.
     """
 
     task: Annotated[str, about("What to do, complete in itself", TASK, form="task", minLength=1)]

@@ -13,14 +13,13 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Annotated, Final, NamedTuple
 
 import msgspec
-from cyclopts import Parameter
 
 from subagents.api.wire.event_answers import Timeline, TimelineEvent, Why
 from subagents.api.wire.message_answers import Attention, AttentionItem, Inbox
 from subagents.api.wire.run_answers import PlanReceipt, RunNode, RunResult, WaitResult
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
-from subagents.cli.flags import Json, refuse_unused
+from subagents.cli.flags import Json, Parameter, refuse_unused
 from subagents.cli.runs.follow import Screen, can_draw
 from subagents.client.client import Client, segment
 from subagents.client.daemon_start import ensure_daemon

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import msgspec
-from cyclopts import Parameter
 
 from subagents import extension
 from subagents.api.wire.schedule_answers import SchedulePage
@@ -18,7 +17,7 @@ from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, paths, session
 from subagents.cli.doctor_check import FAIL, OK, WARN, Check
-from subagents.cli.flags import Json, refuse_unused
+from subagents.cli.flags import Json, Parameter, refuse_unused
 from subagents.client.client import Client, Document
 from subagents.client.daemon_start import holder, log_message, log_tail, was_told_to_stop
 from subagents.config.paths import Paths
@@ -60,7 +59,7 @@ def doctor(
     ] = None,
     fix: Annotated[bool, Parameter(help="Do what it suggests, where that is safe.")] = False,
     yes: Annotated[
-        bool, Parameter(name=["--yes", "-y"], help="Probe without asking for confirmation.")
+        bool, Parameter(name=("--yes", "-y"), help="Probe without asking for confirmation.")
     ] = False,
     json: Json = False,
 ) -> int:

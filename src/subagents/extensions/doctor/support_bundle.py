@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import msgspec
-from cyclopts import Parameter
 
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, paths, session
-from subagents.cli.flags import Json
+from subagents.cli.flags import Json, Parameter
 from subagents.client.client import Client, Document
 from subagents.config.paths import Paths
 from subagents.domain.redaction.own_secrets import own_secrets

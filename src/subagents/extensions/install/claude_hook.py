@@ -28,13 +28,13 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import msgspec
-from cyclopts import Parameter
 
 from subagents.api.wire.message_answers import Inbox, Message
 from subagents.api.wire.run_answers import RunPage, RunRow
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, paths
+from subagents.cli.flags import Parameter
 from subagents.client.client import Client, Document, Query
 from subagents.client.daemon_start import revive
 from subagents.client.transport import Absence

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import tomlkit
-from cyclopts import Parameter
 from tomlkit.items import Table as TomlTable
 
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, paths
-from subagents.cli.flags import Json
+from subagents.cli.flags import Json, Parameter
 from subagents.config.files import documents
 from subagents.config.files.documents import BadDocument
 from subagents.config.files.text_files import read_text
@@ -33,7 +32,7 @@ INCLUDES_MAX: Final = 100
 INCLUDED_CHARS_MAX: Final = 256 * 1024
 """Of all files that are included; JSON5 takes its time."""
 
-Yes = Annotated[bool, Parameter(name=["--yes", "-y"], help="Do not ask.")]
+Yes = Annotated[bool, Parameter(name=("--yes", "-y"), help="Do not ask.")]
 DryRun = Annotated[bool, Parameter(help="Show what would be written, and write nothing.")]
 
 

@@ -13,12 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from cyclopts import Parameter
-
 from subagents import process_group
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd
-from subagents.cli.flags import Json, Yes
+from subagents.cli.flags import Json, Parameter, Yes
 from subagents.errors import EXIT_OK, ConfigError, NotFound
 from subagents.extensions.install import claude_permission, file_change
 from subagents.extensions.install import codex_registration as codex
@@ -160,7 +158,7 @@ def plugin(*, json: Json = False) -> int:
 def skill(
     *,
     agents_md: Annotated[
-        bool, Parameter(negative=(), help="A paragraph for AGENTS.md instead of the whole skill.")
+        bool, Parameter(help="A paragraph for AGENTS.md instead of the whole skill.")
     ] = False,
     json: Json = False,
 ) -> int:

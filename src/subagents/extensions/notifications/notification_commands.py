@@ -3,11 +3,9 @@
 import os
 from typing import Annotated
 
-from cyclopts import Parameter
-
 from subagents.cli import output
 from subagents.cli.connection import paths
-from subagents.cli.flags import Json
+from subagents.cli.flags import Json, Parameter
 from subagents.errors import EXIT_FAILED, EXIT_OK, NotFound
 from subagents.extensions.notifications.notification_settings import NotificationChannel
 

@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
 from msgspec import to_builtins
 
 from subagents.api.wire.run_answers import (
@@ -20,7 +19,7 @@ from subagents.api.wire.run_answers import (
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect, session
-from subagents.cli.flags import Json, Yes
+from subagents.cli.flags import Json, Parameter, Yes
 from subagents.cli.runs import follow, selectors
 from subagents.cli.runs.environment_flags import Env, EnvFile, environment
 from subagents.cli.runs.run_group import GroupLine, RunGroup
@@ -55,7 +54,7 @@ Variables = Annotated[
 Jobs = Annotated[
     str | None,
     Parameter(
-        name=["--jobs", "-j"],
+        name=("--jobs", "-j"),
         help="At most N of its runs work at once. Default: as many as their lanes have slots.",
         metavar="N",
     ),
@@ -77,7 +76,7 @@ def run(
     var: Variables = (),
     env: Env = (),
     env_file: EnvFile = (),
-    detach: Annotated[bool, Parameter(name=["--detach", "-d"], help="Do not wait.")] = False,
+    detach: Annotated[bool, Parameter(name=("--detach", "-d"), help="Do not wait.")] = False,
     json: Json = False,
 ) -> int:
     """Start all runs of a file, or none of them, and wait for them.
@@ -219,9 +218,7 @@ def list_(
     directory: Annotated[
         str | None, Parameter(name="--dir", help="Only plans of DIR or below it.", metavar="DIR")
     ] = None,
-    mine: Annotated[
-        bool, Parameter(negative=(), help="Only plans started by your own session.")
-    ] = False,
+    mine: Annotated[bool, Parameter(help="Only plans started by your own session.")] = False,
     since: Annotated[
         str | None, Parameter(help="Only plans started since: 5m, 2d.", metavar="WHEN")
     ] = None,
@@ -365,7 +362,7 @@ def retry(
     plan: Plan,
     /,
     *,
-    detach: Annotated[bool, Parameter(name=["--detach", "-d"], help="Do not wait.")] = False,
+    detach: Annotated[bool, Parameter(name=("--detach", "-d"), help="Do not wait.")] = False,
     json: Json = False,
 ) -> int:
     """Start what failed of a plan again, and the steps that waited for it.

@@ -4,18 +4,15 @@ import sys
 from pathlib import Path
 from typing import Annotated, Final
 
-from cyclopts import Parameter
-
 from subagents.cli import output
-from subagents.cli.flags import Json
+from subagents.cli.flags import Json, Parameter
 from subagents.cli.runs.environment_flags import Env, EnvFile, environment
-from subagents.cli.runs.run_commands import NO_FLAGS, DryRun, Flags
-from subagents.cli.runs.spawn_flags import to_spec
-from subagents.cli.runs.submission import in_file, in_flags
+from subagents.cli.runs.spawn_flags import NO_FLAGS, Flags, to_spec
+from subagents.cli.runs.submission import DryRun, in_file, in_flags
 from subagents.config.files.text_files import decoded, read_text
 from subagents.domain.run.spec import Budget, RunSpec
 from subagents.domain.run.values import replace
-from subagents.errors import EXIT_OK
+from subagents.errors import EXIT_OK, UsageError
 from subagents.extensions.plans import plan_commands
 from subagents.extensions.plans.item_expansion import runs_of_items
 from subagents.extensions.plans.plan_commands import Jobs, Variables, variables_of
@@ -85,7 +82,6 @@ def map_(
         Parameter(
             help="One item on each line of FILE; `-` = stdin.",
             metavar="FILE",
-            allow_leading_hyphen=True,
         ),
     ] = None,
     jobs: Jobs = None,
@@ -96,7 +92,7 @@ def map_(
     env: Env = (),
     env_file: EnvFile = (),
     dry_run: DryRun = False,
-    detach: Annotated[bool, Parameter(name=["--detach", "-d"], help="Do not wait.")] = False,
+    detach: Annotated[bool, Parameter(name=("--detach", "-d"), help="Do not wait.")] = False,
     json: Json = False,
 ) -> int:
     """Run a task once for each item, and wait for all of them: a plan of its own.
@@ -111,6 +107,12 @@ def map_(
 
         git ls-files '*.md' | subagents map 'proselint {}' --each - -j 4 --retry 1
     """
+    if items == (STDIN,):
+        raise UsageError(
+            "map reads no items from stdin by itself",
+            hint="subagents map TASK --each -",
+            details={"field": "ITEM"},
+        )
     spec, together = _taken_out(to_spec((task,), flags))
     all_items = [*items, *(() if each is None else _lines(each))]
     key, spec = spec.idempotency_key, replace(spec, idempotency_key=None)

@@ -8,11 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-from cyclopts import Parameter
-
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, paths
-from subagents.cli.flags import Json, Yes
+from subagents.cli.flags import Json, Parameter, Yes
 from subagents.config.paths import Paths
 from subagents.errors import (
     EXIT_FAILED,

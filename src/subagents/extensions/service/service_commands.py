@@ -7,11 +7,9 @@ import subprocess
 import sys
 from typing import Annotated, Final
 
-from cyclopts import Parameter
-
 from subagents.cli import output
 from subagents.cli.connection import paths
-from subagents.cli.flags import Json
+from subagents.cli.flags import Json, Parameter
 from subagents.cli.serving import UNIT_NAME, unit_file
 from subagents.errors import EXIT_OK, Unavailable
 from subagents.runtimes.process.cgroups import LEAF

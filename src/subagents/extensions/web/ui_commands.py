@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
-from cyclopts import Parameter
-
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect
-from subagents.cli.flags import Json
+from subagents.cli.flags import Json, Parameter
 from subagents.client.client import Document, segment
 from subagents.errors import EXIT_OK, UsageError
 from subagents.extensions.web.login_answers import LoginCode, LoginList, LoginRow
@@ -23,12 +21,8 @@ LOGINS: Final = "/v1/logins"
 
 def ui(
     *,
-    viewer: Annotated[
-        bool, Parameter(negative=(), help="A login that may look, and change nothing.")
-    ] = False,
-    no_open: Annotated[
-        bool, Parameter(name="--no-open", negative=(), help="Print the address alone.")
-    ] = False,
+    viewer: Annotated[bool, Parameter(help="A login that may look, and change nothing.")] = False,
+    no_open: Annotated[bool, Parameter(name="--no-open", help="Print the address alone.")] = False,
     json: Json = False,
 ) -> int:
     """Open the web page in a browser, logged in.
@@ -87,9 +81,7 @@ def revoke(
     *logins: Annotated[
         str, Parameter(help="Ids, as `subagents ui sessions` shows them.", metavar="[ID...]")
     ],
-    everything: Annotated[
-        bool, Parameter(name="--all", negative=(), help="All that there are.")
-    ] = False,
+    everything: Annotated[bool, Parameter(name="--all", help="All that there are.")] = False,
     json: Json = False,
 ) -> int:
     """Log browsers out, at once.

@@ -5,11 +5,9 @@ import sys
 from datetime import timedelta
 from typing import Annotated
 
-from cyclopts import Parameter
-
 from subagents.cli import output
 from subagents.cli.connection import paths
-from subagents.cli.flags import Json, Yes
+from subagents.cli.flags import Json, Parameter, Yes
 from subagents.client.client import Client
 from subagents.config.paths import Paths
 from subagents.config.user_config import UserConfig
@@ -156,7 +154,6 @@ def join(
         str,
         Parameter(
             help="As `subagents cluster token` prints it; - reads it from stdin.",
-            allow_leading_hyphen=True,
         ),
     ],
     /,

@@ -3,13 +3,11 @@
 import time
 from typing import Annotated, Final
 
-from cyclopts import Parameter
-
 from subagents.api.wire.daemon_answers import Cluster, ClusterNode
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect
-from subagents.cli.flags import Json, refuse_unused
+from subagents.cli.flags import Json, Parameter, refuse_unused
 from subagents.client.client import Client, Document
 from subagents.errors import EXIT_OK, EXIT_PENDING
 from subagents.text import counted, duration, parse_duration
@@ -68,9 +66,7 @@ def state_of(node: ClusterNode) -> str:
 
 def drain(
     *,
-    wait: Annotated[
-        bool, Parameter(negative=(), help="Return when it decides about nothing any more.")
-    ] = False,
+    wait: Annotated[bool, Parameter(help="Return when it decides about nothing any more.")] = False,
     timeout: Annotated[
         str | None,
         Parameter(help="With --wait: at most so long, then exit 8.", metavar="DURATION"),
