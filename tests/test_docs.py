@@ -302,7 +302,11 @@ def test_decisions_are_numbered_dated_and_say_what_they_cost() -> None:
         assert re.search(r"^20\d\d-\d\d-\d\d · \w+", text, re.MULTILINE), page.name
         for part in ("Context", "Options", "Choice", "Cost"):
             assert f"\n## {part}\n" in text, f"{page.name}: {part}"
-        assert page.name in index
+        title = re.fullmatch(rf"# {page.name[:4]} (.+: .+)", text.splitlines()[0])
+        assert title, f"{page.name}: its title names a subject, a colon, and what holds for it"
+        assert f"| [{page.name[:4]}]({page.name}) | {title[1]} |" in index, page.name
+        prose = _FENCE.sub("", text).splitlines()
+        assert [line for line in prose if len(line) >= 120 and line[0] != "|"] == [], page.name
 
 
 @pytest.mark.requirement("docs:true-keys")

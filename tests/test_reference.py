@@ -105,7 +105,7 @@ def test_the_list_for_models_has_every_page_but_the_single_decisions() -> None:
 
 
 @pytest.mark.requirement("docs:reference")
-def test_a_commit_has_of_a_page_that_is_drawn_only_where_a_checkout_shows_the_rest() -> None:
+def test_what_a_commit_has_of_a_drawn_page_says_where_the_rest_is() -> None:
     for name in docs_site.DRAWN:
         text = (ROOT / name).read_text("utf-8")
         assert f"`.venv/bin/python -m scripts.docs_site {name}` prints the page." in text
