@@ -266,4 +266,4 @@ PUBLIC_NAMES: Final = (
     *("commit", "sha", "hash", "digest", "version", "revision", "release", "checksum", "etag"),
     *("integrity", "image", "build", "branch", "uuid", "path", "file", "dir", "url", "uri", "host"),
 )
-"""Behind such a name stands something random that is none."""
+"""Names whose values are random and no secrets."""

@@ -47,7 +47,7 @@ from subagents.domain.text.report_text import Unreadable, find_report
 from subagents.text import signal_name
 
 SETTLE_MS: Final = 2_000
-"""After the exit, so long a stream's final result still counts when the stream was not drained."""
+"""How long after the exit a stream's final result still counts when the stream was not drained."""
 
 ERROR_CHARS_MAX: Final = 2_000
 REPORT_TOOL: Final = "report_completion"

@@ -14,7 +14,7 @@ import msgspec
 from subagents.domain.run.spec import Budget, RunSpec
 
 DIGEST_BYTES: Final = 8
-"""Of each parameter; the other side of a comparison is a mistake, not an attack."""
+"""How much is kept of each parameter's digest; a mismatch is a mistake, not an attack."""
 
 _encode: Final = msgspec.json.Encoder(order="sorted").encode
 _given: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode

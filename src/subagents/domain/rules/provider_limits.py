@@ -124,7 +124,7 @@ class Provider(Value, frozen=True):
     """Whose limits an attempt shares."""
 
     name: str
-    """For people; never a key."""
+    """Its name for people; never a key."""
     key: str
     """The same for all attempts that share a limit; reveals nothing of the secret in it."""
 
@@ -133,7 +133,7 @@ class Gate(Value, frozen=True):
     """What is known of one provider and key while it refuses."""
 
     provider: str
-    """For people: ``anthropic``."""
+    """The provider's name for people: ``anthropic``."""
     until_ms: int
     status: int | None = None
     waits: int = 1

@@ -98,4 +98,4 @@ class Ceiling(Value, frozen=True):
     below: str | None = None
     """Where it may write, when it may only write there; None = wherever the level allows."""
     sees: str | None = None
-    """As ``Access.sees``: whatever it spawns sees that directory alone."""
+    """The one directory that whatever it spawns sees, as ``Access.sees``; None = all of them."""

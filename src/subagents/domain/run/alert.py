@@ -53,7 +53,8 @@ class Alert(Value, frozen=True):
     key: str
     """Unique within the run, and the same when the same lines are looked at again."""
     fields: dict[str, Field] = {}
-    """Of the structured event, in camelCase, without ``type``, ``event`` and ``agentId``."""
+    """The fields of the structured event, in camelCase, without ``type``, ``event`` and
+    ``agentId``."""
 
 
 class AlertRules(Value, frozen=True):
@@ -66,7 +67,7 @@ class AlertRules(Value, frozen=True):
     """Also where ``off`` names its alert, and whatever is left of the hour's allowance."""
     budget_percent: tuple[int, ...] = (50, 80, 100)
     cost_usd: tuple[float, ...] = (1.0, 5.0, 10.0, 25.0)
-    """Without a budget."""
+    """The marks for a run that has no budget."""
     context_percent: tuple[int, ...] = (50, 75, 90)
     failures: int = 3
     commit_batch_ms: int = 30_000

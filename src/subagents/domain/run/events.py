@@ -92,7 +92,7 @@ class WorktreePlanned(Fact, frozen=True, tag=True):
 
     worktree: Worktree
     cwd: str
-    """In it, without links; the run works there."""
+    """The directory in the worktree where the run works, without links."""
 
 
 class TokenIssued(Fact, frozen=True, tag=True):
@@ -131,7 +131,8 @@ class AttemptStarted(Fact, frozen=True, tag=True):
     pid: int | None = None
     adopted: bool = False
     vacuous: bool = False
-    """In journals of 0.1.0, which had no ``BaselineTaken``."""
+    """The contract was met before the work; set in journals of 0.1.0 alone, which had no
+    ``BaselineTaken``."""
     native_session: str | None = None
     """What the program calls its session, where its runtime knows that from the start."""
 
@@ -191,7 +192,7 @@ class TimerFired(Fact, frozen=True, tag=True):
     """Time passed; what that means is decided by the reducer, from the run and the time."""
 
     cause: TimerCause | None = None
-    """For readers of the journal; None in journals of 0.1.0."""
+    """What was due, for readers of the journal; None in journals of 0.1.0."""
     backs_off: bool = False
     """The worker's program was waiting for its model's provider, which had refused it."""
 
@@ -200,7 +201,7 @@ class ClockStepped(Fact, frozen=True, tag=True):
     """The machine's clock was set, or the machine was suspended: what is still due moves along."""
 
     by_ms: int
-    """By how far the clock is ahead of what it would be; negative = it was set back."""
+    """How far the clock is ahead of what it would be; negative = it was set back."""
 
 
 class ChecksPassed(Fact, frozen=True, tag=True):
@@ -326,7 +327,7 @@ class RequestHeld(Fact, frozen=True, tag=True):
     tokens: int
     cost_usd: float = 0
     lost_tokens: int = 0
-    """Of requests of this attempt before that were never answered: what they may have used."""
+    """The most that earlier requests of this attempt which were never answered may have used."""
     lost_cost_usd: float = 0
 
 
@@ -416,7 +417,8 @@ class CleanedUp(Fact, frozen=True, tag=True):
     """Child sessions were deleted or kept, as asked."""
 
     erased: bool = False
-    """With them the task and the messages to the worker; in journals of 0.1.0 these stayed."""
+    """The task and the messages to the worker were deleted, too; False in journals of 0.1.0, which
+    kept them."""
 
 
 class Archived(Fact, frozen=True, tag=True):

@@ -85,7 +85,8 @@ class Isolation(StrEnum):
     NONE = "none"
     WORKTREE = "worktree"
     SANDBOX = "sandbox"
-    """In bubblewrap: of its user's files it sees those of its working directory alone."""
+    """The run works in bubblewrap: of its user's files it sees those of its working directory
+    alone."""
 
 
 class Network(StrEnum):
@@ -377,7 +378,7 @@ class PlanBudget(Value, frozen=True):
     """What all runs of one plan may use together."""
 
     id: str
-    """Of the plan: its first run."""
+    """The id of the plan: that of its first run."""
     budget: Budget
 
 
@@ -387,11 +388,12 @@ class PlanStep(Value, frozen=True):
     plan: str
     """Id of the plan: that of its first run."""
     position: int
-    """From 0. A step that was retried has several runs, of which the newest counts."""
+    """Its place in the plan, from 0. A step that was retried has several runs, of which the newest
+    counts."""
     name: str | None = None
-    """Of the plan."""
+    """The plan's name; None = it has none."""
     jobs: int | None = None
-    """At most so many of the plan's runs have a slot at once; None = as their lanes have."""
+    """The most runs of the plan that have a slot at once; None = as their lanes have."""
 
 
 class AgentChosen(Value, frozen=True):
@@ -417,7 +419,7 @@ class ScheduledTime(Value, frozen=True):
     schedule: str
     """Id of the schedule."""
     name: str
-    """Of the schedule, as it was then."""
+    """The schedule's name, as it was then."""
     due_ms: int
     by_hand: bool = False
     """Somebody started it before its time."""
@@ -457,13 +459,14 @@ class Resolved(Value, frozen=True):
     model: str | None = None
     thinking: str | None = None
     instructions: str | None = None
-    """Of its agent, for every worker of the run."""
+    """The instructions of its agent, for every worker of the run."""
     timeout_ms: int = 0
     """0 = none."""
     effective_tools: tuple[str, ...] | None = None
     """None = the runtime's own, unscoped."""
     tools_deny: tuple[str, ...] = ()
-    """With the requester's; inherited by every descendant."""
+    """The tools that it may not use, with those that its requester may not; inherited by every
+    descendant."""
     access: Access | None = None
     """None = of a run from before there were levels: nothing was kept from it."""
     max_spawn_depth: int = 1
@@ -485,8 +488,8 @@ class Resolved(Value, frozen=True):
     commands_trusted: bool = False
     """The commands of its contract are the operator's own."""
     contract_root: str | None = None
-    """Of an agent's contract: its working directory without links, as it was at the spawn. None =
-    the operator's, or of 0.1.0."""
+    """The directory in which an agent's contract is checked: its working directory at the spawn,
+    without links. None = the contract is the operator's, or of 0.1.0."""
     step: PlanStep | None = None
     """None = it was not spawned with a plan."""
     plan: PlanBudget | None = None
@@ -496,7 +499,7 @@ class Resolved(Value, frozen=True):
     scheduled: ScheduledTime | None = None
     """None = no schedule started it."""
     tags_above: tuple[str, ...] = ()
-    """Of the runs above it: what it uses counts towards their caps, too."""
+    """The tags of the runs above it: what it uses counts towards their caps, too."""
     caller_env: tuple[str, ...] | None = None
     """Names of the variables that its caller brought; their values are in a file of their own.
     None = there is none."""

@@ -78,7 +78,7 @@ class ScheduledPlan(Value, frozen=True):
     name: str
     budget: Budget | None = None
     jobs: int | None = None
-    """At most so many of its runs work at once."""
+    """The most of its runs that work at once; None = as their lanes allow."""
 
 
 class Schedule(Value, frozen=True):
@@ -102,7 +102,7 @@ class Schedule(Value, frozen=True):
     plan: ScheduledPlan | None = None
     """None = it is one run."""
     default_agent: str | None = None
-    """For specs without an agent, where the configuration has no default."""
+    """The agent for specs that name none, where the configuration has no default."""
     has_environment: bool = False
     """Variables were brought for its workers; they are in files of their own."""
     paused_at_ms: int | None = None

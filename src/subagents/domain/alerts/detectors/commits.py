@@ -27,9 +27,9 @@ def _set(words: str) -> frozenset[str]:
 
 
 MESSAGES_MAX: Final = 5
-"""Of one batch; the others are counted."""
+"""The most messages that one batch quotes; the others are counted."""
 COMMITS_MAX: Final = 50
-"""Of one tool; more than that is a script's doing."""
+"""The most commits that are read from one tool's output; more are a script's doing."""
 _LINE_CHARS: Final = 1_000
 _MESSAGE_CHARS: Final = 80
 _PRINTED: Final = re.compile(

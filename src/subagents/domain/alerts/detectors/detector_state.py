@@ -26,7 +26,7 @@ class Pending(Value, frozen=True):
     """News of one kind that are gathered into one alert."""
 
     key: str
-    """Of the alert: by the first of them."""
+    """The key of the coming alert, made from the first of them."""
     since_ms: int
     last: int
     """Number of the newest piece that belongs to it."""
@@ -59,7 +59,8 @@ class Watch(Value, frozen=True):
 
     attempt: int = 0
     pieces: int = 0
-    """Of this attempt that were looked at: the number of a piece is part of its alerts' keys."""
+    """How many pieces of this attempt's output were looked at: a piece's number is part of the keys
+    of its alerts."""
     tools_used: int = 0
     last_activity: str | None = None
     """``editing src/bridge.py``; None before anything was seen."""
@@ -72,7 +73,7 @@ class Watch(Value, frozen=True):
     is_silence_told: bool = False
     open: tuple[OpenTool, ...] = ()
     failures: int = 0
-    """Of tools, one after the other."""
+    """How many tools failed in a row."""
     failed_tool: str | None = None
     """The name all of these have; None when they are several."""
     failed_call: FailedCall | None = None

@@ -27,7 +27,7 @@ class _Dimension(NamedTuple):
     limit: Callable[[Budget], float | None]
     gone: Callable[[Committed], float]
     kept: Callable[[float], float]
-    """For the holder's own report."""
+    """How much of a limit is kept for the holder's own report."""
     text: Callable[[float], str]
     unit: str = ""
     each: int = 0

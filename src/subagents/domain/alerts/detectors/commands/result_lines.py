@@ -14,7 +14,7 @@ from subagents.domain.run.worker_output import OUTPUT_CHARS_MAX
 
 LINE_CHARS_MAX: Final = 500
 MATCHES_MAX: Final = 500
-"""Of one meaning; so many errors are enough to count."""
+"""The most lines of one meaning that are counted; so many errors are enough."""
 PLACES_MAX: Final = 20
 
 _TABLE: Final = r"""
