@@ -31,8 +31,8 @@ from subagents.process_identity import UNKNOWN
 START_TIMEOUT_S: Final = 30.0
 START_POLL_S: Final = 0.02
 ELSEWHERE_S: Final = 6.0
-"""For a daemon in another container of this machine to answer: one whose socket was removed makes
-it anew within five seconds."""
+"""How long a daemon in another container of this machine may take to answer: one whose socket was
+removed makes it again within five seconds."""
 LOG_TAIL_BYTES: Final = 4096
 
 _WORKER_VARIABLES: Final = (

@@ -12,9 +12,9 @@ class ArtifactParameters(TypedDict, total=False):
     json: bool
     """The file parses as JSON."""
     min_items: int | None
-    """Of the top-level array; needs json."""
+    """Fewest items of the top-level array; needs json."""
     required_keys: Sequence[str]
-    """Of each item; needs json."""
+    """Keys that each item has; needs json."""
     min_bytes: int | None
     """The file has at least this size."""
     schema: Mapping[str, object] | bool | None
@@ -51,7 +51,7 @@ class JudgeParameters(TypedDict, total=False):
     access: Literal["read", "write", "full"]
     """What it may do, at most what the judged run may."""
     budget: "BudgetParameters | None"
-    """For the judge."""
+    """What the judge may use."""
     verification: "ContractParameters | None"
     """Its own contract, without a judge."""
 
@@ -132,7 +132,7 @@ class SpawnParameters(TypedDict, total=False):
     retry_count: int
     """Attempts after a failure."""
     retry_delay: str
-    """Before the first retry, like ``500ms`` or ``5s``."""
+    """Wait before the first retry, like ``500ms`` or ``5s``."""
     retry_backoff: Literal["exponential", "linear", "fixed"]
     """How the delay grows."""
     retry_on: Sequence[str]
@@ -152,7 +152,7 @@ class SpawnParameters(TypedDict, total=False):
     access: Literal["read", "write", "full"] | None
     """read, write (below cwd) or full."""
     budget: BudgetParameters | None
-    """For the run and all below it."""
+    """What the run and all below it may use."""
     lane: str | None
     """Slot pool."""
     place: str | None
@@ -160,7 +160,7 @@ class SpawnParameters(TypedDict, total=False):
     priority: int
     """Higher starts first."""
     tags: Sequence[str]
-    """To find it by."""
+    """Words to find it by."""
     isolation: Literal["none", "worktree", "sandbox"]
     """worktree: its own; sandbox: sees only cwd."""
     network: Literal["none", "host"] | None

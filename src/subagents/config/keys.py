@@ -87,7 +87,8 @@ SECRET_PATTERNS: Final = frozenset(
     {STORE_PATTERN, CHANNEL_PATTERN, BEARER_PATTERN, WEBHOOK_PATTERN, URL_PATTERN}
     | {NODE_URL_PATTERN, OBJECTS_PATTERN}
 )
-"""Of tokens, and of addresses, which are often refused because there is a password in them."""
+"""Patterns of tokens, and of addresses, which are often refused because there is a password in
+them."""
 UNITS: Final = ("seconds", "minutes", "days", "ms", "chars", "mb", "percent", "usd")
 
 

@@ -36,7 +36,7 @@ class Paths:
     cache_dir: Path
     runtime_dir: Path
     socket: Path
-    """At most `SOCKET_BYTES_MAX` bytes long."""
+    """The daemon's socket, at most `SOCKET_BYTES_MAX` bytes long."""
 
     @property
     def supervisor_socket(self) -> Path:

@@ -80,14 +80,15 @@ class RememberedKey(NamedTuple):
     run_id: RunId
     at_ms: int
     digest: str | None
-    """Of the request that made the run (``domain.rules.idempotency``); None = not known."""
+    """The digest of the request that made the run (``domain.rules.idempotency``); None = not
+    known."""
 
 
 class SetAside(Value, frozen=True):
     """Something stored that is not what was written: left out everywhere, and never changed."""
 
     name: str
-    """Of a run or a message, or ``<run id>/<seq>`` of an event."""
+    """The id of a run or a message, or ``<run id>/<seq>`` of an event."""
     run_id: RunId
     reason: str
 
@@ -115,7 +116,7 @@ class SeenNode(NamedTuple):
     """So many workers at most; None = nobody said."""
     version: str
     left_s: float
-    """For so long its right holds; 0 or less = it is over, for so long."""
+    """How long its lease holds, in seconds; 0 or less = it ended so long ago."""
     is_draining: bool
     """It takes no more partitions and gives back those that it has."""
 
@@ -124,7 +125,7 @@ class Survey(NamedTuple):
     """Who has what, in one look."""
 
     nodes: Mapping[str, SeenNode]
-    """By identity; those that are over only while something is still theirs."""
+    """The nodes by identity; those that are over only while something is still theirs."""
     owners: Mapping[int, str]
     """The identity of the node that has a partition; one that nobody has is missing."""
 
@@ -157,7 +158,7 @@ class Batch:
     """Effects that are done. Where an event says so, its key is that of the effect."""
     messages: list[Message] = field(default_factory=list)
     moved: list[tuple[SessionKey, SessionKey]] = field(default_factory=list)
-    """``(from, to)``: unconsumed messages change hands."""
+    """Unconsumed messages that change hands, as ``(from, to)``."""
     readdressed: list[tuple[MessageId, SessionKey]] = field(default_factory=list)
     """``(message id, to)``: one unconsumed message changes hands."""
     consumed: list[tuple[str, int, str]] = field(default_factory=list)
@@ -191,7 +192,7 @@ class Place(NamedTuple):
     """
 
     created_at_ms: int
-    """Of a list ``by_end``: when it ended."""
+    """When the run was spawned; in a list ``by_end``: when it ended."""
     run_id: RunId
 
 
@@ -255,7 +256,8 @@ class RunFilter(Value, frozen=True):
     """Only ended ones, by when they ended and not by when they were spawned."""
     limit: int = 50
     offset: int = 0
-    """For people's pages: all that are left out are visited. Who reads all says ``behind``."""
+    """How many are left out before, for people's pages: all of them are visited. Who reads all says
+    ``behind``."""
 
 
 class Database(Protocol):

@@ -30,7 +30,7 @@ CHILDREN_PER_EVENT: Final = 4
 class _Known(NamedTuple):
     now: Checkpoint
     kept_seq: int
-    """Of its row."""
+    """The ``seq`` of the run in its row."""
 
 
 class OpenRuns:

@@ -43,7 +43,7 @@ Kinds: TypeAlias = tuple[str, rows.Kind[object]]
 """The statement that gives all rows of a kind, and how they are read."""
 
 CHECK_BYTES_MAX: Final = 64 * 1024 * 1024
-"""Up to this size everything is checked at every start; a larger database by ``check``."""
+"""The largest database that is checked at every start; a larger one is checked by ``check``."""
 WORK: Final[tuple[Kinds, ...]] = (("all_leases", rows.LEASE),)
 """What cannot be set aside alone."""
 RECORDS: Final[tuple[Kinds, ...]] = (

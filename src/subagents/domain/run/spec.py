@@ -99,9 +99,11 @@ class Artifact(Value, frozen=True, forbid_unknown_fields=True):
 
     path: Annotated[str, about("Path of the file, relative to cwd", form="path")]
     json: Annotated[bool, about("The file parses as JSON")] = False
-    min_items: Annotated[int | None, about("Of the top-level array; needs json", minimum=0)] = None
+    min_items: Annotated[
+        int | None, about("Fewest items of the top-level array; needs json", minimum=0)
+    ] = None
     required_keys: Annotated[
-        tuple[str, ...], about("Of each item; needs json", maxItems=REQUIRED_KEYS_MAX)
+        tuple[str, ...], about("Keys that each item has; needs json", maxItems=REQUIRED_KEYS_MAX)
     ] = ()
     min_bytes: Annotated[int | None, about("The file has at least this size", minimum=0)] = None
     schema: Annotated[dict[str, object] | bool | None, about("JSON Schema it fits")] = None
@@ -222,7 +224,7 @@ class Judge(Value, frozen=True, forbid_unknown_fields=True):
     access: Annotated[AccessLevel, about("What it may do, at most what the judged run may")] = (
         AccessLevel.READ
     )
-    budget: Annotated[Budget | None, about("For the judge", like="budget")] = None
+    budget: Annotated[Budget | None, about("What the judge may use", like="budget")] = None
     verification: Annotated[
         Checks | None, about("Its own contract, without a judge", like="verification")
     ] = None
@@ -307,7 +309,7 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
     retry_count: Annotated[int, number("Attempts after a failure", 0, RETRY_COUNT_MAX, RETRY)] = 0
     retry_delay: Annotated[
         int,
-        number("Before the first retry", 0, RETRY_DELAY_MS_MAX, RETRY, unit="milliseconds"),
+        number("Wait before the first retry", 0, RETRY_DELAY_MS_MAX, RETRY, unit="milliseconds"),
     ] = 1000
     retry_backoff: Annotated[Backoff, about("How the delay grows", RETRY)] = Backoff.EXPONENTIAL
     retry_on: Annotated[tuple[str, ...], names("Only errors with these texts", RETRY)] = ()
@@ -327,13 +329,13 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
     tools_allow: Annotated[tuple[str, ...] | None, names("Only these tools", LIMITS)] = None
     tools_deny: Annotated[tuple[str, ...], names("Not these, nor below it", LIMITS)] = ()
     access: Annotated[AccessLevel | None, about("read, write (below cwd) or full", LIMITS)] = None
-    budget: Annotated[Budget | None, about("For the run and all below it", LIMITS)] = None
+    budget: Annotated[Budget | None, about("What the run and all below it may use", LIMITS)] = None
     lane: Annotated[str | None, name("Slot pool", PLACEMENT)] = None
     place: Annotated[str | None, name("Node label", PLACEMENT)] = None
     priority: Annotated[
         int, number("Higher starts first", -PRIORITY_MAX, PRIORITY_MAX, PLACEMENT)
     ] = 0
-    tags: Annotated[tuple[str, ...], names("To find it by", TASK)] = ()
+    tags: Annotated[tuple[str, ...], names("Words to find it by", TASK)] = ()
     isolation: Annotated[
         Isolation,
         about("worktree: its own; sandbox: sees only cwd", PLACEMENT),

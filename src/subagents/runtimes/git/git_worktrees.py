@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 LINK_BYTES_MAX: Final = 8192
 LOOK_S: Final = 5.0
-"""For counting what is not committed; a warning is not worth more."""
+"""The longest count of what is not committed; a warning is not worth more."""
 _FIELD: Final = {"field": "isolation"}
 _INSTEAD: Final = "or leave isolation out"
 

@@ -34,7 +34,7 @@ _ERROR: Final = re.compile(
 """Also at the end of a name (``ValueError``); not in ``0 errors``, ``no error``, ``erroneous``."""
 
 CUT_CHARS: Final = LINE_CHARS_MAX - 80
-"""Of a line that is too long; its note fits behind it."""
+"""What is kept of a line that is too long; its note fits behind it."""
 
 
 def plain(text: str) -> str:

@@ -19,7 +19,8 @@ from subagents.runtimes.output.output_reader import STDERR_BYTES_MAX, has_result
 
 RECORD: Final = "discarded"
 KEPT_BYTES: Final = RESULT_BYTES_MAX + STDERR_BYTES_MAX + MARGIN_BYTES
-"""Before the place up to which a file was read: the end of the text may become the result."""
+"""What is kept before the place up to which a file was read: the end of the text may become the
+result."""
 
 
 class Discarded(NamedTuple):

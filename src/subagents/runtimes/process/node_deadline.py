@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from subagents.process_identity import boot_id
 
 FILE: Final = "node.deadline"
-"""In the state directory, above the attempts."""
+"""The file's name in the state directory, above the attempts."""
 MARGIN_S_MAX: Final = 1.5
 _CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 """Goes on while the machine sleeps: the right does, too. ``/proc/uptime`` shows it to the shim."""
@@ -36,10 +36,10 @@ class Deadline(NamedTuple):
     """What the file says."""
 
     until_ms: int
-    """By ``elapsed_ms``."""
+    """The end of the lease, by ``elapsed_ms``."""
     boot: str
     pid: int
-    """Of the daemon that renewed it last; never taken for a worker, whoever started it."""
+    """The daemon that renewed it last; never taken for a worker, whoever started it."""
 
     @property
     def left_ms(self) -> int:

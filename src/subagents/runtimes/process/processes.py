@@ -40,7 +40,7 @@ if sys.platform != "linux":
 
 ATTEMPT_VARIABLE: Final = "SUBAGENTS_ATTEMPT"
 ROOT_VARIABLE: Final = "SUBAGENTS_ATTEMPTS_DIR"
-"""With it, another installation's workers are never taken for ours."""
+"""The variable by which another installation's workers are never taken for ours."""
 TURN_VARIABLE: Final = "SUBAGENTS_TURN"
 """Absent in the first turn of an attempt."""
 
@@ -51,7 +51,7 @@ SHIM_BOUND_S: Final = 2.0
 """So long a shim whose worker is gone may take to record the exit (a full disk) before KILL."""
 
 LOOKS_MAX: Final = 100
-"""At the processes of an attempt to which one signal is sent."""
+"""The most looks at the processes of an attempt to which one signal is sent."""
 
 RESCAN_S: Final = 1.0
 """While waiting, new processes of the attempt are looked for this often."""

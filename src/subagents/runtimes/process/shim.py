@@ -79,7 +79,8 @@ CLAIM_BOUND_S: Final = 60.0
 """So long a shim that runs may take to claim its attempt, on a machine that is very busy."""
 
 LOOKS_AT_START_S: Final = (0.003, 0.002, 0.003, 0.005, 0.008)
-"""After so long each; a thread is not kept any longer."""
+"""The waits before the looks for a worker that was just started; a thread is not kept any
+longer."""
 START_AGAIN_S: Final = (0.01, 0.1, 0.5)
 """A start that failed for a reason of ours or of the machine's is repeated after so long each."""
 TRANSIENT: Final = frozenset(
@@ -91,7 +92,7 @@ READ_AGAIN_S: Final = 0.02
 _STOPPED: Final = "stopped\n"
 """The claim of an attempt that was stopped before it started: it never will."""
 _NUMBER: Final = re.compile(r"[0-9]{1,9}")
-"""As the shim writes it; a file that holds anything else says nothing."""
+"""A number as the shim writes it; a file that holds anything else says nothing."""
 _LAST: Final[Mapping[str, str]] = {"claim": "boot", "pid": "session", "feeder": "boot"}
 """The first word of the last line of each file of records: with it the file is complete."""
 

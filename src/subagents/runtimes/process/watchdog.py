@@ -30,7 +30,7 @@ from subagents.runtimes.process.processes import (
 )
 
 LOCK: Final = "watchdog.lock"
-"""In the state directory; held by the one watchdog of a home while it lives."""
+"""A file in the state directory, held by the one watchdog of a home while it lives."""
 LOOK_S: Final = 0.25
 """How often new workers are looked for after the end."""
 AGAIN_S: Final = 0.005

@@ -58,20 +58,20 @@ READERS_MAX: Final = 4
 """More would only wait for the same two cores."""
 
 READER_CACHE_KB: Final = 2_048
-"""Of each reader; pages are in the system's cache besides. The writer has 16 MiB."""
+"""The cache of each reader; pages are in the system's cache besides. The writer has 16 MiB."""
 
 BUSY_TIMEOUT_MS: Final = 5_000
 RESERVE_BYTES: Final = 8 * 1024 * 1024
 """New spawns are refused below this, so that the runs there are can still end on record."""
 
 HELD_BYTES: Final = 24 * 1024 * 1024
-"""Of the disk, for the ends of the runs there are; by a daemon's store (``wiring``)."""
+"""Disk space that a daemon's store (``wiring``) holds for the ends of the runs there are."""
 
 FREE_FILES_MIN: Final = 256
 """New spawns are refused when the file system has room for fewer files."""
 
 PROBE_BYTES: Final = 1024 * 1024
-"""After a failed commit nothing is tried again below this."""
+"""The least free space at which something is tried again after a failed commit."""
 
 SHRINK_PAGES: Final = 256
 """Given back in one step, so that commits wait for some milliseconds at most."""
@@ -80,8 +80,8 @@ FREE_SHARE: Final = 8
 """One in so many pages may be free, and 1 MiB: what comes next needs them."""
 
 REBUILD_BYTES_MAX: Final = 256 * 1024 * 1024
-"""Up to this size a database of 0.1.0 is written anew at a start, so that it can shrink: 1 s for
-each 100 MB."""
+"""The largest database of 0.1.0 that a start rewrites so that it can shrink: 1 s for each 100
+MB."""
 
 WAL_PAGES_MAX: Final = 2_000
 """Checkpoint after about 8 MB of WAL."""

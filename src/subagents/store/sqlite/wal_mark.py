@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Final
 
 _INDEX: Final = struct.Struct("=16xI12xII")
-"""Of the ``-shm`` file: the frames of the log, and the two salts of its header."""
+"""The frames of the log and the two salts of its header, in the ``-shm`` file."""
 _HEADER_BYTES: Final = 32
-"""Of the ``-wal`` file; its last two words are a checksum over the others."""
+"""The size of the header of the ``-wal`` file; its last two words are a checksum over the
+others."""
 _MARK: Final = struct.Struct("=IIII")
 """Frames, salts, CRC-32."""
 

@@ -53,7 +53,7 @@ class Found(NamedTuple):
 
     lines: int
     rows: Callable[[], Sequence[Row]]
-    """In order; what it takes is done now."""
+    """Makes the rows, in order; what it takes is done now."""
 
     def beside(self, other: "Found") -> "Found":
         """These and others of the same slice."""

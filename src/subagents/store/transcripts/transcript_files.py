@@ -52,14 +52,14 @@ class _Files:
     segments: list[Segment] = field(default_factory=list)
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
     lines_bytes: int = 0
-    """Of the newest segment, without its checkpoints."""
+    """The size of the newest segment, without its checkpoints."""
     mark_bytes: int = 0
-    """Of its last checkpoint."""
+    """The size of its last checkpoint."""
     unsynced: set[Path] = field(default_factory=set)
     has_new_names: bool = False
-    """In its directory, which was not synced since."""
+    """Its directory has names that were not synced yet."""
     number: int = 0
-    """Of the directory itself among the new names beside it; 0 = not among them."""
+    """The number of its directory among the new names next to it; 0 = not among them."""
 
 
 class _Names:
