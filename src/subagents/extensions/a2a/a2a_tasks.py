@@ -25,7 +25,7 @@ from subagents.errors import UsageError
 from subagents.text import one_line
 
 CONTEXT_TAG: Final = "a2a-context:"
-"""Before a context's id, among the run's tags."""
+"""What precedes a context's id among the run's tags."""
 RESULT: Final = "result"
 _STATES: Final = {
     Status.OK: TaskState.TASK_STATE_COMPLETED,

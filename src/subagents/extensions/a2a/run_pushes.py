@@ -103,7 +103,7 @@ class RunPushes(Export):
         self._lock = threading.Lock()
         self._kept: _Kept = {}
         self._failing: dict[tuple[str, str, str], float] = {}
-        """Since when a receiver does not take a state, by run, target and state."""
+        """When a receiver first did not take a state, by run, target and state."""
         self._client: httpx2.Client | None = None
 
     # -- the addresses -----------------------------------------------------------------------

@@ -68,7 +68,7 @@ class AcpDialect:
     passes: tuple[str, ...] = ()
     """Which variables are passed is the agent's row to say: see ``passed``."""
     abilities = Abilities(survives_daemon=True, interrupt=True)
-    """Of an agent nobody knows; see ``abilities_of``."""
+    """What an agent can do that is not known; see ``abilities_of``."""
 
     def passed(self, options: Mapping[str, object], model: str | None) -> tuple[str, ...]:
         """What the agent of these options is passed; see ``PassesByOptions``."""

@@ -70,7 +70,7 @@ class ScopeMeans(StrEnum):
     QWEN = "qwen"
     """``--exclude-tools``, ``--core-tools``: the tools are not there."""
     ASKS = "asks"
-    """In the mode ``asking_mode`` it asks before every tool, and is refused."""
+    """The mode ``asking_mode``, in which it asks before every tool, and is refused."""
     NONE = "none"
 
 
@@ -119,7 +119,7 @@ class AgentFacts(Value, frozen=True):
 
 
 UNKNOWN_AGENT: Final = AgentFacts(takes_model=False, needs_pipe=True)
-"""Of an agent that nobody here has run: it gets its turn, and no promise is made."""
+"""The facts of an agent that nobody here has run: it gets its turn, and no promise is made."""
 
 AGENTS: Final[Mapping[str, AgentFacts]] = {
     "claude-agent-acp": AgentFacts(

@@ -44,7 +44,7 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     input: Price
     output: Price
     cached: Price | None = None
-    """Of input that was read from the provider's cache; None = as ``input``."""
+    """The price of input that was read from the provider's cache; None = as ``input``."""
 
 
 class CodexOptions(ConversationOptions, frozen=True, kw_only=True):

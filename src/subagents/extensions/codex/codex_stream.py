@@ -80,7 +80,7 @@ UNWANTED: Final = (
     *("item/fileChange/outputDelta", "item/fileChange/patchUpdated", "turn/diff/updated"),
     *("account/rateLimits/updated", "thread/started", "thread/readState/changed"),
 )
-"""Of the quiet ones, those that Codex is asked to leave out: the stream is shorter."""
+"""The quiet ones that Codex is asked to leave out: the stream is shorter."""
 
 _QUIET_ITEMS: Final = frozenset({"userMessage", "hookPrompt", "functionCallOutput", "sleep"})
 _WORD_BOUNDARY: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

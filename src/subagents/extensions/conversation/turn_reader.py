@@ -344,7 +344,7 @@ class _LongLines:
 
     def __init__(self, begin: int) -> None:
         self.position = begin
-        """Behind the last whole line."""
+        """The position after the last whole line."""
         self._held: list[bytes] = []
         self._held_size = 0
 

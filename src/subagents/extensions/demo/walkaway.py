@@ -73,7 +73,7 @@ class Worker:
     run: RunDetail = NOT_SPAWNED
     """What the daemon said of its run last."""
     process: Process = field(default_factory=Process)
-    """Of its first attempt, seen before the daemon was killed."""
+    """The process of its first attempt, seen before the daemon was killed."""
     survived: bool = False
     consumed: int = 0
     """How often the journal says that its result was handed over."""

@@ -113,7 +113,7 @@ class ChatThreads(JournalExport):
         self._known_file = file.with_name(f"{file.stem}-room.json")
         self._known = _read(self._known_file, room.where)
         self._lock = threading.Lock()
-        """Of what is known, and between a post and its being known."""
+        """Held while what is known is read or written, and from a post until it is known."""
 
     # -- life ------------------------------------------------------------------------------
 

@@ -19,7 +19,8 @@ from subagents.text import one_line
 
 SYSTEMCTL_TIMEOUT_S: Final = 30
 WATCHDOG_S: Final = 60
-"""Of a loop that hangs; a second of it is already too long for anybody who waits."""
+"""How long the loop may hang before systemd ends it; a second is already too long for anybody who
+waits."""
 
 
 def install(

@@ -23,7 +23,7 @@ from subagents.ports import EngineClock, OffLoop, SharedStore
 log = logging.getLogger(__name__)
 
 LOOKS: Final = 4
-"""In a lease."""
+"""How many looks there are in the length of a lease."""
 EVERY: Final = frozenset(range(PARTITIONS))
 
 
@@ -72,7 +72,7 @@ class Membership:
         self._clock = clock
         self._moves = moves
         self._seen_free: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset())
-        """At the two looks before, the older one first."""
+        """The free partitions at the two looks before, the older one first."""
         self._was_above = False
 
     async def run(self, right_s: float) -> None:

@@ -16,7 +16,7 @@ from subagents.extensions.cluster.postgres.link import Link
 from subagents.store.named_statements import named_statements, numbered_scripts
 
 LOCK_WAIT: Final = "60s"
-"""For another process that migrates."""
+"""How long another process that migrates is waited for."""
 IDLE_MAX: Final = "10s"
 
 

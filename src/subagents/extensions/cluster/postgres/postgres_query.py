@@ -49,7 +49,8 @@ CONDITIONS: Final[Mapping[str, str]] = {
         """,
     "passed": "({at}, number) < (:passed_ms, :passed)",
 }
-"""By the field of the filter; ``passed`` is where a sieve goes on, ``at`` what the list is by."""
+"""The condition of each field of the filter; ``passed`` is where a sieve goes on, ``at`` what the
+list is by."""
 SIEVED: Final = ("text", "model")
 """What these ask for is asked in Python (``run_filters``)."""
 _BACK: Final = (

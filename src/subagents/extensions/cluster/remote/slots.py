@@ -36,7 +36,7 @@ class Slots:
         self._elapsed_ms = elapsed_ms
         self._live: dict[AttemptId, AttemptDirectory] = {}
         self._kept: dict[AttemptId, int] = {}
-        """Until when."""
+        """The time until which a slot is kept for an attempt."""
         self._lock = threading.Lock()
 
     def load(self) -> None:

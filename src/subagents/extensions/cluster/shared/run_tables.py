@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 LINKS_MAX: Final = 3
 WAIT_S: Final = 10.0
-"""For one of them; then the database counts as one that cannot be reached."""
+"""How long one of them is waited for; then the database counts as one that cannot be reached."""
 IDLE_MAX: Final = "60s"
 """A snapshot whose reader stands still for so long is ended by the server."""
 NODE_OVER: Final = "SUB01"

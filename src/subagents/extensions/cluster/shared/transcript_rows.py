@@ -32,7 +32,7 @@ from subagents.store.transcripts.line_batch import LineBatch, checkpoint_of, enc
 from subagents.store.transcripts.transcript_files import SEGMENTS
 
 PART_BYTES: Final = 128 * 1024
-"""Of lines; as many are searched in one go (``segments.SLICE_BYTES``)."""
+"""The size of the lines in one part; as many are searched in one go (``segments.SLICE_BYTES``)."""
 SMALL_MAX: Final = 32
 """So many rows are joined, if their lines are not enough before."""
 KNOWN_MAX: Final = 4096

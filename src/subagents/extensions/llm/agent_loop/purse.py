@@ -25,7 +25,7 @@ OUTPUT_TOKENS: Final = 8_192
 THINKING_OUTPUT_TOKENS: Final = 32_000
 """The same where the model thinks first: that counts as output."""
 LEAST_OUTPUT_TOKENS: Final = 256
-"""With less left, a request is not worth its input."""
+"""The shortest answer that is worth its input; with less left, no request is made."""
 COUNT_MARGIN: Final = 1.02
 COUNT_MARGIN_TOKENS: Final = 64
 """Providers call their own count of a request an estimate."""
