@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 CONNECT_TIMEOUT_S: Final = 5.0
 HEAD_BYTES_MAX: Final = 64 * 1024
 BODY_BYTES_MAX: Final = 64 * 1024 * 1024
-"""More than any answer of the daemon; a larger one is no daemon of ours."""
+"""A size above that of any answer of the daemon; a larger one is no daemon of ours."""
 WAIT_S: Final = 1.0
 """One wait for bytes: a Ctrl-C that comes just before it begins is only seen at its end."""
 READ_BYTES: Final = 256 * 1024

@@ -56,7 +56,7 @@ GUESSES_MAX: Final = 20
 CACHED_MAX: Final = 64
 """Working directories whose configuration is remembered."""
 LOOK_AGAIN_S: Final = 1.0
-"""So long a new file above a caller's directory may go unseen."""
+"""How long a new file above a caller's directory may go unseen."""
 
 
 HIDDEN: Final = "(hidden)"

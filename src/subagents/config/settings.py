@@ -30,7 +30,7 @@ ANY_AGENT: Final = "*"
 RUNTIMES: Final = ("command", "scripted", "claude-code", "codex", "acp", "llm")
 """The runtimes of this package; others come as plugins (``RUNTIME_PLUGINS``)."""
 PROGRAM_RUNTIMES: Final = ("claude-code", "codex", "acp", "llm")
-"""Those that know their program: all their options are in ``runtime_options``."""
+"""The runtimes that know their program: all their options are in ``runtime_options``."""
 OPTIONS_ELSEWHERE: Final = ("env", "pass_env", "command", "stdin", "script", "limits")
 """Keys of an agent that its runtime gets beside ``runtime_options``."""
 RUNTIME_PLUGINS: Final = "subagents.runtimes"

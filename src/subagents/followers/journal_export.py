@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 FEED_PAGE: Final = 500
 ENDED_MAX: Final = 1_000
-"""More than can have ended at the instant at which a page of the journal ends."""
+"""A number above those that can have ended at the instant at which a page of the journal ends."""
 RETRY_FIRST_S: Final = 1.0
 RETRY_S_MAX: Final = 60.0
 STOP_S: Final = 3.0

@@ -246,7 +246,7 @@ class ExportState(Value, frozen=True):
     endpoint: str
     sent: int = 0
     refused: int = 0
-    """So many things the receiver will never take."""
+    """How many things the receiver will never take."""
     last_sent_ms: int | None = None
     last_error: str | None = None
     """Why things wait now; None while all is well."""

@@ -90,7 +90,7 @@ class Demand(NamedTuple):
     """What one node uses and has use for, all as of one moment."""
 
     partitions: Collection[int]
-    """Those whose runs are counted in it: they are loaded."""
+    """The partitions whose runs are counted in it: they are loaded."""
     lanes: Mapping[LaneKey, LaneWanted] = {}
     """One that is missing is not used any more."""
     caps: Mapping[CapKey, CapWanted] = {}

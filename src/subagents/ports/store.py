@@ -113,7 +113,7 @@ class SeenNode(NamedTuple):
     """Where other nodes reach it; None = they cannot."""
     labels: tuple[str, ...]
     slots: int | None
-    """So many workers at most; None = nobody said."""
+    """The most workers of the node; None = nobody said."""
     version: str
     left_s: float
     """How long its lease holds, in seconds; 0 or less = it ended so long ago."""
@@ -204,7 +204,7 @@ class Below(NamedTuple):
     """None = they are not over."""
     number: int
     open: tuple[RunId, ...] = ()
-    """Those that are not over."""
+    """The runs that are not over."""
 
 
 class RunFilter(Value, frozen=True):
@@ -237,7 +237,7 @@ class RunFilter(Value, frozen=True):
     """Runs that were given this model."""
     keeps_session: bool | None = None
     listed: bool = True
-    """Those that are not archived."""
+    """Whether those that are not archived are in it."""
     archived: bool = False
     """Archived ones, too."""
     since_ms: int | None = None

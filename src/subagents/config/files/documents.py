@@ -29,7 +29,7 @@ DOTTED_NAMES_MAX: Final = 100_000
 DIGITS_MAX: Final = 4_300
 """Python reads no longer integer."""
 INTEGER_BITS_MAX: Final = 4_096
-"""Longer ones, which hexadecimal numbers can be, could not be shown."""
+"""The longest whole number; longer ones, which hexadecimal numbers can be, could not be shown."""
 YAML_CHARS_MAX: Final = 1024 * 1024
 YAML_VALUES_MAX: Final = 30_000
 """The most values as written, and with those that aliases repeat and merges copy. The parser takes

@@ -271,7 +271,7 @@ _HASHES: Final = re.compile(
 """Digests and UUIDs: next to ``key`` they name what is cached, or the row of a table."""
 _CLIENT_ID: Final = re.compile(r"client_?id\Z", re.ASCII | re.IGNORECASE)
 _NAME_CHARS: Final = 80
-"""So many characters at the end of a name are looked at."""
+"""How many characters at the end of a name are looked at."""
 NAMES_KEPT: Final = 4096
 """What they say is remembered: the lines of a log have the same names."""
 
@@ -363,7 +363,7 @@ _AMOUNT: Final = re.compile(
 )
 """What stands after ``max_tokens=``: no secret."""
 _RANDOM_KIND: Final = re.compile(r"token|key|credential", re.ASCII | re.IGNORECASE)
-"""Such things are made by machines; a password may be a word."""
+"""Names of things that are made by machines; a password may be a word."""
 _PASSWORD: Final = re.compile(r"pass|pw|secret", re.ASCII | re.IGNORECASE)
 _SAYS_VARIABLE: Final = re.compile(r"_env(?:_?(?:var|name))?\W*\Z", re.ASCII | re.IGNORECASE)
 """Names followed by the name of a variable, without which nobody could mend anything."""
@@ -378,7 +378,7 @@ _SAYS_ABOUT: Final = re.compile(
     r"|ENDPOINT|EXPIR\w{0,8}|POLICY|HINT|LABEL|STATUS|STATE|MODE|INDEX|POS|REF|CLASS|FIELD)S?\Z",
     re.IGNORECASE,
 )
-"""Such a name says something about a secret, or where it is."""
+"""Names that say something about a secret, or where it is."""
 _TYPES: Final = frozenset(
     (
         *("none", "null", "undefined", "true", "false", "str", "string", "bytes"),

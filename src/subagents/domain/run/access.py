@@ -14,7 +14,7 @@ class AccessLevel(StrEnum):
     READ = "read"
     """Reads files; changes none."""
     WRITE = "write"
-    """Also changes files below its working directory."""
+    """Reads files, and changes those below its working directory."""
     FULL = "full"
     """Whatever the user may: nothing keeps it from anything."""
 

@@ -16,7 +16,7 @@ from subagents.domain.run.outcome import Outcome
 from subagents.domain.run.values import RunId, Value, replace
 
 CHUNK: Final = 128
-"""So many records share a tuple: about the root of long lists, where a change copies least."""
+"""How many records share a tuple: about the root of long lists, where a change copies least."""
 
 UNIT: Final = 1 << 1074
 """Amounts are added up as whole numbers of the smallest float's, so that no sum is rounded on the

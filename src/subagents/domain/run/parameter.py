@@ -61,7 +61,7 @@ class Parameter(msgspec.Struct, frozen=True):
     choices: tuple[str, ...] = ()
     """The words of which one is given, or each in its list; empty = any value of the type."""
     inner: tuple["Parameter", ...] = ()
-    """Those of its struct, or of each struct in its list."""
+    """The parameters of its struct, or of each struct in its list."""
     like: str | None = None
     """The parameter that lists what its struct declares; then nothing is ``inner`` here."""
 

@@ -227,7 +227,7 @@ class RetryCause(Value, frozen=True):
     reason: str | None = None
     """What the attempt before ended with."""
     verifies: bool = False
-    """That one failed its contract (not its retry policy)."""
+    """The attempt before failed its contract, so this is not the retry policy's."""
 
 
 NO_CAUSE: Final = RetryCause()
@@ -581,7 +581,7 @@ class Control(Value, frozen=True):
     priority: int | None = None
     """Given since the spawn; None = as it was spawned."""
     steers: tuple[Steer, ...] = ()
-    """Those that no runtime took yet."""
+    """The messages that no runtime took yet."""
     steers_total: int = 0
     """They are numbered by it."""
     last_steer_ms: int | None = None

@@ -403,7 +403,7 @@ class AgentChosen(Value, frozen=True):
 
     agent_id: str
     among: int
-    """So many could have taken it."""
+    """How many agents could have taken it."""
     reasons: tuple[str, ...] = ()
     """What spoke for it and against it; () = nothing is known that tells them apart."""
 

@@ -101,7 +101,7 @@ class OutputItem(Value, frozen=True):
     is_stderr: bool = False
     """Standard error is a stream of its own: its lines do not interrupt those of the other."""
     waits_ms: int | None = None
-    """So long it waits for its model's provider, which refused another worker."""
+    """How long it waits for its model's provider, which refused another worker."""
 
 
 class OutputBatch(Value, frozen=True):

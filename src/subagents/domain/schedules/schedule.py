@@ -13,7 +13,7 @@ from subagents.domain.run.values import RunId, SessionKey, Value, replace
 
 NAME_CHARS_MAX: Final = 60
 TIMES_KEPT: Final = 20
-"""So many of the newest times stay with their schedule; its runs are kept as all runs are."""
+"""How many of the newest times stay with their schedule; its runs are kept as all runs are."""
 MISSED_MAX: Final = 1_000
 """Missed times are counted up to here."""
 SCHEDULES_MAX: Final = 1_000
@@ -68,7 +68,7 @@ class DueTime(Value, frozen=True):
     text: str = ""
     """Why nothing was started, or what was done to earlier runs."""
     count: int = 1
-    """So many times; ``due_ms`` is the newest of them."""
+    """How many times are due together; ``due_ms`` is the newest of them."""
     by_hand: bool = False
 
 

@@ -44,7 +44,7 @@ from subagents.domain.run.values import (
 DAY_MS: Final = 24 * 3_600_000
 RETENTION_DAYS: Final = 30
 RUNTIMES_MAX: Final = 10_000
-"""So many of the newest runtimes make a percentile."""
+"""How many of the newest runtimes make a percentile."""
 _Z: Final = 1.959964
 """The quantile of a 95 % interval."""
 _SHARES: Final = (0.5, 0.95)

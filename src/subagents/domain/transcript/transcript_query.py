@@ -51,7 +51,7 @@ class LogPage(Value, frozen=True):
     """The lines that fit a query, and where they stand in the whole."""
 
     total_lines: int
-    """That pass the filters; without filters also those that were dropped."""
+    """How many lines pass the filters; without filters also those that were dropped."""
     offset: int
     """The offset of the first line of ``lines``."""
     lines: tuple[Line, ...]

@@ -27,7 +27,7 @@ from subagents.runtimes.process import node_deadline
 from subagents.runtimes.process.processes import unmarked
 
 LOADED_AFTER_S: Final = 5.0
-"""So long after its start what asks the database is loaded."""
+"""How long after its start what asks the database is loaded."""
 
 
 class Kept(msgspec.Struct, frozen=True):

@@ -47,7 +47,7 @@ LIMIT_STATUSES: Final = frozenset({429, 529})
 COMMAND_SPLIT_CHARS_MAX: Final = 64 * 1024
 """A longer command line is shown as it is: taking it apart costs more than it is worth."""
 NAMES_MAX: Final = 5
-"""So many files of one patch are named in its line."""
+"""How many files of one patch are named in its line."""
 
 QUIET: Final = frozenset(
     {

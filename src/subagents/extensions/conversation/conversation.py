@@ -71,14 +71,14 @@ LAUNCH: Final = "launch"
 OPENING: Final = "opening"
 
 EXIT_BOUND_S: Final = 5.0
-"""So long a program may take to exit by itself after its turn; then it is ended."""
+"""How long a program may take to exit by itself after its turn; then it is ended."""
 END_GRACE_S: Final = 2.0
 ACCEPT_BOUND_S: Final = 30.0
-"""So long it may take to confirm a message. Without a confirmation the message counts as accepted:
+"""How long it may take to confirm a message. Without a confirmation the message counts as accepted:
 it is in the program's input, and the turn is not over before it was answered."""
 INTERRUPT_BOUND_S: Final = 8.0
 READER_BOUND_S: Final = 5.0
-"""So long a message waits for its reader, right after a start."""
+"""How long a message waits for its reader, right after a start."""
 POLL_S: Final = 0.05
 
 

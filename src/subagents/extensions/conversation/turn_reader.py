@@ -54,7 +54,8 @@ OVERDUE: Final = "overdue"
 """Written beside it before a program is ended that never began its turn: why."""
 CHECKPOINT_BYTES: Final = 1024 * 1024
 CHECKPOINTS_MAX: Final = 64
-"""So many states, so far apart, are remembered: what is discarded lags behind by one of them."""
+"""How many states, ``CHECKPOINT_BYTES`` apart, are remembered: what is discarded lags behind by one
+of them."""
 LINE_BYTES_MAX: Final = 16 * 1024 * 1024
 """A longer line is not decoded; programs put whole files and pictures into one."""
 

@@ -44,7 +44,7 @@ BEGIN_S: Final = 180.0
 """An agent program starts, and its model answers, within that."""
 FINISH_S: Final = 240.0
 LOOKS: Final = 6
-"""So often the absence is told of."""
+"""How often the absence is reported."""
 POLL_S: Final = 0.2
 NOT_SPAWNED: Final = RunDetail(run_id="")
 NOT_TWICE: Final = frozenset({"claude-agent-acp", "codex-acp", "openclaw", "llm"})

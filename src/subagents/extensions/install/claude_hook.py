@@ -65,7 +65,7 @@ POLL_S: Final = 1.0
 READ_S: Final = 2.0
 """How long Claude Code may take to read what was written: milliseconds, unless it was killed."""
 HEAD_START_MS: Final = 2_000
-"""So old a message must be before the background takes it."""
+"""How old a message must be before the background takes it."""
 TAKEN_MAX: Final = 10
 """Messages told at once; the next end of a turn brings the next ones."""
 NEWS_CHARS_MAX: Final = 9_000

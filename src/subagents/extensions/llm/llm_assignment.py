@@ -46,7 +46,7 @@ class Assignment(Value, frozen=True, kw_only=True):
     shell_timeout_s: float = 120.0
     request_timeout_s: float = 600.0
     limit_patience_s: float = 3600.0
-    """So long, in one go, it waits for a provider that takes no more."""
+    """How long it waits, in one go, for a provider that takes no more."""
     session_file: str
     """Where the conversation is kept, after each step."""
     history_file: str | None = None

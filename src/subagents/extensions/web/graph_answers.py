@@ -56,6 +56,6 @@ class Graph(Listing, frozen=True, kw_only=True):
     edges: list[GraphEdge] = []
     """The edges between these nodes."""
     runs: int = 0
-    """So many nodes there are, also those that are cut away."""
+    """How many nodes there are, also those that are cut away."""
     states: dict[str, int] = {}
     """How many of them have each `runStatus`."""

@@ -32,7 +32,7 @@ NAME: Final = "web"
 """The name of this extension, and so of its ``Logins`` in ``Services.parts``."""
 FILE_NAME: Final = "logins.json"
 CODE_MS: Final = 60_000
-"""So long a code can be taken."""
+"""How long a code can be taken."""
 CODES_MAX: Final = 16
 """Codes that nobody took yet; of more the oldest holds no more."""
 LOGINS_MAX: Final = 64

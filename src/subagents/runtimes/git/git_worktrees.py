@@ -58,7 +58,7 @@ class Record(Value, frozen=True):
 
     tree: Worktree
     run_id: RunId
-    """That it was planned for."""
+    """The run that it was planned for."""
     base: str
     """The commit it began from."""
     is_made: bool = False

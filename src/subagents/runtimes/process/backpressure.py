@@ -23,7 +23,7 @@ from subagents.runtimes.process.processes import (
 )
 
 UNREAD_BYTES_MAX: Final = 64 * 1024 * 1024
-"""So far a worker may be ahead of its reader, where the disk has room for it …"""
+"""How far a worker may be ahead of its reader, where the disk has room for it …"""
 FREE_SHARE: Final = 4
 """… and by no more than this part of what is free, which is one in so many …"""
 UNREAD_BYTES_MIN: Final = 1024 * 1024

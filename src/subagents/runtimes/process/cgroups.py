@@ -57,7 +57,7 @@ class Place(NamedTuple):
     path: str | None
     """None = nowhere."""
     controllers: frozenset[str] = frozenset()
-    """That can limit what is in them."""
+    """The controllers that can limit what is in its groups."""
     problem: str | None = None
     """Why there is none, or not every controller; None = all is there."""
 

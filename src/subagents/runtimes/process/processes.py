@@ -45,10 +45,10 @@ TURN_VARIABLE: Final = "SUBAGENTS_TURN"
 """Absent in the first turn of an attempt."""
 
 KILL_BOUND_S: Final = 10.0
-"""So long after the grace period processes may take to die of KILL (uninterruptible I/O)."""
+"""How long after the grace period processes may take to die of KILL (uninterruptible I/O)."""
 
 SHIM_BOUND_S: Final = 2.0
-"""So long a shim whose worker is gone may take to record the exit (a full disk) before KILL."""
+"""How long a shim whose worker is gone may take to record the exit (a full disk) before KILL."""
 
 LOOKS_MAX: Final = 100
 """The most looks at the processes of an attempt to which one signal is sent."""

@@ -73,10 +73,10 @@ SHELL: Final = "/bin/sh"
 SHIM: Final = Path(__file__).with_name("shim.sh")
 
 START_BOUND_S: Final = 5.0
-"""So long a claimed attempt may take to show its worker; usually it takes 3 ms."""
+"""How long a claimed attempt may take to show its worker; usually it takes 3 ms."""
 
 CLAIM_BOUND_S: Final = 60.0
-"""So long a shim that runs may take to claim its attempt, on a machine that is very busy."""
+"""How long a shim that runs may take to claim its attempt, on a machine that is very busy."""
 
 LOOKS_AT_START_S: Final = (0.003, 0.002, 0.003, 0.005, 0.008)
 """The waits before the looks for a worker that was just started; a thread is not kept any

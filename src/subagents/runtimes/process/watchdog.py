@@ -36,13 +36,13 @@ LOOK_S: Final = 0.25
 AGAIN_S: Final = 0.005
 """The same while there are some."""
 LINGER_S: Final = 60.0
-"""So long after the end, with nothing left to kill, it goes: no daemon renews it any more."""
+"""How long after the end it stays with nothing left to kill: no daemon renews it any more."""
 START_BOUND_S: Final = 10.0
-"""So long a watchdog may take to be there; a few tenths on a machine that is not busy."""
+"""How long a watchdog may take to be there; a few tenths on a machine that is not busy."""
 TAKE_BOUND_S: Final = 1.0
-"""So long a new one tries to get the lock, which whoever asks for a watchdog has for a moment."""
+"""How long a new one tries to get the lock, which whoever asks for a watchdog has for a moment."""
 SHIMS_LAST_S: Final = 1.0
-"""So long at most a shim is left to adopt what its worker leaves behind, so that it is found."""
+"""How long a shim is left at most to adopt what its worker leaves behind, so that it is found."""
 
 _TIMER_ABSOLUTE: Final = 1
 _BOOTTIME: Final = 7

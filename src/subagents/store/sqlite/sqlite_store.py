@@ -55,7 +55,7 @@ from subagents.version import __version__
 log = logging.getLogger(__name__)
 
 READERS_MAX: Final = 4
-"""More would only wait for the same two cores."""
+"""The most readers; more would only wait for the same two cores."""
 
 READER_CACHE_KB: Final = 2_048
 """The cache of each reader; pages are in the system's cache besides. The writer has 16 MiB."""

@@ -24,7 +24,7 @@ PROGRAM_MAX: Final = 1_000
 AT_ONCE: Final = 32
 """Matches that one call of RE2 counts where there are many."""
 MANY: Final = 64
-"""So many matches in a slice are counted first, and looked for when somebody wants to see them."""
+"""How many matches in a slice are counted first, and looked for when somebody wants to see them."""
 
 _TOKEN: Final = re.compile(
     r"""

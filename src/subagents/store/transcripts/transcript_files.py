@@ -35,7 +35,7 @@ from subagents.store.transcripts.line_batch import LineBatch, checkpoint_of, enc
 from subagents.store.transcripts.segments import Segment
 
 SEGMENTS: Final = 8
-"""So many of them make up a full transcript: an eighth of it goes at once."""
+"""How many of them make up a full transcript: an eighth of it goes at once."""
 SEGMENT_BYTES_MAX: Final = 16 * 1024 * 1024
 WASTE_BYTES: Final = 64 * 1024
 """Old checkpoints that may always lie around."""

@@ -14,7 +14,7 @@ from subagents.domain.run.worker_output import ContextUse
 
 COMPACTS_SOON_PERCENT: Final = 75
 SLACK_PERCENT: Final = 5
-"""So far below a threshold it has to fall before that is due again: it was compacted."""
+"""How far below a threshold it has to fall before that is due again: it was compacted."""
 PERCENT_MAX: Final = 999
 
 WINDOWS: Final = {

@@ -54,11 +54,11 @@ from subagents.ports import SeenNode, Survey
 log = logging.getLogger(__name__)
 
 NO_OWNER_S: Final = 10.0
-"""So long a call waits for its partition to have an owner: longer than a lease of 6 s."""
+"""How long a call waits for its partition to have an owner: longer than a lease of 6 s."""
 LOOK_S: Final = 0.25
 """The time between two looks at who the owner is."""
 ALIVE_S: Final = 1.0
-"""So often somebody who waits for an answer looks whether its node is alive."""
+"""How often somebody who waits for an answer looks whether its node is alive."""
 _HOP_BY_HOP: Final = frozenset(
     {
         b"connection",

@@ -17,7 +17,8 @@ WRITE_S: Final = 30.0
 """The longest time in which nothing of the body is taken."""
 IDLE_CONNECTIONS_MAX: Final = 64
 IDLE_S: Final = 60.0
-"""Shorter than the node door keeps one (``KEEP_ALIVE_S``): so no call meets one that closes."""
+"""How long a connection is kept: less than the other side keeps one (``KEEP_ALIVE_S``), so that no
+call meets one that closes."""
 KEEP_ALIVE_S: Final = 75
 
 Headers = Sequence[tuple[bytes, bytes]]

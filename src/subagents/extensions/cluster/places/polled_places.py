@@ -19,7 +19,7 @@ LOOK_S: Final = 0.1
 IDLE_S: Final = 0.5
 """The same of a node for which there was nothing lately."""
 LATELY: Final = 50
-"""So many looks in vain make a node idle."""
+"""How many looks in vain make a node idle."""
 AGAIN_S: Final = 1.0
 """The wait before the store is asked again that could not be asked."""
 LOOK_MAX: Final = 64

@@ -83,7 +83,7 @@ SIEVE_ROWS: Final = 200
 """Looked at in one step by what only Python can ask."""
 TAKE_OVER_TRIES: Final = 5
 HOLDER_WAIT: Final = "1s"
-"""So long whoever takes over waits for a commit of the one before; then it is ended."""
+"""How long whoever takes over waits for a commit of the one before; then it is ended."""
 BLOCK_BITS: Final = 30
 """The bits of a row's number within its block."""
 ORDINAL_BITS: Final = 16

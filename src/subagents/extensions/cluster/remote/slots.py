@@ -18,7 +18,7 @@ from subagents.runtimes.process.processes import alive
 from subagents.runtimes.process.shim import AttemptDirectory
 
 KEPT_MS: Final = 30_000
-"""So long a slot is kept for an attempt whose owner does not start it."""
+"""How long a slot is kept for an attempt whose owner does not start it."""
 
 
 class Slots:

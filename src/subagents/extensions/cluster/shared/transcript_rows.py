@@ -34,7 +34,7 @@ from subagents.store.transcripts.transcript_files import SEGMENTS
 PART_BYTES: Final = 128 * 1024
 """The size of the lines in one part; as many are searched in one go (``segments.SLICE_BYTES``)."""
 SMALL_MAX: Final = 32
-"""So many rows are joined, if their lines are not enough before."""
+"""How many rows are joined, if their lines are not enough before."""
 KNOWN_MAX: Final = 4096
 """Runs whose parts are remembered between two batches; of others they are looked at anew."""
 NOT_THE_NEXT: Final = "SUB02"

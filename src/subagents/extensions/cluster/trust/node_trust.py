@@ -25,7 +25,7 @@ from subagents.extensions.cluster.trust.trust_tables import TrustTables
 log = logging.getLogger(__name__)
 
 LOOK_S: Final = 60.0
-"""So often the clock on the wall is looked at: a machine that slept has missed what was due."""
+"""How often the clock on the wall is looked at: a machine that slept has missed what was due."""
 
 
 class NodeTrust:

@@ -24,7 +24,7 @@ FIRST_S: Final = 1.0
 LAST_S: Final = 60.0
 """The longest wait where there is no ``Retry-After``: 1, 2, 4, … seconds."""
 LEAST_S: Final = 0.2
-"""Also when the provider asks for no wait."""
+"""The shortest wait, also when the provider asks for none."""
 CALM_S: Final = 300.0
 """How long there is no refusal until the count begins again."""
 ODD_S: Final = 48 * 3600.0

@@ -48,7 +48,7 @@ class _Way(NamedTuple):
     ok: bool = True
     """The exit code is 0."""
     is_first_ok: bool = True
-    """That of the first program of the last pipeline is."""
+    """Whether the first program of the last pipeline ended well."""
     is_skipped: bool = False
     """The last pipeline did not run."""
     is_over: bool = False

@@ -257,7 +257,7 @@ class Summary(NamedTuple):
     line: str = ""
     """The first that tells of a failure."""
     tests: int | None = None
-    """That passed."""
+    """How many tests passed; None = it does not say."""
 
 
 class _Found(NamedTuple):
