@@ -25,9 +25,8 @@ OWN: Final = (
     *("notifications", "telemetry"),
     *("demo", "doctor", "repair", "service", "install"),
 )
-"""Of this distribution, in the order in which they are asked; each is a package below
-``subagents.extensions``.
-"""
+"""The extensions of this distribution, in the order in which they are asked; each is a package
+below ``subagents.extensions``."""
 NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
 
 Hook: TypeAlias = Literal[

@@ -127,7 +127,7 @@ class Client:
         self.received = b""
         """The document of the last answer as the daemon wrote it."""
         self.daemon_version: str | None = None
-        """The version that the last answer told; None before one, "" of a daemon of 0.1.0, which
+        """The version that the last answer named; None before one, "" of a daemon of 0.1.0, which
         does not say."""
 
     def get(

@@ -97,7 +97,7 @@ def ensure_daemon(paths: Paths, environ: Mapping[str, str] | None = None) -> boo
     due = begun + START_TIMEOUT_S
     with _start_lock(paths, due):
         while not answers(paths.socket):
-            # One whose socket file was removed makes it anew by itself; a second could not start.
+            # One whose socket file was removed makes it again by itself; a second could not start.
             found = holder(paths)
             if found is None:
                 break

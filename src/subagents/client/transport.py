@@ -81,7 +81,7 @@ class NotHttp(Gone):
 class Absence:
     """How long one call looks for its daemon: the same rule for every client.
 
-    So long since a daemon was last there, and not since the call began. A call that waits for
+    It counts from when a daemon was last there, not from when the call began. A call that waits for
     something may lose any number of daemons until its own time is up. One that is answered at once
     counts from the first that it lost: it may itself be what ends them.
 

@@ -1,4 +1,4 @@
-"""A worker function in its process: found, given its task, run, and its end told."""
+"""A worker function in its process: found, given its task, run, and its end reported."""
 
 import asyncio
 import inspect

@@ -60,7 +60,7 @@ class DaemonRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_of_earlier_boot(self) -> bool:
-        """Whether this machine was started anew since."""
+        """Whether this machine was started again since."""
         is_known = UNKNOWN not in {self.boot, boot_id()}
         return is_known and self.boot != boot_id() and self._is_of_this_machine
 

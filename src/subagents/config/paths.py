@@ -40,7 +40,7 @@ class Paths:
 
     @property
     def supervisor_socket(self) -> Path:
-        """Where programs that watch over runs connect; beside ``socket``, as well guarded."""
+        """Where programs that watch over runs connect; next to ``socket``, as well guarded."""
         return self.socket.with_name(SUPERVISOR_SOCKET_NAME)
 
     @property

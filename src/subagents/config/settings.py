@@ -32,7 +32,7 @@ RUNTIMES: Final = ("command", "scripted", "claude-code", "codex", "acp", "llm")
 PROGRAM_RUNTIMES: Final = ("claude-code", "codex", "acp", "llm")
 """The runtimes that know their program: all their options are in ``runtime_options``."""
 OPTIONS_ELSEWHERE: Final = ("env", "pass_env", "command", "stdin", "script", "limits")
-"""Keys of an agent that its runtime gets beside ``runtime_options``."""
+"""Keys of an agent that its runtime gets besides ``runtime_options``."""
 RUNTIME_PLUGINS: Final = "subagents.runtimes"
 """Entry-point group of runtimes that other packages bring; a name of ours is always ours."""
 
@@ -218,7 +218,7 @@ class AgentAlerts(Section, frozen=True, dict=True):
         Meta(
             ge=0,
             le=1_000_000,
-            description="So many tokens of alerts are pushed per run and hour; the others become "
+            description="How many tokens of alerts are pushed per run and hour; the others become "
             "one digest line. Questions, blockers and the end are never held back.",
         ),
     ] = 600
@@ -593,7 +593,7 @@ class ClusterSettings(Section, frozen=True):
         Meta(
             ge=1,
             le=300,
-            description="So long after its last sign of life a node is over, and others go on.",
+            description="How long after its last sign of life a node is over, and others go on.",
         ),
     ] = 6
     temporal: Annotated[

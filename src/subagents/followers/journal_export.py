@@ -194,7 +194,7 @@ class JournalExport(Export):
         self._number = 0
         self._saved = -1
         self._ends_told: dict[RunId, None] = {}
-        """Runs whose end was told, the newest last: it can become known with several events."""
+        """Runs whose end was reported, the newest last: it can become known with several events."""
 
     @abstractmethod
     def _send_page(self, page: Sequence[FeedEntry]) -> None:

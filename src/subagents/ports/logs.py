@@ -1,4 +1,4 @@
-"""What is kept beside the store, and what leaves it: nothing is decided by any of it."""
+"""What is kept outside the store, and what leaves it: nothing is decided by any of it."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import StrEnum

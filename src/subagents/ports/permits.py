@@ -70,7 +70,7 @@ class CapShare(NamedTuple):
 
 
 class SharedGate(NamedTuple):
-    """What a provider's refusals told one node, for all of them."""
+    """What one node learned from a provider's refusals, for all of them."""
 
     key: str
     """The provider and its key, as ``domain.rules.provider_limits.Provider`` has them."""

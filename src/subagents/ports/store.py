@@ -287,7 +287,8 @@ class Database(Protocol):
 
         Raises:
             StoreUnavailable: There is none, or it cannot be read.
-            CorruptState: It is damaged, not ours, of a newer version, or empty beside runs.
+            CorruptState: It is damaged, not ours, of a newer version, or empty where runs left
+                files.
         """
         ...
 
@@ -378,7 +379,7 @@ class Store(Database, Protocol):
         ...
 
     def renew(self) -> float | None:
-        """Prolong the right that ``open`` gave; called beside commits.
+        """Prolong the right that ``open`` gave; called while commits are made.
 
         Returns:
             For how many seconds from the beginning of this call nobody else can take the store
@@ -498,7 +499,7 @@ class Store(Database, Protocol):
         Args:
             after: The number of an event.
             ended_since_ms: Those that ended before are left out.
-            limit: So many events are looked at.
+            limit: How many events are looked at.
 
         Returns:
             The number of the last event looked at, ``after`` when there was none, and the runs.

@@ -20,7 +20,7 @@ Limit = Literal["memory_mb", "pids", "cpu_percent"]
 
 
 class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What every runtime that starts a program takes; its own options come beside it."""
+    """What every runtime that starts a program takes; its own options come on top."""
 
     env: dict[VariableName, str] = {}
     """Variables set for the worker."""

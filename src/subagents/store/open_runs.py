@@ -114,7 +114,7 @@ class OpenRuns:
         self._committing = frozenset()
 
     def load(self, found: Iterable[tuple[Checkpoint, int]]) -> None:
-        """Begin anew with these, which are all there are, and the ``seq`` of their rows."""
+        """Start over with these, which are all there are, and the ``seq`` of their rows."""
         self._known = {}
         self.add(found)
         self.is_complete = True

@@ -1,6 +1,6 @@
 """The end of a run: its one outcome, its one announcement, and what becomes of that.
 
-A part of the reducer (``lifecycle``).
+A part of the reducer (``reduce``).
 """
 
 from subagents.domain.lifecycle import open_questions

@@ -1,4 +1,4 @@
-"""Where secrets stand in one text: by their format, by the name beside them, by how they are given.
+"""Where secrets stand in a text: by their format, the name next to them, or how they are given.
 
 RE2 looks through all text at once for what may be the beginning of one (``Suspects``), at hundreds
 of megabytes a second; lines in which it sees something are looked at properly (``secret_spans``).
@@ -315,7 +315,7 @@ def _is_secret(name: str, value: str, *, is_quoted: bool) -> bool:
 
 
 class _Says(Enum):
-    """What a name says of the value beside it."""
+    """What a name says of the value next to it."""
 
     SECRET = auto()
     SERVICE = auto()
@@ -419,7 +419,7 @@ _KEPT_CHARS_MAX: Final = 250
 
 
 def _is_harmless(name: str, value: str, *, is_quoted: bool = False) -> bool:
-    """Whether a value beside a name that says secret is something else: a variable, code, prose."""
+    """Whether a value next to a secret's name is something else: a variable, code, prose."""
     if len(value) > _KEPT_CHARS_MAX:
         return False
     if _SAYS_VARIABLE.search(name) or _VARIABLE.fullmatch(value):

@@ -22,7 +22,7 @@ _digests: Final = msgspec.json.Decoder(dict[str, str]).decode
 
 
 def digest_of(spec: RunSpec, *, cwd: str = "", plan: Budget | None = None) -> str:
-    """What is kept of a request beside its key: one line of JSON.
+    """What is kept of a request besides its key: one line of JSON.
 
     Args:
         spec: As it was asked for, before anything was resolved or taken over.

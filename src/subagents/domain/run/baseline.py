@@ -27,7 +27,7 @@ class Baseline(Value, frozen=True):
 
     files: tuple[Fingerprint, ...] = ()
     unknown: tuple[str, ...] = ()
-    """Paths of those that could not be read in time: whether they change cannot be told."""
+    """Paths of those that could not be read in time: whether they change is not known."""
 
 
 def rebased(baseline: Baseline, left: Baseline, now: Baseline) -> Baseline:

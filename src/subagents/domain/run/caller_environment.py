@@ -1,7 +1,7 @@
 """What a person's shell, or their program, brings along for the workers it asks for: variables, and
 how processes run there.
 
-The values of variables are in no event and no run: a file beside the run holds them, for its
+The values of variables are in no event and no run: a file next to the run holds them, for its
 retries and over restarts. The run itself knows their names.
 """
 

@@ -405,7 +405,7 @@ class CallRefused(Fact, frozen=True, tag=True):
 
 
 class Repaired(Fact, frozen=True, tag=True):
-    """``subagents db repair`` made the run's record anew, from what else was there."""
+    """``subagents db repair`` made the run's record again, from what else was there."""
 
     found: str
     """What was damaged or lost, and what the record is made from."""

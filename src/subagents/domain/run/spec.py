@@ -231,7 +231,7 @@ class Judge(Value, frozen=True, forbid_unknown_fields=True):
 
 
 class Contract(Checks, frozen=True, forbid_unknown_fields=True):
-    """What must be true of the output before anybody is told "done"."""
+    """What must be true of the output before anybody hears "done"."""
 
     judge: Annotated[Judge | None, about("Agent that judges last")] = None
 

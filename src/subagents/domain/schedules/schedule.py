@@ -35,7 +35,7 @@ class Overlap(StrEnum):
     CANCEL = "cancel"
     """Cancel them, and start when they have ended."""
     ALLOW = "allow"
-    """Start beside them."""
+    """Start in parallel with them."""
 
 
 class Missed(StrEnum):

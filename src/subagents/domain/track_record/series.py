@@ -75,7 +75,7 @@ class Sum(Value, frozen=True):
 
 
 class Cell(NamedTuple):
-    """Attempts that are never told apart."""
+    """Attempts that are never distinguished."""
 
     hour: int
     """The hour in which they ended, in hours since 1970."""

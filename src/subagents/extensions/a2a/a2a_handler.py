@@ -1,4 +1,4 @@
-"""The methods of A2A over runs: nothing is kept beside them, so a restart loses no task."""
+"""The methods of A2A over runs: nothing is kept besides them, so a restart loses no task."""
 
 import contextlib
 import re

@@ -52,7 +52,7 @@ def task_of(run: Run, result: str | None, *, history: int | None = None) -> Task
     Args:
         run: It is this one.
         result: Becomes its one artifact.
-        history: So many of its newest messages; None = all.
+        history: How many of its newest messages; None = all.
     """
     task = Task(id=run.id, context_id=context_of(run), status=status_of(run))
     messages = history_of(run)

@@ -227,7 +227,7 @@ class RunPushes(Export):
     def _told(self, run_id: str, target: PushTarget, name: str) -> None:
         with self._lock:
             kept = self._kept.get(run_id, ())
-            # One that was removed or put anew meanwhile stays as it is.
+            # One that was removed or put again meanwhile stays as it is.
             self._keep(
                 run_id,
                 tuple(replace(each, told=name) if each is target else each for each in kept),

@@ -238,7 +238,7 @@ def _counted_on(state: AcpState, signal: Signal) -> Signal:
     """Usage with that of the attempt's turns before.
 
     Tokens are reported for one process. A cost may be the whole session's: one that is less than
-    what was known before can only have begun anew.
+    what was known before can only have begun again.
     """
     before = state.opening.used
     if not isinstance(signal, UsageSeen) or before is None:

@@ -392,7 +392,7 @@ def updated_call(call: AcpCall, update: Mapping[str, object], *, is_first: bool)
         and isinstance(value_at(given, "arguments"), dict)
         and "tool" in given
     ):
-        given = given["arguments"]  # of an MCP call, with its server beside it
+        given = given["arguments"]  # of an MCP call, with its server next to it
     title = text_at(update, "title") or call.title
     returned = _returned(update)
     output = returned if returned is not None else call.output + _delta(update)

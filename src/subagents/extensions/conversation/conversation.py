@@ -474,7 +474,7 @@ class ConversationRuntime(Generic[S]):
         places = sandbox.places_of(
             env,
             state_dir=root.parent,
-            # Some keep their conversation beside the attempt's other files.
+            # Some keep their conversation next to the attempt's other files.
             writable=(*own.writable, str(root / launch.run_id)),
             guarded=own.guarded,
         )
@@ -542,7 +542,7 @@ T = TypeVar("T")
 
 
 def _read(path: Path, form: type[T]) -> T | None:
-    """A value that was written beside the attempt's files; None when it is not there. Blocking."""
+    """A value that was written next to the attempt's files; None when it is not there. Blocking."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=form)
     except (OSError, msgspec.DecodeError):

@@ -62,7 +62,7 @@ class Invocation(NamedTuple):
 
     argv: tuple[str, ...]
     env: dict[str, str] = {}
-    """Set beside what every worker gets."""
+    """Set besides what every worker gets."""
     files: dict[str, bytes] = {}
     """Put into the attempt's directory before the start; see ``Dialect.invocation``."""
 

@@ -51,7 +51,7 @@ S = TypeVar("S")
 
 CHECKPOINT: Final = "state"
 OVERDUE: Final = "overdue"
-"""Written beside it before a program is ended that never began its turn: why."""
+"""Written next to it before a program is ended that never began its turn: why."""
 CHECKPOINT_BYTES: Final = 1024 * 1024
 CHECKPOINTS_MAX: Final = 64
 """How many states, ``CHECKPOINT_BYTES`` apart, are remembered: what is discarded lags behind by one

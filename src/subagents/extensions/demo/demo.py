@@ -55,7 +55,7 @@ SUMMARY_LINES_SHOWN: Final = 14
 QUIET: Final = ("slot granted", "gave its result", "delivery to", "result consumed", "cleaned up",
                 "dependency ", "queued in lane", "spawned by", "attempt 1 gave", "attempt 2 gave",
                 "verifying (")  # fmt: skip
-"""Steps that are told at the end, in the timeline, but not while the fleet works."""
+"""Steps that are shown at the end, in the timeline, but not while the fleet works."""
 
 
 def demo(
@@ -276,7 +276,7 @@ class Demo:
         self._client.post(f"/v1/requests/{segment(request_id)}/respond", {"response": ANSWER})
 
     def _aside(self, text: str) -> None:
-        """Something that is done or said beside the tree."""
+        """Something that is done or said outside the tree."""
         if self._is_live:
             output.note(text)
         else:

@@ -48,7 +48,7 @@ class Known(msgspec.Struct, rename="camel"):
     """The content of the file."""
 
     room: str
-    """Where all this is; another room begins anew."""
+    """Where all this is; another room starts over."""
     since: str | None = None
     """Everything said up to here was taken; None = nothing is known yet."""
     threads: dict[str, str] = {}
@@ -86,7 +86,7 @@ class ChatThreads(JournalExport):
         users: Whose replies count.
         inward: Where they go.
         store: Where runs and their journals are read.
-        file: Holds the cursor; ``<name>-room.json`` beside it what is known of the room.
+        file: Holds the cursor; ``<name>-room.json`` next to it what is known of the room.
         retry_first_s: Before the first repetition.
     """
 

@@ -88,7 +88,7 @@ def unit_text() -> str:
 
     ``KillMode=process`` keeps workers alive when it stops; ``Delegate`` lets each have a cgroup of
     its own, and ``DelegateSubgroup`` (systemd 254) limits there. It is told when the daemon
-    answers, however long a migration or repair takes, and starts it anew when it hangs for
+    answers, however long a migration or repair takes, and starts it again when it hangs for
     ``WatchdogSec``. ``PATH`` is that of whoever installs it, where agents' programs are found.
     """
     home = os.environ.get("SUBAGENTS_HOME")

@@ -269,7 +269,7 @@ class SupervisorListener:
         yield
 
     def bind(self, addresses: contextlib.ExitStack) -> None:
-        """Nobody else can have it: whoever holds the home's lock makes it anew."""
+        """Nobody else can have it: whoever holds the home's lock makes it again."""
 
     @contextlib.asynccontextmanager
     async def serving(self, serving: Serving) -> AsyncIterator[None]:

@@ -1,6 +1,6 @@
 """Git worktrees for runs, below the state directory; see ``ports.Worktrees``.
 
-Beside each worktree lies a record (``<name>.json``): the commit it began from, whether it was made
+Next to each worktree lies a record (``<name>.json``): the commit it began from, whether it was made
 to its end, and for which attempts. It is what makes every step safe to repeat after a crash: a
 worktree that was not made to its end never had a worker in it, and is made again.
 
@@ -232,7 +232,7 @@ class GitWorktrees:
         """Keep what was done since on a branch of its own, then begin from the base again."""
         tree = record.tree
         git = self._git_in(tree)
-        # Whoever held it is dead: no attempt lives beside the one that is being started.
+        # Whoever held it is dead: no attempt lives besides the one that is being started.
         lock = git.line("rev-parse", "--path-format=absolute", "--git-path", "index.lock")
         if lock is not None:
             Path(lock).unlink(missing_ok=True)

@@ -7,7 +7,7 @@ look at other processes, ended at once (``cgroup.kill``), known at our doors, an
 Shims are born in it (``launcher.py``), so that there is no moment before. Cgroups are made where
 the daemon is: below a systemd of the user that is a scope or service with ``Delegate=yes``. Limits
 need controllers, which the kernel gives to the children of a cgroup only when no process is in
-itself: for them the daemon moves to a leaf beside its workers.
+itself: for them the daemon moves to a leaf next to its workers.
 
 A process of the same user may write itself into another cgroup. A worker in bubblewrap cannot: it
 sees them read-only.
@@ -31,7 +31,7 @@ from subagents.text import size
 CGROUP_VARIABLE: Final = "SUBAGENTS_SHIM_CGROUP"
 """Tells a shim in which cgroup it is, for its records; the worker does not get it."""
 LEAF: Final = "daemon"
-"""Where a daemon sits beside its workers; the unit's ``DelegateSubgroup`` as well."""
+"""Where a daemon sits next to its workers; the unit's ``DelegateSubgroup`` as well."""
 CONTROLLERS: Final[Mapping[str, str]] = {
     "memory_mb": "memory",
     "pids": "pids",
@@ -312,7 +312,7 @@ def _enable(base: Path, controller: str) -> bool:
 
 @cache
 def _prefix(root: str) -> str:
-    # Other installations may have their workers beside ours.
+    # Other installations may have their workers next to ours.
     return f"subagents-{hashlib.sha256(os.fsencode(root)).hexdigest()[:12]}."
 
 

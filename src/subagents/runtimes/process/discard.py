@@ -85,7 +85,7 @@ def discard_all(directory: Path) -> None:
     for file in files:
         file.unlink(missing_ok=True)
     if not (directory / "pid").exists():
-        # Tidied beside this, or nothing ran: there is nothing to be known of it.
+        # Tidied meanwhile, or nothing ran: there is nothing to be known of it.
         (directory / RECORD).unlink(missing_ok=True)
 
 

@@ -122,7 +122,7 @@ def as_bytes(text: str) -> bytes:
 
 @lru_cache(maxsize=256)
 def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Of the names that are let through, beside ``PASSED``."""
+    """Of the names that are let through, besides ``PASSED``."""
     allowed = (*PASSED, *names)
     texts = [re.escape(each.removesuffix("*")) + ".*" * each.endswith("*") for each in allowed]
     return re.compile("|".join(texts), re.DOTALL)

@@ -1,4 +1,4 @@
-"""Until when the workers of a home may live: a file beside its attempts, renewed with the lease.
+"""Until when the workers of a home may live: a file next to its attempts, renewed with the lease.
 
 A node of a cluster that can no longer renew its right must have ended its workers before another
 node starts them again. What ends them is a process of its own (``watchdog``), which needs the end

@@ -85,7 +85,7 @@ class Marker(NamedTuple):
         return {ATTEMPT_VARIABLE: self.attempt_id, ROOT_VARIABLE: self.root, **turn}
 
     def covers(self, other: "Marker | None") -> bool:
-        """Of this turn, or one before it; after a crash a turn is cleaned up beside the next."""
+        """This turn or one before it; after a crash a turn is cleaned up while the next runs."""
         if other is None or other.turn > self.turn:
             return False
         return (other.attempt_id, other.root) == (self.attempt_id, self.root)

@@ -209,7 +209,7 @@ class AttemptDirectory:
         """
         kept |= {"claim"}
         with contextlib.suppress(FileNotFoundError):
-            # Until nothing comes any more: its output may be discarded beside this.
+            # Until nothing comes any more: its output may be discarded meanwhile.
             while left := [each for each in os.listdir(self.path) if each not in kept]:  # noqa: PTH208
                 for each in left:
                     with contextlib.suppress(FileNotFoundError):
@@ -218,7 +218,7 @@ class AttemptDirectory:
     def delete(self) -> None:
         """Delete the directory, and the run's when this was its last attempt. Idempotent."""
         while self.path.exists():
-            # Output is let go of beside this: a file that is gone first ends rmtree half way.
+            # Output is let go of meanwhile: a file that is gone first ends rmtree half way.
             with contextlib.suppress(FileNotFoundError):
                 shutil.rmtree(self.path)
         run = self.path.parent

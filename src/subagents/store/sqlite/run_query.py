@@ -138,7 +138,7 @@ def narrowed(
         statement: Has ``ANYTHING`` in it.
         where: Which runs; not its window.
         open_runs: Gives all that are not over; called when the filter needs to know.
-        far: So many of the newest runs that fit are looked at, at most.
+        far: How many of the newest runs that fit are looked at, at most.
     """
     names = asked(where, CONDITIONS)
     values: Parameters = {name: value_of(getattr(where, name)) for name in names}

@@ -351,7 +351,7 @@ class SqliteStore(RowStore):
         return is_new
 
     def _make_shrinkable(self, connection: sqlite3.Connection) -> None:
-        """Write a new database, or one of 0.1.0, anew, where that is quick and there is room."""
+        """Rewrite a new database, or one of 0.1.0, where that is quick and there is room."""
         (can_shrink,) = connection.execute("PRAGMA auto_vacuum").fetchone()
         size = self._path.stat().st_size
         if not can_shrink and size <= min(REBUILD_BYTES_MAX, self._free_bytes() // 4):
@@ -415,7 +415,7 @@ class SqliteStore(RowStore):
                     except sqlite3.OperationalError as error:
                         if code_of(error) != sqlite3.SQLITE_FULL:
                             raise
-                        # What is in the log has room in the file; then the log is written anew.
+                        # What is in the log has room in the file; then the log is rewritten.
                         self._require_writer().execute("PRAGMA wal_checkpoint(PASSIVE)")
                         number = self._commit(batch)
                 self._note_commit()

@@ -1,4 +1,4 @@
-"""How far the write-ahead log went with the newest commit, kept beside it.
+"""How far the write-ahead log went with the newest commit, kept next to it.
 
 SQLite ends the log at its first frame that is damaged, as after a power cut, and takes the commits
 behind it for never made. A mark tells the two apart: it is written after each commit, so it never
@@ -55,7 +55,7 @@ class WalMark:
         acknowledged = int(noted[0])
         if noted[1:] == salts:
             return max(acknowledged - frames, 0)
-        # Another log than then: begun anew, which SQLite does when all of the old one is in the
+        # Another log than then: begun again, which SQLite does when all of the old one is in the
         # database, or one whose header is damaged, and which it takes for empty.
         return 0 if _is_whole(header) else acknowledged
 

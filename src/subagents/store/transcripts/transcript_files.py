@@ -5,7 +5,7 @@ must not share a disk queue with the commit of another one's result.
 
 A batch of lines and the checkpoint that belongs to it are one ``write``. The oldest segment goes
 when all of them are too big. Checkpoints that are no longer the last one are of no use: when they
-outweigh the lines, their segment is written anew without them.
+outweigh the lines, their segment is rewritten without them.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ SEGMENT_BYTES_MAX: Final = 16 * 1024 * 1024
 WASTE_BYTES: Final = 64 * 1024
 """Old checkpoints that may always lie around."""
 KNOWN_MAX: Final = 4096
-"""Runs whose files are remembered between two batches; of others they are looked at anew."""
+"""Runs whose files are remembered between two batches; of others they are looked at again."""
 
 _encoder: Final = msgspec.json.Encoder()
 
@@ -251,7 +251,7 @@ class TranscriptFiles:
         return self._directory / run_id
 
     def _recall(self, run_id: RunId) -> _Files | None:
-        """Out of memory while it is changed: what fails half-way is looked at anew."""
+        """Out of memory while it is changed: what fails half-way is looked at again."""
         with self._lock:
             return self._known.pop(run_id, None)
 

@@ -141,7 +141,7 @@ def _told(output: str, making: Collection[_Made]) -> list[str]:
 def gathered(
     pending: Pending | None, messages: Sequence[str], *, key: str, at_ms: int, number: int
 ) -> Pending:
-    """Add commits to those that are not told yet."""
+    """Add commits to those that are not reported yet."""
     words = tuple(shown(each, FIELD_CHARS_MAX) for each in messages)
     if pending is None:
         return Pending(

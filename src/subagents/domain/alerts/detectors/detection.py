@@ -31,9 +31,9 @@ _HOUR_MIN: Final = 60
 
 
 def begin(watch: Watch, *, attempt: int, at_ms: int) -> Watch:
-    """A new attempt (or turn) started: what was open before is gone, silence begins anew.
+    """A new attempt (or turn) started: what was open before is gone, silence begins again.
 
-    Commits and sub-agents that are not told yet stay: they happened.
+    Commits and sub-agents that are not reported yet stay: they happened.
     """
     if watch.attempt == attempt:
         return replace(watch, open=(), is_silence_told=False, last_at_ms=at_ms)
@@ -94,7 +94,7 @@ def elapsed(watch: Watch, *, now_ms: int, rules: AlertRules) -> tuple[Watch, tup
 
 
 def ended(watch: Watch) -> tuple[Watch, tuple[Alert, ...]]:
-    """The attempt is over: what was gathered is told now; silence is no news any more."""
+    """The attempt is over: what was gathered is reported now; silence is no news any more."""
     alerts: list[Alert] = []
     if watch.spawned is not None:
         watch = _tell_spawned(watch, alerts)

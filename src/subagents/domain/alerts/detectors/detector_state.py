@@ -17,7 +17,7 @@ class OpenTool(Value, frozen=True):
     id: str
     """The call's own, else the tool's name."""
     command: str | None = None
-    """Its end may be told without it."""
+    """Its end may be reported without it."""
     agents: int = 0
     """Counted when it began."""
 
@@ -79,9 +79,9 @@ class Watch(Value, frozen=True):
     failed_call: FailedCall | None = None
     """The last one, also when others succeeded since: what a worker that is stuck ran into."""
     api_errors: tuple[int, ...] = ()
-    """Checksums of those told since something succeeded."""
+    """Checksums of those reported since something succeeded."""
     context_told: int = 0
-    """The highest threshold that was told and is not undone by a compaction; 0 = none."""
+    """The highest threshold that was reported and is not undone by a compaction; 0 = none."""
     context_round: int = 1
     """Grows with every compaction that made thresholds due again."""
     plan: tuple[PlanMark, ...] = ()

@@ -100,7 +100,7 @@ class Owners(Protocol):
     def owner_of(self, partition: int) -> SeenNode | None: ...
 
     async def look(self) -> None:
-        """Ask the store anew.
+        """Ask the store again.
 
         Raises:
             StoreUnavailable: It cannot be asked.

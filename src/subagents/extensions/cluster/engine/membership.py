@@ -96,7 +96,7 @@ class Membership:
         """The node stops: others have at once what nothing of is under way here.
 
         The rest stays ours until our right ends. Its workers go on, and are adopted by the next
-        daemon of this home, or end before anybody else may begin anew.
+        daemon of this home, or end before anybody else may begin again.
         """
         with contextlib.suppress(StoreUnavailable, Fenced):
             await self._moves.give_back(self._moves.idle())

@@ -55,7 +55,7 @@ Temporal is back, and it would answer none of them in time."""
 AGAIN_S: Final = 1.0
 """The wait after nobody could be asked, or the node that got it could not take it."""
 LOOK_AGAIN_S: Final = 20.0
-"""How often the store is asked beside Temporal, which may have forgotten an activity."""
+"""How often the store is asked besides Temporal, which may have forgotten an activity."""
 FREE_LOOK_S: Final = 0.1
 """How often a node without a free slot looks for one."""
 PRIORITIES: Final = 5

@@ -398,7 +398,7 @@ class PostgresStore(RowStore):
         """Release everything; safe to repeat.
 
         A member of a cluster keeps what it did not give back until its right ends, or until the
-        next start of this home: its workers go on until then, and nobody may begin them anew.
+        next start of this home: its workers go on until then, and nobody may begin them again.
         """
         self._leave()
         self._open.forget()

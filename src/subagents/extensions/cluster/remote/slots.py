@@ -1,6 +1,6 @@
 """How many workers this node may have besides those that it has, whoever decides about them.
 
-What counts is live shims: they are in the attempts directory, and a daemon that was started anew
+What counts is live shims: they are in the attempts directory, and a daemon that was started again
 finds them there. A slot is kept for an attempt that has taken it and not started yet.
 """
 

@@ -1,4 +1,4 @@
-"""Connections to the database of a cluster, for what its nodes keep beside the runs.
+"""Connections to the database of a cluster, for what its nodes keep besides the runs.
 
 Apart from those of the store: whoever looks through a long transcript keeps nobody from deciding.
 What is written is one statement, or one packet (``cluster.postgres.link``), and may be repeated: so

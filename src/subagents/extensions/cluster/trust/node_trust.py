@@ -1,4 +1,4 @@
-"""A node's certificate: issued by itself when it starts, and anew at half its life."""
+"""A node's certificate: issued by itself when it starts, and again at half its life."""
 
 import logging
 import ssl

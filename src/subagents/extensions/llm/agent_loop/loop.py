@@ -223,7 +223,7 @@ class AgentTurn:
         given: object = call.args
         try:
             tool, given = self._tool(call)
-            # Not the provider's id alone: some begin to count anew with each answer.
+            # Not the provider's id alone: some begin to count again with each answer.
             call_id = f"{step}:{call.tool_call_id}".encode()
             name = hashlib.sha256(call_id).hexdigest()[:ID_CHARS]
             async with self._alone if tool.is_alone else contextlib.nullcontext():
