@@ -226,6 +226,7 @@ def take_environment() -> None:
         DaemonUnreachable: Whoever started it was killed before all of it was written.
     """
     read = b""
+    # Each variable ends with a NUL, and all of them with one more (`_Starting.hand_over`).
     while not (read == b"\0" or read.endswith(b"\0\0")):
         more = os.read(0, 65536)
         if not more and not read:

@@ -58,6 +58,7 @@ def merge(attempt: Attempt, signal: Signal, *, at_ms: int) -> Attempt:
     evidence = attempt.evidence
     match signal:
         case Exited():
+            # The first exit stays, but for one without a status, which a later one may bring.
             if evidence.exit is not None and evidence.exit != Exit():
                 return attempt if evidence.drained else _with(attempt, drained=signal.drained)
             return _with(
@@ -250,6 +251,7 @@ def _exited(evidence: Evidence, exit_: Exit) -> Outcome | None:
         text = evidence.error or "the model's provider refused for now"
         error = text[:ERROR_CHARS_MAX]
         return Outcome(status=Status.ERROR, reason=Reason.PROVIDER_LIMIT, error=error)
+    # Before the signal: the kernel's SIGKILL alone would explain nothing.
     if exit_.limit is not None and exit_.code != 0:
         how = "" if exit_.code is None else f", and it ended with exit code {exit_.code}"
         text = f"the kernel ended processes of it at its {exit_.limit}{how}"

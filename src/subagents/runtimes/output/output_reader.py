@@ -232,6 +232,8 @@ class _ReadPass:
         if event is not None:
             self.result_seen = self.result_seen or isinstance(event, ResultEvent)
             signal = signal_of(event, key=f"{self._attempt_id}:out:{part.start}")
+            # Signals go to the ledger and output to the transcript, which are written apart: after
+            # a crash either may be behind the other, so each has a cursor of its own.
             if signal is not None and part.start >= self._cursor:
                 self.signals.append((signal, part.end))
             if part.start >= stream.reported_until:

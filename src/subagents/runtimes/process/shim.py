@@ -494,6 +494,7 @@ class ProcessAttempts:
         groups = await self._off_loop(partial(self._groups, directory))
         if is_known and not groups:
             return
+        # Before its processes are looked for: a shim that starts now finds the claim and ends.
         await self._off_loop(directory.claim_as_stopped)
         worker = directory.worker()
         is_at_work = worker is not None and alive(worker) and _is_contained(directory)

@@ -66,6 +66,7 @@ class _Held:
         begin = self._begin(found)
         self.until = min(self.until, begin + self.bytes_wanted)
         if self.until > begin:
+            # Nothing counts as held while this may fail.
             until, self.until = self.until, 0
             hold(self.descriptor, begin, until - begin)
             self.until = until
@@ -100,6 +101,7 @@ class DiskReserve:
         with contextlib.suppress(OSError):
             wanted = self._bytes_wanted()
             if wanted and self._bytes_free() < wanted:
+                # To its own size: that frees what is held behind its end, and changes nothing.
                 os.truncate(self._database, self._database.stat().st_size)
 
     def take(self) -> None:

@@ -420,6 +420,7 @@ class SqliteStore(RowStore):
                         number = self._commit(batch)
                 self._note_commit()
                 return number
+        # Whatever it was: whether the commit was made, only the file knows now.
         except BaseException as error:
             self._open.forget()
             if not isinstance(error, sqlite3.Error):

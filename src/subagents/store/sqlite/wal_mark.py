@@ -12,6 +12,8 @@ import zlib
 from pathlib import Path
 from typing import Final
 
+# https://sqlite.org/walformat.html, "The WAL-Index File Format": `mxFrame` at byte 16 of its header
+# and `aSalt` at 32, in the byte order of the machine.
 _INDEX: Final = struct.Struct("=16xI12xII")
 """The frames of the log and the two salts of its header, in the ``-shm`` file."""
 _HEADER_BYTES: Final = 32
