@@ -126,6 +126,7 @@ class Export(ABC):
         pause_s = self._retry_first_s
         while True:
             self._wake.wait()
+            # Before the look at the store: a batch that comes meanwhile makes one more round.
             self._wake.clear()
             try:
                 self.catch_up()

@@ -76,6 +76,7 @@ class Watchdog:
             OSError: It could not be written, or nothing could be started that watches it; workers
                 end when the earlier end comes.
         """
+        # Before the look: whichever watchdog is there, or comes now, reads it.
         node_deadline.write(self._state_dir, until_ms)
         if not _is_watched(self._state_dir):
             self._start()
@@ -180,6 +181,7 @@ def _timer() -> int | None:
 
 def _sleep_until(timer: int | None, until_ms: int) -> None:
     if timer is not None:
+        # A nanosecond more, since timerfd_settime(2) takes 0 for "no timer".
         at = _TIMER.pack(0, 0, until_ms // 1000, until_ms % 1000 * 1_000_000 + 1)
         if ctypes.CDLL(None).timerfd_settime(timer, _TIMER_ABSOLUTE, at, None) == 0:
             os.read(timer, 8)

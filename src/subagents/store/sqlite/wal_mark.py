@@ -35,6 +35,7 @@ class WalMark:
         """Call it after a commit. Losing it only means that less is noticed."""
         with contextlib.suppress(OSError, struct.error):
             mark = _MARK.pack(*self._reach(), 0)
+            # One write over the last mark: one that a power cut tears has a wrong checksum.
             os.pwrite(self._descriptor, mark[:12] + struct.pack("=I", zlib.crc32(mark)), 0)
 
     def close(self) -> None:

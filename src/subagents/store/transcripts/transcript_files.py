@@ -87,6 +87,7 @@ class _Names:
         """
         with self._lock:
             if self._synced < number:
+                # Read before the sync: a name that is made during it may not be in it.
                 made = self._made
                 _sync(self._directory)
                 self._synced = made
@@ -280,6 +281,7 @@ def _made(directory: Path) -> bool:
 
 def _sound(data: bytes) -> bytes:
     """All up to the last complete checkpoint; after a power cut, before the first hole."""
+    # A file system may keep a file's new length without its data, as zeros; JSON has none.
     hole = data.find(b"\0")
     if hole >= 0:
         data = data[:hole]
@@ -333,6 +335,7 @@ def _replace(files: _Files, last: Segment, batch: LineBatch) -> None:
     draft = last.path.with_suffix(".new")
     _create(draft, data)
     _sync(draft)
+    # Synced before it is renamed: a power cut leaves the old file or all of the new one.
     draft.replace(last.path)
     files.segments[-1] = last._replace(end=len(data))
     files.lines_bytes = len(lines) + len(batch.lines)

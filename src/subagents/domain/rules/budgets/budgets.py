@@ -236,6 +236,7 @@ def assess(before: Run, run: Run, at_ms: int) -> Assessment:
     stop = BudgetStop(by=run.id, label=run.resolved.label, used=found[0].text, at_ms=at_ms)
     if is_over:
         return Assessment(run, alerts, stop)
+    # Nothing below may start any more, so that the holder can still report in its reserve.
     stop = replace(stop, used=f"{late.text}, the rest is kept for its own report")
     return Assessment(run, alerts, stop_below=stop)
 

@@ -109,6 +109,7 @@ def _check_amount(
         return
     limits = [dimension.limit(budget) if budget is not None else None for budget in wanted]
     asked = sum(dimension.each if limit is None else limit for limit in limits)
+    # One that names no limit reserves nothing, but would be stopped at once where nothing is left.
     is_open = dimension.each == 0 and None in limits
     is_room = asked <= left.amount + budgets.DUST
     if is_room and (not is_open or left.amount - asked > budgets.DUST):
