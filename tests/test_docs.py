@@ -258,9 +258,7 @@ def test_every_file_and_function_that_a_page_names_is_there() -> None:
     wrong += [
         f"{page.name} names {part} in {name}"
         for page in PAGES
-        for name, inner in re.findall(
-            r"`([a-z_/]+\.py)` \(((?:`[\w.]+`(?:, )?)+)", text_of(page)
-        )
+        for name, inner in re.findall(r"`([a-z_/]+\.py)` \(((?:`[\w.]+`(?:, )?)+)", text_of(page))
         for part in re.findall(r"`([\w.]+)`", inner)
         if not has_name(source_named(name), part.rpartition(".")[2])
     ]

@@ -132,7 +132,7 @@ class SpawnParameters(TypedDict, total=False):
     retry_count: int
     """Attempts after a failure."""
     retry_delay: str
-    """Wait before the first retry, like ``500ms`` or ``5s``."""
+    """Delay of the first retry, like ``500ms`` or ``5s``."""
     retry_backoff: Literal["exponential", "linear", "fixed"]
     """How the delay grows."""
     retry_on: Sequence[str]
@@ -152,7 +152,7 @@ class SpawnParameters(TypedDict, total=False):
     access: Literal["read", "write", "full"] | None
     """read, write (below cwd) or full."""
     budget: BudgetParameters | None
-    """What the run and all below it may use."""
+    """Limits of it and all below."""
     lane: str | None
     """Slot pool."""
     place: str | None

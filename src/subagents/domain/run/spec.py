@@ -309,7 +309,7 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
     retry_count: Annotated[int, number("Attempts after a failure", 0, RETRY_COUNT_MAX, RETRY)] = 0
     retry_delay: Annotated[
         int,
-        number("Wait before the first retry", 0, RETRY_DELAY_MS_MAX, RETRY, unit="milliseconds"),
+        number("Delay of the first retry", 0, RETRY_DELAY_MS_MAX, RETRY, unit="milliseconds"),
     ] = 1000
     retry_backoff: Annotated[Backoff, about("How the delay grows", RETRY)] = Backoff.EXPONENTIAL
     retry_on: Annotated[tuple[str, ...], names("Only errors with these texts", RETRY)] = ()
@@ -329,7 +329,7 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
     tools_allow: Annotated[tuple[str, ...] | None, names("Only these tools", LIMITS)] = None
     tools_deny: Annotated[tuple[str, ...], names("Not these, nor below it", LIMITS)] = ()
     access: Annotated[AccessLevel | None, about("read, write (below cwd) or full", LIMITS)] = None
-    budget: Annotated[Budget | None, about("What the run and all below it may use", LIMITS)] = None
+    budget: Annotated[Budget | None, about("Limits of it and all below", LIMITS)] = None
     lane: Annotated[str | None, name("Slot pool", PLACEMENT)] = None
     place: Annotated[str | None, name("Node label", PLACEMENT)] = None
     priority: Annotated[
