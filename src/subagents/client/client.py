@@ -180,6 +180,7 @@ class Client:
         try:
             answer, content = self._exchange(sent, self._timeout_s + more_s)
         except Gone as gone:
+            # Once sent, the daemon may have acted: only the caller knows whether to repeat it.
             if gone.was_sent or self._start is None or not self._start():
                 raise _unreachable(self._path, gone) from gone
             try:

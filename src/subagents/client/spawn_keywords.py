@@ -5,7 +5,7 @@ from typing import Literal, Required, TypedDict
 
 
 class ArtifactParameters(TypedDict, total=False):
-    """What can be said of a artifact."""
+    """The parameters of one artifact."""
 
     path: Required[str]
     """Path of the file, relative to cwd."""
@@ -38,7 +38,7 @@ class ArtifactParameters(TypedDict, total=False):
 
 
 class JudgeParameters(TypedDict, total=False):
-    """What can be said of a judge."""
+    """The parameters of one judge."""
 
     agent_id: Required[str]
     """Agent that judges."""
@@ -57,7 +57,7 @@ class JudgeParameters(TypedDict, total=False):
 
 
 class ContractParameters(TypedDict, total=False):
-    """What can be said of a contract."""
+    """The parameters of one contract."""
 
     artifacts: Sequence[ArtifactParameters]
     """Files it must leave."""
@@ -80,7 +80,7 @@ class ContractParameters(TypedDict, total=False):
 
 
 class BudgetParameters(TypedDict, total=False):
-    """What can be said of a budget."""
+    """The parameters of one budget."""
 
     max_tokens: int | None
     """Tokens, with all below it."""
@@ -93,7 +93,7 @@ class BudgetParameters(TypedDict, total=False):
 
 
 class SpawnParameters(TypedDict, total=False):
-    """What can be said of a spawn."""
+    """The parameters of one spawn."""
 
     label: str | None
     """Short name that stands for its id."""

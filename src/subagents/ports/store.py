@@ -113,7 +113,7 @@ class SeenNode(NamedTuple):
     """Where other nodes reach it; None = they cannot."""
     labels: tuple[str, ...]
     slots: int | None
-    """The most workers of the node; None = nobody said."""
+    """The most workers of the node; None = none was set."""
     version: str
     left_s: float
     """How long its lease holds, in seconds; 0 or less = it ended so long ago."""

@@ -39,7 +39,7 @@ class ProgramVersions(msgspec.Struct, frozen=True, omit_defaults=True):
     update: str = ""
     """What a person types to get the newest version."""
     oldest: str | None = None
-    """An older one cannot work; None = nobody looked for it."""
+    """An older one cannot work; None = it is not known which."""
     why_oldest: str = ""
     seen: tuple[Trial, ...] = ()
     """The newest trial last."""

@@ -247,7 +247,7 @@ def _stopped(evidence: Evidence) -> Outcome | None:
 
 def _exited(evidence: Evidence, exit_: Exit) -> Outcome | None:
     if evidence.is_limit and evidence.is_error:
-        # Said by the program itself; however it then ended, waiting is all that helps.
+        # The program says so itself; however it then ended, waiting is all that helps.
         text = evidence.error or "the model's provider refused for now"
         error = text[:ERROR_CHARS_MAX]
         return Outcome(status=Status.ERROR, reason=Reason.PROVIDER_LIMIT, error=error)

@@ -55,7 +55,7 @@ class Spawned(Fact, frozen=True, tag=True):
     """What the files of its contract must differ from: the promise of a session that goes on. None
     = what they are before its first start; of earlier versions, what they were at the spawn."""
     left: Baseline | None = None
-    """What they were when the session stopped working; None = nobody looked."""
+    """What they were when the session stopped working; None = they were not looked at."""
     continues: Continues | None = None
     """The run whose session it goes on with; None = it begins one."""
     approval: Request | None = None

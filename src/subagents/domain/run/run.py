@@ -159,7 +159,7 @@ class Progress(Value, frozen=True):
 
 
 class Exit(Value, frozen=True):
-    """How the process ended; both None = it is gone and nobody recorded how."""
+    """How the process ended; both None = it is gone and its end was not recorded."""
 
     code: int | None = None
     signal: int | None = None
@@ -319,7 +319,7 @@ class Attempt(Value, frozen=True):
     hold: Hold | None = None
     """None = it never asked before a request; its runtime does not, or nothing limits it."""
     remains: Remains | None = None
-    """What it left besides its result; None = nothing, or nobody looked."""
+    """What it left besides its result; None = nothing, or it was not looked at."""
     token_hashes: tuple[str, ...] = ()
     """SHA-256 (hex) of every token issued for it; more than one after a crash or a new turn."""
     node: str | None = None
@@ -526,7 +526,7 @@ class VerificationRecord(Value, frozen=True):
     looked: int = 0
     """The newest attempt before whose start they were looked at; 0 = none, or a run of 0.1.0."""
     left: Baseline | None = None
-    """What its files were when it stopped working; None = it works, or nobody looked."""
+    """What its files were when it stopped working; None = it works, or it was not looked at."""
     passed: tuple[Check, ...] = ()
     """What its newest attempt passed, while a judge looks at it: no verdict yet."""
     retried_at_ms: int | None = None

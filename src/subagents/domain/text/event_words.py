@@ -546,7 +546,7 @@ EFFECT_WORDS: Final[Mapping[type, str]] = {
     effects.Announce: "telling its requester",
     effects.CleanUp: "cleaning up after it",
 }
-"""What the engine does for a run, when it is said that this keeps failing."""
+"""What the engine does for a run, where this keeps failing."""
 
 
 # -- parts of sentences -------------------------------------------------------------------------

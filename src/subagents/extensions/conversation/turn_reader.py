@@ -187,6 +187,7 @@ class TurnReader(Generic[S]):
             draft = path.with_name(f".{CHECKPOINT}")
             draft.write_bytes(msgspec.json.encode(found[-1]))
             draft.replace(path)
+            # After the rename: reading begins behind the checkpoint now, and not before.
             punch(self._directory.out, until=found[-1].offset)
         punch(self._directory.err, until=positions.get(self._names[ERR], 0) - KEPT_BYTES)
 

@@ -152,6 +152,7 @@ class GitWorktrees:
             text = f"{prefix} is not in the last commit of {root}"
             raise _refused(text, f"commit it, give {root} as cwd, {_INSTEAD}")
         path = self._directory / worktree_name(run_id, label)
+        # A branch that has the name of our folder of branches: git makes none below it.
         is_taken = git.line("rev-parse", "--verify", "--quiet", f"refs/heads/{BRANCHES}")
         branch = branch_of(run_id, label, has_folder=is_taken is None)
         tree = Worktree(repository=root, path=str(path), branch=branch, origin=cwd)
@@ -192,6 +193,7 @@ class GitWorktrees:
     def _prepare(self, run_id: RunId, tree: Worktree, attempt: int, *, afresh: bool) -> None:
         record = self._record(tree)
         if record is None:
+            # On record before it is made: a crash in between leaves nothing that nobody knows.
             record = self._begin(run_id, tree)
         if not record.is_made or not (Path(tree.path) / ".git").exists():
             self._make(record)
@@ -258,6 +260,7 @@ class GitWorktrees:
             if work != git("rev-parse", "HEAD^{tree}").strip():
                 text = f"Work of attempt {attempt} of run {record.run_id}, as it was left"
                 head = git("commit-tree", work, "-p", head, "-m", text).strip()
+            # Zeros: only where no such branch is there yet (git-update-ref(1)).
             git("update-ref", kept, head, "0" * len(head))
         finally:
             index.unlink(missing_ok=True)

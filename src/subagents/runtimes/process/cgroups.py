@@ -82,6 +82,7 @@ def place() -> Place:
     own = _own()
     if own is None:
         return Place(None, problem="no cgroup v2 that this process is in is mounted")
+    # In the leaf that `enter_leaf` made, or a unit's `DelegateSubgroup`.
     base = own.parent if own.name == LEAF else own
     problem = _try(base)
     if problem is not None:
@@ -110,6 +111,8 @@ def enter_leaf(root: str) -> None:
                 place = leaf if leaf.is_dir() else each.parent
                 _write(f"{place}/cgroup.procs", str(os.getpid()))
                 return
+        # https://docs.kernel.org/admin-guide/cgroup-v2.html, "No Internal Process Constraint": only
+        # a cgroup without processes of its own gives controllers to those below it.
         controllers = set(_text(f"{own}/cgroup.controllers").split())
         if controllers & set(CONTROLLERS.values()) and pids(str(own)) == [os.getpid()]:
             (own / LEAF).mkdir(exist_ok=True)

@@ -160,6 +160,7 @@ def _repository(mounts: dict[str, str], repository: str) -> GitPlaces:
 
 def _led(link: str, work: str) -> GitPlaces:
     """Of a file, and of the repository that it leads to, when the worker could write in it."""
+    # gitrepository-layout(5): it says `gitdir: PATH`, and a relative one is from where it lies.
     with open(link, "rb") as file:  # noqa: PTH123
         text = os.fsdecode(file.read(LINK_BYTES_MAX)).rstrip("\n")
     where = Path(os.path.normpath(os.path.join(work, text.removeprefix("gitdir: "))))  # noqa: PTH118

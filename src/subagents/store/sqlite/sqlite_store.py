@@ -518,6 +518,7 @@ class SqliteStore(RowStore):
             with self._writing, transaction(self._require_writer()) as connection:
                 self._require_epoch(connection)
                 (newest,) = connection.execute(self._sql["newest_number"]).fetchone()
+                # Before the newest row may go: its number must not be given to another event.
                 kept = (newest, rows.checksum(self._epoch, newest))
                 connection.execute(self._sql["keep_number"], kept)
                 for name in ("delete_journal", "delete_messages", "delete_run"):

@@ -1,4 +1,4 @@
-"""The fold: what is said goes to the detectors, what they know stays in the ``Watch``.
+"""The fold: the stream goes to the detectors, what they know stays in the ``Watch``.
 
 Plain text says nothing to them and is most of what comes, so a batch is searched for the pieces
 that do first. The order of what happens to a piece is fixed, and no step looks at where a batch
@@ -109,7 +109,7 @@ def is_gathering(watch: Watch) -> bool:
 
 
 def next_due_ms(watch: Watch, rules: AlertRules) -> int | None:
-    """When ``elapsed`` will next have something to say, if nothing is said before."""
+    """When ``elapsed`` will next have something to say, if the worker does nothing before."""
     due = [
         None if watch.spawned is None else watch.spawned.since_ms + SPAWN_BATCH_MS,
         None if watch.commits is None else watch.commits.since_ms + rules.commit_batch_ms,

@@ -59,6 +59,7 @@ LOOK_S: Final = 0.25
 """The time between two looks at who the owner is."""
 ALIVE_S: Final = 1.0
 """How often somebody who waits for an answer looks whether its node is alive."""
+# RFC 9110, 7.6.1: what is about one connection is not passed on over the next.
 _HOP_BY_HOP: Final = frozenset(
     {
         b"connection",

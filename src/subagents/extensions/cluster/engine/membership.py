@@ -140,6 +140,7 @@ class Membership:
             finally:
                 self._ownership.is_taking = False
         above = 0 if free else excess(takers, identity)
+        # Twice in a row: while a node comes or goes, partitions do not wander to and fro.
         if above and self._was_above:
             await self._give_back_some(-(-above // 2))
         self._was_above = above > 0

@@ -438,6 +438,7 @@ class PostgresStore(RowStore):
         try:
             self._require_open()
             with self._writing:
+                # A commit whose answer was lost is asked about first: it may have been made.
                 self._settle()
             if not self._open.is_complete:
                 self._load()  # what runs have to do is added to what they had to do
