@@ -145,11 +145,11 @@ seeds-of-commit: dev ## and OF_COMMIT=100 that are others at every commit
 audit: $(call group,package) ## ask whether a package we depend on has a published vulnerability
 	$(PY) -m scripts.audit
 
-web: ## build the web page into the package (needs npm; the API works without it)
-	$(PYTHON) -m scripts.web_page
+web: setup ## build the web page into the package (needs npm; the API works without it)
+	$(PY) -m scripts.web_page
 
-web-if-possible:
-	@$(PYTHON) -m scripts.web_page --if-possible
+web-if-possible: setup
+	@$(PY) -m scripts.web_page --if-possible
 
 web-pictures: web $(call group,browser) ## take the pictures of the page in docs/pictures anew (needs npm and Chromium)
 	$(PY) -m scripts.web_pictures
@@ -161,9 +161,8 @@ sbom: $(call group,package) ## the packages of a fresh installation, in CycloneD
 	$(PY) -m scripts.package_check --sbom
 
 # What writes a part of a page, and with --check only says whether it is the one that is there.
-GENERATED := extensions_page lifecycle_diagram alert_table spawn_parameters spawn_flags runtime_table_page requirements_page \
-	handshake_answers fault_table man_page cli_reference http_reference code_tables plan_reference \
-	python_reference walkaway_picture green_page llms_txt
+GENERATED := extensions_page lifecycle_diagram alert_table spawn_parameters spawn_flags runtime_table_page \
+	handshake_answers fault_table man_page code_tables plan_reference walkaway_picture green_page llms_txt
 
 docs: dev $(call group,static) ## write the generated parts of docs/
 	@$(PY) -m subagents.config.schema --write docs/configuration.md
@@ -176,9 +175,8 @@ docs-check: dev $(call group,static)
 first-day: dev ## the first day of a new user: install by uv, first result, nine jobs (needs uv and faketime; two minutes)
 	$(PY) -m scripts.first_day
 
-site: $(call group,site) ## build docs/ into site/; a link or an anchor that leads nowhere ends it with 1
-	$(VENV)/bin/zensical build --strict --clean
-	@cd docs && find . -name '*.md' -exec cp --parents {} ../site/ \;  # what llms.txt names
+site: $(call group,site) ## build docs/ and the reference into site/; a link or an anchor that leads nowhere ends it with 1
+	$(PY) -m scripts.docs_site
 
 mutations: dev ## the first seed that catches each broken daemon (half an hour)
 	$(PY) -m tests.simulation.mutation_search --workers $(WORKERS)

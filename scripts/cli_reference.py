@@ -1,14 +1,13 @@
 """Every command with its flags, as the parser knows them: docs/reference/cli.md.
 
-python -m scripts.cli_reference [--check] [FILE]
+Drawn where the site is built (``scripts.docs_site``), and in no commit.
 """
 
 import re
-import sys
 from collections.abc import Iterator
 from typing import Final
 
-from scripts.marked_pages import cell, drawn_anew, update
+from scripts.marked_pages import cell, drawn_anew
 
 from subagents.cli.command_table import groups, is_only_group, target_of
 from subagents.cli.help_page import description, groups_of, shown, usage
@@ -16,7 +15,7 @@ from subagents.cli.topics import text_of, topics
 from subagents.extension import Command
 
 PAGE: Final = "docs/reference/cli.md"
-BEGIN: Final = "<!-- commands: written by `make docs` from the parser -->"
+BEGIN: Final = "<!-- commands: drawn by `make site` from the parser -->"
 END: Final = "<!-- end of commands -->"
 WIDTH: Final = 10_000
 """A paragraph is one line: the page breaks it."""
@@ -70,7 +69,3 @@ def drawn(page: str) -> str:
         title, _, text = text_of(topic).partition("\n")
         parts += [f"### {title}", "```text\n" + text.strip("\n") + "\n```"]
     return drawn_anew(page, BEGIN, END, *parts)
-
-
-if __name__ == "__main__":
-    sys.exit(update(sys.argv[1:], PAGE, drawn))

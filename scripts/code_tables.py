@@ -1,6 +1,8 @@
 """The errors and the journal's events, from their classes: docs/reference/errors.md and journal.md.
 
-python -m scripts.code_tables [--check]
+    python -m scripts.code_tables [--check]    the errors
+
+The events are drawn where the site is built (``scripts.docs_site``), and in no commit.
 """
 
 import inspect
@@ -22,7 +24,7 @@ ERRORS_BEGIN: Final = "<!-- errors: written by `make docs` from src/subagents/er
 ERRORS_END: Final = "<!-- end of errors -->"
 JOURNAL: Final = "docs/reference/journal.md"
 JOURNAL_BEGIN: Final = (
-    "<!-- events: written by `make docs` from src/subagents/domain/run/events.py -->"
+    "<!-- events: drawn by `make site` from src/subagents/domain/run/events.py -->"
 )
 JOURNAL_END: Final = "<!-- end of events -->"
 
@@ -77,14 +79,5 @@ def _type(found: Any) -> str:
     return "`" + bare.replace("NoneType", "None") + "`"
 
 
-def main(arguments: list[str]) -> int:
-    """Both pages; returns the exit code."""
-    found = [
-        update([*arguments, ERRORS], ERRORS, errors),
-        update([*arguments, JOURNAL], JOURNAL, journal),
-    ]
-    return max(found)
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(update(sys.argv[1:], ERRORS, errors))

@@ -1,19 +1,18 @@
 """Every route and document over HTTP, from the OpenAPI document: docs/reference/http.md.
 
-python -m scripts.http_reference [--check] [FILE]
+Drawn where the site is built (``scripts.docs_site``), and in no commit.
 """
 
-import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from scripts.marked_pages import cell, drawn_anew, update
+from scripts.marked_pages import cell, drawn_anew
 
 from subagents.api.server.app import parts
 from subagents.api.server.openapi import CALLER_HEADERS, HEADERS, document
 
 PAGE: Final = "docs/reference/http.md"
-BEGIN: Final = "<!-- routes: written by `make docs` from the OpenAPI document -->"
+BEGIN: Final = "<!-- routes: drawn by `make site` from the OpenAPI document -->"
 END: Final = "<!-- end of routes -->"
 ENUM_WORDS_MAX: Final = 12
 """A longer list of words is counted, not shown."""
@@ -133,7 +132,3 @@ def _headers() -> Iterator[str]:
     for name in CALLER_HEADERS:
         text, _ = HEADERS[f"X-Subagents-{name}"]
         yield f"| `X-Subagents-{name}` | {cell(text)} |"
-
-
-if __name__ == "__main__":
-    sys.exit(update(sys.argv[1:], PAGE, drawn))

@@ -1,24 +1,23 @@
 """What ``import subagents`` offers, from its docstrings: docs/reference/python.md.
 
-python -m scripts.python_reference [--check] [FILE]
+Drawn where the site is built (``scripts.docs_site``), and in no commit.
 """
 
 import ast
 import inspect
 import re
-import sys
 import textwrap
 from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
-from scripts.marked_pages import cell, drawn_anew, update
+from scripts.marked_pages import cell, drawn_anew
 
 import subagents
 from subagents.errors import SubagentsError
 
 PAGE: Final = "docs/reference/python.md"
-BEGIN: Final = "<!-- names: written by `make docs` from the docstrings -->"
+BEGIN: Final = "<!-- names: drawn by `make site` from the docstrings -->"
 END: Final = "<!-- end of names -->"
 WIDTH: Final = 90
 _PART: Final = re.compile(r"^(Args|Returns|Yields|Raises):$", re.MULTILINE)
@@ -125,7 +124,3 @@ def drawn(page: str) -> str:
 def listed(names: list[str]) -> str:
     """Names in code, with commas."""
     return ", ".join(f"`{each}`" for each in names)
-
-
-if __name__ == "__main__":
-    sys.exit(update(sys.argv[1:], PAGE, drawn))

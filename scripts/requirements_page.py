@@ -1,35 +1,37 @@
-"""What the tests prove, by requirement: docs/requirements.md, generated from the tests' markers.
+"""What the tests prove, by requirement: docs/requirements.md, drawn from the tests' markers.
 
-    python -m scripts.requirements_page [--check] [FILE]
+    python -m scripts.requirements_page COMMIT    what a test of COMMIT proves, and none any more
 
 A requirement is an id, ``area:behaviour``. A test names those it proves with
 ``@pytest.mark.requirement("area:behaviour")``, a behaviour of a public suite with
-``@SUITE.behaviour("area:behaviour")``; the sentence is the first such test's name. The page is
-committed so that a promise which loses its last test shows in a review.
+``@SUITE.behaviour("area:behaviour")``; the sentence is the first such test's name. The list is
+drawn where the site is built (``scripts.docs_site``), and in no commit: a reviewer asks here for
+the promises that lost their last test.
 """
 
 import ast
+import subprocess
 import sys
+import tempfile
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from scripts.marked_pages import drawn_anew
+
 ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = "docs/requirements.md"
-HEAD: Final = """# Requirements
-
-Every behaviour that a test proves, by area; written by `make docs` from the tests' markers.
-`grep -rn 'the:id' tests src/subagents/extensions/testing` finds the tests, which say the rest.
-"""
+BEGIN: Final = "<!-- requirements: drawn by `make site` from the tests' markers -->"
+END: Final = "<!-- end of requirements -->"
+MARKED: Final = ("tests", "src/subagents/extensions/testing")
+"""The folders whose markers count."""
 
 
 def proofs(root: Path = ROOT) -> dict[str, list[str]]:
     """Requirement id → the names of the tests that prove it; read from the source, not imported."""
     found: defaultdict[str, list[str]] = defaultdict(list)
-    for path in sorted(
-        [*root.glob("tests/**/*.py"), *root.glob("src/subagents/extensions/testing/*.py")]
-    ):
+    for path in sorted(file for each in MARKED for file in (root / each).rglob("*.py")):
         tree = ast.parse(path.read_text("utf-8"))
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -41,34 +43,37 @@ def proofs(root: Path = ROOT) -> dict[str, list[str]]:
     return dict(found)
 
 
-def page(found: dict[str, list[str]]) -> str:
-    """The page for these proofs: an area per heading, a requirement per line."""
+def drawn(page: str) -> str:
+    """``page`` with the requirements of today."""
+    return drawn_anew(page, BEGIN, END, *sections(proofs()))
+
+
+def sections(found: dict[str, list[str]]) -> list[str]:
+    """The page's part for these proofs: an area per heading, a requirement per line."""
     areas: defaultdict[str, list[str]] = defaultdict(list)
     for name in sorted(found):
         sentence = next(map(_sentence, sorted(found[name])), "")
         areas[name.partition(":")[0]].append(f"- `{name}` {sentence}".rstrip())
-    parts = [f"## {area}\n\n" + "\n".join(lines) + "\n" for area, lines in sorted(areas.items())]
-    return "\n".join([HEAD, *parts])
+    return [f"## {area}\n\n" + "\n".join(lines) for area, lines in sorted(areas.items())]
 
 
-def named(text: str) -> set[str]:
-    """The ids that a page lists."""
-    return {line.split("`")[1] for line in text.splitlines() if line.startswith("- `")}
+def lost(commit: str, root: Path = ROOT) -> set[str]:
+    """The requirements that a test of ``commit`` names, and none of the files as they are now."""
+    with tempfile.TemporaryDirectory() as name:
+        archived = subprocess.run(
+            ["git", "archive", commit, *MARKED], cwd=root, stdout=subprocess.PIPE, check=True
+        )
+        subprocess.run(["tar", "-x"], cwd=name, input=archived.stdout, check=True)
+        return {*proofs(Path(name))} - {*proofs(root)}
 
 
-def main(arguments: list[str]) -> int:
-    """Write the page; with ``--check`` compare the ids only, since sentences may be reworded."""
-    is_check = "--check" in arguments
-    file = Path(next((each for each in arguments if each != "--check"), PAGE))
-    found = proofs()
-    if not is_check:
-        file.write_text(page(found), encoding="utf-8")
-        return 0
-    listed = named(file.read_text(encoding="utf-8")) if file.exists() else set()
-    for name in sorted(listed ^ set(found)):
-        what = "has no test any more" if name in listed else "is not in the page"
-        sys.stderr.write(f"{file}: {name} {what}: run `make docs`\n")
-    return int(listed != set(found))
+def main(arguments: Sequence[str]) -> int:
+    """Say what was lost; 1 = something."""
+    (commit,) = arguments
+    found = lost(commit)
+    for name in sorted(found):
+        sys.stdout.write(f"{name}\n")
+    return int(bool(found))
 
 
 def _marked(tree: ast.AST) -> Iterator[str]:

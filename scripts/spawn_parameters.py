@@ -126,7 +126,7 @@ def _classes(name: str, declared: Sequence[Parameter]) -> Iterator[str]:
             yield from _classes(_class_of(each), each.inner)
     lines = [
         f"class {name}Parameters(TypedDict, total=False):",
-        f'    """What can be said of a {name.lower()}."""',
+        f'    """The parameters of one {name.lower()}."""',
         "",
     ]
     for each in declared:

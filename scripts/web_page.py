@@ -3,12 +3,14 @@
     python -m scripts.web_page [--if-possible]
 
 Each file is compressed once, here: what is served, and what a wheel carries, is that. Needs npm,
-and its registry for what web/package-lock.json names. With ``--if-possible`` a machine without npm
-is told what is missing, and the exit code is 0: then the package has the API, and in place of the
-page one that says how to build it.
+its registry for what web/package-lock.json names, and a Python with our package: the page's types
+are those of its OpenAPI document. With ``--if-possible`` a machine without npm is told what is
+missing, and the exit code is 0: then the package has the API, and in place of the page one that
+says how to build it.
 """
 
 import gzip
+import os
 import shutil
 import subprocess
 import sys
@@ -30,8 +32,9 @@ def main(arguments: Sequence[str]) -> int:
             f" {f'the one in {PLACE} stays' if PLACE.exists() else 'the package has none'}\n"
         )
         return 0 if "--if-possible" in arguments else 1
+    env = {**os.environ, "PYTHON": sys.executable}
     for argv in ([npm, "ci", "--no-audit", "--no-fund"], [npm, "run", "build"]):
-        done = subprocess.run(argv, cwd=SOURCE, check=False)
+        done = subprocess.run(argv, cwd=SOURCE, check=False, env=env)
         if done.returncode != 0:
             sys.stderr.write(f"{' '.join(argv)} failed in {SOURCE}/\n")
             return done.returncode

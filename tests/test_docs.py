@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from scripts import docs_site, requirements_page
 from scripts import lifecycle_diagram as diagram
 from scripts.spawn_flags import FLAGS
 
@@ -20,6 +21,8 @@ from subagents.domain.run.spec import Contract
 
 ROOT: Final = Path(__file__).parent.parent
 PAGES: Final = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+UNREAD: Final = requirements_page.PAGE
+"""A page whose drawn part has names of tests, and no prose."""
 WORDS: Final = (
     "run",
     "attempt",
@@ -58,9 +61,15 @@ _FENCE: Final = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _CODE: Final = re.compile(r"`([^`\n]+)`")
 
 
+def text_of(page: Path) -> str:
+    """As the site has it."""
+    name = str(page.relative_to(ROOT))
+    return page.read_text("utf-8") if name == UNREAD else docs_site.text_of(name)
+
+
 def anchors(page: Path) -> set[str]:
     """The headings of a page as forges link to them."""
-    titles = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    titles = re.findall(r"^#+ (.+)$", text_of(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
@@ -85,7 +94,7 @@ def named_commands(text: str) -> set[str]:
 @pytest.mark.requirement("docs:links")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_leads_to_something_that_is_there(page: Path) -> None:
-    for target in _LINK.findall(page.read_text(encoding="utf-8")):
+    for target in _LINK.findall(text_of(page)):
         if target.startswith(("http://", "https://")):
             continue
         name, _, anchor = target.partition("#")
@@ -98,7 +107,7 @@ def test_every_link_leads_to_something_that_is_there(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_command_on_a_page_is_one_that_there_is(page: Path) -> None:
     known = commands() | {"help", "acme"}  # of the page about an extension of one's own
-    for name in named_commands(page.read_text(encoding="utf-8")):
+    for name in named_commands(text_of(page)):
         first = name.split()[0]
         assert name in known or first in known, f"{page.name} names subagents {name}"
 
@@ -144,7 +153,7 @@ def test_the_readme_begins_with_what_it_is_and_the_two_commands() -> None:
 def test_examples_in_toml_and_python_are_at_least_well_formed() -> None:
     checked = 0
     for page in PAGES:
-        for language, body in _FENCE.findall(page.read_text(encoding="utf-8")):
+        for language, body in _FENCE.findall(text_of(page)):
             if language == "toml":
                 tomllib.loads(body)
                 checked += 1
@@ -200,7 +209,7 @@ def test_every_test_that_a_page_names_is_there() -> None:
     proofs = [
         (page.name, file, name)
         for page in PAGES
-        for file, name in re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", page.read_text("utf-8"))
+        for file, name in re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", text_of(page))
     ]
 
     assert len(proofs) > 30
@@ -242,16 +251,14 @@ def test_every_file_and_function_that_a_page_names_is_there() -> None:
         f"{page.name} names {name}"
         for page in PAGES
         for name in re.findall(
-            r"`((?:[a-z_]+/)*[a-z_]+\.(?:py|sh|sql)|src/[a-z_/]+/)`", page.read_text("utf-8")
+            r"`((?:[a-z_]+/)*[a-z_]+\.(?:py|sh|sql)|src/[a-z_/]+/)`", text_of(page)
         )
         if source_named(name) is None
     ]
     wrong += [
         f"{page.name} names {part} in {name}"
         for page in PAGES
-        for name, inner in re.findall(
-            r"`([a-z_/]+\.py)` \(((?:`[\w.]+`(?:, )?)+)", page.read_text("utf-8")
-        )
+        for name, inner in re.findall(r"`([a-z_/]+\.py)` \(((?:`[\w.]+`(?:, )?)+)", text_of(page))
         for part in re.findall(r"`([\w.]+)`", inner)
         if not has_name(source_named(name), part.rpartition(".")[2])
     ]
@@ -289,11 +296,15 @@ def test_decisions_are_numbered_dated_and_say_what_they_cost() -> None:
     numbers = [int(page.name[:4]) for page in pages]
     assert numbers == sorted(set(numbers))
     for page in pages:
-        text = page.read_text(encoding="utf-8")
+        text = text_of(page)
         assert re.search(r"^20\d\d-\d\d-\d\d · \w+", text, re.MULTILINE), page.name
         for part in ("Context", "Options", "Choice", "Cost"):
             assert f"\n## {part}\n" in text, f"{page.name}: {part}"
-        assert page.name in index
+        title = re.fullmatch(rf"# {page.name[:4]} (.+: .+)", text.splitlines()[0])
+        assert title, f"{page.name}: its title names a subject, a colon, and what holds for it"
+        assert f"| [{page.name[:4]}]({page.name}) | {title[1]} |" in index, page.name
+        prose = _FENCE.sub("", text).splitlines()
+        assert [line for line in prose if len(line) >= 120 and line[0] != "|"] == [], page.name
 
 
 @pytest.mark.requirement("docs:true-keys")
@@ -303,7 +314,7 @@ def test_configuration_keys_named_in_prose_exist() -> None:
     declared = parameters(Contract)
     known |= {each.name.rpartition(".")[2] for each in (*declared, *leaves_of(declared))}
     for page in PAGES:
-        text = page.read_text(encoding="utf-8")
+        text = text_of(page)
         for name in re.findall(r"`(?:agents|daemon|retention|verification|lanes)\.([\w.]+)`", text):
             last = name.rpartition(".")[2]
             assert last in known or last in {"default", "defaults", "main", "command"}, name
@@ -313,7 +324,7 @@ def test_configuration_keys_named_in_prose_exist() -> None:
 def test_shell_examples_can_be_split_into_words() -> None:
     """A quote that is not closed would leave the reader's shell waiting."""
     for page in PAGES:
-        for language, body in _FENCE.findall(page.read_text(encoding="utf-8")):
+        for language, body in _FENCE.findall(text_of(page)):
             if language == "console":
                 lines = re.findall(r"^\$ ((?:.*\\\n)*.*)$", body, re.MULTILINE)
                 for line in lines:

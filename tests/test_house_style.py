@@ -4,6 +4,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import TypeGuard
 
@@ -331,6 +332,45 @@ def test_every_module_and_public_function_of_size_is_documented() -> None:
                 bare.append(f"{where(path, node)} {node.name}")
 
     assert bare == []
+
+
+PREPOSITION = re.compile(
+    r"(about|above|across|after|against|along|among|around|as|at|before|behind|below|beneath|beside"
+    r"|besides|between|beyond|by|despite|during|except|for|from|in|inside|into|near|of|off|on|onto"
+    r"|outside|over|per|since|through|to|toward|under|until|upon|via|with|within|without)\b",
+    re.IGNORECASE,
+)
+WITHOUT_SUBJECT_MAX = 313
+"""How many are left in ``WITHOUT_SUBJECT``; they may only become fewer, elsewhere there is none."""
+WITHOUT_SUBJECT = ("api/", "cli/", "engine/", "client/plan_", "extensions/plans/")
+
+
+def field_docs_of(tree: ast.AST) -> Iterator[ast.Constant]:
+    """The literals below fields, members and constants, which a reference shows as they are."""
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        for field, text in pairwise(body if isinstance(body, list) else ()):
+            match field, text:
+                case (
+                    (ast.AnnAssign() | ast.Assign()),
+                    ast.Expr(value=ast.Constant(value=str()) as doc),
+                ):
+                    yield doc
+
+
+@pytest.mark.requirement("house:field-docs")
+def test_a_field_doc_names_its_subject_and_begins_with_no_preposition() -> None:
+    """A reader of the reference sees "Of some runs." without the field's neighbours."""
+    found = [
+        (str(path.relative_to(SRC)), doc.lineno)
+        for path, text in sources(SRC)
+        for doc in field_docs_of(ast.parse(text))
+        if PREPOSITION.match(str(doc.value))
+    ]
+    left = [each for each in found if each[0].startswith(WITHOUT_SUBJECT)]
+
+    assert [f"{path}:{line}" for path, line in found if (path, line) not in left] == []
+    assert len(left) <= WITHOUT_SUBJECT_MAX
 
 
 @pytest.mark.requirement("house:no-markers")

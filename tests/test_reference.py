@@ -8,12 +8,14 @@ import pytest
 from scripts import (
     cli_reference,
     code_tables,
+    docs_site,
     http_reference,
     llms_txt,
     plan_reference,
     python_reference,
     walkaway_picture,
 )
+from scripts.docs_site import text_of
 from scripts.spawn_flags import FLAGS
 
 import subagents
@@ -28,17 +30,13 @@ from subagents.domain.run.spec import RunSpec
 ROOT: Final = Path(__file__).parent.parent
 
 
-def page(name: str) -> str:
-    return (ROOT / name).read_text("utf-8")
-
-
 def titles(text: str) -> set[str]:
     return set(re.findall(r"^### (.+)$", text, re.MULTILINE))
 
 
 @pytest.mark.requirement("docs:reference")
 def test_every_command_has_its_section_and_run_has_every_flag() -> None:
-    text = page(cli_reference.PAGE)
+    text = text_of(cli_reference.PAGE)
 
     assert {each.name for each in commands()} <= titles(text)
     run = text.partition("### run\n")[2].partition("\n### ")[0]
@@ -48,7 +46,7 @@ def test_every_command_has_its_section_and_run_has_every_flag() -> None:
 
 @pytest.mark.requirement("docs:reference")
 def test_every_route_has_its_section_and_every_document_that_it_names() -> None:
-    text = page(http_reference.PAGE)
+    text = text_of(http_reference.PAGE)
     routes = [each for part in parts() for each in part.ROUTES if each.path not in unlisted()]
 
     there = titles(text)
@@ -62,17 +60,17 @@ def test_every_route_has_its_section_and_every_document_that_it_names() -> None:
 
 @pytest.mark.requirement("docs:reference")
 def test_every_error_and_every_event_has_its_place() -> None:
-    errors = page(code_tables.ERRORS)
+    errors = text_of(code_tables.ERRORS)
 
     # Of an unknown path, of no class, and of a call of HTTP alone.
     elsewhere = {"error", "internal", "body_too_large"}
     assert codes() - elsewhere <= set(re.findall(r"^\| `(\w+)`", errors, re.MULTILINE))
-    assert {each.__name__ for each in EVENT_TYPES} == titles(page(code_tables.JOURNAL))
+    assert {each.__name__ for each in EVENT_TYPES} == titles(text_of(code_tables.JOURNAL))
 
 
 @pytest.mark.requirement("docs:reference")
 def test_every_exported_name_and_every_public_method_of_a_run_has_its_place() -> None:
-    text = page(python_reference.PAGE)
+    text = text_of(python_reference.PAGE)
 
     for name in subagents.__all__:
         assert f"## {name}\n" in text or f"`{name}`" in text
@@ -86,7 +84,7 @@ def test_every_exported_name_and_every_public_method_of_a_run_has_its_place() ->
 
 @pytest.mark.requirement("docs:reference")
 def test_every_spawn_parameter_is_a_key_of_the_page_of_plan_files() -> None:
-    keys = set(re.findall(r"^\| `([\w.\[\]]+)` \|", page(plan_reference.PAGE), re.MULTILINE))
+    keys = set(re.findall(r"^\| `([\w.\[\]]+)` \|", text_of(plan_reference.PAGE), re.MULTILINE))
 
     called = {own: flag for flag, own in CALLED.items()}
     names = {called.get(each.attribute, each.attribute) for each in parameters(RunSpec)}
@@ -97,7 +95,7 @@ def test_every_spawn_parameter_is_a_key_of_the_page_of_plan_files() -> None:
 
 @pytest.mark.requirement("docs:reference")
 def test_the_list_for_models_has_every_page_but_the_single_decisions() -> None:
-    listed = set(re.findall(r"\]\(([^)]+)\): \S", page(str(llms_txt.FILE))))
+    listed = set(re.findall(r"\]\(([^)]+)\): \S", text_of(str(llms_txt.FILE))))
 
     pages = (ROOT / "docs").rglob("*.md")
     there = {str(each.relative_to(ROOT / "docs")) for each in pages}
@@ -106,15 +104,23 @@ def test_the_list_for_models_has_every_page_but_the_single_decisions() -> None:
     }
 
 
+@pytest.mark.requirement("docs:reference")
+def test_what_a_commit_has_of_a_drawn_page_says_where_the_rest_is() -> None:
+    for name in docs_site.DRAWN:
+        text = (ROOT / name).read_text("utf-8")
+        assert f"`.venv/bin/python -m scripts.docs_site {name}` prints the page." in text
+        assert len(text.splitlines()) < 40, f"{name}: git checkout {name}"
+
+
 @pytest.mark.requirement("docs:recording")
 def test_the_picture_plays_every_line_of_the_recording_in_order_within_its_length() -> None:
-    lines = walkaway_picture.lines_of(page("README.md"))
+    lines = walkaway_picture.lines_of(text_of("README.md"))
     moments = list(walkaway_picture.moments(lines))
 
     assert len(moments) == len(lines)
     assert moments == sorted(moments)
     assert moments[0] == 0
     assert moments[-1] <= walkaway_picture.LENGTH_S + 1
-    picture = walkaway_picture.drawn(page("README.md"))
+    picture = walkaway_picture.drawn(text_of("README.md"))
     assert picture.count("<text ") == sum(1 for line in lines if line)
     assert "All of it is true" in picture

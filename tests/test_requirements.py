@@ -2,10 +2,12 @@
 
 import ast
 import re
+import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
-from scripts.requirements_page import named, page, proofs
+from scripts.requirements_page import lost, proofs, sections
 
 ROOT = Path(__file__).parent.parent
 ID = re.compile(r"[a-z0-9-]+(:[a-z0-9._-]+)+")
@@ -35,11 +37,29 @@ def test_every_requirement_is_an_area_and_a_behaviour(proven: set[str]) -> None:
 
 
 @pytest.mark.requirement("requirements:both-ways")
-def test_a_page_names_each_requirement_once_with_a_test_of_it() -> None:
-    text = page({"a:b": ["test_it_does_b"], "a:c": ["test_it_does_c"]})
+def test_the_page_names_each_requirement_once_with_a_test_of_it() -> None:
+    (section,) = sections({"a:c": ["test_it_does_c"], "a:b": ["test_it_does_b"]})
 
-    assert "- `a:b` it does b\n- `a:c` it does c" in text
-    assert named(text) == {"a:b", "a:c"}
+    assert section == "## a\n\n- `a:b` it does b\n- `a:c` it does c"
+
+
+@pytest.mark.requirement("requirements:lost")
+def test_a_requirement_that_lost_its_last_test_since_a_commit_is_named(tmp_path: Path) -> None:
+    git = partial(subprocess.run, cwd=tmp_path, check=True, capture_output=True)
+    one, two = (f'@pytest.mark.requirement("a:{name}")\ndef test_{name}(): ...\n' for name in "bc")
+    (tmp_path / "src/subagents/extensions/testing").mkdir(parents=True)
+    (tmp_path / "src/subagents/extensions/testing/suite.py").touch()
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test_a.py").write_text(one + two)
+    author = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    git(["git", "init", "-q"])
+    git(["git", "add", "."])
+    git(["git", *author, "commit", "-qm", "first"])
+
+    (tmp_path / "tests/test_a.py").unlink()
+    (tmp_path / "tests/test_moved.py").write_text(two)
+
+    assert lost("HEAD", tmp_path) == {"a:b"}
 
 
 @pytest.mark.requirement("requirements:both-ways")

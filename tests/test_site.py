@@ -1,7 +1,6 @@
 """The site of docs/ has every page once, and its strict build refuses what leads nowhere."""
 
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -11,6 +10,7 @@ from typing import Any, Final
 
 import pytest
 import tomlkit
+from scripts import docs_site
 
 ROOT: Final = Path(__file__).parent.parent
 CONFIG: Final = ROOT / "zensical.toml"
@@ -50,8 +50,7 @@ def test_every_page_is_in_the_navigation_once() -> None:
 
 @pytest.mark.requirement("docs:site")
 def test_the_site_has_each_page_and_no_link_that_leads_nowhere(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "docs", tmp_path / "docs")
-    shutil.copy(CONFIG, tmp_path)
+    docs_site.sources(tmp_path)
 
     done = built(tmp_path)
 

@@ -26,9 +26,8 @@ OWN: Final = (
     "detectors",
     *("demo", "doctor", "repair", "service", "install"),
 )
-"""Of this distribution, in the order in which they are asked; each is a package below
-``subagents.extensions``.
-"""
+"""The extensions of this distribution, in the order in which they are asked; each is a package
+below ``subagents.extensions``."""
 NOTHING: Final = MappingProxyType(dict[Any, Any]())
 
 Hook: TypeAlias = Literal[

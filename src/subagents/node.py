@@ -25,18 +25,18 @@ class NodeHost:
 
     paths: Paths
     settings: Settings
-    """Of the daemon."""
+    """The daemon's settings."""
     runtimes: Mapping[str, Runtime]
-    """Of this node."""
+    """The runtimes of this node, by name."""
     processes: DaemonThreads
-    """For what looks at processes."""
+    """The threads for what looks at processes."""
     clock: EngineClock
     off_loop: OffLoop
-    """For the store."""
+    """The threads for the store."""
     promise: Callable[[], bool]
     """See ``Ownership.promise``."""
     workplace: Callable[[], Workplace]
-    """Of this node."""
+    """Gives the workplace of this node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class NodeParts:
     close: Callable[[], None] = lambda: None
     """Nobody uses them any more. Idempotent."""
     parts: Mapping[str, object] = field(default_factory=dict)
-    """For ``Services.parts``."""
+    """What the extension adds to ``Services.parts``."""
 
 
 def node_name(settings: Settings) -> str:

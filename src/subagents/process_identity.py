@@ -25,7 +25,7 @@ class Stat(NamedTuple):
     parent: int
     session: int
     start: str
-    """In ticks since the boot."""
+    """When it started, in ticks since the boot."""
 
 
 def parsed(data: bytes) -> Stat:

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
 LINE_CHARS_MAX: Final = 300
-"""Of ``one_line``, where the caller asks for no other length."""
+"""The length of ``one_line`` where the caller asks for no other."""
 DURATION_MS_MAX: Final = 365 * 24 * 3_600_000
 """A year; a longer one is a slip of the unit."""
 DURATION_CHARS_MAX: Final = 64
-"""Of a duration that is parsed."""
+"""The longest text that is parsed as a duration."""
 
 _ESCAPE: Final = r"\x1b\[[0-?]*[ -/]*[@-~]?"
 _HARMFUL: Final = rf"{_ESCAPE}|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"

@@ -57,7 +57,7 @@ STORE_THREADS = 8
 """One commit at a time, the rest read."""
 
 READING_THREADS = 2
-"""For files of configuration: a project's may take a second of a processor to read."""
+"""Threads that read files of configuration: a project's may take a second of a processor."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ class WorkerEnvironments:
             environ,
             asking,
         )
-        """Of all runs, once they were asked for."""
+        """The secrets of all runs, once they were asked for."""
 
     def of_worker(self, run: Run, run_of: Callable[[RunId], Run | None]) -> dict[str, str | None]:
         """What its next worker gets besides what every program has; None = not set, whatever the

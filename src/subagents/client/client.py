@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 DEFAULT_SESSION: Final = "agent:main:main"
 TIMEOUT_S: Final = 30.0
-"""For one answer; long polls add the time they ask the daemon to wait."""
+"""The longest wait for one answer; long polls add the time they ask the daemon to wait."""
 RECONNECT_POLL_S: Final = 0.2
 IDLE_CONNECTIONS_MAX: Final = 4
 ACKNOWLEDGED_S: Final = 5.0
@@ -127,7 +127,8 @@ class Client:
         self.received = b""
         """The document of the last answer as the daemon wrote it."""
         self.daemon_version: str | None = None
-        """As the last answer told; None before one, "" of a daemon of 0.1.0, which does not say."""
+        """The version that the last answer named; None before one, "" of a daemon of 0.1.0, which
+        does not say."""
 
     def get(
         self, path: str, query: Query | None = None, *, timeout_s: float | None = None
@@ -179,6 +180,7 @@ class Client:
         try:
             answer, content = self._exchange(sent, self._timeout_s + more_s)
         except Gone as gone:
+            # Once sent, the daemon may have acted: only the caller knows whether to repeat it.
             if gone.was_sent or self._start is None or not self._start():
                 raise _unreachable(self._path, gone) from gone
             try:

@@ -31,8 +31,8 @@ from subagents.process_identity import UNKNOWN
 START_TIMEOUT_S: Final = 30.0
 START_POLL_S: Final = 0.02
 ELSEWHERE_S: Final = 6.0
-"""For a daemon in another container of this machine to answer: one whose socket was removed makes
-it anew within five seconds."""
+"""How long a daemon in another container of this machine may take to answer: one whose socket was
+removed makes it again within five seconds."""
 LOG_TAIL_BYTES: Final = 4096
 
 _WORKER_VARIABLES: Final = (
@@ -97,7 +97,7 @@ def ensure_daemon(paths: Paths, environ: Mapping[str, str] | None = None) -> boo
     due = begun + START_TIMEOUT_S
     with _start_lock(paths, due):
         while not answers(paths.socket):
-            # One whose socket file was removed makes it anew by itself; a second could not start.
+            # One whose socket file was removed makes it again by itself; a second could not start.
             found = holder(paths)
             if found is None:
                 break
@@ -226,6 +226,7 @@ def take_environment() -> None:
         DaemonUnreachable: Whoever started it was killed before all of it was written.
     """
     read = b""
+    # Each variable ends with a NUL, and all of them with one more (`_Starting.hand_over`).
     while not (read == b"\0" or read.endswith(b"\0\0")):
         more = os.read(0, 65536)
         if not more and not read:

@@ -295,7 +295,7 @@ class Orchestrator:
 
         Args:
             limit: At most so many, 1 to 100.
-            offset: So many of the newest are left out.
+            offset: How many of the newest are left out.
             since: Only those started since then: ``5m``, ``2d`` ago, or an ISO time.
         """
         query = {"limit": limit, "offset": offset or None, "since": since}
@@ -348,7 +348,7 @@ class Orchestrator:
             zone: IANA name of the time zone in which ``when`` is meant; or a rule as POSIX has it
                 in TZ.
             overlap: What a time does while runs of an earlier one have not ended: leave it out,
-                start after them, cancel them first, or start beside them.
+                start after them, cancel them first, or start in parallel.
             missed: For times that passed while nothing could be started: start once, or not at
                 all.
             replace: Take the place of the schedule of this name.
@@ -469,7 +469,7 @@ class Orchestrator:
         Args:
             tree: Only this run, by selector, and those below it.
             limit: At most so many, 1 to 1,000.
-            offset: So many are left out before.
+            offset: How many are left out before.
             roots: Only those that no other run spawned, each with counts of those below it.
             sort: Which come first, by when they were spawned; ``ended`` and ``ended_oldest`` are of
                 ended runs alone, by when they ended.

@@ -5,16 +5,16 @@ from typing import Literal, Required, TypedDict
 
 
 class ArtifactParameters(TypedDict, total=False):
-    """What can be said of a artifact."""
+    """The parameters of one artifact."""
 
     path: Required[str]
     """Path of the file, relative to cwd."""
     json: bool
     """The file parses as JSON."""
     min_items: int | None
-    """Of the top-level array; needs json."""
+    """Fewest items of the top-level array; needs json."""
     required_keys: Sequence[str]
-    """Of each item; needs json."""
+    """Keys that each item has; needs json."""
     min_bytes: int | None
     """The file has at least this size."""
     schema: Mapping[str, object] | bool | None
@@ -38,7 +38,7 @@ class ArtifactParameters(TypedDict, total=False):
 
 
 class JudgeParameters(TypedDict, total=False):
-    """What can be said of a judge."""
+    """The parameters of one judge."""
 
     agent_id: Required[str]
     """Agent that judges."""
@@ -51,13 +51,13 @@ class JudgeParameters(TypedDict, total=False):
     access: Literal["read", "write", "full"]
     """What it may do, at most what the judged run may."""
     budget: "BudgetParameters | None"
-    """For the judge."""
+    """What the judge may use."""
     verification: "ContractParameters | None"
     """Its own contract, without a judge."""
 
 
 class ContractParameters(TypedDict, total=False):
-    """What can be said of a contract."""
+    """The parameters of one contract."""
 
     artifacts: Sequence[ArtifactParameters]
     """Files it must leave."""
@@ -80,7 +80,7 @@ class ContractParameters(TypedDict, total=False):
 
 
 class BudgetParameters(TypedDict, total=False):
-    """What can be said of a budget."""
+    """The parameters of one budget."""
 
     max_tokens: int | None
     """Tokens, with all below it."""
@@ -93,7 +93,7 @@ class BudgetParameters(TypedDict, total=False):
 
 
 class SpawnParameters(TypedDict, total=False):
-    """What can be said of a spawn."""
+    """The parameters of one spawn."""
 
     label: str | None
     """Short name that stands for its id."""
@@ -132,7 +132,7 @@ class SpawnParameters(TypedDict, total=False):
     retry_count: int
     """Attempts after a failure."""
     retry_delay: str
-    """Before the first retry, like ``500ms`` or ``5s``."""
+    """Delay of the first retry, like ``500ms`` or ``5s``."""
     retry_backoff: Literal["exponential", "linear", "fixed"]
     """How the delay grows."""
     retry_on: Sequence[str]
@@ -152,7 +152,7 @@ class SpawnParameters(TypedDict, total=False):
     access: Literal["read", "write", "full"] | None
     """read, write (below cwd) or full."""
     budget: BudgetParameters | None
-    """For the run and all below it."""
+    """Limits of it and all below."""
     lane: str | None
     """Slot pool."""
     place: str | None
@@ -160,7 +160,7 @@ class SpawnParameters(TypedDict, total=False):
     priority: int
     """Higher starts first."""
     tags: Sequence[str]
-    """To find it by."""
+    """Words to find it by."""
     isolation: Literal["none", "worktree", "sandbox"]
     """worktree: its own; sandbox: sees only cwd."""
     network: Literal["none", "host"] | None

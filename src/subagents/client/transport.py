@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 CONNECT_TIMEOUT_S: Final = 5.0
 HEAD_BYTES_MAX: Final = 64 * 1024
 BODY_BYTES_MAX: Final = 64 * 1024 * 1024
-"""More than any answer of the daemon; a larger one is no daemon of ours."""
+"""A size above that of any answer of the daemon; a larger one is no daemon of ours."""
 WAIT_S: Final = 1.0
 """One wait for bytes: a Ctrl-C that comes just before it begins is only seen at its end."""
 READ_BYTES: Final = 256 * 1024
@@ -81,7 +81,7 @@ class NotHttp(Gone):
 class Absence:
     """How long one call looks for its daemon: the same rule for every client.
 
-    So long since a daemon was last there, and not since the call began. A call that waits for
+    It counts from when a daemon was last there, not from when the call began. A call that waits for
     something may lose any number of daemons until its own time is up. One that is answered at once
     counts from the first that it lost: it may itself be what ends them.
 

@@ -13,9 +13,9 @@ from subagents.client.client import Client, Document, persistently, segment
 
 POLL_S: Final = 20.0
 DEFAULT_ANSWER_S: Final = 600.0
-"""So long a question stands that has a default answer and no time of its own."""
+"""How long a question stands that has a default answer and no time of its own."""
 SETTLE_S: Final = 5.0
-"""After its deadline a question is settled by the daemon; so much later it must be."""
+"""How long after its deadline a question must be settled; the daemon settles it."""
 
 
 class WorkerCalls:

@@ -66,7 +66,7 @@ class WorkerContext:
     """
 
     task: str
-    """As it was given."""
+    """The task, word for word."""
     run_id: str | None = None
     """None = it is tried by hand."""
     attempt: int = 1

@@ -1,4 +1,4 @@
-"""A worker function in its process: found, given its task, run, and its end told."""
+"""A worker function in its process: found, given its task, run, and its end reported."""
 
 import asyncio
 import inspect
@@ -19,7 +19,7 @@ from subagents.text import one_line
 
 REASON_CHARS_MAX: Final = 500
 TRACE_CHARS_MAX: Final = 8_000
-"""Of a long one the end: a line of the log holds no more."""
+"""How much of a traceback's end is kept: a line of the log holds no more."""
 TERMINATED: Final = 128 + signal.SIGTERM
 
 

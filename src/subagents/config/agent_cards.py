@@ -22,7 +22,7 @@ AGENTS_MAX: Final = 20
 """Rows of the fleet table; ``agents_list`` has the others."""
 ROW_CHARS_MAX: Final = 200
 LATENCY_FACTOR: Final = 3
-"""So many times off, a card misleads whoever chooses by it."""
+"""How many times off a card misleads whoever chooses by it."""
 LATENCY_RUNS_MIN: Final = 10
 """Fewer attempts are no measure of a card's latency."""
 

@@ -18,7 +18,7 @@ from subagents.config.socket_path import digest
 from subagents.process_identity import UNKNOWN, boot_id, pid_namespace, start_of
 
 RECORD_BYTES: Final = 512
-"""Of the file, always: what is written over it needs no room on a full disk."""
+"""The size of the file, always: what is written over it needs no room on a full disk."""
 HOST_CHARS_MAX: Final = 64
 
 Pid = Annotated[int, msgspec.Meta(gt=0, lt=2**31)]
@@ -29,7 +29,7 @@ class DaemonRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     pid: Pid
     start: str = UNKNOWN
-    """In ticks since the boot."""
+    """When the process started, in ticks since the boot."""
     boot: str = UNKNOWN
     """``-``: it is of a version that wrote nothing but its number, or its system does not tell."""
     pid_namespace: str = UNKNOWN
@@ -60,7 +60,7 @@ class DaemonRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_of_earlier_boot(self) -> bool:
-        """Whether this machine was started anew since."""
+        """Whether this machine was started again since."""
         is_known = UNKNOWN not in {self.boot, boot_id()}
         return is_known and self.boot != boot_id() and self._is_of_this_machine
 

@@ -42,7 +42,7 @@ def _entry_points(
     found: dict[str, list[metadata.EntryPoint]] = {}
     for point in metadata.entry_points(group=group):
         found.setdefault(point.name, []).append(point)
-    # The same distribution seen twice (an editable install beside its wheel) is one.
+    # The same distribution seen twice (an editable install next to its wheel) is one.
     return {
         name: tuple({(point.value, _package(point)): point for point in points}.values())
         for name, points in sorted(found.items())

@@ -1,7 +1,7 @@
 """Where versions up to 0.2 listened: in the runtime directory of whoever started them.
 
 Workers and bridges that were started then know no other place; so the daemon leaves links there.
-And a command may meet such a daemon before it is started anew. Kept until 0.4.0.
+And a command may meet such a daemon before it is started again. Kept until 0.4.0.
 """
 
 import os

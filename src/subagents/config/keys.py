@@ -60,7 +60,7 @@ PATTERN_WORDS: Final = {
     WEBHOOK_PATTERN: "an http or https URL without user name and fragment",
 }
 SECRET_PATTERNS: Final = frozenset({STORE_PATTERN, WEBHOOK_PATTERN, URL_PATTERN})
-"""Of addresses, which are often refused because there is a password in them."""
+"""Patterns of addresses, which are often refused because there is a password in them."""
 UNITS: Final = ("seconds", "minutes", "days", "ms", "chars", "mb", "percent", "usd")
 
 

@@ -53,11 +53,11 @@ WIDENED: Final = frozenset({"allow_agents", "children", "depth"})
 IGNORED_SHOWN_MAX: Final = 8
 """Keys named in the warning about a project file."""
 GUESSES_MAX: Final = 20
-"""Of names that are no agents, so many are looked at for a typo."""
+"""How many names that are no agents are looked at for a typo."""
 CACHED_MAX: Final = 64
 """Working directories whose configuration is remembered."""
 LOOK_AGAIN_S: Final = 1.0
-"""So long a new file above a caller's directory may go unseen."""
+"""How long a new file above a caller's directory may go unseen."""
 
 
 HIDDEN: Final = "(hidden)"
@@ -68,7 +68,7 @@ class Leaf(msgspec.Struct, frozen=True):
 
     key: str
     value: object
-    """In JSON values."""
+    """The value, as JSON has it."""
     origin: str
     """`default`, the file's path, the variable's name, or `flag <key>`."""
     is_secret: bool = False
@@ -93,7 +93,8 @@ class Config(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
     """What is allowed, but probably not meant; `doctor` shows it."""
     own: Settings | None = None
-    """Without the project file; None = there is none, or it is trusted as it stands."""
+    """The settings without the project file; None = there is none, or it is trusted as it
+    stands."""
     ignored: tuple[str, ...] = ()
     """A line for each file that does not count, and one when something of the project file was
     left out for agents; a receipt shows them.

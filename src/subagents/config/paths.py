@@ -36,11 +36,11 @@ class Paths:
     cache_dir: Path
     runtime_dir: Path
     socket: Path
-    """At most `SOCKET_BYTES_MAX` bytes long."""
+    """The daemon's socket, at most `SOCKET_BYTES_MAX` bytes long."""
 
     @property
     def supervisor_socket(self) -> Path:
-        """Where programs that watch over runs connect; beside ``socket``, as well guarded."""
+        """Where programs that watch over runs connect; next to ``socket``, as well guarded."""
         return self.socket.with_name(SUPERVISOR_SOCKET_NAME)
 
     @property

@@ -31,9 +31,9 @@ ANY_AGENT: Final = "*"
 RUNTIMES: Final = ("command", "scripted", "claude-code", "codex", "acp", "llm")
 """The runtimes of this package; others come as plugins (``RUNTIME_PLUGINS``)."""
 PROGRAM_RUNTIMES: Final = ("claude-code", "codex", "acp", "llm")
-"""Those that know their program: all their options are in ``runtime_options``."""
+"""The runtimes that know their program: all their options are in ``runtime_options``."""
 OPTIONS_ELSEWHERE: Final = ("env", "pass_env", "command", "stdin", "script", "limits")
-"""Keys of an agent that its runtime gets beside ``runtime_options``."""
+"""Keys of an agent that its runtime gets besides ``runtime_options``."""
 RUNTIME_PLUGINS: Final = "subagents.runtimes"
 """Entry-point group of runtimes that other packages bring; a name of ours is always ours."""
 
@@ -226,7 +226,7 @@ class AgentAlerts(Section, frozen=True, dict=True):
         Meta(
             ge=0,
             le=1_000_000,
-            description="So many tokens of alerts are pushed per run and hour; the others become "
+            description="How many tokens of alerts are pushed per run and hour; the others become "
             "one digest line. Questions, blockers and the end are never held back.",
         ),
     ] = 600

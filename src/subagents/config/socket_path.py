@@ -15,7 +15,7 @@ from typing import Final
 
 SOCKET_NAME: Final = "subagents.sock"
 SUPERVISOR_SOCKET_NAME: Final = "supervisor.sock"
-"""Beside the other; it is the longer name, so where it fits both do."""
+"""The other socket's name in the same directory; it is the longer one, so where it fits both do."""
 SOCKET_BYTES_MAX: Final = 107 if sys.platform == "linux" else 103
 """`sun_path` less its NUL; macOS has four bytes fewer than Linux."""
 SHORT_PATHS: Final = "/tmp"  # noqa: S108  not TMPDIR: daemon and clients must agree on it; ownership is checked

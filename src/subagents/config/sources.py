@@ -30,7 +30,7 @@ PROBLEMS_MAX: Final = 20
 """Shown of one layer."""
 PROBLEM_CHARS_MAX: Final = 1_000
 NAME_CHARS_MAX: Final = 1_000
-"""Of a key, with its dots; longer ones are not looked up."""
+"""The longest key, with its dots; longer ones are not looked up."""
 
 Tree = dict[str, object]
 

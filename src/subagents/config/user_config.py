@@ -22,7 +22,7 @@ from subagents.errors import ConfigError
 log = logging.getLogger(__name__)
 
 LOOK_AGAIN_S: Final = 1.0
-"""So old may be what is known."""
+"""How old what is known may be."""
 
 
 class UserConfig:

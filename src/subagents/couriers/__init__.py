@@ -3,5 +3,5 @@
 ``steer`` puts it into the requester's live attempt, ``command`` hands it to the program that the
 requester's agent is bound to. There is no courier that starts a turn in an idle session of ours:
 a run whose attempt ended gets the results of its children from the reducer
-(``lifecycle.reduce``), in one turn; a courier beside it would deliver each of them again.
+(``lifecycle.reduce``), in one turn; a courier next to it would deliver each of them again.
 """

@@ -15,7 +15,7 @@ class FollowerHost:
     store: Store
     paths: Paths
     settings: Settings
-    """As they were when the daemon started."""
+    """The settings when the daemon started."""
     settings_now: Callable[[], Settings]
-    """As they are."""
+    """Gives the settings as they are now."""
     environ: Mapping[str, str]

@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 FEED_PAGE: Final = 500
 ENDED_MAX: Final = 1_000
-"""More than can have ended at the instant at which a page of the journal ends."""
+"""A number above those that can have ended at the instant at which a page of the journal ends."""
 RETRY_FIRST_S: Final = 1.0
 RETRY_S_MAX: Final = 60.0
 STOP_S: Final = 3.0
@@ -126,6 +126,7 @@ class Export(ABC):
         pause_s = self._retry_first_s
         while True:
             self._wake.wait()
+            # Before the look at the store: a batch that comes meanwhile makes one more round.
             self._wake.clear()
             try:
                 self.catch_up()
@@ -194,7 +195,7 @@ class JournalExport(Export):
         self._number = 0
         self._saved = -1
         self._ends_told: dict[RunId, None] = {}
-        """Runs whose end was told, the newest last: it can become known with several events."""
+        """Runs whose end was reported, the newest last: it can become known with several events."""
 
     @abstractmethod
     def _send_page(self, page: Sequence[FeedEntry]) -> None:

@@ -1,4 +1,4 @@
-"""What is kept beside the store, and what leaves it: nothing is decided by any of it."""
+"""What is kept outside the store, and what leaves it: nothing is decided by any of it."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
@@ -246,7 +246,7 @@ class ExportState(Value, frozen=True):
     endpoint: str
     sent: int = 0
     refused: int = 0
-    """So many things the receiver will never take."""
+    """How many things the receiver will never take."""
     last_sent_ms: int | None = None
     last_error: str | None = None
     """Why things wait now; None while all is well."""

@@ -23,7 +23,7 @@ class NodeStream(NamedTuple):
 
     status: int
     pieces: AsyncIterator[bytes]
-    """Of the body, cut anywhere. Raises NodeUnreachable when it ends before its end."""
+    """Pieces of the body, cut anywhere. Raises NodeUnreachable when it ends before its end."""
 
 
 class NodeClient(Protocol):
@@ -98,7 +98,7 @@ class Offer(NamedTuple):
     attempt_id: AttemptId
     run_id: RunId
     epoch: int
-    """Of whoever offers it: an offer that was made by an owner before is replaced."""
+    """The epoch of whoever offers it: an offer that was made by an owner before is replaced."""
     label: str | None
     """Only a node with this label takes it; None = any node in which ``cwd`` is a directory."""
     priority: int

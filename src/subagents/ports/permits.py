@@ -20,7 +20,7 @@ class LaneWanted(NamedTuple):
     used: int
     """Slots that its runs hold."""
     most: int
-    """As many as it could use now; at least ``used``."""
+    """How many it could use now; at least ``used``."""
 
 
 class CapKey(NamedTuple):
@@ -47,8 +47,8 @@ class CapWanted(NamedTuple):
     """None = the cap does not limit them."""
     used: Amount
     held: Amount
-    """By requests that are not answered yet. Below 0 where requests were answered here, and began
-    on a node that is over."""
+    """What is held for requests that are not answered yet. Below 0 where requests were answered
+    here, and began on a node that is over."""
     more: Amount
     """What requests that wait here could use besides."""
     cost_unknown: int = 0
@@ -70,15 +70,15 @@ class CapShare(NamedTuple):
 
 
 class SharedGate(NamedTuple):
-    """What a provider's refusals told one node, for all of them."""
+    """What one node learned from a provider's refusals, for all of them."""
 
     key: str
-    """Of the provider and its key, as ``domain.rules.provider_limits.Provider`` has it."""
+    """The provider and its key, as ``domain.rules.provider_limits.Provider`` has them."""
     provider: str
-    """For people."""
+    """The provider's name for people."""
     left_ms: int
-    """For how long nobody may start: a duration, since the clocks of nodes differ. Below 0 = it
-    has been over for so long, and whoever goes first may try."""
+    """How long nobody may start yet: a duration, since the clocks of nodes differ. Below 0 = it has
+    been over for so long, and whoever goes first may try."""
     status: int | None = None
     waits: int = 0
     """See ``domain.rules.provider_limits.Gate``."""
@@ -90,7 +90,7 @@ class Demand(NamedTuple):
     """What one node uses and has use for, all as of one moment."""
 
     partitions: Collection[int]
-    """Those whose runs are counted in it: they are loaded."""
+    """The partitions whose runs are counted in it: they are loaded."""
     lanes: Mapping[LaneKey, LaneWanted] = {}
     """One that is missing is not used any more."""
     caps: Mapping[CapKey, CapWanted] = {}
@@ -105,7 +105,7 @@ class Settlement(NamedTuple):
     """What the node may do now."""
 
     lanes: Mapping[LaneKey, int]
-    """For each lane of the demand how many slots its runs may hold: when they hold as many or
+    """How many slots the node's runs may hold in each lane of the demand: when they hold as many or
     more, none begins."""
     caps: Mapping[CapKey, CapShare]
     gates: Sequence[SharedGate]

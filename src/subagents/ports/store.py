@@ -80,14 +80,15 @@ class RememberedKey(NamedTuple):
     run_id: RunId
     at_ms: int
     digest: str | None
-    """Of the request that made the run (``domain.rules.idempotency``); None = not known."""
+    """The digest of the request that made the run (``domain.rules.idempotency``); None = not
+    known."""
 
 
 class SetAside(Value, frozen=True):
     """Something stored that is not what was written: left out everywhere, and never changed."""
 
     name: str
-    """Of a run or a message, or ``<run id>/<seq>`` of an event."""
+    """The id of a run or a message, or ``<run id>/<seq>`` of an event."""
     run_id: RunId
     reason: str
 
@@ -112,10 +113,10 @@ class SeenNode(NamedTuple):
     """Where other nodes reach it; None = they cannot."""
     labels: tuple[str, ...]
     slots: int | None
-    """So many workers at most; None = nobody said."""
+    """The most workers of the node; None = none was set."""
     version: str
     left_s: float
-    """For so long its right holds; 0 or less = it is over, for so long."""
+    """How long its lease holds, in seconds; 0 or less = it ended so long ago."""
     is_draining: bool
     """It takes no more partitions and gives back those that it has."""
 
@@ -124,7 +125,7 @@ class Survey(NamedTuple):
     """Who has what, in one look."""
 
     nodes: Mapping[str, SeenNode]
-    """By identity; those that are over only while something is still theirs."""
+    """The nodes by identity; those that are over only while something is still theirs."""
     owners: Mapping[int, str]
     """The identity of the node that has a partition; one that nobody has is missing."""
 
@@ -157,7 +158,7 @@ class Batch:
     """Effects that are done. Where an event says so, its key is that of the effect."""
     messages: list[Message] = field(default_factory=list)
     moved: list[tuple[SessionKey, SessionKey]] = field(default_factory=list)
-    """``(from, to)``: unconsumed messages change hands."""
+    """Unconsumed messages that change hands, as ``(from, to)``."""
     readdressed: list[tuple[MessageId, SessionKey]] = field(default_factory=list)
     """``(message id, to)``: one unconsumed message changes hands."""
     consumed: list[tuple[str, int, str]] = field(default_factory=list)
@@ -191,7 +192,7 @@ class Place(NamedTuple):
     """
 
     created_at_ms: int
-    """Of a list ``by_end``: when it ended."""
+    """When the run was spawned; in a list ``by_end``: when it ended."""
     run_id: RunId
 
 
@@ -203,7 +204,7 @@ class Below(NamedTuple):
     """None = they are not over."""
     number: int
     open: tuple[RunId, ...] = ()
-    """Those that are not over."""
+    """The runs that are not over."""
 
 
 class RunFilter(Value, frozen=True):
@@ -236,7 +237,7 @@ class RunFilter(Value, frozen=True):
     """Runs that were given this model."""
     keeps_session: bool | None = None
     listed: bool = True
-    """Those that are not archived."""
+    """Whether those that are not archived are in it."""
     archived: bool = False
     """Archived ones, too."""
     since_ms: int | None = None
@@ -255,7 +256,8 @@ class RunFilter(Value, frozen=True):
     """Only ended ones, by when they ended and not by when they were spawned."""
     limit: int = 50
     offset: int = 0
-    """For people's pages: all that are left out are visited. Who reads all says ``behind``."""
+    """How many are left out before, for people's pages: all of them are visited. Who reads all says
+    ``behind``."""
 
 
 class Database(Protocol):
@@ -285,7 +287,8 @@ class Database(Protocol):
 
         Raises:
             StoreUnavailable: There is none, or it cannot be read.
-            CorruptState: It is damaged, not ours, of a newer version, or empty beside runs.
+            CorruptState: It is damaged, not ours, of a newer version, or empty where runs left
+                files.
         """
         ...
 
@@ -376,7 +379,7 @@ class Store(Database, Protocol):
         ...
 
     def renew(self) -> float | None:
-        """Prolong the right that ``open`` gave; called beside commits.
+        """Prolong the right that ``open`` gave; called while commits are made.
 
         Returns:
             For how many seconds from the beginning of this call nobody else can take the store
@@ -496,7 +499,7 @@ class Store(Database, Protocol):
         Args:
             after: The number of an event.
             ended_since_ms: Those that ended before are left out.
-            limit: So many events are looked at.
+            limit: How many events are looked at.
 
         Returns:
             The number of the last event looked at, ``after`` when there was none, and the runs.

@@ -23,9 +23,9 @@ from subagents.domain.run.worker_output import OutputBatch
 from subagents.errors import ConfigError
 
 TOKEN_VARIABLE: Final = "SUBAGENTS_TOKEN"  # noqa: S105 - its name
-"""In a worker's environment: its token, by which it proves which attempt it belongs to."""
+"""The variable of a worker that holds its token, by which it proves which attempt it belongs to."""
 LOGIN_NOTE: Final = "SUBAGENTS_LOGIN_NOTE"
-"""In a worker's environment: why nobody may be logged in to its program, and what helps."""
+"""The variable of a worker that says why nobody may be logged in to its program, and what helps."""
 
 
 class OfAttempt(Value, frozen=True):
@@ -34,7 +34,7 @@ class OfAttempt(Value, frozen=True):
     attempt_id: AttemptId
     run_id: RunId
     number: int
-    """Of the attempt within its run, from 1."""
+    """The attempt's number within its run, from 1."""
 
 
 class WorkerSetup(OfAttempt, frozen=True, kw_only=True):
@@ -95,7 +95,7 @@ class StartedInfo(Value, frozen=True):
     """What ``start`` or ``resume`` came to."""
 
     pid: int | None = None
-    """Of the worker; None = it has none, or it is not known yet."""
+    """The worker's process id; None = it has none, or it is not known yet."""
     adopted: bool = False
     """It was started before, by this daemon or another one."""
     native_session: str | None = None
@@ -106,7 +106,7 @@ class LongResult(NamedTuple):
     """A result that is too long for its run, and how to read all of it."""
 
     seen: ResultSeen
-    """With the end of its text and the size of the whole."""
+    """The signal, with the end of the result's text and the size of the whole."""
     pieces: Callable[[int], Iterator[str]]
     """Its text in pieces that end with a line where they can, the last at most so many bytes of it
     in all. Blocking; each piece comes quickly and may be read until the terminal signal."""
@@ -290,7 +290,7 @@ class Bound(NamedTuple):
     """How a worker is kept to its access."""
 
     access: Access
-    """With what keeps it; never more than was asked for."""
+    """The access with what keeps it; never more than was asked for."""
     deny: tuple[str, ...] = ()
     """Tools, or kinds of them, that it must not have for that."""
 

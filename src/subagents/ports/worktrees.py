@@ -27,7 +27,7 @@ class Diff(Value, frozen=True):
 
     text: str
     bytes_total: int
-    """Of the whole."""
+    """The size of the whole difference."""
 
     @property
     def is_cut(self) -> bool:

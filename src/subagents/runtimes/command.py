@@ -64,7 +64,7 @@ from subagents.runtimes.runtime_options import WorkerOptions, parsed
 _PLACEHOLDER: Final = re.compile(r"\{(task|prompt|system)\}")
 
 SYSTEM_FILE: Final = "system"
-"""In the attempt's directory."""
+"""The file's name in the attempt's directory."""
 Stdin = Literal["none", "task", "prompt"]
 
 

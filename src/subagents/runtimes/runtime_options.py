@@ -20,7 +20,7 @@ Limit = Literal["memory_mb", "pids", "cpu_percent"]
 
 
 class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What every runtime that starts a program takes; its own options come beside it."""
+    """What every runtime that starts a program takes; its own options come on top."""
 
     env: dict[VariableName, str] = {}
     """Variables set for the worker."""
@@ -38,7 +38,7 @@ class ConversationOptions(WorkerOptions, frozen=True, kw_only=True):
     """What every runtime takes that talks with its program."""
 
     handshake_seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400)] = HANDSHAKE_S
-    """So long each step may take before the program's turn has begun."""
+    """How long each step may take before the program's turn has begun."""
 
 
 T = TypeVar("T", bound=WorkerOptions)

@@ -30,7 +30,7 @@ METHODS: Final = (
     *("check", "check_scope", "marker", "start", "watch", "discard", "stop", "steer"),
     *("interrupt", "resume", "forget"),
 )
-"""Of ``ports.Runtime``; ``name`` and ``abilities`` are looked at by their values."""
+"""The methods of ``ports.Runtime``; ``name`` and ``abilities`` are looked at by their values."""
 
 
 @dataclass(frozen=True, slots=True)

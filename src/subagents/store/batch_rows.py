@@ -21,7 +21,7 @@ Numbers: TypeAlias = Callable[[str], Iterator[int]]
 """The numbers of the next rows, by the statement that tells the newest."""
 
 ERASED_TYPES: Final = msgspec.json.encode([bearer.__name__ for bearer in BEARERS]).decode()
-"""Of the events that are overwritten; a parameter of ``select_events``."""
+"""The types of events that are overwritten, as a parameter of ``select_events``."""
 
 
 def written(

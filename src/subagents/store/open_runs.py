@@ -30,7 +30,7 @@ CHILDREN_PER_EVENT: Final = 4
 class _Known(NamedTuple):
     now: Checkpoint
     kept_seq: int
-    """Of its row."""
+    """The ``seq`` of the run in its row."""
 
 
 class OpenRuns:
@@ -82,6 +82,8 @@ class OpenRuns:
         pending: dict[RunId, tuple[OutboxEntry, ...]] = {}
         for entry in batch.outbox:
             pending[entry.run_id] = (*self._left(pending, entry.run_id), entry)
+        # An effect that an event of this batch answers needs no row of its own: `folded` drops it
+        # by the key that both have.
         answered = {entry.key for entry in batch.journal} if batch.performed else set()
         marked = set()
         for run_id, seq, index in batch.performed:
@@ -107,6 +109,8 @@ class OpenRuns:
     @contextmanager
     def committing(self, batch: Batch) -> Iterator[None]:
         """The block makes the commit of this batch; after one that raises: ``forget``."""
+        # No `finally`: when the commit raises, only the file knows whether it was made. Until
+        # `forget` these runs are read from there.
         self._committing = frozenset(batch.runs)
         yield
         for now, is_kept in self.after(batch):
@@ -114,7 +118,7 @@ class OpenRuns:
         self._committing = frozenset()
 
     def load(self, found: Iterable[tuple[Checkpoint, int]]) -> None:
-        """Begin anew with these, which are all there are, and the ``seq`` of their rows."""
+        """Start over with these, which are all there are, and the ``seq`` of their rows."""
         self._known = {}
         self.add(found)
         self.is_complete = True
@@ -125,6 +129,7 @@ class OpenRuns:
             self._keep(now, kept_seq)
 
     def _keep(self, now: Checkpoint, kept_seq: int) -> None:
+        # Its row says that it is over (`is_due`), so it can be read from there like any other.
         if now.run.phase in OVER and not now.pending:
             self._known.pop(now.run.id, None)
         else:

@@ -43,7 +43,7 @@ Kinds: TypeAlias = tuple[str, rows.Kind[object]]
 """The statement that gives all rows of a kind, and how they are read."""
 
 CHECK_BYTES_MAX: Final = 64 * 1024 * 1024
-"""Up to this size everything is checked at every start; a larger database by ``check``."""
+"""The largest database that is checked at every start; a larger one is checked by ``check``."""
 WORK: Final[tuple[Kinds, ...]] = (("all_leases", rows.LEASE),)
 """What cannot be set aside alone."""
 RECORDS: Final[tuple[Kinds, ...]] = (
@@ -190,6 +190,7 @@ class RowStore(ABC):
             others = self._read("load_pending", rows.CHECKPOINT, ours)
             self._put_aside(bad)
             with self._writing:
+                # A commit came in between: rows and journals were read at different moments.
                 if commits != self._commits:
                     continue
                 if self._may_write:
@@ -316,6 +317,7 @@ class RowStore(ABC):
 
     def find(self, prefix: str) -> Sequence[RunId]:
         """See ``ports.Store.find``."""
+        # Up to the last character there is: so the index finds all that begin with it.
         found = self._all("find_runs", (prefix, f"{prefix}\U0010ffff"))
         return [RunId(str(run_id)) for (run_id,) in found]
 

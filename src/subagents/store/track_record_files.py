@@ -23,7 +23,7 @@ from subagents.domain.run.values import RunId, Value, attempt_id
 from subagents.domain.track_record.track_record import AttemptRecord
 
 READ_BYTES: Final = 1024 * 1024
-"""Of one page; a line is less than a thousandth of it."""
+"""The size of one page; a line is less than a thousandth of it."""
 LINE_BYTES_MAX: Final = 256 * 1024
 """A longer line is none of ours and is left out."""
 DAYS_KNOWN_MAX: Final = 4
@@ -66,7 +66,7 @@ class PerformanceFiles:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._known: dict[int, set[int]] = {}
-        """By day, a hash of each key: half of what the keys take, and one in 10⁷ days of a million
+        """A hash of each key, by day: half of what the keys take, and one in 10⁷ days of a million
         attempts has two that are alike."""
         self._unsynced: set[int] | None = None
         """Days whose newest lines a power cut can take; None = any, from the process before."""

@@ -1,4 +1,4 @@
-"""``/v1/runs/…`` and ``/v1/tree``: look at runs and change them (``routes_spawn`` starts them)."""
+"""``/v1/runs/…`` and ``/v1/tree``: look at runs and change them (``spawn_routes`` starts them)."""
 
 from collections.abc import AsyncIterator
 from typing import Final

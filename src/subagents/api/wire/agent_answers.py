@@ -1,4 +1,4 @@
-"""Answers about the configured agents: cards, load, track records, agent_advice."""
+"""Answers about the configured agents: cards, load, track records, advice."""
 
 from subagents.api.wire.listing import Listing
 from subagents.api.wire.wire_struct import Time, WireStruct

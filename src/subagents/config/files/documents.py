@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 BYTE_ORDER_MARK: Final = "\ufeff"
-"""At the beginning of a document it is no part of it."""
+"""A mark that is no part of a document when it begins with it."""
 DEPTH_MAX: Final = 100
 """Tables and lists within each other."""
 KEY_PARTS_MAX: Final = 32
 """Names with dots between them: ``tomllib`` takes time with the square of their number."""
 DOTTED_NAMES_MAX: Final = 100_000
-"""Of all such keys together: it makes several tables for each name."""
+"""The most that all such keys together may have: each makes several tables for each name."""
 DIGITS_MAX: Final = 4_300
 """Python reads no longer integer."""
 INTEGER_BITS_MAX: Final = 4_096
-"""Longer ones, which hexadecimal numbers can be, could not be shown."""
+"""The longest whole number; longer ones, which hexadecimal numbers can be, could not be shown."""
 YAML_CHARS_MAX: Final = 1024 * 1024
 YAML_VALUES_MAX: Final = 30_000
-"""As written, and with those that aliases repeat and merges copy. Its parser takes about 50
-microseconds for each."""
+"""The most values as written, and with those that aliases repeat and merges copy. The parser takes
+about 50 microseconds for each."""
 JSON5_CHARS_MAX: Final = 64 * 1024
 """Its parser takes about twenty microseconds for each."""
 _TOML_POSITION: Final = re.compile(r" \(at line (\d+), column (\d+)\)$")

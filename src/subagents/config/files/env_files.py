@@ -40,7 +40,7 @@ _LINE_END: Final = re.compile(r"\r\n|\n|\r")
 class _Value(NamedTuple):
     text: str
     end: int
-    """Behind it, and its closing quote."""
+    """The position after it and its closing quote."""
 
 
 def variables_of(

@@ -28,7 +28,7 @@ _KINDS: Final = {
     stat.S_IFBLK: "a device",
 }
 READ_BYTES: Final = 1024 * 1024
-"""At once."""
+"""How much is read at once."""
 
 
 def read_text(

@@ -12,7 +12,7 @@ import msgspec
 
 COMMAND: Final = "codex mcp-server"
 FILE_BYTES_MAX: Final = 16 * 1024 * 1024
-"""Claude Code keeps much else beside its servers."""
+"""Claude Code keeps much else besides its servers."""
 PLACES: Final = (
     *(".mcp.json", "~/.claude.json", "$CLAUDE_CONFIG_DIR/.claude.json"),
     *(".gemini/settings.json", "~/.gemini/settings.json"),

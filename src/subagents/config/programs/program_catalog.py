@@ -384,7 +384,7 @@ class Installed:
     place: str | None
     """Its absolute path; None = it is not there."""
     package_version: str | None = None
-    """Of the npm package that it belongs to; None = it belongs to none."""
+    """The version of the npm package that it belongs to; None = it belongs to none."""
     marks: tuple[str, ...] = ()
     """Tell this version from every other: names, sizes and times of its files."""
 

@@ -27,18 +27,19 @@ class Trial(msgspec.Struct, frozen=True):
     tried_on: str
     """A day, ``2026-11-22``."""
     held: dict[str, str]
-    """By what was tried (``steer``): what was seen (``same turn``); ``FAILED …`` = it did not."""
+    """What was tried (``steer``) → what was seen (``same turn``); ``FAILED …`` = it did not
+    hold."""
 
 
 class ProgramVersions(msgspec.Struct, frozen=True, omit_defaults=True):
     """One program."""
 
     package: str = ""
-    """On npm."""
+    """The name of its package on npm."""
     update: str = ""
     """What a person types to get the newest version."""
     oldest: str | None = None
-    """An older one cannot work; None = nobody looked for it."""
+    """An older one cannot work; None = it is not known which."""
     why_oldest: str = ""
     seen: tuple[Trial, ...] = ()
     """The newest trial last."""

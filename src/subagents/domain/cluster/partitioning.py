@@ -14,12 +14,12 @@ from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId, SessionKey
 
 OUTAGE_LEASES: Final = 50
-"""For so many lengths of its right a node lets its workers live on the word of the nodes that it
-knows. One that it does not know may take nothing from it before."""
+"""How many lease lengths a node cut off from the database lets its workers live, on the word of the
+nodes that it knows. A node that it does not know takes nothing from it before they are over."""
 TRIES: Final = 4
-"""So often a right is renewed in the time for which it is given."""
+"""How often a lease is renewed within its length."""
 KEPT_LEASES: Final = 2
-"""For so many lengths the right of a node is renewed in the place of a daemon that is gone."""
+"""How many lease lengths the lease of a daemon that is gone is renewed in its place."""
 PARTITIONS: Final = 256
 """The width of the hash: it is in every row of a run, so it can never be another number."""
 

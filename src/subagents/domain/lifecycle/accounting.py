@@ -56,6 +56,7 @@ def settle_up(before: Run, step: Transition, event: Event, *, stop: Stop) -> Tra
     if is_settled and run.lineage.requester_run is None:
         return step  # nobody above it counts, and nothing of it is left to be stopped
     is_timed = type(event) is TimerFired and budgets.is_timed(run)
+    # Nearly every event ends here: what was used is summed up only where it can have changed.
     is_same = run.children.sums is before.children.sums and is_settled == (before.phase in SETTLED)
     if is_same and not is_timed and _used_alike(before, run):
         return step

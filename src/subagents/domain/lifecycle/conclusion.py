@@ -1,6 +1,6 @@
 """The end of a run: its one outcome, its one announcement, and what becomes of that.
 
-A part of the reducer (``lifecycle``).
+A part of the reducer (``reduce``).
 """
 
 from subagents.domain.lifecycle import open_questions
@@ -162,6 +162,7 @@ def announce_again(run: Run, at_ms: int, *, inbox: SessionKey | None = None) -> 
 def delivery_settled(run: Run, event: DeliverySettled) -> Transition:
     """What came of a try: done, tried again later, or given up; see ``delivery_policy``."""
     before = run.delivery or Delivery(target=run.requester)
+    # A try that was under way in a crash is made again under its key, and may settle twice.
     if any(known.idempotency_key == event.record.idempotency_key for known in before.tries):
         return Transition(run, stale=True)
     delivery = record_try(before, event.record)

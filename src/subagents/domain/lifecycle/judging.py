@@ -24,7 +24,7 @@ from subagents.text import cut, one_line
 
 REASONS_CHARS_MAX: Final = 2_000
 OPENINGS_MAX: Final = 200
-"""So many braces are tried as the beginning of the verdict, so that no text takes long to read."""
+"""How many braces are tried as the beginning of the verdict, so that no text takes long to read."""
 
 
 def checks_passed(run: Run, event: ChecksPassed) -> Transition:

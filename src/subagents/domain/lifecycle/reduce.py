@@ -225,6 +225,7 @@ def _spawned(event: Spawned) -> Transition:
         run = open_questions.asked(run, event.approval)
     step = _check_dependencies(run, event.at_ms, run.waiting.dependencies)
     if event.approval is not None and not step.run.is_settled:
+        # Not when a dependency had failed before the spawn: such a run never begins.
         asked = announcement.question(run, event.approval)
         step = step._replace(messages=(*step.messages, asked))
     return accounting.report_spending(step) if step.run.is_settled else step
@@ -248,6 +249,7 @@ def _check_dependencies(run: Run, at_ms: int, new: Iterable[Dependency] = ()) ->
             if outcome is None or _is_usable(run, outcome):
                 continue
             if run.spec.on_dependency_failure is OnDependencyFailure.FALLBACK:
+                # One agent takes over, however many dependencies failed: the first is on record.
                 run = _fallen_back(run, dependency.run_id)
                 break
             error = outcome.error or outcome.reason or "no error text"
@@ -455,6 +457,7 @@ def _lease_expired(run: Run, event: LeaseExpired) -> Transition:
     attempt = run.attempt
     if event.attempt != attempt.number or attempt.outcome is not None:
         return Transition(run, stale=True)
+    # Not decided by itself: an exit that is on record outweighs a lease that ended.
     evidence = replace(attempt.evidence, lease_lost=True)
     return _reconcile(with_attempt(run, replace(attempt, evidence=evidence)), event.at_ms)
 
@@ -464,6 +467,7 @@ def _reconcile(run: Run, at_ms: int) -> Transition:
     attempt = run.attempts[-1]
     outcome = decide(attempt, at_ms=at_ms)
     if outcome is None:
+        # The exit is known and its stream was not read to the end: its last words may still decide.
         settling = attempt.evidence.exit is not None and run.phase is not P.ENDING
         return Transition(enter(run, P.ENDING, at_ms) if settling else run)
     # Only now: the report's text can be in the last line, and a report may lower the outcome.
@@ -480,6 +484,8 @@ def _reconcile(run: Run, at_ms: int) -> Transition:
     if taken:
         followups += (ConsumeChildren(children=taken),)
     is_interrupted = outcome.reason is Reason.INTERRUPTED
+    # What a worker spawned goes on when it ended by itself, since its run waits for the results. It
+    # is cancelled with one that we ended: nobody would use them.
     ended_by_us = outcome.status in {Status.CANCELLED, Status.TIMEOUT} or is_interrupted
     if run.children.active and ended_by_us:
         followups += (CancelChildren(by=run.id, reason=f"parent run ended: {_end_word(outcome)}"),)
@@ -506,6 +512,7 @@ def _after_children(run: Run, at_ms: int) -> Transition:
     # A run announces once and for its whole subtree, so it waits for every live descendant.
     if outcome is None or run.children.active:
         return Transition(run if run.phase is P.ENDING else enter(run, P.ENDING, at_ms))
+    # The attempt had ended, and the cancellation came while its descendants were awaited.
     if run.control.cancel is not None and outcome.status is not Status.CANCELLED:
         outcome = stopping.outcome_of(run.control.cancel)
     untold = run.children.untold
@@ -592,6 +599,7 @@ def _conclude(run: Run, outcome: Outcome, at_ms: int) -> Transition:
     """The attempt came to ``outcome``: try again, verify, or settle the run."""
     if outcome.reason is Reason.PROVIDER_LIMIT and run.control.cancel is None:
         return _provider_refused(run, outcome, at_ms)
+    # This attempt got past the provider, so a later refusal is the first of a new series.
     if run.retry.limited is not None:
         run = replace(run, retry=replace(run.retry, limited=None))
     delay = retry_delay_ms(
@@ -639,6 +647,8 @@ def _try_again(run: Run, at_ms: int, *, due_ms: int, retries_used: int | None = 
 
 
 def _timer_fired(run: Run, at_ms: int, *, backs_off: bool) -> Transition:
+    # One wake-up serves whatever is due. What that is follows from the run and the time alone, so a
+    # wake-up that comes late, twice or for something that moved finds nothing to do.
     planned = run.planned
     if planned is not None and at_ms >= planned.due_ms:
         if planned.of_turn is not None:
@@ -724,6 +734,7 @@ def _cancel(run: Run, cancel: Cancel) -> Transition:
     if run.phase in _LIVE:
         if run.attempt.evidence.stop is not None:
             return Transition(run, followups=followups)
+        # Not stopped already: the first reason why an attempt is stopped stays its outcome.
         attempt, effects = stopping.begin(run, stopping.cause_of(cancel), cancel.at_ms)
         return Transition(with_attempt(run, attempt), effects=effects, followups=followups)
     if run.phase is P.ENDING:
@@ -882,6 +893,7 @@ def _verified(run: Run, event: VerificationFinished) -> Transition:
     run = replace(run, verification=record)
     if passed or contract is None:
         return settle(run, attempt_outcome, event.at_ms)
+    # The folding of old journals gives what was announced then: 0.1.0 had the shorter text.
     text = (
         failures_text(verification)
         if run.rules

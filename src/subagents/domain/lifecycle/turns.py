@@ -1,4 +1,4 @@
-"""An attempt as its turns begin; a part of the reducer (``lifecycle``)."""
+"""An attempt as its turns begin; a part of the reducer (``reduce``)."""
 
 from typing import Final
 

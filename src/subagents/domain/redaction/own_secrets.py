@@ -11,14 +11,15 @@ from subagents.domain.redaction.secret_spans import REDACTED, names_secret
 from subagents.domain.run.secret_reference import is_reference
 
 OWN_CHARS_MIN: Final = 8
-"""Shorter values of our own variables are words that may stand anywhere."""
+"""The shortest value of our own variables that is looked for; shorter ones are words that may stand
+anywhere."""
 CODED_CHARS_MIN: Final = 12
-"""Of the part of one in base64 that is looked for."""
+"""The shortest part of a value in base64 that is looked for."""
 
 _SAYS_SECRET: Final = re.compile(r"(?<![A-Za-z])(?:PASS|PAT|AUTH|DSN|PWD)(?![A-Za-z])")
-"""In names of variables, where they stand between underscores."""
+"""Words that say so in names of variables, where they stand between underscores."""
 _SAYS_WHERE: Final = re.compile(r"(?:FILE|PATH|DIR|NAME|ID|URL|URI|HOST|USER)\Z", re.IGNORECASE)
-"""Such a variable says where a secret is, or whose."""
+"""Names of variables that say where a secret is, or whose."""
 
 
 def own_secrets(

@@ -195,7 +195,7 @@ def _begin_of_cut_key(text: str, at: int, end: int) -> int:
 # -- a stream -----------------------------------------------------------------------------------
 
 KEY_LINES_MAX: Final = 400
-"""So many lines has no private key."""
+"""A number of lines that no private key has."""
 OTHER_LINE_COST: Final = 20
 """Lines of other programs may come in between; after some of them it is over all the same."""
 CHUNK_CHARS: Final = 64 * 1024
@@ -208,7 +208,7 @@ class Redactor(Value, frozen=True):
     """
 
     key_lines: int = 0
-    """More of the private key may follow for so many lines; 0 = there is none."""
+    """How many lines may still follow of the private key; 0 = there is none."""
 
     def fold(
         self, texts: Sequence[str], own: Sequence[str] = ()

@@ -238,11 +238,11 @@ CHOSEN_NAMES: Final = (
     "secret|passw(?:or)?d|passphrase|creds|contribsys__com"
     "|(?:db|sql|user|admin|root|login|cloudant)[_-]?(?:pass|pwd?)"
 )
-"""Such a name names what somebody may have chosen: a word, too."""
+"""Names of what somebody may have chosen: a word, too."""
 
 CAPITAL_MADE: Final = "KEY"
 CAPITAL_CHOSEN: Final = "_PWD|_PASS|_PAT|_AUTH|_DSN"
-"""These do so in capitals only, as in names of variables."""
+"""Such names too, in capitals only, as in names of variables."""
 
 WEAK_NAMES: Final = "key|auth|access|oauth|sig|signature|sas|license|webhook|identity"
 """Names with such a word in them name a secret when the value looks like nothing else."""
@@ -260,10 +260,10 @@ SERVICES: Final = (
     *("sentry", "snyk", "softlayer", "sonar", "squarespace", "sumo", "telegram", "travis"),
     *("twilio", "twitch", "twitter", "typeform", "vault", "xray", "yandex", "zendesk"),
 )
-"""Names of services whose secrets have no shape of their own: what is random beside one is one."""
+"""Names of services whose secrets have no shape of their own: what is random next to one is one."""
 
 PUBLIC_NAMES: Final = (
     *("commit", "sha", "hash", "digest", "version", "revision", "release", "checksum", "etag"),
     *("integrity", "image", "build", "branch", "uuid", "path", "file", "dir", "url", "uri", "host"),
 )
-"""Behind such a name stands something random that is none."""
+"""Names whose values are random and no secrets."""

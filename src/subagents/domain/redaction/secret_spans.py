@@ -1,4 +1,4 @@
-"""Where secrets stand in one text: by their format, by the name beside them, by how they are given.
+"""Where secrets stand in a text: by their format, the name next to them, or how they are given.
 
 RE2 looks through all text at once for what may be the beginning of one (``Suspects``), at hundreds
 of megabytes a second; lines in which it sees something are looked at properly (``secret_spans``).
@@ -37,14 +37,14 @@ Span: TypeAlias = tuple[int, int]
 # -- what RE2 looks for ---------------------------------------------------------------------------
 
 _QUOTES: Final = r"[\\\"'`]"
-"""Around names and values, also where they stand in JSON inside JSON."""
+"""Quotes around names and values, also where they stand in JSON inside JSON."""
 _TYPE: Final = (
     r"(?:[ \t]{0,2}:[ \t]{0,2}[A-Za-z_&][\w.|\[\] ]{0,30}(?==)|[ \t]{1,2}string[ \t]{0,2})?"
 )
 _SIGN: Final = r"(?:=>|[:?.+|!]{0,3}={1,3}|:)"
-"""Between a name and its value."""
+"""What stands between a name and its value."""
 _BEHIND: Final = r"(?:\A|[^A-Za-z0-9]|\\[nrt])"
-"""Before a format; an escaped line end of a piece of JSON ends in a letter."""
+"""What stands before a format; an escaped line end of a piece of JSON ends in a letter."""
 
 # Runs are not counted here: an automaton of counters has too many states to be kept.
 _TYPE_SEEN: Final = r"(?:[ \t]*:[ \t]*[A-Za-z_&][\w.|\[\] ]*=|[ \t]+string[ \t]*=)"
@@ -122,7 +122,7 @@ _CURL_USER: Final = re.compile(
     re.ASCII,
 )
 _WORD_END: Final = r"[\s\"',]"
-"""Between words of a command, also in a list of them in JSON."""
+"""What stands between words of a command, also in a list of them in JSON."""
 _PORTS: Final = re.compile(r"[\d.:]+")
 
 
@@ -268,10 +268,10 @@ _PUBLIC: Final = re.compile(rf"(?:{'|'.join(PUBLIC_NAMES)})s?\Z", re.ASCII | re.
 _HASHES: Final = re.compile(
     r"[0-9a-f]{32,}|[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}", re.ASCII
 )
-"""Beside ``key`` they name what is cached, or the row of a table."""
+"""Digests and UUIDs: next to ``key`` they name what is cached, or the row of a table."""
 _CLIENT_ID: Final = re.compile(r"client_?id\Z", re.ASCII | re.IGNORECASE)
 _NAME_CHARS: Final = 80
-"""Of the end of a name are looked at."""
+"""How many characters at the end of a name are looked at."""
 NAMES_KEPT: Final = 4096
 """What they say is remembered: the lines of a log have the same names."""
 
@@ -315,7 +315,7 @@ def _is_secret(name: str, value: str, *, is_quoted: bool) -> bool:
 
 
 class _Says(Enum):
-    """What a name says of the value beside it."""
+    """What a name says of the value next to it."""
 
     SECRET = auto()
     SERVICE = auto()
@@ -349,7 +349,7 @@ def _paired(line: str) -> Iterator[Span]:
 
 
 _GOES_ON: Final = re.compile(r"[ ]{1,2}(?:[+|&*/-]|if|or|and|else|in|is|for|not)[ ]")
-"""Behind a value, in code: it is the name of a variable."""
+"""What follows a value in code, which is the name of a variable then."""
 _EXAMPLE: Final = re.compile(
     r"pass|password|passwd|pwd|secret|token|key|(?:my|your)[_-]?(?:secret|password|pass|token|key)"
     r"|\$\{?[\w.]{1,80}\}?|\$\(.*|%\(?\w{0,80}\)?[sdr]|\{+[\w.() ]{0,80}\}+|<[^<>]{0,80}>|(.)\1*",
@@ -363,10 +363,10 @@ _AMOUNT: Final = re.compile(
 )
 """What stands after ``max_tokens=``: no secret."""
 _RANDOM_KIND: Final = re.compile(r"token|key|credential", re.ASCII | re.IGNORECASE)
-"""Such things are made by machines; a password may be a word."""
+"""Names of things that are made by machines; a password may be a word."""
 _PASSWORD: Final = re.compile(r"pass|pw|secret", re.ASCII | re.IGNORECASE)
 _SAYS_VARIABLE: Final = re.compile(r"_env(?:_?(?:var|name))?\W*\Z", re.ASCII | re.IGNORECASE)
-"""Behind such a name stands the name of a variable, without which nobody could mend anything."""
+"""Names followed by the name of a variable, without which nobody could mend anything."""
 _VARIABLE: Final = re.compile(
     r"\$?(?=[A-Z\d_]{0,80}(?:KEY|TOKEN|SECRET|PASS|PASSWORD|AUTH|CREDENTIALS?)[:.]?\Z)"
     r"[A-Z]{1,20}\d{0,2}(?:_[A-Z]{1,20}\d{0,2}){1,6}[:.]?",
@@ -378,7 +378,7 @@ _SAYS_ABOUT: Final = re.compile(
     r"|ENDPOINT|EXPIR\w{0,8}|POLICY|HINT|LABEL|STATUS|STATE|MODE|INDEX|POS|REF|CLASS|FIELD)S?\Z",
     re.IGNORECASE,
 )
-"""Such a name says something about a secret, or where it is."""
+"""Names that say something about a secret, or where it is."""
 _TYPES: Final = frozenset(
     (
         *("none", "null", "undefined", "true", "false", "str", "string", "bytes"),
@@ -393,7 +393,7 @@ _TYPES: Final = frozenset(
         *("yield", "async", "function", "return", "amd64", "arm64", "i386", "all"),
     )
 )
-"""In code and in sentences, such words stand behind the name of a secret."""
+"""Words that follow the name of a secret in code and in sentences."""
 _CODE: Final = re.compile(
     r"(?:await |new |not |lambda )?[A-Za-z_][A-Za-z_.:]{0,80}\d?[(\[]"  # a call, an index
     r"|(?:self|cls|this|args?|config|settings|options|opts|os|process|req|request|ctx|env|state"
@@ -413,13 +413,13 @@ _PATH: Final = re.compile(
     r"|(?:[\w@.-]{1,40}/){1,20}(?=[\w@-]*[A-Za-z])[\w@-]{1,60}\.[a-z]{1,5}|[a-z]{2,8}://[^\s@]{1,200}",
     re.ASCII,
 )
-"""Of a file, or a URL."""
+"""A file's path, or a URL."""
 _KEPT_CHARS_MAX: Final = 250
 """A longer value is never a word, an amount or a name."""
 
 
 def _is_harmless(name: str, value: str, *, is_quoted: bool = False) -> bool:
-    """Whether a value beside a name that says secret is something else: a variable, code, prose."""
+    """Whether a value next to a secret's name is something else: a variable, code, prose."""
     if len(value) > _KEPT_CHARS_MAX:
         return False
     if _SAYS_VARIABLE.search(name) or _VARIABLE.fullmatch(value):
@@ -513,7 +513,7 @@ class Rule(NamedTuple):
     """One way in which a secret may stand in a text."""
 
     seen: str
-    """For RE2: is found in every line in which ``find`` finds something."""
+    """A pattern of RE2 that is found in every line in which ``find`` finds something."""
     find: Finder
 
 

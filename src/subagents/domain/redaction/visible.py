@@ -32,7 +32,7 @@ HINT: Final = (
     rb"|\xe3\x85\xa4|\xef\xb8[\x80-\x8f]|\xef\xbb\xbf|\xef\xbe\xa0|\xf3\xa0"
     rb"|\\(?:u00(?:1b|1B|9b|9B|[aA][dD])|x1[bB]|033|u20[026]|u[fF][eE])"
 )
-"""For RE2 on UTF-8: one of these begins all that shows nothing."""
+"""A pattern of RE2 on UTF-8: one of these begins all that shows nothing."""
 
 
 _ESCAPED: Final = re.compile(
@@ -44,7 +44,7 @@ ESCAPES: Final = (
     r"%(?:2[1-9A-Fa-f]|[3-7][0-9A-Fa-f])|\\(?:u00|x)(?:2[1-9A-Fa-f]|[3-7][0-9A-Fa-f])|\\/"
     r"|&(?:quot|apos|amp|#)"
 )
-"""For RE2: one of these begins every character that is written in another way."""
+"""A pattern of RE2: one of these begins every character that is written in another way."""
 _HTML: Final = {"quot": '"', "apos": "'", "amp": "&"}
 
 

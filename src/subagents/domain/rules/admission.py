@@ -24,7 +24,7 @@ NOTICES_PENDING_MAX: Final = 20
 MINUTE_MS: Final = 60_000
 PROGRESS_INTERVAL_MS: Final = 30_000
 PROGRESS_LINES_MAX: Final = 100
-"""In a run's progress log, over all its attempts."""
+"""The most lines that a run's progress log takes, over all its attempts."""
 WAITING_CHILDREN_MAX: Final = 100
 """Open runs of one agent that wait for other runs, beyond its cap on active ones."""
 STEER_CHARS_MAX: Final = 4_000
@@ -351,7 +351,7 @@ class LaneUse(NamedTuple):
     limit: str | None = None
     """Why none of them is given to the run: ``waiting for anthropic: 429, until 14:05:10``."""
     given: int | None = None
-    """In a cluster: how many of them its node may use, of which ``used`` are; None = all."""
+    """How many of them its node may use in a cluster, of which ``used`` are; None = all."""
 
 
 def lane_key(run: Run) -> tuple[str, int]:

@@ -44,6 +44,7 @@ def timer_event(run: Run, now_ms: int) -> TimerFired | None:
     passed = [cause for at_ms, cause in _deadlines(run) if at_ms is not None and at_ms <= now_ms]
     if not passed:
         return None
+    # The cause is for readers of the journal: the reducer goes by the run and the time.
     return TimerFired(at_ms=now_ms, cause=min(passed, key=_IMPORTANCE.__getitem__))
 
 
@@ -95,6 +96,7 @@ def _of_live_attempt(run: Run) -> list[tuple[int | None, TimerCause]]:
         (allowance.digest_due_ms(run), TimerCause.DIGEST),
         (budgets.due_ms(run), TimerCause.BUDGET),
     ]
+    # A frozen worker's time stands still with it: `pausing.thawed` moves its deadline along.
     if attempt.evidence.stop is None and run.control.frozen_since_ms is None:
         found += [
             (attempt.times.deadline_ms, TimerCause.DEADLINE),

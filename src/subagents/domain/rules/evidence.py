@@ -47,7 +47,7 @@ from subagents.domain.text.report_text import Unreadable, find_report
 from subagents.text import signal_name
 
 SETTLE_MS: Final = 2_000
-"""After the exit, so long a stream's final result still counts when the stream was not drained."""
+"""How long after the exit a stream's final result still counts when the stream was not drained."""
 
 ERROR_CHARS_MAX: Final = 2_000
 REPORT_TOOL: Final = "report_completion"
@@ -58,6 +58,7 @@ def merge(attempt: Attempt, signal: Signal, *, at_ms: int) -> Attempt:
     evidence = attempt.evidence
     match signal:
         case Exited():
+            # The first exit stays, but for one without a status, which a later one may bring.
             if evidence.exit is not None and evidence.exit != Exit():
                 return attempt if evidence.drained else _with(attempt, drained=signal.drained)
             return _with(
@@ -246,10 +247,11 @@ def _stopped(evidence: Evidence) -> Outcome | None:
 
 def _exited(evidence: Evidence, exit_: Exit) -> Outcome | None:
     if evidence.is_limit and evidence.is_error:
-        # Said by the program itself; however it then ended, waiting is all that helps.
+        # The program says so itself; however it then ended, waiting is all that helps.
         text = evidence.error or "the model's provider refused for now"
         error = text[:ERROR_CHARS_MAX]
         return Outcome(status=Status.ERROR, reason=Reason.PROVIDER_LIMIT, error=error)
+    # Before the signal: the kernel's SIGKILL alone would explain nothing.
     if exit_.limit is not None and exit_.code != 0:
         how = "" if exit_.code is None else f", and it ended with exit code {exit_.code}"
         text = f"the kernel ended processes of it at its {exit_.limit}{how}"

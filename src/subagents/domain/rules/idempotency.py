@@ -14,7 +14,7 @@ import msgspec
 from subagents.domain.run.spec import Budget, RunSpec
 
 DIGEST_BYTES: Final = 8
-"""Of each parameter; the other side of a comparison is a mistake, not an attack."""
+"""How much is kept of each parameter's digest; a mismatch is a mistake, not an attack."""
 
 _encode: Final = msgspec.json.Encoder(order="sorted").encode
 _given: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -22,7 +22,7 @@ _digests: Final = msgspec.json.Decoder(dict[str, str]).decode
 
 
 def digest_of(spec: RunSpec, *, cwd: str = "", plan: Budget | None = None) -> str:
-    """What is kept of a request beside its key: one line of JSON.
+    """What is kept of a request besides its key: one line of JSON.
 
     Args:
         spec: As it was asked for, before anything was resolved or taken over.

@@ -24,7 +24,7 @@ class PathPattern(NamedTuple):
     """Everything that it can match is this path or lies below it; ``""`` = the workspace."""
     matches: Callable[[str], bool]
     names: frozenset[str]
-    """Those spelled out in it, so that a directory that is passed over otherwise is not."""
+    """The names spelled out in it, so that a directory that is passed over otherwise is not."""
 
 
 def is_pattern(text: str) -> bool:

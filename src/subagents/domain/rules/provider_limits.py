@@ -52,6 +52,7 @@ def wait_ms(number: int, retry_after_ms: int | None) -> int:
 def limited(run: Run, outcome: Outcome, at_ms: int) -> tuple[Run, int] | None:
     """The run that waits for its provider, and when it tries again; None = it waited enough."""
     has_worked = run.attempt.usage is not None and bool(run.attempt.usage.tokens_out)
+    # An attempt that worked before it was refused got through: the patience begins again.
     before = None if has_worked else run.retry.limited
     before = before or Limited(since_ms=at_ms, waits=0, text="")
     delay = wait_ms(before.waits + 1, run.attempt.evidence.retry_after_ms)
@@ -61,6 +62,7 @@ def limited(run: Run, outcome: Outcome, at_ms: int) -> tuple[Run, int] | None:
     retry = replace(
         run.retry,
         limited=Limited(since_ms=before.since_ms, waits=before.waits + 1, text=text),
+        # The attempt after the wait does what the refused one was for, a retry included.
         cause=run.attempt.retry,
     )
     return replace(run, retry=retry), at_ms + delay
@@ -124,7 +126,7 @@ class Provider(Value, frozen=True):
     """Whose limits an attempt shares."""
 
     name: str
-    """For people; never a key."""
+    """Its name for people; never a key."""
     key: str
     """The same for all attempts that share a limit; reveals nothing of the secret in it."""
 
@@ -133,7 +135,7 @@ class Gate(Value, frozen=True):
     """What is known of one provider and key while it refuses."""
 
     provider: str
-    """For people: ``anthropic``."""
+    """The provider's name for people: ``anthropic``."""
     until_ms: int
     status: int | None = None
     waits: int = 1
@@ -163,6 +165,7 @@ def refused(
     """The gate after a refusal ended an attempt; while it is closed it only gets more time."""
     asked = None if retry_after_ms is None else min(retry_after_ms, TOTAL_MS_MAX)
     if gate is not None and gate.waits and gate.is_closed(now_ms):
+        # Others were under way when it closed: their refusals are the same news once more.
         until_ms = max(gate.until_ms, now_ms + (asked or 0))
         return replace(gate, until_ms=until_ms, status=status or gate.status)
     waits = 1 if gate is None else gate.waits + 1

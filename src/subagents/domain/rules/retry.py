@@ -18,6 +18,7 @@ def backoff_delay_ms(number: int, *, base_ms: int, strategy: Backoff) -> int:
         case Backoff.LINEAR:
             delay = base_ms * (number + 1)
         case Backoff.EXPONENTIAL:
+            # The delay is bounded below; this only keeps the number on the way small.
             delay = base_ms << min(number, 62)
     return min(delay, RETRY_DELAY_MS_MAX)
 

@@ -41,7 +41,7 @@ KINDS: Final[Mapping[str, frozenset[str]]] = {
 
 WRITING: Final = frozenset({"edit", "write"})
 HARMLESS: Final = frozenset({"read", "list", "search", "web"})
-"""With these alone no file is changed."""
+"""The kinds of tools that change no file."""
 
 _KIND_OF: Final = {name: kind for kind, names in KINDS.items() for name in (kind, *names)}
 

@@ -30,7 +30,7 @@ class Refusal(NamedTuple):
 
     provider: str
     status: int | None = None
-    """Of HTTP; None = it is not known."""
+    """The HTTP status of the refusal; None = it is not known."""
     until_ms: int | None = None
     probe: RunId | None = None
     """The run that goes first and tells whether it takes requests again."""
@@ -41,12 +41,12 @@ class WaitCause(NamedTuple):
 
     kind: WaitKind
     refusal: Refusal | None = None
-    """Of ``PROVIDER``."""
+    """The refusal that ``PROVIDER`` waits for the end of; None with any other kind."""
     runs: tuple[LinkedRun, ...] = ()
-    """Of ``RUNS``: at most ``RUNS_MAX`` that have not ended."""
+    """The runs that ``RUNS`` waits for: at most ``RUNS_MAX`` that have not ended."""
     runs_total: int = 0
     request_id: RequestId | None = None
-    """Of ``ANSWER``."""
+    """The request that ``ANSWER`` waits for; None with any other kind."""
     ends_ms: int | None = None
     """When it ends by itself."""
     gives_up_ms: int | None = None

@@ -14,7 +14,7 @@ class AccessLevel(StrEnum):
     READ = "read"
     """Reads files; changes none."""
     WRITE = "write"
-    """Also changes files below its working directory."""
+    """Reads files, and changes those below its working directory."""
     FULL = "full"
     """Whatever the user may: nothing keeps it from anything."""
 
@@ -98,4 +98,4 @@ class Ceiling(Value, frozen=True):
     below: str | None = None
     """Where it may write, when it may only write there; None = wherever the level allows."""
     sees: str | None = None
-    """As ``Access.sees``: whatever it spawns sees that directory alone."""
+    """The one directory that whatever it spawns sees, as ``Access.sees``; None = all of them."""

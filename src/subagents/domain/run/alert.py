@@ -53,7 +53,8 @@ class Alert(Value, frozen=True):
     key: str
     """Unique within the run, and the same when the same lines are looked at again."""
     fields: dict[str, Field] = {}
-    """Of the structured event, in camelCase, without ``type``, ``event`` and ``agentId``."""
+    """The fields of the structured event, in camelCase, without ``type``, ``event`` and
+    ``agentId``."""
 
 
 class AlertRules(Value, frozen=True):
@@ -63,14 +64,16 @@ class AlertRules(Value, frozen=True):
     stuck_tool_ms: int = 1_200_000
     """While a tool runs."""
     on_stuck: OnStuck = OnStuck.TELL
-    """Also where ``off`` names its alert, and whatever is left of the hour's allowance."""
+    """What is done about it, also where ``off`` names its alert, and whatever is left of the hour's
+    allowance."""
     budget_percent: tuple[int, ...] = (50, 80, 100)
     cost_usd: tuple[float, ...] = (1.0, 5.0, 10.0, 25.0)
-    """Without a budget."""
+    """The marks for a run that has no budget."""
     context_percent: tuple[int, ...] = (50, 75, 90)
     failures: int = 3
     commit_batch_ms: int = 30_000
     tokens_per_hour: int = 600
-    """So much of alerts is pushed to the requester per run; more becomes one digest line."""
+    """How many tokens of alerts are pushed to the requester per run; more becomes one digest
+    line."""
     off: tuple[AlertKind, ...] = ()
-    """Never pushed; they are on the event stream all the same."""
+    """The kinds that are never pushed; they are on the event stream all the same."""

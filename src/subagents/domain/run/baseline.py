@@ -7,11 +7,11 @@ class Fingerprint(Value, frozen=True):
     """One file's content at one moment; the same content later is no change."""
 
     path: str
-    """As the contract names it."""
+    """The path as the contract names it."""
     size: int
     """Bytes."""
     sha256: str
-    """In hexadecimal: of the whole content, or of its samples."""
+    """The digest of the whole content, or of its samples, in hexadecimal."""
     modified_ns: int
     """Tells a file that was written again from one that was left alone; decides nothing."""
     sampled: bool = False
@@ -27,7 +27,7 @@ class Baseline(Value, frozen=True):
 
     files: tuple[Fingerprint, ...] = ()
     unknown: tuple[str, ...] = ()
-    """Paths of those that could not be read in time: whether they change cannot be told."""
+    """Paths of those that could not be read in time: whether they change is not known."""
 
 
 def rebased(baseline: Baseline, left: Baseline, now: Baseline) -> Baseline:

@@ -1,7 +1,7 @@
 """What a person's shell, or their program, brings along for the workers it asks for: variables, and
 how processes run there.
 
-The values of variables are in no event and no run: a file beside the run holds them, for its
+The values of variables are in no event and no run: a file next to the run holds them, for its
 retries and over restarts. The run itself knows their names.
 """
 
@@ -17,10 +17,11 @@ from subagents.errors import UsageError
 OURS: Final = "SUBAGENTS_"
 VARIABLES_MAX: Final = 1_000
 BYTES_MAX: Final = 256 * 1024
-"""Of all names and values together; a process is not given much more by most systems."""
+"""The most that all names and values may take together; most systems give a process not much
+more."""
 VALUE_BYTES_MAX: Final = 128 * 1024 - 1
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-"""Of a variable, the whole of it."""
+"""The whole name of a variable."""
 
 
 NICE: Final = range(-20, 20)
@@ -49,7 +50,7 @@ class ProcessSettings(Value, frozen=True):
     processors: tuple[int, ...] = ()
     """Numbers of those it may use; () = all."""
     limits: dict[str, tuple[int, int]] = {}
-    """By the names in ``LIMITS``: soft and hard, in the system's units; -1 = none."""
+    """Soft and hard limit by name (see ``LIMITS``), in the system's units; -1 = none."""
 
     @property
     def line(self) -> str:
@@ -82,11 +83,11 @@ class CallerEnvironment(Value, frozen=True):
     """What a caller brings."""
 
     shell: dict[str, str] = {}
-    """Of ``SHELL_VARIABLES``, those that are set where it was called; for plain commands."""
+    """The ``SHELL_VARIABLES`` that are set where it was called; for plain commands."""
     given: dict[str, str] = {}
     """Set by name for these runs, whatever their agent; stronger than everything configured."""
     provider: dict[str, str] = {}
-    """Of ``PROVIDER_VARIABLES``, those that are set where it was called; for agent programs."""
+    """The ``PROVIDER_VARIABLES`` that are set where it was called; for agent programs."""
     process: ProcessSettings | None = None
     """None = as the daemon's own."""
 

@@ -44,15 +44,20 @@ class Spawned(Fact, frozen=True, tag=True):
     depth: int
     session_key: SessionKey
     requester_run: RunId | None = None
+    """The run whose agent spawned it; None = a top-level requester did."""
     retry_from: RunId | None = None
+    """The ended run whose parameters it repeats; None = it repeats none."""
     dependencies: tuple[Dependency, ...] = ()
+    """The runs that it waits for, each as it was at the spawn."""
     vacuous: bool = False
+    """The contract was met at the spawn."""
     baseline: Baseline | None = None
     """What the files of its contract must differ from: the promise of a session that goes on. None
     = what they are before its first start; of earlier versions, what they were at the spawn."""
     left: Baseline | None = None
-    """What they were when the session stopped working; None = nobody looked."""
+    """What they were when the session stopped working; None = they were not looked at."""
     continues: Continues | None = None
+    """The run whose session it goes on with; None = it begins one."""
     approval: Request | None = None
     """What a person is asked first; None = nothing."""
     judges: int | None = None
@@ -67,6 +72,7 @@ class DependencySettled(Fact, frozen=True, tag=True):
     run_id: RunId
     outcome: Outcome
     result: str | None = None
+    """Its result, or the summary of its report, at most 32 KiB; None = it has neither."""
 
 
 class SlotGranted(Fact, frozen=True, tag=True):
@@ -92,7 +98,7 @@ class WorktreePlanned(Fact, frozen=True, tag=True):
 
     worktree: Worktree
     cwd: str
-    """In it, without links; the run works there."""
+    """The directory in the worktree where the run works, without links."""
 
 
 class TokenIssued(Fact, frozen=True, tag=True):
@@ -100,6 +106,7 @@ class TokenIssued(Fact, frozen=True, tag=True):
 
     attempt: int
     token_hash: str
+    """SHA-256 of the token, in hexadecimal."""
 
 
 class BaselineTaken(Fact, frozen=True, tag=True):
@@ -112,6 +119,7 @@ class BaselineTaken(Fact, frozen=True, tag=True):
     baseline: Baseline
     """What they are; see ``baseline.rebased`` for what is made of it."""
     vacuous: bool = False
+    """The contract was met before the work."""
     attempt: int = 0
     """0 = of an earlier version, which looked once, before the first attempt."""
 
@@ -128,10 +136,14 @@ class AttemptStarted(Fact, frozen=True, tag=True):
 
     attempt: int
     turn: int = 1
+    """The number of the turn that begins, from 1."""
     pid: int | None = None
+    """The worker's process id; None = it has none, or it is not known yet."""
     adopted: bool = False
+    """It was started before, by this daemon or another one."""
     vacuous: bool = False
-    """In journals of 0.1.0, which had no ``BaselineTaken``."""
+    """The contract was met before the work; set in journals of 0.1.0 alone, which had no
+    ``BaselineTaken``."""
     native_session: str | None = None
     """What the program calls its session, where its runtime knows that from the start."""
 
@@ -142,6 +154,7 @@ class AttemptStartFailed(Fact, frozen=True, tag=True):
     attempt: int
     error: str
     permanent: bool = False
+    """The same launch can never start, so there is no retry."""
 
 
 class AttemptTakenOver(Fact, frozen=True, tag=True):
@@ -149,6 +162,7 @@ class AttemptTakenOver(Fact, frozen=True, tag=True):
 
     attempt: int
     epoch: int
+    """The epoch of the daemon that watches it from now on."""
     cursor: int = 0
     """How far its stream had been read."""
 
@@ -191,7 +205,7 @@ class TimerFired(Fact, frozen=True, tag=True):
     """Time passed; what that means is decided by the reducer, from the run and the time."""
 
     cause: TimerCause | None = None
-    """For readers of the journal; None in journals of 0.1.0."""
+    """What was due, for readers of the journal; None in journals of 0.1.0."""
     backs_off: bool = False
     """The worker's program was waiting for its model's provider, which had refused it."""
 
@@ -200,7 +214,7 @@ class ClockStepped(Fact, frozen=True, tag=True):
     """The machine's clock was set, or the machine was suspended: what is still due moves along."""
 
     by_ms: int
-    """By how far the clock is ahead of what it would be; negative = it was set back."""
+    """How far the clock is ahead of what it would be; negative = it was set back."""
 
 
 class ChecksPassed(Fact, frozen=True, tag=True):
@@ -211,6 +225,8 @@ class ChecksPassed(Fact, frozen=True, tag=True):
 
 
 class VerificationFinished(Fact, frozen=True, tag=True):
+    """The contract of an attempt was checked, or could not be."""
+
     attempt: int
     verification: Verification
 
@@ -221,6 +237,7 @@ class CancelRequested(Fact, frozen=True, tag=True):
     by: str
     reason: str | None = None
     cascaded: bool = False
+    """It follows from a cancel, or the end, of the run above."""
 
 
 class CancelPlanned(Fact, frozen=True, tag=True):
@@ -228,6 +245,7 @@ class CancelPlanned(Fact, frozen=True, tag=True):
 
     by: str
     due_ms: int
+    """When it is due, in milliseconds since 1970."""
     reason: str | None = None
     of_turn: tuple[int, int] | None = None
     """``(attempt, turn)``: only that turn is to end, as by ``InterruptRequested``; nothing comes of
@@ -235,14 +253,20 @@ class CancelPlanned(Fact, frozen=True, tag=True):
 
 
 class CancelWithdrawn(Fact, frozen=True, tag=True):
+    """The planned cancel was taken back."""
+
     by: str
 
 
 class Paused(Fact, frozen=True, tag=True):
+    """The run is held: nothing of it begins, and its worker is frozen where that can be done."""
+
     by: str
 
 
 class Resumed(Fact, frozen=True, tag=True):
+    """The run goes on from where it was held."""
+
     by: str
 
 
@@ -251,6 +275,7 @@ class Prioritized(Fact, frozen=True, tag=True):
 
     by: str
     priority: int
+    """The new priority; higher starts first."""
 
 
 class SteerRequested(Fact, frozen=True, tag=True):
@@ -279,17 +304,24 @@ class SteerSettled(Fact, frozen=True, tag=True):
     """The runtime took the message, or the attempt was gone (then it waits for the next turn)."""
 
     number: int
+    """The message's number, as it was counted when it was sent."""
     taken: bool
+    """The runtime took it; False = it waits for the next turn."""
 
 
 class ChildSpawned(Fact, frozen=True, tag=True):
+    """A run below this one was spawned; written in the commit that stores that run."""
+
     child: Child
 
 
 class ChildSettled(Fact, frozen=True, tag=True):
+    """A run below this one reached its outcome; written in the same commit as that outcome."""
+
     child: RunId
     outcome: Outcome
     result: str | None = None
+    """Its result, or the summary of its report, at most 32 KiB; None = it has neither."""
 
 
 class ChildTold(Fact, frozen=True, tag=True):
@@ -324,9 +356,10 @@ class RequestHeld(Fact, frozen=True, tag=True):
     usage: Usage
     """Totals of the attempt before the request, as its worker counts them."""
     tokens: int
+    """The most tokens that the request may use."""
     cost_usd: float = 0
     lost_tokens: int = 0
-    """Of requests of this attempt before that were never answered: what they may have used."""
+    """The most that earlier requests of this attempt which were never answered may have used."""
     lost_cost_usd: float = 0
 
 
@@ -337,6 +370,8 @@ class BudgetExhausted(Fact, frozen=True, tag=True):
 
 
 class RequestAsked(Fact, frozen=True, tag=True):
+    """The worker asks its requester something."""
+
     request: Request
 
 
@@ -365,6 +400,7 @@ class AnnouncementConsumed(Fact, frozen=True, tag=True):
 
     reader: str
     path: DeliveryPath
+    """How it reached the reader."""
 
 
 class Redelivered(Fact, frozen=True, tag=True):
@@ -399,12 +435,14 @@ class CallRefused(Fact, frozen=True, tag=True):
     """Somebody who named this run, or spoke as its worker, was turned away."""
 
     call: str
+    """The call, by its name."""
     reason: str
     by: str
+    """Who called."""
 
 
 class Repaired(Fact, frozen=True, tag=True):
-    """``subagents db repair`` made the run's record anew, from what else was there."""
+    """``subagents db repair`` made the run's record again, from what else was there."""
 
     found: str
     """What was damaged or lost, and what the record is made from."""
@@ -416,7 +454,8 @@ class CleanedUp(Fact, frozen=True, tag=True):
     """Child sessions were deleted or kept, as asked."""
 
     erased: bool = False
-    """With them the task and the messages to the worker; in journals of 0.1.0 these stayed."""
+    """The task and the messages to the worker were deleted, too; False in journals of 0.1.0, which
+    kept them."""
 
 
 class Archived(Fact, frozen=True, tag=True):

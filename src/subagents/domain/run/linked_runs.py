@@ -16,7 +16,7 @@ from subagents.domain.run.outcome import Outcome
 from subagents.domain.run.values import RunId, Value, replace
 
 CHUNK: Final = 128
-"""So many records share a tuple: about the root of long lists, where a change copies least."""
+"""How many records share a tuple: about the root of long lists, where a change copies least."""
 
 UNIT: Final = 1 << 1074
 """Amounts are added up as whole numbers of the smallest float's, so that no sum is rounded on the
@@ -32,7 +32,8 @@ class Spent(Value, frozen=True):
     runs: int = 1
     """The run itself and every run below it, also those that are over."""
     cost_unknown_runs: int = 0
-    """Of them, those with an ended attempt whose cost nobody reported: ``cost_usd`` lacks it."""
+    """How many of ``runs`` have an ended attempt whose cost nobody reported: ``cost_usd`` lacks
+    it."""
 
 
 class Committed(Value, frozen=True):
@@ -67,7 +68,7 @@ class Child(LinkedRun, frozen=True):
     returned_in: tuple[int, int] | None = None
     """The attempt and turn whose worker was handed the result, and has not acknowledged it."""
     spent: Spent = Spent()
-    """By it and everything below it, as it told last."""
+    """What it and everything below it used, as it reported last."""
     committed: Committed = Committed()
     judges: int | None = None
     """The attempt of this run that it judges; None = this run's agent spawned it."""
@@ -189,7 +190,7 @@ class Sums(NamedTuple):
     tokens_out: int = 0
     tokens_out_known: int = 0
     cost: int = 0
-    """In ``UNIT``, as is ``most_cost``."""
+    """The cost in ``UNIT``, as is ``most_cost``."""
     cost_known: int = 0
     runs: int = 0
     cost_unknown_runs: int = 0
@@ -248,11 +249,11 @@ class Children(LinkedRuns[Child]):
     __slots__ = ("committed", "spent", "sums", "untold_number")
 
     spent: Spent
-    """By all of them together; an amount that none of them knows is None."""
+    """What all of them used together; an amount that none of them knows is None."""
     committed: Committed
-    """By all of them together."""
+    """The most that all of them together may come to."""
     sums: Sums
-    """From which both are made: the same object until a child reports something else."""
+    """What both are made from: the same object until a child reports something else."""
 
     def __init__(self, runs: Iterable[Child] = ()) -> None:
         super().__init__(runs)

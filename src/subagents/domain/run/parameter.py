@@ -16,11 +16,11 @@ import msgspec
 from msgspec import Meta, inspect
 
 NAME_CHARS_MAX: Final = 255
-"""Of a model, tool, tag, lane or agent name."""
+"""The longest name of a model, tool, tag, lane or agent."""
 LIST_ITEMS_MAX: Final = 1000
-"""Of tools, tags and retry patterns."""
+"""The most tools, tags or retry patterns in one list."""
 DEPENDENCIES_MAX: Final = 10_000
-"""Of runs that one waits for; more than a batch has, since they may be of several."""
+"""The most runs that one waits for; more than a batch has, since they may be of several."""
 
 
 TASK: Final = "Task"
@@ -42,11 +42,11 @@ class Parameter(msgspec.Struct, frozen=True):
     """One declared parameter."""
 
     name: str
-    """As JSON spells it; the path from the outermost struct: ``budget.maxTokens``."""
+    """Its name in JSON, with the path from the outermost struct: ``budget.maxTokens``."""
     attribute: str
     """The field of its own struct: ``max_tokens``."""
     type: inspect.Type
-    """Without ``None`` and metadata."""
+    """Its type, without ``None`` and metadata."""
     default: object
     is_required: bool
     description: str
@@ -61,7 +61,7 @@ class Parameter(msgspec.Struct, frozen=True):
     choices: tuple[str, ...] = ()
     """The words of which one is given, or each in its list; empty = any value of the type."""
     inner: tuple["Parameter", ...] = ()
-    """Those of its struct, or of each struct in its list."""
+    """The parameters of its struct, or of each struct in its list."""
     like: str | None = None
     """The parameter that lists what its struct declares; then nothing is ``inner`` here."""
 

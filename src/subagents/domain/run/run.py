@@ -95,10 +95,11 @@ class BudgetStop(Value, frozen=True):
     """The run that holds the budget."""
     label: str
     used: str
-    """In words: ``92k of 100k tokens``."""
+    """What was used, in words: ``92k of 100k tokens``."""
     at_ms: int
     name: str = ""
-    """Of a cap over several runs: ``the budget of today ([budgets.daily])``."""
+    """The name of a cap over several runs: ``the budget of today ([budgets.daily])``; "" = a
+    run's."""
 
     @property
     def whose(self) -> str:
@@ -158,7 +159,7 @@ class Progress(Value, frozen=True):
 
 
 class Exit(Value, frozen=True):
-    """How the process ended; both None = it is gone and nobody recorded how."""
+    """How the process ended; both None = it is gone and its end was not recorded."""
 
     code: int | None = None
     signal: int | None = None
@@ -176,7 +177,7 @@ class StopCause(StrEnum):
     INTERRUPT = "interrupt"
     """Its turn was ended, so that its session can be continued."""
     PROVIDER = "provider"
-    """At its deadline it was waiting for its model's provider: no work was cut off."""
+    """The attempt waited for its model's provider at its deadline: no work was cut off."""
     STUCK = "stuck"
 
 
@@ -184,9 +185,9 @@ class ResultFile(Value, frozen=True):
     """Where a result is kept that is too long for its run."""
 
     name: str
-    """In the run's folder of results."""
+    """The file's name in the run's folder of results."""
     size: int
-    """In bytes; less than the whole result where that is larger than what is kept."""
+    """Bytes; less than the whole result where that is larger than what is kept."""
     more: str = ""
     """What belongs behind the file's text."""
 
@@ -204,7 +205,7 @@ class Evidence(Value, frozen=True):
     """The stream was read to its end, so nothing more can come."""
     result: str | None = None
     result_bytes: int = 0
-    """Of the whole result; more than ``len(result)`` when it had to be cut."""
+    """Bytes of the whole result; more than ``len(result)`` when it had to be cut."""
     result_file: ResultFile | None = None
     """Where the whole is; None = ``result`` is all that there is."""
     is_error: bool = False
@@ -226,7 +227,7 @@ class RetryCause(Value, frozen=True):
     reason: str | None = None
     """What the attempt before ended with."""
     verifies: bool = False
-    """That one failed its contract (not its retry policy)."""
+    """The attempt before failed its contract, so this is not the retry policy's."""
 
 
 NO_CAUSE: Final = RetryCause()
@@ -305,7 +306,7 @@ class Attempt(Value, frozen=True):
     """One try at the run in its runtime."""
 
     number: int
-    """From 1."""
+    """Its place among the run's attempts, from 1."""
     session: AttemptSession
     times: AttemptTimes
     retry: RetryCause = NO_CAUSE
@@ -318,7 +319,7 @@ class Attempt(Value, frozen=True):
     hold: Hold | None = None
     """None = it never asked before a request; its runtime does not, or nothing limits it."""
     remains: Remains | None = None
-    """What it left besides its result; None = nothing, or nobody looked."""
+    """What it left besides its result; None = nothing, or it was not looked at."""
     token_hashes: tuple[str, ...] = ()
     """SHA-256 (hex) of every token issued for it; more than one after a crash or a new turn."""
     node: str | None = None
@@ -363,9 +364,10 @@ class Request(Value, frozen=True):
     default_answer: str | None = None
     answer: Answer | None = None
     priority: Priority | None = None
-    """Of a notice (``notify_parent``), which its sender does not wait on; None = a question."""
+    """The priority of a notice (``notify_parent``), which its sender does not wait on; None = a
+    question."""
     call_id: str | None = None
-    """Of the call that asked, when its client may repeat it."""
+    """The id of the call that asked, when its client may repeat it."""
     by_spawn: bool = False
     """The spawn itself asks for more than its requester may: only a person answers, and the run
     waits for a yes."""
@@ -423,7 +425,7 @@ class AlertLedger(Value, frozen=True):
     """What was pushed to the requester in this hour, and what was held back (``allowance``)."""
 
     number: int = 0
-    """Of alert messages so far."""
+    """How many alert messages were sent so far."""
     since_ms: int | None = None
     """When the present hour began: with the first alert after the one before ended."""
     tokens: int = 0
@@ -449,7 +451,7 @@ class Cancel(Value, frozen=True):
     reason: str | None = None
     cascaded: bool = False
     stuck: bool = False
-    """By ourselves, as its agent's ``on_stuck`` says."""
+    """The daemon itself asked, as the agent's ``on_stuck`` says."""
 
 
 class PlannedCancel(Value, frozen=True):
@@ -501,11 +503,11 @@ class Retry(Value, frozen=True):
     """The attempts after the first: how many were used, and when and why the next one comes."""
 
     used: int = 0
-    """Of those that the spec allows after a failure."""
+    """How many of the retries that the spec allows after a failure were used."""
     due_ms: int | None = None
-    """Of the next attempt; None = none is being waited for."""
+    """When the next attempt begins; None = none is being waited for."""
     cause: RetryCause = NO_CAUSE
-    """Of the next attempt."""
+    """Why there is a next attempt."""
     limited: Limited | None = None
     """It waits for its provider; such waits are not retries."""
 
@@ -516,7 +518,7 @@ class VerificationRecord(Value, frozen=True):
     state: VerificationState | None = None
     """None = it has no contract."""
     result: Verification | None = None
-    """Of the newest check."""
+    """What the newest check came to; None = there was none yet."""
     vacuous: bool = False
     """The contract was met before any work was done."""
     baseline: Baseline | None = None
@@ -524,7 +526,7 @@ class VerificationRecord(Value, frozen=True):
     looked: int = 0
     """The newest attempt before whose start they were looked at; 0 = none, or a run of 0.1.0."""
     left: Baseline | None = None
-    """What its files were when it stopped working; None = it works, or nobody looked."""
+    """What its files were when it stopped working; None = it works, or it was not looked at."""
     passed: tuple[Check, ...] = ()
     """What its newest attempt passed, while a judge looks at it: no verdict yet."""
     retried_at_ms: int | None = None
@@ -564,7 +566,7 @@ class Questions(Value, frozen=True):
 
     requests: tuple[Request, ...] = ()
     notices: int = 0
-    """Of ``notify_parent`` so far; they are numbered by it."""
+    """How many notices (``notify_parent``) there were so far; they are numbered by it."""
 
 
 class Control(Value, frozen=True):
@@ -575,11 +577,11 @@ class Control(Value, frozen=True):
     """None once it came to pass, or was taken back."""
     paused: bool = False
     frozen_since_ms: int | None = None
-    """Since when its worker stands still because the run is paused; None = it does not."""
+    """When its worker was frozen because the run is paused; None = it is not."""
     priority: int | None = None
     """Given since the spawn; None = as it was spawned."""
     steers: tuple[Steer, ...] = ()
-    """Those that no runtime took yet."""
+    """The messages that no runtime took yet."""
     steers_total: int = 0
     """They are numbered by it."""
     last_steer_ms: int | None = None
@@ -606,7 +608,7 @@ class Conclusion(Value, frozen=True):
     """Number of the event that gave it; 0 = from before it was kept."""
     result: str | None = None
     result_bytes: int = 0
-    """Of the whole result; more than ``len(result)`` when it had to be cut."""
+    """Bytes of the whole result; more than ``len(result)`` when it had to be cut."""
     result_file: ResultFile | None = None
     """Where the whole is; None = ``result`` is all that there is."""
     report: Report | None = None
@@ -654,7 +656,7 @@ class Run(Value, frozen=True):
     phase: Phase
     times: RunTimes
     seq: int = 1
-    """Of its newest journaled event."""
+    """The number of its newest journaled event."""
     waiting: Waiting = Waiting()
     attempts: tuple[Attempt, ...] = ()
     retry: Retry = Retry()
@@ -671,9 +673,9 @@ class Run(Value, frozen=True):
     conclusion: Conclusion | None = None
     """None until the run is settled."""
     delivery: Delivery | None = None
-    """Of its announcement; None until the run is settled."""
+    """How far its announcement has come; None until the run is settled."""
     rules: int = 0
-    """Under which it ends; see ``RULES``."""
+    """The version of the rules under which it ends; see ``RULES``."""
     placed_tree: PlacedTree | None = None
     """``resolved`` has it, too; None = its worktree was planned at the spawn, or it has none."""
 
@@ -816,7 +818,7 @@ class MessageKind(StrEnum):
     BLOCKER = "blocker"
     NOTICE = "notice"
     ANSWER = "answer"
-    """To a notice, in the worker's own inbox."""
+    """The answer to a notice, in the worker's own inbox."""
     ALERT = "alert"
 
 

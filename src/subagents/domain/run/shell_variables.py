@@ -21,7 +21,8 @@ PROVIDER_VARIABLES: Final = (
 )  # fmt: skip
 """Which model provider an agent program asks, and as whom."""
 STARTED_BY: Final = "SUBAGENTS_STARTED_BY"
-"""In a daemon's environment: the agent program whose client started it, where that is known."""
+"""The agent program whose client started the daemon, in the daemon's environment; unset where that
+is not known."""
 _LOGINS: Final = ("_API_KEY", "_AUTH_TOKEN", "_OAUTH_TOKEN", "_TOKEN", "_CONFIG_DIR", "_HOME")
 _LOGIN_PARTS: Final = ("_USE_BEDROCK", "_USE_VERTEX", "_USE_FOUNDRY", "GOOSE_PROVIDER")
 

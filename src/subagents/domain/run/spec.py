@@ -85,7 +85,8 @@ class Isolation(StrEnum):
     NONE = "none"
     WORKTREE = "worktree"
     SANDBOX = "sandbox"
-    """In bubblewrap: of its user's files it sees those of its working directory alone."""
+    """The run works in bubblewrap: of its user's files it sees those of its working directory
+    alone."""
 
 
 class Network(StrEnum):
@@ -98,9 +99,11 @@ class Artifact(Value, frozen=True, forbid_unknown_fields=True):
 
     path: Annotated[str, about("Path of the file, relative to cwd", form="path")]
     json: Annotated[bool, about("The file parses as JSON")] = False
-    min_items: Annotated[int | None, about("Of the top-level array; needs json", minimum=0)] = None
+    min_items: Annotated[
+        int | None, about("Fewest items of the top-level array; needs json", minimum=0)
+    ] = None
     required_keys: Annotated[
-        tuple[str, ...], about("Of each item; needs json", maxItems=REQUIRED_KEYS_MAX)
+        tuple[str, ...], about("Keys that each item has; needs json", maxItems=REQUIRED_KEYS_MAX)
     ] = ()
     min_bytes: Annotated[int | None, about("The file has at least this size", minimum=0)] = None
     schema: Annotated[dict[str, object] | bool | None, about("JSON Schema it fits")] = None
@@ -221,14 +224,14 @@ class Judge(Value, frozen=True, forbid_unknown_fields=True):
     access: Annotated[AccessLevel, about("What it may do, at most what the judged run may")] = (
         AccessLevel.READ
     )
-    budget: Annotated[Budget | None, about("For the judge", like="budget")] = None
+    budget: Annotated[Budget | None, about("What the judge may use", like="budget")] = None
     verification: Annotated[
         Checks | None, about("Its own contract, without a judge", like="verification")
     ] = None
 
 
 class Contract(Checks, frozen=True, forbid_unknown_fields=True):
-    """What must be true of the output before anybody is told "done"."""
+    """What must be true of the output before anybody hears "done"."""
 
     judge: Annotated[Judge | None, about("Agent that judges last")] = None
 
@@ -306,7 +309,7 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
     retry_count: Annotated[int, number("Attempts after a failure", 0, RETRY_COUNT_MAX, RETRY)] = 0
     retry_delay: Annotated[
         int,
-        number("Before the first retry", 0, RETRY_DELAY_MS_MAX, RETRY, unit="milliseconds"),
+        number("Delay of the first retry", 0, RETRY_DELAY_MS_MAX, RETRY, unit="milliseconds"),
     ] = 1000
     retry_backoff: Annotated[Backoff, about("How the delay grows", RETRY)] = Backoff.EXPONENTIAL
     retry_on: Annotated[tuple[str, ...], names("Only errors with these texts", RETRY)] = ()
@@ -326,13 +329,13 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
     tools_allow: Annotated[tuple[str, ...] | None, names("Only these tools", LIMITS)] = None
     tools_deny: Annotated[tuple[str, ...], names("Not these, nor below it", LIMITS)] = ()
     access: Annotated[AccessLevel | None, about("read, write (below cwd) or full", LIMITS)] = None
-    budget: Annotated[Budget | None, about("For the run and all below it", LIMITS)] = None
+    budget: Annotated[Budget | None, about("Limits of it and all below", LIMITS)] = None
     lane: Annotated[str | None, name("Slot pool", PLACEMENT)] = None
     place: Annotated[str | None, name("Node label", PLACEMENT)] = None
     priority: Annotated[
         int, number("Higher starts first", -PRIORITY_MAX, PRIORITY_MAX, PLACEMENT)
     ] = 0
-    tags: Annotated[tuple[str, ...], names("To find it by", TASK)] = ()
+    tags: Annotated[tuple[str, ...], names("Words to find it by", TASK)] = ()
     isolation: Annotated[
         Isolation,
         about("worktree: its own; sandbox: sees only cwd", PLACEMENT),
@@ -377,7 +380,7 @@ class PlanBudget(Value, frozen=True):
     """What all runs of one plan may use together."""
 
     id: str
-    """Of the plan: its first run."""
+    """The id of the plan: that of its first run."""
     budget: Budget
 
 
@@ -387,11 +390,12 @@ class PlanStep(Value, frozen=True):
     plan: str
     """Id of the plan: that of its first run."""
     position: int
-    """From 0. A step that was retried has several runs, of which the newest counts."""
+    """Its place in the plan, from 0. A step that was retried has several runs, of which the newest
+    counts."""
     name: str | None = None
-    """Of the plan."""
+    """The plan's name; None = it has none."""
     jobs: int | None = None
-    """At most so many of the plan's runs have a slot at once; None = as their lanes have."""
+    """The most runs of the plan that have a slot at once; None = as their lanes have."""
 
 
 class AgentChosen(Value, frozen=True):
@@ -399,7 +403,7 @@ class AgentChosen(Value, frozen=True):
 
     agent_id: str
     among: int
-    """So many could have taken it."""
+    """How many agents could have taken it."""
     reasons: tuple[str, ...] = ()
     """What spoke for it and against it; () = nothing is known that tells them apart."""
 
@@ -417,7 +421,7 @@ class ScheduledTime(Value, frozen=True):
     schedule: str
     """Id of the schedule."""
     name: str
-    """Of the schedule, as it was then."""
+    """The schedule's name, as it was then."""
     due_ms: int
     by_hand: bool = False
     """Somebody started it before its time."""
@@ -457,13 +461,14 @@ class Resolved(Value, frozen=True):
     model: str | None = None
     thinking: str | None = None
     instructions: str | None = None
-    """Of its agent, for every worker of the run."""
+    """The instructions of its agent, for every worker of the run."""
     timeout_ms: int = 0
     """0 = none."""
     effective_tools: tuple[str, ...] | None = None
     """None = the runtime's own, unscoped."""
     tools_deny: tuple[str, ...] = ()
-    """With the requester's; inherited by every descendant."""
+    """The tools that it may not use, with those that its requester may not; inherited by every
+    descendant."""
     access: Access | None = None
     """None = of a run from before there were levels: nothing was kept from it."""
     max_spawn_depth: int = 1
@@ -485,8 +490,8 @@ class Resolved(Value, frozen=True):
     commands_trusted: bool = False
     """The commands of its contract are the operator's own."""
     contract_root: str | None = None
-    """Of an agent's contract: its working directory without links, as it was at the spawn. None =
-    the operator's, or of 0.1.0."""
+    """The directory in which an agent's contract is checked: its working directory at the spawn,
+    without links. None = the contract is the operator's, or of 0.1.0."""
     step: PlanStep | None = None
     """None = it was not spawned with a plan."""
     plan: PlanBudget | None = None
@@ -496,7 +501,7 @@ class Resolved(Value, frozen=True):
     scheduled: ScheduledTime | None = None
     """None = no schedule started it."""
     tags_above: tuple[str, ...] = ()
-    """Of the runs above it: what it uses counts towards their caps, too."""
+    """The tags of the runs above it: what it uses counts towards their caps, too."""
     caller_env: tuple[str, ...] | None = None
     """Names of the variables that its caller brought; their values are in a file of their own.
     None = there is none."""

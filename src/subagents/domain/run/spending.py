@@ -61,7 +61,7 @@ def held(run: Run) -> Held:
 
 
 def is_cost_unknown(run: Run) -> bool:
-    """Whether an attempt ended and nobody said what it cost."""
+    """Whether an attempt ended and its cost was not reported."""
     return any(each.outcome is not None and is_cost_missing(each) for each in run.attempts)
 
 

@@ -12,11 +12,12 @@ from subagents.domain.run.values import Value
 
 THINKING_CHARS_MAX: Final = 300
 LINE_CHARS_MAX: Final = 8_000
-"""Of one line's text; a longer one is cut and says by how much."""
+"""The longest text of one line; a longer one is cut and says by how much."""
 RESULT_BYTES_MAX: Final = 32_768
-"""Of a result's text in its run, as UTF-8; of a longer one the end, and the whole in a file."""
+"""The most UTF-8 bytes of a result's text that its run holds: the end of it; the whole is in a
+file."""
 OUTPUT_CHARS_MAX: Final = 32_000
-"""Of a tool's output that detectors see: its beginning and its end."""
+"""The most of a tool's output that detectors see: its beginning and its end."""
 
 
 class LineType(StrEnum):
@@ -52,7 +53,7 @@ class ToolUse(Value, frozen=True):
     input: str = ""
     """Short: what it was asked, on one line."""
     command: str | None = None
-    """Of a shell tool: the whole command line."""
+    """The whole command line of a shell tool; None with any other."""
     path: str | None = None
     """The file it works on."""
     plan: tuple[PlanItem, ...] | None = None
@@ -63,7 +64,7 @@ class ToolUse(Value, frozen=True):
     exit_code: int | None = None
     is_error: bool = False
     output: str = ""
-    """At most ``OUTPUT_CHARS_MAX``; for the detectors, the line shows a summary."""
+    """What came out, at most ``OUTPUT_CHARS_MAX``; for the detectors, the line shows a summary."""
     duration_ms: int | None = None
 
 
@@ -100,7 +101,7 @@ class OutputItem(Value, frozen=True):
     is_stderr: bool = False
     """Standard error is a stream of its own: its lines do not interrupt those of the other."""
     waits_ms: int | None = None
-    """So long it waits for its model's provider, which refused another worker."""
+    """How long it waits for its model's provider, which refused another worker."""
 
 
 class OutputBatch(Value, frozen=True):

@@ -51,7 +51,7 @@ class PlacedTree(Value, frozen=True):
 
     worktree: Worktree
     cwd: str
-    """In it, without links; the run works there."""
+    """The directory in the worktree where the run works, without links."""
 
 
 class ChangeKind(StrEnum):
@@ -64,7 +64,7 @@ class FileChange(Value, frozen=True):
     """One file, compared with the commit that the run began from."""
 
     path: str
-    """From the root of the repository."""
+    """The path from the root of the repository."""
     kind: ChangeKind
     insertions: int | None = None
     """Lines; None for a binary file, or a large one that git does not know yet."""
@@ -78,12 +78,12 @@ class Changes(Value, frozen=True):
     insertions: int = 0
     deletions: int = 0
     deleted: int = 0
-    """Of ``files``: those that are gone."""
+    """How many of ``files`` are gone."""
     commits: int = 0
     ignored: int = 0
     """Files and directories that git ignores, without the caches of known tools."""
     changed: tuple[FileChange, ...] = ()
-    """At most ``FILES_MAX``, the deleted ones first."""
+    """The changed files, at most ``FILES_MAX``, the deleted ones first."""
     kept_branches: tuple[str, ...] = ()
     """Where the work of attempts before this one is kept."""
     error: str | None = None

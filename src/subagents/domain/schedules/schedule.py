@@ -13,7 +13,7 @@ from subagents.domain.run.values import RunId, SessionKey, Value, replace
 
 NAME_CHARS_MAX: Final = 60
 TIMES_KEPT: Final = 20
-"""So many of the newest times stay with their schedule; its runs are kept as all runs are."""
+"""How many of the newest times stay with their schedule; its runs are kept as all runs are."""
 MISSED_MAX: Final = 1_000
 """Missed times are counted up to here."""
 SCHEDULES_MAX: Final = 1_000
@@ -35,7 +35,7 @@ class Overlap(StrEnum):
     CANCEL = "cancel"
     """Cancel them, and start when they have ended."""
     ALLOW = "allow"
-    """Start beside them."""
+    """Start in parallel with them."""
 
 
 class Missed(StrEnum):
@@ -68,7 +68,7 @@ class DueTime(Value, frozen=True):
     text: str = ""
     """Why nothing was started, or what was done to earlier runs."""
     count: int = 1
-    """So many times; ``due_ms`` is the newest of them."""
+    """How many times are due together; ``due_ms`` is the newest of them."""
     by_hand: bool = False
 
 
@@ -78,7 +78,7 @@ class ScheduledPlan(Value, frozen=True):
     name: str
     budget: Budget | None = None
     jobs: int | None = None
-    """At most so many of its runs work at once."""
+    """The most of its runs that work at once; None = as their lanes allow."""
 
 
 class Schedule(Value, frozen=True):
@@ -102,7 +102,7 @@ class Schedule(Value, frozen=True):
     plan: ScheduledPlan | None = None
     """None = it is one run."""
     default_agent: str | None = None
-    """For specs without an agent, where the configuration has no default."""
+    """The agent for specs that name none, where the configuration has no default."""
     has_environment: bool = False
     """Variables were brought for its workers; they are in files of their own."""
     paused_at_ms: int | None = None

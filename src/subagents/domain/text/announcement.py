@@ -39,7 +39,7 @@ CHILD_RESULT_CHARS_MAX: Final = 4_000
 NO_REPLY: Final = "NO_REPLY"
 """A worker's whole text when it has nothing to say."""
 ANSWER_SUFFIX: Final = ":answer"
-"""Of the id of a message to a worker: what was said to its notice."""
+"""The end of the id of a message that tells a worker the answer to its notice."""
 SILENT_TEXTS: Final = {
     "ANNOUNCE_SKIP": SkipReason.ANNOUNCE_SKIP,
     NO_REPLY: SkipReason.SILENT,

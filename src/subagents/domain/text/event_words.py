@@ -43,9 +43,9 @@ from subagents.text import (
 )
 
 TEXT_CHARS_MAX: Final = 200
-"""Of a text inside a brief sentence."""
+"""The longest text inside a brief sentence."""
 NAMES_MAX: Final = 5
-"""Of labels listed in one sentence."""
+"""The most labels listed in one sentence."""
 
 F = TypeVar("F", bound=events.Fact)
 S = TypeVar("S", bound=signals.Signal)
@@ -56,7 +56,8 @@ class Texts:
     """How the texts of workers and callers stand inside a sentence."""
 
     whole: bool
-    """As they are, for the record; else on one line, short, and what was written in quotes."""
+    """Texts stand as they are, for the record; else each on one line, short, and a written one in
+    quotes."""
 
     def shown(self, text: str | None) -> str:
         return (text or "") if self.whole else brief(text or "")
@@ -79,9 +80,9 @@ class Words:
 
     sentence: Callable[[events.Event, Run, Texts], str]
     line: LineType | None = None
-    """In the transcript; None = it has no line there."""
+    """The type of its line in the transcript; None = it has no line there."""
     mark: str | None = None
-    """On a span; None = it has none."""
+    """The name of its mark on a span; None = it has none."""
     line_sentence: Callable[[events.Event, Run, Texts], str] | None = None
     """Where the transcript wants other words than the timeline."""
 
@@ -545,7 +546,7 @@ EFFECT_WORDS: Final[Mapping[type, str]] = {
     effects.Announce: "telling its requester",
     effects.CleanUp: "cleaning up after it",
 }
-"""What the engine does for a run, when it is said that this keeps failing."""
+"""What the engine does for a run, where this keeps failing."""
 
 
 # -- parts of sentences -------------------------------------------------------------------------

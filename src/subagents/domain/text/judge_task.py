@@ -10,7 +10,8 @@ from subagents.domain.run.spec import LABEL_CHARS_MAX, Checks, Contract, Judge, 
 from subagents.text import cut, cut_middle, fence, one_line
 
 QUOTED_CHARS_MAX: Final = 24_000
-"""Of the task and of the result each: with the criteria all fits into one argument of a command."""
+"""The most that is quoted of the task, and of the result: with the criteria all fits into one
+argument of a command."""
 QUOTED_WIDE_CHARS_MAX: Final = 10_000
 """Where characters take up to four bytes."""
 CHECKS_SHOWN: Final = 50

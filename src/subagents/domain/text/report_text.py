@@ -35,9 +35,9 @@ from subagents.domain.run.values import Value
 from subagents.text import cut
 
 REPORT_CHARS_MAX: Final = 65_536
-"""Of all texts of a report together, as for a report by tool."""
+"""The most that all texts of a report may have together, as for a report by tool."""
 WRONG_VALUE_CHARS_MAX: Final = 60
-"""Of a wrong value, as it is quoted in the reason."""
+"""The most of a wrong value that the reason quotes."""
 
 FORM: Final = """\
 [COMPLETION REPORT]
@@ -51,7 +51,7 @@ blockers:
 warnings:
 - none
 [/COMPLETION REPORT]"""
-"""As a worker is shown it."""
+"""The form as a worker is shown it."""
 
 _MARK: Final = re.compile(
     r"^ {0,3}(?:#{1,6} +)?[*_`]{0,3}\[(/?)completion report\][*_`]{0,3}:?[ \t\r]*$", re.IGNORECASE

@@ -9,7 +9,7 @@ ATTEMPTS_MIN: Final = 10
 """Fewer attempts are no measure."""
 CHEAP_USD_MAX: Final = 0.05
 MEDIUM_USD_MAX: Final = 0.50
-"""Of the mean cost of an attempt; above it is ``expensive``."""
+"""The highest mean cost of an attempt that is ``medium``; above it is ``expensive``."""
 
 
 def measured_latency(record: Stats | None) -> str | None:

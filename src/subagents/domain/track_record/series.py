@@ -56,10 +56,10 @@ class Sum(Value, frozen=True):
     tokens_in: int = 0
     tokens_out: int = 0
     tokens_known: int = 0
-    """Of so many attempts they are known."""
+    """How many attempts' tokens are known."""
     cost_usd: float = 0.0
     cost_known: int = 0
-    """Of so many attempts it is known."""
+    """How many attempts' cost is known."""
 
     def plus(self, other: "Sum") -> "Sum":
         """Both together."""
@@ -75,10 +75,10 @@ class Sum(Value, frozen=True):
 
 
 class Cell(NamedTuple):
-    """Attempts that are never told apart."""
+    """Attempts that are never distinguished."""
 
     hour: int
-    """Of their end, in hours since 1970."""
+    """The hour in which they ended, in hours since 1970."""
     agent: str
     model: str | None
     status: Status
@@ -86,7 +86,7 @@ class Cell(NamedTuple):
 
 Cells = dict[Cell, Sum]
 Groups = Mapping[str | None, Sum]
-"""By outcome, agent or model; None = all together, or a model that was not chosen."""
+"""Sums by outcome, agent or model; None = all together, or a model that was not chosen."""
 
 
 def status_of(record: AttemptRecord) -> Status:

@@ -18,11 +18,11 @@ TAG_IN_HINT: Final = 3.0
 WORD: Final = 1.0
 WORDS_MAX: Final = 4
 COST: Final = 2.0
-"""For the tier that was asked for; each tier dearer costs as much, cheaper ones get half."""
+"""Points for the tier that was asked for; each tier dearer costs as much, cheaper ones get half."""
 RECORD: Final = 2.0
-"""For an agent that surely always succeeds, and off for one that surely never does."""
+"""Points for an agent that surely always succeeds, and off for one that surely never does."""
 QUEUED: Final = 0.5
-"""Off for each run in front, at most four times."""
+"""Points off for each run in front, at most four times."""
 
 _WORD: Final = re.compile(r"\w{3,}")
 _COMMON: Final = frozenset(

@@ -44,9 +44,9 @@ from subagents.domain.run.values import (
 DAY_MS: Final = 24 * 3_600_000
 RETENTION_DAYS: Final = 30
 RUNTIMES_MAX: Final = 10_000
-"""So many of the newest runtimes make a percentile."""
+"""How many of the newest runtimes make a percentile."""
 _Z: Final = 1.959964
-"""Of a 95 % interval."""
+"""The quantile of a 95 % interval."""
 _SHARES: Final = (0.5, 0.95)
 _APART: Final = frozenset(
     {
@@ -261,7 +261,7 @@ class Tally:
     runs: int = 0
     """First attempts: fewer than ``attempts`` when some were tried again."""
     results: Counter[Result] = field(default_factory=Counter)
-    """Of judged attempts."""
+    """The results of judged attempts."""
     reasons: Counter[Reason] = field(default_factory=Counter)
     checked: int = 0
     """Judged attempts with a contract that could be checked."""
@@ -272,7 +272,7 @@ class Tally:
     cost_usd: float = 0.0
     cost_known: int = 0
     runtimes_ms: "array[int]" = field(default_factory=lambda: array("q"))
-    """Of judged attempts, oldest first."""
+    """The runtimes of judged attempts, oldest first."""
 
     @property
     def judged(self) -> int:
@@ -320,7 +320,7 @@ Kind: TypeAlias = tuple[str, str | None]
 Day: TypeAlias = dict[Kind, Tally]
 """The sums of one day."""
 Sums: TypeAlias = dict[str | None, Tally]
-"""By agent, tag or model."""
+"""Sums by agent, tag or model."""
 
 
 def count(day: Day, records: Iterable[AttemptRecord]) -> None:
@@ -386,15 +386,15 @@ class Stats(Value, frozen=True):
     """Each ``Result``, and besides those ``cancelled`` and ``couldNotCheck``, which no rate has."""
     reasons: dict[str, int]
     success: Rate | None
-    """Of all that say something of the agent; None without any."""
+    """The success rate of all that say something of the agent; None without any."""
     verified: Rate | None
-    """Of those with a contract; None without any."""
+    """The rate of verified ones among those with a contract; None without any."""
     runtime: Runtime | None
     tokens: Tokens
-    """Of all attempts whose tokens are known."""
+    """The tokens of all attempts whose tokens are known."""
     tokens_known: int
     cost_usd: float | None
-    """Of all attempts whose cost is known; None when none is."""
+    """The cost of all attempts whose cost is known; None when none is."""
     cost_known: int
 
 

@@ -20,7 +20,7 @@ from subagents.text import age, duration, money, one_line
 
 LINES_MAX: Final = 40
 TEXT_CHARS_MAX: Final = 500
-"""Of each line that is looked at; the rest of it is not in a digest."""
+"""The most that is looked at of each line; the rest of it is not in a digest."""
 ENTRY_CHARS_MAX: Final = 160
 FILES_MAX: Final = 12
 COMMANDS_MAX: Final = 10

@@ -33,7 +33,7 @@ class FeedDocument(Value, frozen=True):
     """One document for a follower."""
 
     number: int
-    """In the order of all runs; two documents of one entry share it."""
+    """Its place in the order of all runs; two documents of one entry share it."""
     name: str
     """One of ``NAMES``."""
     document: Document

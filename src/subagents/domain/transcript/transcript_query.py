@@ -31,7 +31,8 @@ class LogQuery(Value, frozen=True):
     """Which lines are wanted: the filters first, then the window."""
 
     offset: int | None = None
-    """Among the lines that pass the filters, from 0; None = the newest ``limit``."""
+    """How many lines that pass the filters are skipped, from the oldest; None = the newest
+    ``limit`` are shown."""
     limit: int = LOG_LINES
     grep: str | None = None
     """A regular expression, searched in the text."""
@@ -50,23 +51,23 @@ class LogPage(Value, frozen=True):
     """The lines that fit a query, and where they stand in the whole."""
 
     total_lines: int
-    """That pass the filters; without filters also those that were dropped."""
+    """How many lines pass the filters; without filters also those that were dropped."""
     offset: int
-    """Of the first line of ``lines``."""
+    """The offset of the first line of ``lines``."""
     lines: tuple[Line, ...]
     next_seq: int
-    """``after_seq`` of the next call: the newest line looked at, whether it passed or not."""
+    """The ``after_seq`` of the next call: the newest line looked at, whether it passed or not."""
     dropped_lines: int = 0
     """The oldest ones, given up because the transcript was full."""
     hits: tuple[Hits, ...] = ()
-    """Of each line, if they were asked for."""
+    """Where each line matched, if that was asked for."""
 
 
 class Checkpoint(Value, frozen=True):
     """Where recording continues after a restart; kept together with the lines it belongs to."""
 
     seq: int = 0
-    """Of the last line."""
+    """The number of the last line."""
     ts: int = 0
     positions: dict[str, int] = {}
     """``<attempt>/<name>`` → how far the runtime had read that file of the attempt."""

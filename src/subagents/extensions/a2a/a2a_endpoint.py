@@ -25,7 +25,7 @@ from subagents.extensions.a2a.run_pushes import PACKAGE, pushes_in
 
 CARD_PATH: Final = "/.well-known/agent-card.json"
 DEPTH_MAX: Final = 64
-"""Of objects and lists in one another; a call of the protocol needs a dozen."""
+"""How deep objects and lists may stand in one another; a call of the protocol needs a dozen."""
 NO_JSON: Final = -32700
 NO_CALL: Final = -32600
 """JSON-RPC 2.0, section 5.1."""

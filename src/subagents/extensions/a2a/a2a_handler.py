@@ -1,4 +1,4 @@
-"""The methods of A2A over runs: nothing is kept beside them, so a restart loses no task."""
+"""The methods of A2A over runs: nothing is kept besides them, so a restart loses no task."""
 
 import contextlib
 import re
@@ -30,18 +30,18 @@ from subagents.extensions.a2a.run_pushes import PushTarget, RunPushes, pushes_in
 from subagents.ports import RunFilter
 
 RESULT_BYTES_MAX: Final = 4 * 1024 * 1024
-"""Of a result in an artifact; the end of a longer one is left out."""
+"""The longest result in an artifact; the end of a longer one is left out."""
 PAGE: Final = 50
 PAGE_MAX: Final = 100
 PAGE_TOKEN: Final = re.compile(r"[0-9]{0,15}")
 """Where the next page begins, as ``nextPageToken`` said it; empty = at the first."""
 OPEN_MAX: Final = 10_000
-"""Of one session's open tasks, so many are looked at for a list by state."""
+"""How many of one session's open tasks are looked at for a list by state."""
 LIVE: Final = tuple(each for each in Phase if each not in SETTLED)
 LOOK_S: Final = 15.0
 """How long a wait for news lasts before it looks whether the daemon is stopping."""
 KEY: Final = "a2a:"
-"""Before a message's id, as the idempotency key of its run."""
+"""What precedes a message's id in the idempotency key of its run."""
 _EXCHANGE: Final = "exchange"
 _ENDED: Final = {
     wire.TaskState.TASK_STATE_COMPLETED: (Status.OK, Status.PARTIAL),

@@ -25,7 +25,7 @@ from subagents.errors import UsageError
 from subagents.text import one_line
 
 CONTEXT_TAG: Final = "a2a-context:"
-"""Before a context's id, among the run's tags."""
+"""What precedes a context's id among the run's tags."""
 RESULT: Final = "result"
 _STATES: Final = {
     Status.OK: TaskState.TASK_STATE_COMPLETED,
@@ -52,7 +52,7 @@ def task_of(run: Run, result: str | None, *, history: int | None = None) -> Task
     Args:
         run: It is this one.
         result: Becomes its one artifact.
-        history: So many of its newest messages; None = all.
+        history: How many of its newest messages; None = all.
     """
     task = Task(id=run.id, context_id=context_of(run), status=status_of(run))
     messages = history_of(run)

@@ -104,7 +104,7 @@ class RunPushes(Export):
         self._lock = threading.Lock()
         self._kept: _Kept = {}
         self._failing: dict[tuple[str, str, str], float] = {}
-        """Since when a receiver does not take a state, by run, target and state."""
+        """When a receiver first did not take a state, by run, target and state."""
         self._client: httpx2.Client | None = None
 
     # -- the addresses -----------------------------------------------------------------------
@@ -228,7 +228,7 @@ class RunPushes(Export):
     def _told(self, run_id: str, target: PushTarget, name: str) -> None:
         with self._lock:
             kept = self._kept.get(run_id, ())
-            # One that was removed or put anew meanwhile stays as it is.
+            # One that was removed or put again meanwhile stays as it is.
             self._keep(
                 run_id,
                 tuple(replace(each, told=name) if each is target else each for each in kept),

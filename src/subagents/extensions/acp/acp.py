@@ -68,7 +68,7 @@ class AcpDialect:
     passes: tuple[str, ...] = ()
     """Which variables are passed is the agent's row to say: see ``passed``."""
     abilities = Abilities(survives_daemon=True, interrupt=True)
-    """Of an agent nobody knows; see ``abilities_of``."""
+    """What an agent can do that is not known; see ``abilities_of``."""
 
     def passed(self, options: Mapping[str, object], model: str | None) -> tuple[str, ...]:
         """What the agent of these options is passed; see ``PassesByOptions``."""
@@ -238,7 +238,7 @@ def _counted_on(state: AcpState, signal: Signal) -> Signal:
     """Usage with that of the attempt's turns before.
 
     Tokens are reported for one process. A cost may be the whole session's: one that is less than
-    what was known before can only have begun anew.
+    what was known before can only have begun again.
     """
     before = state.opening.used
     if not isinstance(signal, UsageSeen) or before is None:

@@ -8,16 +8,16 @@ An agent that is in no row gets ``UNKNOWN_AGENT``: nothing is claimed of it.
 The options of an ``acp`` agent (``[agents.<id>.runtime_options]``; docs/runtimes/acp.md):
 
 ``agent``    One of the table in ``acp_agents``; it says how that program behaves.
-``command``  Program and arguments of any other agent; beside ``agent``: how that one is started
+``command``  Program and arguments of any other agent; with ``agent``: how that one is started
              here (its own arguments follow).
 ``args``     More arguments, after those.
 ``auth``     The method to ``authenticate`` with; "" = none.
 ``mode``     The session mode to work in; "" = the agent's own default.
 ``config``   Session configuration options to set: ``{ name = value }``.
-``handshake_seconds``  So long each step may take before its turn has begun; default 120.
+``handshake_seconds``  How long each step may take before its turn has begun; default 120.
 
-Beside them each field of ``AgentFacts`` that describes behaviour may be given, for an agent that is
-in no row or does better by now.
+Besides them each field of ``AgentFacts`` that describes behaviour may be given, for an agent that
+is in no row or does better by now.
 """
 
 import difflib
@@ -70,7 +70,7 @@ class ScopeMeans(StrEnum):
     QWEN = "qwen"
     """``--exclude-tools``, ``--core-tools``: the tools are not there."""
     ASKS = "asks"
-    """In the mode ``asking_mode`` it asks before every tool, and is refused."""
+    """The mode ``asking_mode``, in which it asks before every tool, and is refused."""
     NONE = "none"
 
 
@@ -119,7 +119,7 @@ class AgentFacts(Value, frozen=True):
 
 
 UNKNOWN_AGENT: Final = AgentFacts(takes_model=False, needs_pipe=True)
-"""Of an agent that nobody here has run: it gets its turn, and no promise is made."""
+"""The facts of an agent that nobody here has run: it gets its turn, and no promise is made."""
 
 AGENTS: Final[Mapping[str, AgentFacts]] = {
     "claude-agent-acp": AgentFacts(

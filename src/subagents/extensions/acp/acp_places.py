@@ -16,7 +16,7 @@ class AgentPlaces(NamedTuple):
     writable: tuple[str, ...] = ()
     """Directories of its sessions, caches and logins."""
     guarded: tuple[str, ...] = ()
-    """Within those, what the user's next session would obey."""
+    """What the user's next session would obey, inside those directories."""
     stays_near: bool = False
     """Whether its own tools for files write below the working directory only."""
 

@@ -35,7 +35,8 @@ from subagents.runtimes.output.tool_lines import tool_use
 from subagents.text import cut_middle
 
 BUFFER_CHARS_MAX: Final = 7_000
-"""Of a message, held back until it is whole; a longer one is given out up to its last line end."""
+"""How much of a message is held back until it is whole; a longer one is given out up to its last
+line end."""
 MESSAGE_CHARS_MAX: Final = 512 * 1024
 """Kept of the last message, which is the result; its end counts."""
 OUTPUT_CHARS_MAX: Final = 64_000
@@ -391,7 +392,7 @@ def updated_call(call: AcpCall, update: Mapping[str, object], *, is_first: bool)
         and isinstance(value_at(given, "arguments"), dict)
         and "tool" in given
     ):
-        given = given["arguments"]  # of an MCP call, with its server beside it
+        given = given["arguments"]  # of an MCP call, with its server next to it
     title = text_at(update, "title") or call.title
     returned = _returned(update)
     output = returned if returned is not None else call.output + _delta(update)

@@ -70,7 +70,7 @@ class AcpState(Value, frozen=True):
     options: AcpOptions
     phase: AcpPhase = AcpPhase.SETUP
     asked: str = FIRST
-    """During the setup: the request that was not answered yet."""
+    """The request of the setup that was not answered yet."""
     session: SessionAbilities = SessionAbilities()
     session_id: str = ""
     auth_methods: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ class AcpState(Value, frozen=True):
     open: tuple[str, ...] = ()
     """Ids of prompts that were not answered yet."""
     taken: dict[str, bool] = {}
-    """By key: what became of messages into the turn."""
+    """Whether a message into the turn was taken, by its key."""
     waiting: tuple[tuple[str, str], ...] = ()
     """Key and text of messages that the agent has yet to ask for."""
     stream: AcpStream = AcpStream()

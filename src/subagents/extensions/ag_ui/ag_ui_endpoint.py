@@ -24,9 +24,9 @@ from subagents.errors import Unavailable
 EXTRA: Final = "ag-ui"
 LINES: Final = 500
 WAIT_S: Final = 15
-"""Between two signs of life of a run that says nothing."""
+"""The time between two signs of life of a run that says nothing."""
 RESULT_BYTES_MAX: Final = 4 * 1024 * 1024
-"""Of the result in the last event; the end of a longer one is left out."""
+"""The longest result in the last event; the end of a longer one is left out."""
 _EVENTS: Final = "subagents.extensions.ag_ui.ag_ui_events"
 
 

@@ -13,7 +13,7 @@
 ``max_budget_usd``     By Claude Code's own account, per session.
 ``fallback_model``     Models for when the first one takes no more.
 ``args``               More arguments of the program.
-``handshake_seconds``  So long it may take until its first event; default 120.
+``handshake_seconds``  How long it may take until its first event; default 120.
 """
 
 import os

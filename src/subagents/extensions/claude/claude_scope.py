@@ -34,7 +34,7 @@ TOOLS: Final[Mapping[str, tuple[str, ...]]] = {
     "web": ("WebFetch", "WebSearch"),
     "agents": ("Agent", "Task", "Workflow"),
 }
-"""By kind (``tool_kinds``), under the names of all its versions."""
+"""Its tools by kind (``tool_kinds``), under the names of all its versions."""
 
 OTHERS: Final = (
     *("Skill", "ToolSearch", "TodoWrite", "TaskCreate", "TaskGet", "TaskUpdate", "TaskList"),
@@ -42,7 +42,7 @@ OTHERS: Final = (
     *("EnterWorktree", "ExitWorktree", "ExitPlanMode", "SlashCommand"),
     *("ListMcpResourcesTool", "ReadMcpResourceTool"),
 )
-"""Of no kind."""
+"""Its tools of no kind."""
 
 BEYOND: Final = (
     *("SendMessage", "ListAgents"),

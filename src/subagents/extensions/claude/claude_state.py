@@ -26,7 +26,7 @@ OPEN: Final = frozenset({"queued", "started"})
 REFUSED: Final = frozenset({"cancelled", "discarded", "refused"})
 
 _NAMESPACE: Final = uuid.UUID("6d3a1a6e-98a4-5b0c-9c57-1d5e2f0f7f11")
-"""Of the ids of messages; any constant would do."""
+"""The namespace of the ids of messages; any constant would do."""
 
 
 class ClaudeCall(Value, frozen=True):
@@ -36,7 +36,7 @@ class ClaudeCall(Value, frozen=True):
     begun_ms: int | None = None
     is_own: bool = True
     task: dict[str, str] = {}
-    """Of a tool that changes the plan by one item: what it was given."""
+    """What a tool was given that changes the plan by one item."""
 
 
 class ClaudeState(Value, frozen=True):
@@ -49,7 +49,7 @@ class ClaudeState(Value, frozen=True):
     is_new: bool = True
     """The session begins with it: all that was used in the session is its own."""
     used: Usage | None = None
-    """Before it, by the same attempt."""
+    """What the same attempt used before this turn; None = it is not known."""
     session_id: str | None = None
     model: str | None = None
     calls: dict[str, ClaudeCall] = {}

@@ -64,7 +64,7 @@ class ToolResult(NamedTuple):
     output: str
     is_error: bool
     exit_code: int | None
-    """Of a shell command that ran to its end."""
+    """The exit code of a shell command that ran to its end; None with any other."""
 
 
 def tool_result(block: Event, event: Event, *, is_shell: bool) -> ToolResult:
@@ -115,7 +115,7 @@ class Spending(Value, frozen=True):
     tokens_in: int = 0
     tokens_out: int = 0
     open: dict[str, tuple[str, int, int]] = {}
-    """By agent ("" = itself): its newest message, and what is counted of it already."""
+    """An agent ("" = itself) → its newest message, and what is counted of it already."""
 
 
 def spent(known: Spending, agent: str, message: Event) -> Spending:

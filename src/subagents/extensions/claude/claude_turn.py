@@ -57,7 +57,7 @@ from subagents.runtimes.output.tool_lines import tool_use
 OPTIONS: Final = "runtime_options"
 LOGIN: Final = "run `claude` in a terminal once, or let ANTHROPIC_API_KEY reach the worker"
 SUBAGENT: Final = "↳ "
-"""Before what agents of its own harness say and do."""
+"""What precedes the lines of agents of its own harness."""
 
 
 def step_of(state: ClaudeState, line: bytes, *, now_ms: int | None) -> ClaudeStep:

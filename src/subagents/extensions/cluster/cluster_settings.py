@@ -76,7 +76,7 @@ class ClusterSettings(Section, frozen=True):
         Meta(
             ge=1,
             le=300,
-            description="So long after its last sign of life a node is over, and others go on.",
+            description="How long after its last sign of life a node is over, and others go on.",
         ),
     ] = 6
     temporal: Annotated[

@@ -27,18 +27,18 @@ from subagents.runtimes.process import node_deadline
 from subagents.runtimes.process.processes import unmarked
 
 LOADED_AFTER_S: Final = 5.0
-"""So long after its start what asks the database is loaded."""
+"""How long after its start what asks the database is loaded."""
 
 
 class Kept(msgspec.Struct, frozen=True):
     """What it is told by the daemon, in the only line of its input."""
 
     state_dir: str
-    """Of the home, with the deadline of its workers."""
+    """The state directory of the home, with the deadline of its workers."""
     url: str
-    """Of the database; not among the arguments, which every user of the machine can read."""
+    """The database's address; not among the arguments, which every user of the machine can read."""
     identity: str
-    """Of the daemon's node."""
+    """The identity of the daemon's node."""
     lease_s: float
 
 

@@ -11,7 +11,7 @@
                    decided before.
 ``prices``         ``{ input = …, cached = …, output = … }`` in dollars per million tokens. Codex
                    reports no cost; with prices it is computed.
-``handshake_seconds``  So long each step may take before its turn has begun; default 120.
+``handshake_seconds``  How long each step may take before its turn has begun; default 120.
 ``config``         Any further keys of Codex's own ``config.toml``, for these workers alone.
 """
 
@@ -44,7 +44,7 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     input: Price
     output: Price
     cached: Price | None = None
-    """Of input that was read from the provider's cache; None = as ``input``."""
+    """The price of input that was read from the provider's cache; None = as ``input``."""
 
 
 class CodexOptions(ConversationOptions, frozen=True, kw_only=True):

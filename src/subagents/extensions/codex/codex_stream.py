@@ -47,7 +47,7 @@ LIMIT_STATUSES: Final = frozenset({429, 529})
 COMMAND_SPLIT_CHARS_MAX: Final = 64 * 1024
 """A longer command line is shown as it is: taking it apart costs more than it is worth."""
 NAMES_MAX: Final = 5
-"""So many files of one patch are named in its line."""
+"""How many files of one patch are named in its line."""
 
 QUIET: Final = frozenset(
     {
@@ -80,7 +80,7 @@ UNWANTED: Final = (
     *("item/fileChange/outputDelta", "item/fileChange/patchUpdated", "turn/diff/updated"),
     *("account/rateLimits/updated", "thread/started", "thread/readState/changed"),
 )
-"""Of the quiet ones, those that Codex is asked to leave out: the stream is shorter."""
+"""The quiet ones that Codex is asked to leave out: the stream is shorter."""
 
 _QUIET_ITEMS: Final = frozenset({"userMessage", "hookPrompt", "functionCallOutput", "sleep"})
 _WORD_BOUNDARY: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

@@ -66,7 +66,7 @@ class CodexState(Value, frozen=True):
     tells: dict[str, bool] = {}
     """Messages by key, and whether they were taken."""
     tokens: dict[str, TokenCount] = {}
-    """By thread: our own, and those of Codex's sub-agents."""
+    """Counts of tokens by thread: our own, and those of Codex's sub-agents."""
     before: TokenCount = TokenCount()
     """What our thread had used before this turn."""
     last: str = ""

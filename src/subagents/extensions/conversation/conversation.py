@@ -71,14 +71,14 @@ LAUNCH: Final = "launch"
 OPENING: Final = "opening"
 
 EXIT_BOUND_S: Final = 5.0
-"""So long a program may take to exit by itself after its turn; then it is ended."""
+"""How long a program may take to exit by itself after its turn; then it is ended."""
 END_GRACE_S: Final = 2.0
 ACCEPT_BOUND_S: Final = 30.0
-"""So long it may take to confirm a message. Without a confirmation the message counts as accepted:
+"""How long it may take to confirm a message. Without a confirmation the message counts as accepted:
 it is in the program's input, and the turn is not over before it was answered."""
 INTERRUPT_BOUND_S: Final = 8.0
 READER_BOUND_S: Final = 5.0
-"""So long a message waits for its reader, right after a start."""
+"""How long a message waits for its reader, right after a start."""
 POLL_S: Final = 0.05
 
 
@@ -474,7 +474,7 @@ class ConversationRuntime(Generic[S]):
         places = sandbox.places_of(
             env,
             state_dir=root.parent,
-            # Some keep their conversation beside the attempt's other files.
+            # Some keep their conversation next to the attempt's other files.
             writable=(*own.writable, str(root / launch.run_id)),
             guarded=own.guarded,
         )
@@ -542,7 +542,7 @@ T = TypeVar("T")
 
 
 def _read(path: Path, form: type[T]) -> T | None:
-    """A value that was written beside the attempt's files; None when it is not there. Blocking."""
+    """A value that was written next to the attempt's files; None when it is not there. Blocking."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=form)
     except (OSError, msgspec.DecodeError):

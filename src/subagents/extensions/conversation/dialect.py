@@ -29,7 +29,7 @@ class Opening(WorkerSetup, frozen=True, kw_only=True):
     """
 
     turn: int
-    """From 1; each further turn is a process of its own in the same session."""
+    """The turn's number, from 1; each further turn is a process of its own in the same session."""
     message: str
     """The prompt; of a further turn, what is new since the turn before."""
     session_uuid: str
@@ -43,7 +43,8 @@ class Opening(WorkerSetup, frozen=True, kw_only=True):
     given: tuple[str, ...] = ()
     """Names of variables that this worker gets besides, stronger than those of ``options``."""
     login_note: str = ""
-    """For the error of a program to which nobody is logged in; empty = nothing is known."""
+    """Why nobody may be logged in to the program, for the error that says so; empty = nothing is
+    known."""
     withheld: tuple[str, ...] = ()
     """Names of the daemon's variables that this worker does not get."""
     bridge: tuple[str, ...] = ()
@@ -61,7 +62,7 @@ class Invocation(NamedTuple):
 
     argv: tuple[str, ...]
     env: dict[str, str] = {}
-    """Set beside what every worker gets."""
+    """Set besides what every worker gets."""
     files: dict[str, bytes] = {}
     """Put into the attempt's directory before the start; see ``Dialect.invocation``."""
 
@@ -72,7 +73,7 @@ class InputLine(NamedTuple):
     key: str
     """Unique within the turn; the same key twice is one line."""
     line: bytes
-    """Without its newline."""
+    """The line, without its newline."""
 
 
 class TurnStep(NamedTuple, Generic[S]):

@@ -51,10 +51,11 @@ S = TypeVar("S")
 
 CHECKPOINT: Final = "state"
 OVERDUE: Final = "overdue"
-"""Written beside it before a program is ended that never began its turn: why."""
+"""Written next to it before a program is ended that never began its turn: why."""
 CHECKPOINT_BYTES: Final = 1024 * 1024
 CHECKPOINTS_MAX: Final = 64
-"""So many states, so far apart, are remembered: what is discarded lags behind by one of them."""
+"""How many states, ``CHECKPOINT_BYTES`` apart, are remembered: what is discarded lags behind by one
+of them."""
 LINE_BYTES_MAX: Final = 16 * 1024 * 1024
 """A longer line is not decoded; programs put whole files and pictures into one."""
 
@@ -186,6 +187,7 @@ class TurnReader(Generic[S]):
             draft = path.with_name(f".{CHECKPOINT}")
             draft.write_bytes(msgspec.json.encode(found[-1]))
             draft.replace(path)
+            # After the rename: reading begins behind the checkpoint now, and not before.
             punch(self._directory.out, until=found[-1].offset)
         punch(self._directory.err, until=positions.get(self._names[ERR], 0) - KEPT_BYTES)
 
@@ -344,7 +346,7 @@ class _LongLines:
 
     def __init__(self, begin: int) -> None:
         self.position = begin
-        """Behind the last whole line."""
+        """The position after the last whole line."""
         self._held: list[bytes] = []
         self._held_size = 0
 

@@ -45,16 +45,16 @@ from subagents.process_identity import start_of
 from subagents.text import milliseconds_of, one_line, parse_duration
 
 DEADLINE_S: Final = 60.0
-"""Of the whole fleet; it needs about two seconds."""
+"""The deadline of the whole fleet, which needs about two seconds."""
 FRAME_S: Final = 0.08
 READING_S: Final = 0.8
 AWAY: Final = "90s"
-"""On a terminal the question stands so long before it is answered."""
+"""How long the question stands before it is answered, on a terminal."""
 SUMMARY_LINES_SHOWN: Final = 14
 QUIET: Final = ("slot granted", "gave its result", "delivery to", "result consumed", "cleaned up",
                 "dependency ", "queued in lane", "spawned by", "attempt 1 gave", "attempt 2 gave",
                 "verifying (")  # fmt: skip
-"""Steps that are told at the end, in the timeline, but not while the fleet works."""
+"""Steps that are shown at the end, in the timeline, but not while the fleet works."""
 
 
 def demo(
@@ -275,7 +275,7 @@ class Demo:
         self._client.post(f"/v1/requests/{segment(request_id)}/respond", {"response": ANSWER})
 
     def _aside(self, text: str) -> None:
-        """Something that is done or said beside the tree."""
+        """Something that is done or said outside the tree."""
         if self._is_live:
             output.note(text)
         else:

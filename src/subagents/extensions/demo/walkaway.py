@@ -44,7 +44,7 @@ BEGIN_S: Final = 180.0
 """An agent program starts, and its model answers, within that."""
 FINISH_S: Final = 240.0
 LOOKS: Final = 6
-"""So often the absence is told of."""
+"""How often the absence is reported."""
 POLL_S: Final = 0.2
 NOT_SPAWNED: Final = RunDetail(run_id="")
 NOT_TWICE: Final = frozenset({"claude-agent-acp", "codex-acp", "openclaw", "llm"})
@@ -73,7 +73,7 @@ class Worker:
     run: RunDetail = NOT_SPAWNED
     """What the daemon said of its run last."""
     process: Process = field(default_factory=Process)
-    """Of its first attempt, seen before the daemon was killed."""
+    """The process of its first attempt, seen before the daemon was killed."""
     survived: bool = False
     consumed: int = 0
     """How often the journal says that its result was handed over."""

@@ -189,7 +189,7 @@ _NO_BUILD: Final = _set(
 _SCRIPT_RUNNERS: Final = _set("npm pnpm yarn bun deno composer mise")
 _MONOREPO_RUNNERS: Final = _set("nx turbo lerna moon")
 _DEFAULT_RUNNERS: Final = _set("make just task rake gulp grunt mage gradle ninja")
-"""Without a target they run the project's first or default one."""
+"""Programs that run the project's first or default target where none is named."""
 _RUNNERS: Final = (
     _SCRIPT_RUNNERS
     | _MONOREPO_RUNNERS
@@ -242,7 +242,7 @@ def _works() -> dict[str, dict[str, BuildKind]]:
 
 
 _WORK_BY_WORD: Final = _works()
-"""By program, then by its first argument; ``""`` = any."""
+"""The kind of work by program, then by its first argument; ``""`` = any."""
 _CHECKING_WORDS: Final = _rows(_CHECKING)
 _TELLING_WORDS: Final = _rows(_TELLING)
 _NAMED: Final = {word: work for work, words in _WORDS.items() for word in words.split()}

@@ -2,7 +2,7 @@
 
 First the command line says what was run and whether the exit code speaks for it
 (``build_tools``, ``exit_codes``); where it does not, the output has to (``result_lines``). Where
-neither does nothing is told: a wrong result is worse than none.
+neither does nothing is reported: a wrong result is worse than none.
 """
 
 import itertools

@@ -23,7 +23,7 @@ def _set(words: str) -> frozenset[str]:
 
 
 COMMITS_MAX: Final = 50
-"""Of one tool; more than that is a script's doing."""
+"""The most commits that are read from one tool's output; more are a script's doing."""
 _LINE_CHARS: Final = 1_000
 _PRINTED: Final = re.compile(
     # The first hash: a branch's name holds no space, and a message may look like anything.

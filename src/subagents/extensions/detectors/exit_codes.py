@@ -20,7 +20,7 @@ HARMLESS: Final = frozenset(
         *(":", "trap", "rm"),
     }
 )
-"""They do not fail when the line fails; what is wrong is told by the others."""
+"""They do not fail when the line fails; what is wrong is reported by the others."""
 FAILED: Final = 1
 """Stands for a code that is not known but not 0."""
 _LOOKED_AT_CHARS: Final = 4_000
@@ -48,7 +48,7 @@ class _Way(NamedTuple):
     ok: bool = True
     """The exit code is 0."""
     is_first_ok: bool = True
-    """That of the first program of the last pipeline is."""
+    """Whether the first program of the last pipeline ended well."""
     is_skipped: bool = False
     """The last pipeline did not run."""
     is_over: bool = False
@@ -58,7 +58,7 @@ class _Way(NamedTuple):
 
 
 def code_of(tool: ToolUse) -> int | None:
-    """The exit code of a shell tool, as told beside its output or in it; None = unknown."""
+    """The exit code of a shell tool, as stated next to its output or in it; None = unknown."""
     if tool.exit_code is not None:
         return tool.exit_code
     ends = (tool.output[:_LOOKED_AT_CHARS], tool.output[-_LOOKED_AT_CHARS:])
@@ -88,7 +88,7 @@ def all_passed(
         steps: Of the line.
         numbers: Of the commands in question, among the steps.
         code: The line's; None = unknown.
-        output: Where the line may have told a code itself: ``; echo "exit $?"``.
+        output: Where the line may have printed a code itself: ``; echo "exit $?"``.
     """
     set_words = [word for step in steps if step.words[0] == "set" for word in step.words[1:]]
     is_strict = "errexit" in set_words or any(re.match(r"-\w*e", word) for word in set_words)

@@ -1,8 +1,8 @@
 """What an output says of the result of a build or test, by the lines that tools end with.
 
 Lines of a known form decide; words that anybody may print count only where there is none of them.
-A failure that is told outweighs a success: of several programs one has failed. Where not all of the
-output is there, a success is believed only of a line that no failure elsewhere can make false.
+A failure that is reported outweighs a success: of several programs one has failed. Where not all of
+the output is there, a success is believed only of a line that no failure elsewhere can make false.
 """
 
 import re
@@ -14,7 +14,7 @@ from subagents.domain.run.worker_output import OUTPUT_CHARS_MAX
 
 LINE_CHARS_MAX: Final = 500
 MATCHES_MAX: Final = 500
-"""Of one meaning; so many errors are enough to count."""
+"""The most lines of one meaning that are counted; so many errors are enough."""
 PLACES_MAX: Final = 20
 
 _TABLE: Final = r"""
@@ -56,7 +56,7 @@ SAME COUNTS: several lines may repeat them
     .*Build completed, <bad> tests? FAILED
     Executed <n> out of <n> tests?: .{0,80}?<bad> fails?\b
     <n> tests?, <n> passed, <bad> failed
-SUITE COUNTS: the same, beside those of files or suites, which may fail without one test
+SUITE COUNTS: the same, next to those of files or suites, which may fail without one test
     [ ]{0,4}Tests: {1,10}<n> .+
     [ ]{1,8}Tests {2,8}<n> .+\(\d
 PART COUNTS: of one project of several; none bad = passed, where the whole output is there
@@ -131,10 +131,10 @@ PART PASSED: where the whole output is there
     [^\n.]{1,80}\.{3,80}+Passed$|nox > Session .+ was successful\.$
     [ ]{2}<n> (?:tests? passed$|passed \()
     No syntax errors detected
-EACH TEST: one failure of a test; passes are not told so
+EACH TEST: one failure of a test; passes are not reported so
     not ok(?: <n>\b| -|$)(?!.*\# (?i:todo|skip))
     (?:FAIL|XPASS|UNRESOLVED|TIMEOUT): .{1,200} :: .{1,200} \(<n> of <n>\)$
-EACH: one error; passes are not told so
+EACH: one error; passes are not reported so
     [^\s:][^:\n]*:<n>:<n>: [A-Z]{1,5}\d{2,5}\b
     ERROR: .+ Imports are incorrectly|Errors parsing[ ]|\*\*\* Error compiling[ ]
     (?:.*(?:: | - ))?error TS<n>:[ ]|Type error:[ ]|✘ \[ERROR\][ ]
@@ -257,7 +257,7 @@ class Summary(NamedTuple):
     line: str = ""
     """The first that tells of a failure."""
     tests: int | None = None
-    """That passed."""
+    """How many tests passed; None = it does not say."""
 
 
 class _Found(NamedTuple):

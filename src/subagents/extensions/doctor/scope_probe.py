@@ -88,7 +88,7 @@ class Spent:
     runs: int = 0
     tokens: int = 0
     cost_usd: float | None = None
-    """None = no run told."""
+    """None = no run showed it."""
 
     def add(self, ended: RunResult) -> None:
         self.runs += 1

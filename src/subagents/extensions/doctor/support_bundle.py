@@ -26,7 +26,7 @@ from subagents.errors import EXIT_OK, StoreUnavailable, SubagentsError, UsageErr
 from subagents.text import size
 
 LOG_BYTES: Final = 512 * 1024
-"""Of the end of the daemon's log."""
+"""How much of the end of the daemon's log is taken."""
 RUNS_MAX: Final = 500
 OF_A_RUN: Final = (
     *("runId", "agentId", "runtime", "phase", "runStatus", "attempt", "attemptsMax", "depth"),

@@ -42,7 +42,7 @@ class AgentProgram:
     name: str
     title: str
     path: tuple[str, ...]
-    """Of our entry in its file."""
+    """The keys that lead to our entry in its file."""
     file: Path
     project: Path | None = None
     """The directory whose servers they are; None = the user's."""

@@ -52,26 +52,27 @@ from subagents.text import harmless, milliseconds_of, one_line, parse_duration
 from subagents.unread import is_heard, is_read_within
 
 EXIT_NEWS: Final = 2
-"""To Claude Code: put what is on stderr before the model."""
+"""The exit code by which Claude Code puts what is on stderr before the model."""
 INPUT_BYTES_MAX: Final = 4 * 1024 * 1024
 ATTENDED: Final = frozenset({"cli", "claude-vscode", "claude-desktop"})
 """Values of ``CLAUDE_CODE_ENTRYPOINT`` of sessions that stay when a turn has ended."""
 TIMEOUT_S: Final = 5.0
-"""For one answer of the daemon, which answers such calls in milliseconds."""
+"""How long one answer of the daemon may take, which answers such calls in milliseconds."""
 START_S: Final = 2.5
-"""Of everything at a session's start, so that nobody waits for a daemon that is stuck."""
+"""How long everything at a session's start may take, so that nobody waits for a daemon that is
+stuck."""
 POLL_S: Final = 1.0
 READ_S: Final = 2.0
-"""For Claude Code to read what was written; it takes milliseconds, unless it was killed."""
+"""How long Claude Code may take to read what was written: milliseconds, unless it was killed."""
 HEAD_START_MS: Final = 2_000
-"""So old a message must be before the background takes it."""
+"""How old a message must be before the background takes it."""
 TAKEN_MAX: Final = 10
 """Messages told at once; the next end of a turn brings the next ones."""
 NEWS_CHARS_MAX: Final = 9_000
 """Claude Code puts longer output of a hook into a file, which the model would have to read."""
 BLOCKS_MAX: Final = 5
-"""Of one turn's end in a row: at 8, those of other hooks counted, Claude Code ends the turn without
-the words of the hook. What is left stays unread."""
+"""How often in a row the end of one turn is blocked: at 8, those of other hooks counted, Claude
+Code ends the turn without the words of the hook. What is left stays unread."""
 CONTEXT_CHARS_MAX: Final = 1_500
 HEAD_CHARS_MAX: Final = 140
 LISTED_MAX: Final = 200

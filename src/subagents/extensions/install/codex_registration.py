@@ -2,7 +2,7 @@
 
 It knows no option for the limit of a call, for approvals and for the variables it passes on, and
 without them long waits fail and tools are refused. So this one file is edited here: the change is
-shown, nothing but our table is touched, and the old file is kept beside it.
+shown, nothing but our table is touched, and the old file is kept next to it.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A change of another program's file: shown, written in one step, the old file kept beside it."""
+"""A change of another program's file: shown, written in one step, the old file kept next to it."""
 
 import difflib
 import os
@@ -12,7 +12,7 @@ from subagents.config.files.text_files import read_text
 from subagents.errors import ConfigError, Conflict
 
 FILE_BYTES_MAX: Final = 64 * 1024 * 1024
-"""Claude Code keeps histories beside its settings."""
+"""Claude Code keeps histories next to its settings."""
 PRIVATE_FILE: Final = 0o600
 SHARED_FILE: Final = 0o644
 
@@ -72,7 +72,7 @@ def write(change: Change) -> Path | None:
 
 
 def _free_name(file: Path) -> Path:
-    """Beside the file, with the time in it; nothing that is there is replaced."""
+    """A name next to the file, with the time in it; nothing that is there is replaced."""
     stem = f"{file.name}.bak-{time.strftime('%Y%m%d-%H%M%S')}"
     found, number = file.with_name(stem), 1
     while found.exists():

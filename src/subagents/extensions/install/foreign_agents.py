@@ -40,7 +40,7 @@ _CLAUDE_KEYS: Final = frozenset(
     | {"hooks", "memory", "background", "isolation", "color", "initialPrompt", *_CLAUDE_TEXTS}
 )
 _NOT_OF_AGENTS: Final = frozenset({"allowed-tools", "argument-hint"})
-"""Of skills and commands, which are written in the same way and may stand beside agents."""
+"""Keys of skills and commands, which are written in the same way and may stand next to agents."""
 _WAYS_OUT: Final = {
     "disallowedTools": "name the others in `tools`, or deny them at a spawn (--deny-tool)",
     "isolation": "it is of a run here (--isolation worktree)",
@@ -63,7 +63,7 @@ class Imported(NamedTuple):
     """What files say in our words."""
 
     agents: dict[str, Table]
-    """By id; the keys of ``[agents.<id>]``, each as the configuration takes it."""
+    """The tables ``[agents.<id>]`` by id, each with keys as the configuration takes them."""
     defaults: Table
     """The keys of ``[agents.defaults.subagents]``."""
     unmapped: list[str]
@@ -82,7 +82,7 @@ class _Read(NamedTuple):
     """One agent, and what became of it."""
 
     name: str
-    """As it was written."""
+    """The name as it was written."""
     agent_id: str
     table: Table
     unmapped: list[str]

@@ -27,10 +27,10 @@ FOLDERS_MAX: Final = 1_000
 NODE: Final = "node_modules"
 INCLUDE: Final = "$include"
 INCLUDES_DEEP_MAX: Final = 10
-"""Within each other, as in OpenClaw."""
+"""How deep files may include each other, as in OpenClaw."""
 INCLUDES_MAX: Final = 100
 INCLUDED_CHARS_MAX: Final = 256 * 1024
-"""Of all files that are included; JSON5 takes its time."""
+"""The most that all included files may have together; JSON5 takes its time."""
 
 Yes = Annotated[bool, Parameter(name=("--yes", "-y"), help="Do not ask.")]
 DryRun = Annotated[bool, Parameter(help="Show what would be written, and write nothing.")]

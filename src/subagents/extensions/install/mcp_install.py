@@ -29,7 +29,7 @@ from subagents.extensions.install.agent_programs import (
 )
 
 SKILL: Final = "skills/delegate/SKILL.md"
-"""In the plugin of Claude Code; nothing in it is of one program alone."""
+"""The skill in the plugin of Claude Code; nothing in it is of one program alone."""
 COMMAND_TIMEOUT_S: Final = 60.0
 
 Name = Annotated[str, Parameter(help=f"One of {', '.join(NAMES)}.", metavar="PROGRAM")]

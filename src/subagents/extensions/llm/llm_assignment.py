@@ -32,13 +32,13 @@ class Assignment(Value, frozen=True, kw_only=True):
     base_url: str | None = None
     """None = the provider's own."""
     tools: tuple[str, ...] = OWN_TOOLS
-    """Of its own; the others do not exist for it."""
+    """The tools of its own that it has; the others do not exist for it."""
     tools_deny: tuple[str, ...] = ()
     """Names of the daemon's tools that it is not to have, in lower case."""
     thinking: Thinking | None = None
     temperature: float | None = None
     max_tokens: int | None = None
-    """Of one answer; None = the provider's default."""
+    """The longest answer; None = the provider's default."""
     max_turns: int = 50
     """Requests to the model in this turn."""
     context_window: int | None = None
@@ -46,7 +46,7 @@ class Assignment(Value, frozen=True, kw_only=True):
     shell_timeout_s: float = 120.0
     request_timeout_s: float = 600.0
     limit_patience_s: float = 3600.0
-    """So long, in one go, it waits for a provider that takes no more."""
+    """How long it waits, in one go, for a provider that takes no more."""
     session_file: str
     """Where the conversation is kept, after each step."""
     history_file: str | None = None

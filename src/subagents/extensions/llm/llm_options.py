@@ -37,7 +37,7 @@ _Count = Annotated[int, msgspec.Meta(ge=1, le=10_000_000)]
 
 
 class LlmOptions(WorkerOptions, frozen=True, kw_only=True):
-    """``[agents.<id>.runtime_options]``, with ``env`` and ``pass_env`` of the agent beside it."""
+    """``[agents.<id>.runtime_options]``, with ``env`` and ``pass_env`` of the agent next to it."""
 
     provider: Provider | None = None
     base_url: Annotated[str, msgspec.Meta(pattern=r"^https?://\S+$")] | None = None

@@ -6,7 +6,7 @@ that went into the conversation. Its input is lines: ``{"type":"message","key","
 ``{"type":"interrupt","key"}``.
 
 The agent's ``model`` is ``PROVIDER:NAME`` (``anthropic:claude-sonnet-4-5``), or the name alone
-beside ``runtime_options.provider``. Its options are in ``llm_options``.
+next to ``runtime_options.provider``. Its options are in ``llm_options``.
 
 See docs/runtimes/llm.md.
 """
@@ -105,7 +105,7 @@ class LlmDialect:
     """See ``Dialect``.
 
     A conversation is a file of the attempt that held it, and goes when that is forgotten; an
-    attempt that continues it begins with a copy. What is known of providers' limits is beside
+    attempt that continues it begins with a copy. What is known of providers' limits is next to
     the attempts, for all workers.
     """
 

@@ -48,7 +48,7 @@ class Known(msgspec.Struct, rename="camel"):
     """The content of the file."""
 
     room: str
-    """Where all this is; another room begins anew."""
+    """Where all this is; another room starts over."""
     since: str | None = None
     """Everything said up to here was taken; None = nothing is known yet."""
     threads: dict[str, str] = {}
@@ -86,7 +86,7 @@ class ChatThreads(JournalExport):
         users: Whose replies count.
         inward: Where they go.
         store: Where runs and their journals are read.
-        file: Holds the cursor; ``<name>-room.json`` beside it what is known of the room.
+        file: Holds the cursor; ``<name>-room.json`` next to it what is known of the room.
         retry_first_s: Before the first repetition.
     """
 
@@ -113,7 +113,7 @@ class ChatThreads(JournalExport):
         self._known_file = file.with_name(f"{file.stem}-room.json")
         self._known = _read(self._known_file, room.where)
         self._lock = threading.Lock()
-        """Of what is known, and between a post and its being known."""
+        """Held while what is known is read or written, and from a post until it is known."""
 
     # -- life ------------------------------------------------------------------------------
 

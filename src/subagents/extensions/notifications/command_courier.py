@@ -37,7 +37,7 @@ from subagents.process_group import kill_group
 
 DELIVERY_VARIABLE: Final = "SUBAGENTS_DELIVERY_ID"
 ARGUMENT_BYTES_MAX: Final = 96 * 1024
-"""Of the text in one argument; Linux takes 128 KiB, the template's own words among them."""
+"""The longest text in one argument; Linux takes 128 KiB, the template's own words among them."""
 STDERR_BYTES_MAX: Final = 2_000
 """The end of its output is kept as the error of a failed try."""
 LAST_WORDS_S: Final = 0.5

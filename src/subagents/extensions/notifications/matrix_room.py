@@ -148,7 +148,7 @@ class MatrixRoom:
             at = answer.get("end") if chunk and answer.get("end") != at else None
 
     def close(self) -> None:
-        """Break off what waits; a later call begins anew. May be called from any thread."""
+        """Break off what waits; a later call starts over. May be called from any thread."""
         client, self._client = self._client, None
         if client is not None:
             client.close()

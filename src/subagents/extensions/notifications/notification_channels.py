@@ -86,7 +86,7 @@ class Desktop:
 
 
 class AppriseService:
-    """One address of Apprise's. It is read anew each time, and so is a secret."""
+    """One address of Apprise's. It is read again each time, and so is a secret."""
 
     def __init__(self, url: str, secret: Callable[[str], str]) -> None:
         self._url = url

@@ -17,7 +17,7 @@ from subagents.domain.text.announcement import ending
 from subagents.ports import JournalEntry
 
 BODY_CHARS_MAX: Final = 8_000
-"""Of any one text; a Matrix event holds 65,536 bytes, and JSON may take six for a character."""
+"""The longest text; a Matrix event holds 65,536 bytes, and JSON may take six for a character."""
 TASK_CHARS_MAX: Final = 2_000
 ENDS: Final = frozenset(
     kind

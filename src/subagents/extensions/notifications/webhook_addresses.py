@@ -4,7 +4,7 @@ Link-local addresses, and a few others, are where clouds answer every process of
 credentials. A name can lead there although its URL does not look like it, and to another address
 at each look. So a name is resolved once, and what was checked is what is connected to.
 
-Loopback and private networks are no such places: a bot beside the daemon is what most webhooks are.
+Loopback and private networks are no such places: most webhooks are a bot next to the daemon.
 """
 
 import asyncio

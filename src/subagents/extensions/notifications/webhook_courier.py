@@ -126,7 +126,7 @@ class Posted(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     label: str
     agent_id: str
     thread_id: str | None
-    """Of a session that is bound to one, else null."""
+    """The thread to which its session is bound; null = to none."""
     message_id: str
     continues: str | None
     """The run whose session it continued."""

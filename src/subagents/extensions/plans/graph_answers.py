@@ -29,7 +29,7 @@ class GraphNode(Standing, frozen=True, kw_only=True):
     ended_at: Time | None = None
     """When its outcome was known."""
     below: BelowCounts | None = None
-    """Of a plan: the runs below it, by state, which are no nodes; null = there are none."""
+    """The runs below a plan, by state, which are no nodes; null = there are none."""
 
 
 class GraphEdge(WireStruct, frozen=True, kw_only=True):
@@ -47,14 +47,15 @@ class Graph(Listing, frozen=True, kw_only=True):
     """A plan or a tree of runs: what is cut away takes its edges with it."""
 
     plan_id: str | None = None
-    """Of a plan; null = it is a tree."""
+    """The id of the plan; null = it is a tree."""
     name: str | None = None
-    """Of the plan, as it was given."""
+    """The name of the plan, as it was given."""
     nodes: list[GraphNode] = []
-    """At most `limit`: the steps of the plan in its order, or the tree level after level."""
+    """The nodes, at most `limit`: the steps of the plan in its order, or the tree level after
+    level."""
     edges: list[GraphEdge] = []
-    """Between these nodes."""
+    """The edges between these nodes."""
     runs: int = 0
-    """So many nodes there are, also those that are cut away."""
+    """How many nodes there are, also those that are cut away."""
     states: dict[str, int] = {}
     """How many of them have each `runStatus`."""

@@ -27,7 +27,7 @@ from subagents.extensions.plans.graph_answers import Graph, GraphEdge, GraphNode
 from subagents.extensions.plans.plan_routes import plans_of
 
 NODES_MAX: Final = 2_000
-"""More nobody can look at as a graph; lists have them all."""
+"""The most nodes: more nobody can look at as a graph; lists have them all."""
 GRAPH: Final = (
     word("plan", "Of this plan: its id, a unique prefix of it, its name or last."),
     word("tree", "Of this run and those below it."),

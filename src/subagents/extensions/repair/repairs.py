@@ -1,4 +1,4 @@
-"""Runs whose record a repair made anew: what is said of them, and how those end that cannot go on.
+"""Runs whose record a repair made again: what is said of them, and how those end that cannot go on.
 
 Through the ledger, as everything that changes a run: parents, dependants and requesters hear of it
 in the same commit. No engine is at work meanwhile.

@@ -31,7 +31,7 @@ class Remains(NamedTuple):
     exit: str | None = None
     """``code 0``, ``signal 9``, …; of its newest attempt."""
     record: AttemptRecord | None = None
-    """Of its newest attempt that ended."""
+    """The record of its newest attempt that ended."""
 
     def spawned(self, run_id: RunId, *, requester: SessionKey | None, now_ms: int) -> Spawned:
         """An event that says of the run what is known of its spawn."""

@@ -108,7 +108,7 @@ def salvage(
 class _Table(NamedTuple):
     name: str
     kinds: tuple[str, ...]
-    """Of its columns, in the order in which they are stored."""
+    """The kinds of its columns, in the order in which they are stored."""
     needed: int
     """A record has at least so many: later columns were added later."""
     nullable: tuple[bool, ...]

@@ -17,7 +17,8 @@ from subagents.text import one_line
 
 SYSTEMCTL_TIMEOUT_S: Final = 30
 WATCHDOG_S: Final = 60
-"""Of a loop that hangs; a second of it is already too long for anybody who waits."""
+"""How long the loop may hang before systemd ends it; a second is already too long for anybody who
+waits."""
 
 
 def install(
@@ -85,7 +86,7 @@ def unit_text() -> str:
 
     ``KillMode=process`` keeps workers alive when it stops; ``Delegate`` lets each have a cgroup of
     its own, and ``DelegateSubgroup`` (systemd 254) limits there. It is told when the daemon
-    answers, however long a migration or repair takes, and starts it anew when it hangs for
+    answers, however long a migration or repair takes, and starts it again when it hangs for
     ``WatchdogSec``. ``PATH`` is that of whoever installs it, where agents' programs are found.
     """
     home = os.environ.get("SUBAGENTS_HOME")

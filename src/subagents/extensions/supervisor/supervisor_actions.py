@@ -92,7 +92,7 @@ class GetLog(wire.Body, frozen=True):
     limit: Annotated[int, msgspec.Meta(ge=1, le=log_pages.LOG_LINES_MAX)] | None = None
     grep: str | None = None
     since: Annotated[int, msgspec.Meta(ge=0, le=MS_AGO_MAX)] | None = None
-    """In milliseconds ago."""
+    """How many milliseconds ago the first line may have been recorded."""
     type: str | None = None
     attempt: Annotated[int, msgspec.Meta(ge=1, le=log_pages.ATTEMPT_MAX)] | None = None
 

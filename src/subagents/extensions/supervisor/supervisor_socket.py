@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 SUPERVISORS_MAX: Final = 64
 """Connected at once."""
 STOP_S: Final = 2.0
-"""So long a command under way at a stop may take to end."""
+"""How long a command under way at a stop may take to end."""
 
 
 class SupervisorServer:
@@ -269,7 +269,7 @@ class SupervisorListener:
         yield
 
     def bind(self, addresses: contextlib.ExitStack) -> None:
-        """Nobody else can have it: whoever holds the home's lock makes it anew."""
+        """Nobody else can have it: whoever holds the home's lock makes it again."""
 
     @contextlib.asynccontextmanager
     async def serving(self, serving: Serving) -> AsyncIterator[None]:

@@ -24,9 +24,9 @@ from subagents.errors import StoreUnavailable
 log = logging.getLogger(__name__)
 
 AGAIN_S: Final = 1.0
-"""Until the store is asked again that could not be read."""
+"""The wait before the store is asked again that could not be read."""
 SUBSCRIPTIONS_MAX: Final = 1_000
-"""Of one supervisor."""
+"""The most subscriptions of one supervisor."""
 
 
 @dataclass(slots=True)

@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 CURSOR_FILE: Final = "telemetry-cursor.json"
 JOURNAL_PAGE: Final = 500
 SPANS_AT_ONCE: Final = 512
-"""In one request; receivers refuse bodies of a few megabytes."""
+"""How many spans one request has; receivers refuse bodies of a few megabytes."""
 
 ENDS: Final[Mapping[Phase, frozenset[type]]] = {
     phase: frozenset(

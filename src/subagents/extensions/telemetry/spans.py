@@ -61,7 +61,7 @@ TOOLS_MAX: Final = 1_000
 """Tool spans of one run; how many more there were stands on the attempt's span."""
 TOOL_CHARS_MAX: Final = 100
 EVENTS_MAX: Final = 128
-"""Of one span, as OpenTelemetry's own libraries keep at most."""
+"""The most events of one span, as OpenTelemetry's own libraries keep."""
 CONTENT_CHARS_MAX: Final = 32 * 1024
 
 Attribute: TypeAlias = str | int | float | bool

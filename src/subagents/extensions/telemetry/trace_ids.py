@@ -12,7 +12,7 @@ from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId, Value
 
 DEPTH_MAX: Final = 64
-"""More than runs can be nested, so a walk up ends."""
+"""A depth above that of nested runs, so that a walk up ends."""
 UNTRIED: Final = 0
 """Number of the attempt that never was."""
 

@@ -46,7 +46,8 @@ TIMEOUT_S: Final = 0.3
 LOOK_S: Final = 0.01
 AT_ONCE: Final = 20
 LONG_TEXT: Final = 'Grüße, ☃ und 👩‍🚀: `code` "quotes" $(id) {text} %s\r\n\ttabs\x1b[0m\n' * 3_000
-"""Over 200,000 bytes, with all that a shell, a template or a terminal could take for its own."""
+"""Text of over 200,000 bytes, with all that a shell, a template or a terminal could take for its
+own."""
 
 SUITE: Suite[CourierPlace] = Suite()
 

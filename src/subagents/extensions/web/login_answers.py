@@ -11,7 +11,7 @@ class LoginCode(WireStruct, frozen=True, kw_only=True):
     role: str = ""
     """`operator` or `viewer`."""
     expires_at: Time = ""
-    """From then on the code opens nothing."""
+    """When the code stops working."""
 
 
 class OwnLogin(WireStruct, frozen=True, kw_only=True):
@@ -22,7 +22,7 @@ class OwnLogin(WireStruct, frozen=True, kw_only=True):
     role: str = "operator"
     """`operator`, or `viewer`: may look."""
     csrf: str | None = None
-    """To be sent in `X-Subagents-CSRF` with each call that is no GET; null = nothing is needed."""
+    """What each call that is no GET sends in `X-Subagents-CSRF`; null = nothing is needed."""
 
 
 class LoginRow(WireStruct, frozen=True, kw_only=True):
@@ -48,4 +48,4 @@ class LoginList(WireStruct, frozen=True, kw_only=True):
     """Every browser that is logged in, the oldest login first."""
 
     logins: list[LoginRow] = []
-    """At most 64."""
+    """The logins, at most 64."""

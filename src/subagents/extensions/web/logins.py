@@ -29,14 +29,14 @@ from subagents.ports import OffLoop
 log = logging.getLogger(__name__)
 
 NAME: Final = "web"
-"""Of this extension, and so of its ``Logins`` in ``Services.parts``."""
+"""The name of this extension, and so of its ``Logins`` in ``Services.parts``."""
 FILE_NAME: Final = "logins.json"
 CODE_MS: Final = 60_000
-"""So long a code can be taken."""
+"""How long a code can be taken."""
 CODES_MAX: Final = 16
 """Codes that nobody took yet; of more the oldest holds no more."""
 LOGINS_MAX: Final = 64
-"""Of more the one that was made first is over."""
+"""How many logins there may be; with one more, the oldest is over."""
 KEPT_EVERY_MS: Final = 5 * 60_000
 """How far the file may be behind in when a login was used last."""
 SECRET_BYTES: Final = 32

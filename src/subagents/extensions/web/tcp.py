@@ -55,7 +55,7 @@ OWN_LOGIN: Final = ("GET", "/v1/login")
 READS: Final = frozenset({"GET", "HEAD"})
 """What changes nothing, and is all that a viewer may ask."""
 OWN_SITES: Final = frozenset({"same-origin", "none"})
-"""Of ``Sec-Fetch-Site``; "none" is somebody who typed the address."""
+"""Values of ``Sec-Fetch-Site``; "none" is somebody who typed the address."""
 CSRF_HEADER: Final = b"x-subagents-csrf"
 
 

@@ -21,7 +21,7 @@ _CERTIFICATE: Final = re.compile(
     rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL
 )
 _STEPS_MAX: Final = 10
-"""Of a handshake in memory; it takes three."""
+"""The most steps of a handshake in memory; it takes three."""
 
 
 def certificate_of(settings: DaemonSettings) -> "TcpCertificate | None":
@@ -51,9 +51,9 @@ class TcpCertificate:
         self._seen = self._identity()
         self._newest = self._read()
         self.names = _names(self._newest, certificate)
-        """Of hosts, without those that stand for several; as of the start."""
+        """The names of hosts at the start, without those that stand for several."""
         self.context = self._read()
-        """For the listener; it shows each connection what is in the files then."""
+        """The listener's context; it shows each connection what is in the files then."""
         self.context.sni_callback = self._show_newest
 
     def _read(self) -> ssl.SSLContext:

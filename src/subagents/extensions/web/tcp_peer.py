@@ -13,7 +13,7 @@ from typing import Final
 from subagents.ports import OffLoop
 
 PEER: Final = "tcp_peer"
-"""Under this name a request's state holds the ``TcpPeer`` of its connection."""
+"""The name in a request's state of the ``TcpPeer`` of its connection."""
 TABLES: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 _LOCAL, _REMOTE, _UID = 1, 2, 7
 """Columns."""

@@ -15,14 +15,14 @@ from subagents.extensions.web.tcp_peer import PEER, TcpPeer
 log = logging.getLogger(__name__)
 
 HEAD_BYTES_MAX: Final = 64 * 1024
-"""Of the request line and all headers, as other servers have it."""
+"""The longest request line with all headers, as other servers have it."""
 HEADERS_MAX: Final = 100
 HEAD_S: Final = 10.0
-"""From the connection, or the first byte of a later request, to the end of its headers."""
+"""The time from the connection, or the first byte of a later request, to the end of its headers."""
 CONNECTIONS_MAX: Final = 512
-"""In all; further ones are answered 503 and closed."""
+"""The most connections in all; further ones are answered 503 and closed."""
 CONNECTIONS_PER_PEER_MAX: Final = 256
-"""Of one address."""
+"""The most connections of one address."""
 
 
 class HeadRefusedError(Exception):

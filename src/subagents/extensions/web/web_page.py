@@ -1,6 +1,6 @@
 """The web page: built files, which are the same for everybody and hold no data.
 
-``make web`` builds them from ``web/`` into ``static/`` beside this module, each compressed once; a
+``make web`` builds them from ``web/`` into ``static/`` next to this module, each compressed once; a
 wheel carries them. All of the page is below ``/ui/``. A browser loads nothing from anywhere else
 and runs no script that is not one of these files: the content security policy says so.
 """

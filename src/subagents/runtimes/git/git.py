@@ -18,7 +18,7 @@ from subagents.errors import RuntimeUnavailable
 
 TIMEOUT_S: Final = 20.0
 CHECKOUT_S: Final = 300.0
-"""Of a large repository, on a slow disk."""
+"""The longest checkout: a large repository on a slow disk."""
 OUTPUT_BYTES_MAX: Final = 32 * 1024 * 1024
 ERROR_CHARS_MAX: Final = 500
 _PASSED: Final = ("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")
@@ -32,8 +32,8 @@ _ALWAYS: Final = (
 )
 """A repository's own hooks and monitors are its worker's business, not the daemon's."""
 NO_SUBMODULES: Final = "--ignore-submodules=dirty"
-"""For ``diff`` and ``status``: else they start git in each repository below, which obeys that one's
-configuration. Not by ``-c``: ``.gitmodules`` would count more."""
+"""The option with which ``diff`` and ``status`` start no git in the repositories below, which would
+obey their configuration. Not by ``-c``: ``.gitmodules`` would count more."""
 COMMANDS: Final = re.compile(
     r"""
     filter\..*\.(clean|smudge|process) | diff\.external | diff\..*\.(command|textconv)
@@ -69,7 +69,7 @@ class Checkout(NamedTuple):
     git_dir: str
     """Its index and its HEAD."""
     common_dir: str
-    """Of the repository: objects, branches, configuration."""
+    """The repository's own directory: objects, branches, configuration."""
 
 
 class Git:

@@ -1,6 +1,6 @@
 """Git worktrees for runs, below the state directory; see ``ports.Worktrees``.
 
-Beside each worktree lies a record (``<name>.json``): the commit it began from, whether it was made
+Next to each worktree lies a record (``<name>.json``): the commit it began from, whether it was made
 to its end, and for which attempts. It is what makes every step safe to repeat after a crash: a
 worktree that was not made to its end never had a worker in it, and is made again.
 
@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 LINK_BYTES_MAX: Final = 8192
 LOOK_S: Final = 5.0
-"""For counting what is not committed; a warning is not worth more."""
+"""The longest count of what is not committed; a warning is not worth more."""
 _FIELD: Final = {"field": "isolation"}
 _INSTEAD: Final = "or leave isolation out"
 
@@ -58,7 +58,7 @@ class Record(Value, frozen=True):
 
     tree: Worktree
     run_id: RunId
-    """That it was planned for."""
+    """The run that it was planned for."""
     base: str
     """The commit it began from."""
     is_made: bool = False
@@ -152,6 +152,7 @@ class GitWorktrees:
             text = f"{prefix} is not in the last commit of {root}"
             raise _refused(text, f"commit it, give {root} as cwd, {_INSTEAD}")
         path = self._directory / worktree_name(run_id, label)
+        # A branch that has the name of our folder of branches: git makes none below it.
         is_taken = git.line("rev-parse", "--verify", "--quiet", f"refs/heads/{BRANCHES}")
         branch = branch_of(run_id, label, has_folder=is_taken is None)
         tree = Worktree(repository=root, path=str(path), branch=branch, origin=cwd)
@@ -192,6 +193,7 @@ class GitWorktrees:
     def _prepare(self, run_id: RunId, tree: Worktree, attempt: int, *, afresh: bool) -> None:
         record = self._record(tree)
         if record is None:
+            # On record before it is made: a crash in between leaves nothing that nobody knows.
             record = self._begin(run_id, tree)
         if not record.is_made or not (Path(tree.path) / ".git").exists():
             self._make(record)
@@ -232,7 +234,7 @@ class GitWorktrees:
         """Keep what was done since on a branch of its own, then begin from the base again."""
         tree = record.tree
         git = self._git_in(tree)
-        # Whoever held it is dead: no attempt lives beside the one that is being started.
+        # Whoever held it is dead: no attempt lives besides the one that is being started.
         lock = git.line("rev-parse", "--path-format=absolute", "--git-path", "index.lock")
         if lock is not None:
             Path(lock).unlink(missing_ok=True)
@@ -258,6 +260,7 @@ class GitWorktrees:
             if work != git("rev-parse", "HEAD^{tree}").strip():
                 text = f"Work of attempt {attempt} of run {record.run_id}, as it was left"
                 head = git("commit-tree", work, "-p", head, "-m", text).strip()
+            # Zeros: only where no such branch is there yet (git-update-ref(1)).
             git("update-ref", kept, head, "0" * len(head))
         finally:
             index.unlink(missing_ok=True)

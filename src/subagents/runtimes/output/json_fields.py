@@ -7,7 +7,8 @@ import math
 from typing import Final
 
 COUNT_MAX: Final = 2**53
-"""Above it JavaScript's numbers are no whole numbers any more: such a count is nonsense."""
+"""The largest whole number that JavaScript can tell from its neighbours: a count above it is
+nonsense."""
 
 
 def value_at(table: object, key: str) -> object:

@@ -46,9 +46,9 @@ from subagents.runtimes.output.worker_events import (
 CHUNK_BYTES: Final = 64 * 1024
 """Read and split in one go: some 0.1 ms in which no other thread of this process runs."""
 READ_BYTES_MAX: Final = 16 * CHUNK_BYTES
-"""Per turn on a thread, so that one huge output does not hold up the others."""
+"""The most that one turn on a thread reads, so that one huge output does not hold up the others."""
 ITEMS_MAX: Final = 2_000
-"""Of one ``OutputBatch``; a turn ends when it has as many."""
+"""The most items of one ``OutputBatch``; a turn ends when it has as many."""
 
 STDERR_BYTES_MAX: Final = 4_096
 OUT: Final = "out"
@@ -232,6 +232,8 @@ class _ReadPass:
         if event is not None:
             self.result_seen = self.result_seen or isinstance(event, ResultEvent)
             signal = signal_of(event, key=f"{self._attempt_id}:out:{part.start}")
+            # Signals go to the ledger and output to the transcript, which are written apart: after
+            # a crash either may be behind the other, so each has a cursor of its own.
             if signal is not None and part.start >= self._cursor:
                 self.signals.append((signal, part.end))
             if part.start >= stream.reported_until:

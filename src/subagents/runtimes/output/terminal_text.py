@@ -31,10 +31,11 @@ _ERROR: Final = re.compile(
     r"|no such file or directory|failed|failure)\b|\berr!",
     re.IGNORECASE,
 )
-"""Also at the end of a name (``ValueError``); not in ``0 errors``, ``no error``, ``erroneous``."""
+"""A word for an error, also at the end of a name (``ValueError``); not in ``0 errors``, ``no
+error``, ``erroneous``."""
 
 CUT_CHARS: Final = LINE_CHARS_MAX - 80
-"""Of a line that is too long; its note fits behind it."""
+"""What is kept of a line that is too long; its note fits behind it."""
 
 
 def plain(text: str) -> str:

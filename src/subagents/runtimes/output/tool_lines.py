@@ -23,9 +23,9 @@ from subagents.runtimes.output.terminal_text import plain
 from subagents.text import cut_middle, one_line
 
 SHORT_CHARS_MAX: Final = 200
-"""Of the input, and of the result's summary, in a line."""
+"""The longest input, and the longest summary of a result, in a line."""
 COMMAND_CHARS_MAX: Final = 4_000
-"""Of a command line, and of each other text that detectors see."""
+"""The longest command line, and the longest of the other texts that detectors see."""
 PLAN_ITEMS_MAX: Final = 100
 INPUT_CHARS_MAX: Final = 8 * SHORT_CHARS_MAX
 """Looked at to make the short input."""

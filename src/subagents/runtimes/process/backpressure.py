@@ -23,15 +23,15 @@ from subagents.runtimes.process.processes import (
 )
 
 UNREAD_BYTES_MAX: Final = 64 * 1024 * 1024
-"""So far a worker may be ahead of its reader, where the disk has room for it …"""
+"""How far a worker may be ahead of its reader, where the disk has room for it …"""
 FREE_SHARE: Final = 4
 """… and by no more than this part of what is free, which is one in so many …"""
 UNREAD_BYTES_MIN: Final = 1024 * 1024
-"""… but by so much it may always be."""
+"""… and always by so much, however little is free."""
 GOES_ON_AT: Final = 4
 """A held worker goes on when no more than one in so many of its allowed bytes is unread."""
 RECORD: Final = "held"
-"""In the attempt's directory while its worker is held."""
+"""A file in the attempt's directory while its worker is held."""
 
 
 class Backpressure:

@@ -7,7 +7,7 @@ look at other processes, ended at once (``cgroup.kill``), known at our doors, an
 Shims are born in it (``launcher.py``), so that there is no moment before. Cgroups are made where
 the daemon is: below a systemd of the user that is a scope or service with ``Delegate=yes``. Limits
 need controllers, which the kernel gives to the children of a cgroup only when no process is in
-itself: for them the daemon moves to a leaf beside its workers.
+itself: for them the daemon moves to a leaf next to its workers.
 
 A process of the same user may write itself into another cgroup. A worker in bubblewrap cannot: it
 sees them read-only.
@@ -31,7 +31,7 @@ from subagents.text import size
 CGROUP_VARIABLE: Final = "SUBAGENTS_SHIM_CGROUP"
 """Tells a shim in which cgroup it is, for its records; the worker does not get it."""
 LEAF: Final = "daemon"
-"""Where a daemon sits beside its workers; the unit's ``DelegateSubgroup`` as well."""
+"""Where a daemon sits next to its workers; the unit's ``DelegateSubgroup`` as well."""
 CONTROLLERS: Final[Mapping[str, str]] = {
     "memory_mb": "memory",
     "pids": "pids",
@@ -57,7 +57,7 @@ class Place(NamedTuple):
     path: str | None
     """None = nowhere."""
     controllers: frozenset[str] = frozenset()
-    """That can limit what is in them."""
+    """The controllers that can limit what is in its groups."""
     problem: str | None = None
     """Why there is none, or not every controller; None = all is there."""
 
@@ -82,6 +82,7 @@ def place() -> Place:
     own = _own()
     if own is None:
         return Place(None, problem="no cgroup v2 that this process is in is mounted")
+    # In the leaf that `enter_leaf` made, or a unit's `DelegateSubgroup`.
     base = own.parent if own.name == LEAF else own
     problem = _try(base)
     if problem is not None:
@@ -110,6 +111,8 @@ def enter_leaf(root: str) -> None:
                 place = leaf if leaf.is_dir() else each.parent
                 _write(f"{place}/cgroup.procs", str(os.getpid()))
                 return
+        # https://docs.kernel.org/admin-guide/cgroup-v2.html, "No Internal Process Constraint": only
+        # a cgroup without processes of its own gives controllers to those below it.
         controllers = set(_text(f"{own}/cgroup.controllers").split())
         if controllers & set(CONTROLLERS.values()) and pids(str(own)) == [os.getpid()]:
             (own / LEAF).mkdir(exist_ok=True)
@@ -312,7 +315,7 @@ def _enable(base: Path, controller: str) -> bool:
 
 @cache
 def _prefix(root: str) -> str:
-    # Other installations may have their workers beside ours.
+    # Other installations may have their workers next to ours.
     return f"subagents-{hashlib.sha256(os.fsencode(root)).hexdigest()[:12]}."
 
 

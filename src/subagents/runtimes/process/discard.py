@@ -19,7 +19,8 @@ from subagents.runtimes.output.output_reader import STDERR_BYTES_MAX, has_result
 
 RECORD: Final = "discarded"
 KEPT_BYTES: Final = RESULT_BYTES_MAX + STDERR_BYTES_MAX + MARGIN_BYTES
-"""Before the place up to which a file was read: the end of the text may become the result."""
+"""What is kept before the place up to which a file was read: the end of the text may become the
+result."""
 
 
 class Discarded(NamedTuple):
@@ -84,7 +85,7 @@ def discard_all(directory: Path) -> None:
     for file in files:
         file.unlink(missing_ok=True)
     if not (directory / "pid").exists():
-        # Tidied beside this, or nothing ran: there is nothing to be known of it.
+        # Tidied meanwhile, or nothing ran: there is nothing to be known of it.
         (directory / RECORD).unlink(missing_ok=True)
 
 

@@ -24,7 +24,7 @@ its program cannot log in without.
 
 OURS: Final = "SUBAGENTS_"
 PATHS_MAX: Final = 256
-"""Of so many it is remembered what is on them: callers may bring their own."""
+"""How many PATHs are remembered with what is on them: callers may bring their own."""
 TASK_VARIABLE_BYTES_MAX: Final = 100 * 1024
 RETRY_REASON_BYTES_MAX: Final = 4 * 1024
 ARGUMENT_BYTES_MAX: Final = 128 * 1024 - 1
@@ -122,7 +122,7 @@ def as_bytes(text: str) -> bytes:
 
 @lru_cache(maxsize=256)
 def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Of the names that are let through, beside ``PASSED``."""
+    """Of the names that are let through, besides ``PASSED``."""
     allowed = (*PASSED, *names)
     texts = [re.escape(each.removesuffix("*")) + ".*" * each.endswith("*") for each in allowed]
     return re.compile("|".join(texts), re.DOTALL)

@@ -31,7 +31,7 @@ WRITABLE: Final = "--bind"
 _PLACES: Final = "places.json"
 _NOT_OURS: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _LOCK: Final = threading.Lock()
-"""Of the whole process: several runtimes have attempts in one directory."""
+"""The lock of the whole process: several runtimes have attempts in one directory."""
 _OWN_WORK_TREE: Final = re.compile(rb"^\s*worktree\s*=", re.IGNORECASE | re.MULTILINE)
 
 _REPOSITORY: Final[Mapping[str, str | None]] = {
@@ -41,10 +41,10 @@ _REPOSITORY: Final[Mapping[str, str | None]] = {
     "hooks": None,
     "worktrees": None,
 }
-"""Of a repository, and what stands for one that is not there; None = an empty directory."""
+"""Files of a repository, and what stands for one that is not there; None = an empty directory."""
 _NO_REPOSITORY: Final = (".git", "HEAD")
-"""Without the second, the directory would itself be one, like a bare repository. Git looks on above
-an empty directory ``.git``; it would refuse an empty file."""
+"""What keeps a directory from being a repository. Without the second it would itself be one, like a
+bare repository. Git looks on above an empty directory ``.git``; it would refuse an empty file."""
 
 
 class GitPlaces(NamedTuple):
@@ -160,6 +160,7 @@ def _repository(mounts: dict[str, str], repository: str) -> GitPlaces:
 
 def _led(link: str, work: str) -> GitPlaces:
     """Of a file, and of the repository that it leads to, when the worker could write in it."""
+    # gitrepository-layout(5): it says `gitdir: PATH`, and a relative one is from where it lies.
     with open(link, "rb") as file:  # noqa: PTH123
         text = os.fsdecode(file.read(LINK_BYTES_MAX)).rstrip("\n")
     where = Path(os.path.normpath(os.path.join(work, text.removeprefix("gitdir: "))))  # noqa: PTH118

@@ -1,4 +1,4 @@
-"""Until when the workers of a home may live: a file beside its attempts, renewed with the lease.
+"""Until when the workers of a home may live: a file next to its attempts, renewed with the lease.
 
 A node of a cluster that can no longer renew its right must have ended its workers before another
 node starts them again. What ends them is a process of its own (``watchdog``), which needs the end
@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from subagents.process_identity import boot_id
 
 FILE: Final = "node.deadline"
-"""In the state directory, above the attempts."""
+"""The file's name in the state directory, above the attempts."""
 MARGIN_S_MAX: Final = 1.5
 _CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 """Goes on while the machine sleeps: the right does, too. ``/proc/uptime`` shows it to the shim."""
@@ -36,10 +36,10 @@ class Deadline(NamedTuple):
     """What the file says."""
 
     until_ms: int
-    """By ``elapsed_ms``."""
+    """The end of the lease, by ``elapsed_ms``."""
     boot: str
     pid: int
-    """Of the daemon that renewed it last; never taken for a worker, whoever started it."""
+    """The daemon that renewed it last; never taken for a worker, whoever started it."""
 
     @property
     def left_ms(self) -> int:

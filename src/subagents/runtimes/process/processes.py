@@ -40,18 +40,18 @@ if sys.platform != "linux":
 
 ATTEMPT_VARIABLE: Final = "SUBAGENTS_ATTEMPT"
 ROOT_VARIABLE: Final = "SUBAGENTS_ATTEMPTS_DIR"
-"""With it, another installation's workers are never taken for ours."""
+"""The variable by which another installation's workers are never taken for ours."""
 TURN_VARIABLE: Final = "SUBAGENTS_TURN"
 """Absent in the first turn of an attempt."""
 
 KILL_BOUND_S: Final = 10.0
-"""So long after the grace period processes may take to die of KILL (uninterruptible I/O)."""
+"""How long after the grace period processes may take to die of KILL (uninterruptible I/O)."""
 
 SHIM_BOUND_S: Final = 2.0
-"""So long a shim whose worker is gone may take to record the exit (a full disk) before KILL."""
+"""How long a shim whose worker is gone may take to record the exit (a full disk) before KILL."""
 
 LOOKS_MAX: Final = 100
-"""At the processes of an attempt to which one signal is sent."""
+"""The most looks at the processes of an attempt to which one signal is sent."""
 
 RESCAN_S: Final = 1.0
 """While waiting, new processes of the attempt are looked for this often."""
@@ -85,7 +85,7 @@ class Marker(NamedTuple):
         return {ATTEMPT_VARIABLE: self.attempt_id, ROOT_VARIABLE: self.root, **turn}
 
     def covers(self, other: "Marker | None") -> bool:
-        """Of this turn, or one before it; after a crash a turn is cleaned up beside the next."""
+        """This turn or one before it; after a crash a turn is cleaned up while the next runs."""
         if other is None or other.turn > self.turn:
             return False
         return (other.attempt_id, other.root) == (self.attempt_id, self.root)

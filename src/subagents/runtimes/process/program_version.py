@@ -15,7 +15,7 @@ from subagents.config.programs.versions_seen import parts, versions_seen
 from subagents.errors import UsageError
 
 VERSION_BOUND_S: Final = 20.0
-"""So long ``--version`` or ``--help`` may take."""
+"""How long ``--version`` or ``--help`` may take."""
 
 
 def check_version(found: str, name: str, *, pattern: str, option: str) -> None:

@@ -46,7 +46,7 @@ Hold = Callable[[str], Mapping[str, str]]
 
 
 class Places(Value, frozen=True):
-    """What one worker must reach beside its working directory; absolute."""
+    """What one worker must reach besides its working directory; absolute."""
 
     writable: tuple[str, ...] = ()
     """Made when missing."""
@@ -90,7 +90,7 @@ def wrapped(
         argv: Begins with an absolute path.
         cwd: The working directory.
         access: What the worker may do.
-        places: What it needs beside that.
+        places: What it needs besides that.
         hold: Called with a directory that it may write in.
         is_offline: Without any network; a program that needs a model cannot work so.
 
@@ -147,7 +147,7 @@ def secluded(
         argv: Begins with an absolute path.
         cwd: The working directory, in what it sees.
         access: What the worker may do; ``sees`` is the directory that is there.
-        seclusion: What is there beside the working directory.
+        seclusion: What is there besides the working directory.
         state_dir: Of this installation.
         hold: Called with a directory that it may write in.
 

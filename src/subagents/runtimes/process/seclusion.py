@@ -35,7 +35,7 @@ _FIELD: Final = {"field": "isolation"}
 
 
 class Seclusion(Value, frozen=True):
-    """What is there beside the system and the working directory; absolute paths."""
+    """What is there besides the system and the working directory; absolute paths."""
 
     home: str
     """Empty, and the worker's own."""
@@ -107,7 +107,7 @@ def mounts(work: str, seclusion: Seclusion, *, may_write: bool, is_offline: bool
 
     Args:
         work: The one directory of the user's that is there, without symbolic links.
-        seclusion: What is there beside it.
+        seclusion: What is there besides it.
         may_write: Whether the worker may write in ``work``.
         is_offline: Whether it needs no names resolved.
     """
@@ -157,7 +157,7 @@ def _homes() -> tuple[str, ...]:
 
 
 def _of_search(entry: Path) -> list[str]:
-    """A directory on the search path, and what its programs need beside it: of a virtual
+    """A directory on the search path, and what its programs need besides it: of a virtual
     environment and its Python, and of a version manager (pyenv, asdf, mise).
 
     A link is not followed: in a directory where some worker works, it may be that worker's.

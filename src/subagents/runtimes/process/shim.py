@@ -73,13 +73,14 @@ SHELL: Final = "/bin/sh"
 SHIM: Final = Path(__file__).with_name("shim.sh")
 
 START_BOUND_S: Final = 5.0
-"""So long a claimed attempt may take to show its worker; usually it takes 3 ms."""
+"""How long a claimed attempt may take to show its worker; usually it takes 3 ms."""
 
 CLAIM_BOUND_S: Final = 60.0
-"""So long a shim that runs may take to claim its attempt, on a machine that is very busy."""
+"""How long a shim that runs may take to claim its attempt, on a machine that is very busy."""
 
 LOOKS_AT_START_S: Final = (0.003, 0.002, 0.003, 0.005, 0.008)
-"""After so long each; a thread is not kept any longer."""
+"""The waits before the looks for a worker that was just started; a thread is not kept any
+longer."""
 START_AGAIN_S: Final = (0.01, 0.1, 0.5)
 """A start that failed for a reason of ours or of the machine's is repeated after so long each."""
 TRANSIENT: Final = frozenset(
@@ -91,7 +92,7 @@ READ_AGAIN_S: Final = 0.02
 _STOPPED: Final = "stopped\n"
 """The claim of an attempt that was stopped before it started: it never will."""
 _NUMBER: Final = re.compile(r"[0-9]{1,9}")
-"""As the shim writes it; a file that holds anything else says nothing."""
+"""A number as the shim writes it; a file that holds anything else says nothing."""
 _LAST: Final[Mapping[str, str]] = {"claim": "boot", "pid": "session", "feeder": "boot"}
 """The first word of the last line of each file of records: with it the file is complete."""
 
@@ -208,7 +209,7 @@ class AttemptDirectory:
         """
         kept |= {"claim"}
         with contextlib.suppress(FileNotFoundError):
-            # Until nothing comes any more: its output may be discarded beside this.
+            # Until nothing comes any more: its output may be discarded meanwhile.
             while left := [each for each in os.listdir(self.path) if each not in kept]:  # noqa: PTH208
                 for each in left:
                     with contextlib.suppress(FileNotFoundError):
@@ -217,7 +218,7 @@ class AttemptDirectory:
     def delete(self) -> None:
         """Delete the directory, and the run's when this was its last attempt. Idempotent."""
         while self.path.exists():
-            # Output is let go of beside this: a file that is gone first ends rmtree half way.
+            # Output is let go of meanwhile: a file that is gone first ends rmtree half way.
             with contextlib.suppress(FileNotFoundError):
                 shutil.rmtree(self.path)
         run = self.path.parent
@@ -493,6 +494,7 @@ class ProcessAttempts:
         groups = await self._off_loop(partial(self._groups, directory))
         if is_known and not groups:
             return
+        # Before its processes are looked for: a shim that starts now finds the claim and ends.
         await self._off_loop(directory.claim_as_stopped)
         worker = directory.worker()
         is_at_work = worker is not None and alive(worker) and _is_contained(directory)

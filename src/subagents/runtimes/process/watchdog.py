@@ -30,19 +30,19 @@ from subagents.runtimes.process.processes import (
 )
 
 LOCK: Final = "watchdog.lock"
-"""In the state directory; held by the one watchdog of a home while it lives."""
+"""A file in the state directory, held by the one watchdog of a home while it lives."""
 LOOK_S: Final = 0.25
 """How often new workers are looked for after the end."""
 AGAIN_S: Final = 0.005
 """The same while there are some."""
 LINGER_S: Final = 60.0
-"""So long after the end, with nothing left to kill, it goes: no daemon renews it any more."""
+"""How long after the end it stays with nothing left to kill: no daemon renews it any more."""
 START_BOUND_S: Final = 10.0
-"""So long a watchdog may take to be there; a few tenths on a machine that is not busy."""
+"""How long a watchdog may take to be there; a few tenths on a machine that is not busy."""
 TAKE_BOUND_S: Final = 1.0
-"""So long a new one tries to get the lock, which whoever asks for a watchdog has for a moment."""
+"""How long a new one tries to get the lock, which whoever asks for a watchdog has for a moment."""
 SHIMS_LAST_S: Final = 1.0
-"""So long at most a shim is left to adopt what its worker leaves behind, so that it is found."""
+"""How long a shim is left at most to adopt what its worker leaves behind, so that it is found."""
 
 _TIMER_ABSOLUTE: Final = 1
 _BOOTTIME: Final = 7
@@ -76,6 +76,7 @@ class Watchdog:
             OSError: It could not be written, or nothing could be started that watches it; workers
                 end when the earlier end comes.
         """
+        # Before the look: whichever watchdog is there, or comes now, reads it.
         node_deadline.write(self._state_dir, until_ms)
         if not _is_watched(self._state_dir):
             self._start()
@@ -180,6 +181,7 @@ def _timer() -> int | None:
 
 def _sleep_until(timer: int | None, until_ms: int) -> None:
     if timer is not None:
+        # A nanosecond more, since timerfd_settime(2) takes 0 for "no timer".
         at = _TIMER.pack(0, 0, until_ms // 1000, until_ms % 1000 * 1_000_000 + 1)
         if ctypes.CDLL(None).timerfd_settime(timer, _TIMER_ABSOLUTE, at, None) == 0:
             os.read(timer, 8)

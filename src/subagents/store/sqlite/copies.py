@@ -1,7 +1,7 @@
 """Copies of a database: what is in one that is about to take a database's place.
 
 What a copy holds is done where it is opened: its schedules start their work, and its runs that have
-not begun begin. So whoever restores one is told, and what goes on elsewhere, too, is paused.
+not begun begin. So whoever restores one is warned, and what goes on elsewhere, too, is paused.
 """
 
 import json

@@ -18,9 +18,9 @@ WAL_SHARE: Final = 3
 DISK_SHARE: Final = 32
 """No more than this part of the disk is held, which is one in so many."""
 AGAIN_SHARE: Final = 4
-"""What was used is held anew once so many times as much is free."""
+"""What was used is held again once so many times as much is free."""
 SLACK_SHARE: Final = 8
-"""One in so many bytes may be used before they are held anew."""
+"""One in so many bytes may be used before they are held again."""
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class _Held:
     """Its size and its blocks, when it was last looked at."""
 
     def bytes_left(self) -> int:
-        """So many are held and not used."""
+        """How many bytes are held and not used."""
         return max(self.until - self._begin(os.fstat(self.descriptor)), 0)
 
     def take(self) -> bool:
@@ -66,6 +66,7 @@ class _Held:
         begin = self._begin(found)
         self.until = min(self.until, begin + self.bytes_wanted)
         if self.until > begin:
+            # Nothing counts as held while this may fail.
             until, self.until = self.until, 0
             hold(self.descriptor, begin, until - begin)
             self.until = until
@@ -80,7 +81,7 @@ class DiskReserve:
     """Of one database, while one process has it open. Blocking, and for one caller at a time.
 
     Args:
-        database: Its file; the write-ahead log is beside it.
+        database: Its file; the write-ahead log is next to it.
         bytes_max: Held at most; 0 = nothing is.
     """
 
@@ -100,6 +101,7 @@ class DiskReserve:
         with contextlib.suppress(OSError):
             wanted = self._bytes_wanted()
             if wanted and self._bytes_free() < wanted:
+                # To its own size: that frees what is held behind its end, and changes nothing.
                 os.truncate(self._database, self._database.stat().st_size)
 
     def take(self) -> None:
@@ -124,7 +126,7 @@ class DiskReserve:
                 each.keep()
 
     def top_up(self) -> None:
-        """Hold anew what was used, once the disk has room for it again. Microseconds if not."""
+        """Hold again what was used, once the disk has room for it again. Microseconds if not."""
         used = [each for each in self._files if self._is_used(each, SLACK_SHARE)]
         if not used or self._bytes_free() < AGAIN_SHARE * self._bytes_wanted():
             return

@@ -1,4 +1,4 @@
-"""Whether a file is a database of ours, told before anything of it is changed."""
+"""Whether a file is a database of ours, decided before anything of it is changed."""
 
 import sqlite3
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ TABLES: Final = frozenset({"node", "run", "journal", "inbox"})
 
 
 def require_ours(path: Path, belongings: Iterable[Path] = ()) -> None:
-    """Refuse a file that is not ours, or that is empty beside what runs left.
+    """Refuse a file that is not ours, or that is empty where runs left files.
 
     Args:
         path: The database.
@@ -90,7 +90,7 @@ def ways_out(path: Path) -> str:
 def _read(path: Path) -> tuple[int, int, frozenset[str]]:
     """Schema, application id and tables; zeros and none for a file without a byte.
 
-    Not opened then: SQLite deletes the log beside an empty file, of which something may be left.
+    Not opened then: SQLite deletes the log next to an empty file, of which something may be left.
     """
     if not path.is_file() or not path.stat().st_size:
         return 0, 0, frozenset()

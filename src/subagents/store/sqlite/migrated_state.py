@@ -115,7 +115,7 @@ def in_values(state: bytes) -> bytes:
 
 
 def _attempt(old: Mapping[str, object]) -> dict[str, object]:
-    # Which attempt it repeats is said by its number.
+    # Its number says which attempt it repeats.
     return _moved({k: v for k, v in old.items() if k != "retryOf"}, ATTEMPT_MOVES, ATTEMPT_KEPT)
 
 

@@ -58,7 +58,8 @@ CONDITIONS: Final[Mapping[str, str]] = {
     "model": "is_of_model(origin, :model)",
     "text": "mentions(run_id, label, origin, :text)",
 }
-"""By the field of the filter, in the order in which they are tried; ``at`` is a way's ``key``."""
+"""The condition of each field of the filter, in the order in which they are tried; ``at`` is a
+way's ``key``."""
 _BACK: Final = (
     (" DESC", " ASC"),
     (", number) <", ", number) >"),
@@ -81,7 +82,7 @@ class _Way(NamedTuple):
     shelf: str = "(archived_at_ms IS NULL) = {shelf}"
     """Tells listed runs from archived ones."""
     key: str = "created_at_ms"
-    """By what the list is in order."""
+    """The column that orders the list."""
 
 
 _CREATED: Final = _Way("run INDEXED BY run_created")
@@ -121,7 +122,7 @@ _FIELDS: Final[Mapping[str, _Way]] = {
     "directory": _Way("run INDEXED BY run_directory", "directory = place.name"),
     "agent_id": _Way("run INDEXED BY run_agent", CONDITIONS["agent_id"]),
 }
-"""By the field of the filter: the first one that is asked for leaves the fewest runs."""
+"""The way for each field of the filter: the first one that is asked for leaves the fewest runs."""
 _IN_PLACES: Final = statements()["runs_in_places"].removesuffix(";")
 """The newest of the directory and of each one below it in which there are runs."""
 _IN_PLACE: Final = ANYTHING.replace("number, created_at_ms AS at_ms", "number")
@@ -137,7 +138,7 @@ def narrowed(
         statement: Has ``ANYTHING`` in it.
         where: Which runs; not its window.
         open_runs: Gives all that are not over; called when the filter needs to know.
-        far: So many of the newest runs that fit are looked at, at most.
+        far: How many of the newest runs that fit are looked at, at most.
     """
     names = asked(where, CONDITIONS)
     values: Parameters = {name: value_of(getattr(where, name)) for name in names}

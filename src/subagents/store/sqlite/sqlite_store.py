@@ -55,23 +55,23 @@ from subagents.version import __version__
 log = logging.getLogger(__name__)
 
 READERS_MAX: Final = 4
-"""More would only wait for the same two cores."""
+"""The most readers; more would only wait for the same two cores."""
 
 READER_CACHE_KB: Final = 2_048
-"""Of each reader; pages are in the system's cache besides. The writer has 16 MiB."""
+"""The cache of each reader; pages are in the system's cache besides. The writer has 16 MiB."""
 
 BUSY_TIMEOUT_MS: Final = 5_000
 RESERVE_BYTES: Final = 8 * 1024 * 1024
 """New spawns are refused below this, so that the runs there are can still end on record."""
 
 HELD_BYTES: Final = 24 * 1024 * 1024
-"""Of the disk, for the ends of the runs there are; by a daemon's store (``wiring``)."""
+"""Disk space that a daemon's store (``wiring``) holds for the ends of the runs there are."""
 
 FREE_FILES_MIN: Final = 256
 """New spawns are refused when the file system has room for fewer files."""
 
 PROBE_BYTES: Final = 1024 * 1024
-"""After a failed commit nothing is tried again below this."""
+"""The least free space at which something is tried again after a failed commit."""
 
 SHRINK_PAGES: Final = 256
 """Given back in one step, so that commits wait for some milliseconds at most."""
@@ -80,8 +80,8 @@ FREE_SHARE: Final = 8
 """One in so many pages may be free, and 1 MiB: what comes next needs them."""
 
 REBUILD_BYTES_MAX: Final = 256 * 1024 * 1024
-"""Up to this size a database of 0.1.0 is written anew at a start, so that it can shrink: 1 s for
-each 100 MB."""
+"""The largest database of 0.1.0 that a start rewrites so that it can shrink: 1 s for each 100
+MB."""
 
 WAL_PAGES_MAX: Final = 2_000
 """Checkpoint after about 8 MB of WAL."""
@@ -351,7 +351,7 @@ class SqliteStore(RowStore):
         return is_new
 
     def _make_shrinkable(self, connection: sqlite3.Connection) -> None:
-        """Write a new database, or one of 0.1.0, anew, where that is quick and there is room."""
+        """Rewrite a new database, or one of 0.1.0, where that is quick and there is room."""
         (can_shrink,) = connection.execute("PRAGMA auto_vacuum").fetchone()
         size = self._path.stat().st_size
         if not can_shrink and size <= min(REBUILD_BYTES_MAX, self._free_bytes() // 4):
@@ -415,11 +415,12 @@ class SqliteStore(RowStore):
                     except sqlite3.OperationalError as error:
                         if code_of(error) != sqlite3.SQLITE_FULL:
                             raise
-                        # What is in the log has room in the file; then the log is written anew.
+                        # What is in the log has room in the file; then the log is rewritten.
                         self._require_writer().execute("PRAGMA wal_checkpoint(PASSIVE)")
                         number = self._commit(batch)
                 self._note_commit()
                 return number
+        # Whatever it was: whether the commit was made, only the file knows now.
         except BaseException as error:
             self._open.forget()
             if not isinstance(error, sqlite3.Error):
@@ -517,6 +518,7 @@ class SqliteStore(RowStore):
             with self._writing, transaction(self._require_writer()) as connection:
                 self._require_epoch(connection)
                 (newest,) = connection.execute(self._sql["newest_number"]).fetchone()
+                # Before the newest row may go: its number must not be given to another event.
                 kept = (newest, rows.checksum(self._epoch, newest))
                 connection.execute(self._sql["keep_number"], kept)
                 for name in ("delete_journal", "delete_messages", "delete_run"):

@@ -1,4 +1,4 @@
-"""How far the write-ahead log went with the newest commit, kept beside it.
+"""How far the write-ahead log went with the newest commit, kept next to it.
 
 SQLite ends the log at its first frame that is damaged, as after a power cut, and takes the commits
 behind it for never made. A mark tells the two apart: it is written after each commit, so it never
@@ -12,10 +12,13 @@ import zlib
 from pathlib import Path
 from typing import Final
 
+# https://sqlite.org/walformat.html, "The WAL-Index File Format": `mxFrame` at byte 16 of its header
+# and `aSalt` at 32, in the byte order of the machine.
 _INDEX: Final = struct.Struct("=16xI12xII")
-"""Of the ``-shm`` file: the frames of the log, and the two salts of its header."""
+"""The frames of the log and the two salts of its header, in the ``-shm`` file."""
 _HEADER_BYTES: Final = 32
-"""Of the ``-wal`` file; its last two words are a checksum over the others."""
+"""The size of the header of the ``-wal`` file; its last two words are a checksum over the
+others."""
 _MARK: Final = struct.Struct("=IIII")
 """Frames, salts, CRC-32."""
 
@@ -32,6 +35,7 @@ class WalMark:
         """Call it after a commit. Losing it only means that less is noticed."""
         with contextlib.suppress(OSError, struct.error):
             mark = _MARK.pack(*self._reach(), 0)
+            # One write over the last mark: one that a power cut tears has a wrong checksum.
             os.pwrite(self._descriptor, mark[:12] + struct.pack("=I", zlib.crc32(mark)), 0)
 
     def close(self) -> None:
@@ -54,7 +58,7 @@ class WalMark:
         acknowledged = int(noted[0])
         if noted[1:] == salts:
             return max(acknowledged - frames, 0)
-        # Another log than then: begun anew, which SQLite does when all of the old one is in the
+        # Another log than then: begun again, which SQLite does when all of the old one is in the
         # database, or one whose header is damaged, and which it takes for empty.
         return 0 if _is_whole(header) else acknowledged
 

@@ -11,7 +11,7 @@ from subagents.store.transcripts.segments import Part, Segment
 from subagents.store.transcripts.transcript_search import Transcript
 
 HELD_MAX: Final = 16
-"""So many of the newest segments stay open while they are read: they may be deleted meanwhile."""
+"""How many of the newest segments stay open while they are read: they may be deleted meanwhile."""
 LIST_TRIES: Final = 5
 """The newest segment may go between being listed and being opened, if its writer is very quick."""
 

@@ -56,6 +56,6 @@ def checkpoint_of(record: bytes) -> Checkpoint:
     try:
         return _checkpoints.decode(record)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        # Of another version: numbers go on, and everything else begins anew.
+        # Of another version: numbers go on, and everything else begins at zero.
         mark = segments.mark_of(record) or segments.Mark()
         return Checkpoint(seq=mark.seq, ts=mark.ts)

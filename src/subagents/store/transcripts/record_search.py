@@ -24,7 +24,7 @@ PROGRAM_MAX: Final = 1_000
 AT_ONCE: Final = 32
 """Matches that one call of RE2 counts where there are many."""
 MANY: Final = 64
-"""So many matches in a slice are counted first, and looked for when somebody wants to see them."""
+"""How many matches in a slice are counted first, and looked for when somebody wants to see them."""
 
 _TOKEN: Final = re.compile(
     r"""
@@ -53,7 +53,7 @@ class Found(NamedTuple):
 
     lines: int
     rows: Callable[[], Sequence[Row]]
-    """In order; what it takes is done now."""
+    """Makes the rows, in order; what it takes is done now."""
 
     def beside(self, other: "Found") -> "Found":
         """These and others of the same slice."""

@@ -90,7 +90,7 @@ class Segment(NamedTuple):
 
 
 class Turns:
-    """Lets other threads of Python's run now and then: all this is done beside the event loop.
+    """Lets other threads of Python's run now and then: all this is done off the event loop.
 
     A thread that wants to run must wait 5 ms before it may ask one that computes to stop, and an
     answer of the daemon wants to run several times.

@@ -5,7 +5,7 @@ must not share a disk queue with the commit of another one's result.
 
 A batch of lines and the checkpoint that belongs to it are one ``write``. The oldest segment goes
 when all of them are too big. Checkpoints that are no longer the last one are of no use: when they
-outweigh the lines, their segment is written anew without them.
+outweigh the lines, their segment is rewritten without them.
 """
 
 import contextlib
@@ -35,12 +35,12 @@ from subagents.store.transcripts.line_batch import LineBatch, checkpoint_of, enc
 from subagents.store.transcripts.segments import Segment
 
 SEGMENTS: Final = 8
-"""So many of them make up a full transcript: an eighth of it goes at once."""
+"""How many of them make up a full transcript: an eighth of it goes at once."""
 SEGMENT_BYTES_MAX: Final = 16 * 1024 * 1024
 WASTE_BYTES: Final = 64 * 1024
 """Old checkpoints that may always lie around."""
 KNOWN_MAX: Final = 4096
-"""Runs whose files are remembered between two batches; of others they are looked at anew."""
+"""Runs whose files are remembered between two batches; of others they are looked at again."""
 
 _encoder: Final = msgspec.json.Encoder()
 
@@ -52,14 +52,14 @@ class _Files:
     segments: list[Segment] = field(default_factory=list)
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
     lines_bytes: int = 0
-    """Of the newest segment, without its checkpoints."""
+    """The size of the newest segment, without its checkpoints."""
     mark_bytes: int = 0
-    """Of its last checkpoint."""
+    """The size of its last checkpoint."""
     unsynced: set[Path] = field(default_factory=set)
     has_new_names: bool = False
-    """In its directory, which was not synced since."""
+    """Its directory has names that were not synced yet."""
     number: int = 0
-    """Of the directory itself among the new names beside it; 0 = not among them."""
+    """The number of its directory among the new names next to it; 0 = not among them."""
 
 
 class _Names:
@@ -87,6 +87,7 @@ class _Names:
         """
         with self._lock:
             if self._synced < number:
+                # Read before the sync: a name that is made during it may not be in it.
                 made = self._made
                 _sync(self._directory)
                 self._synced = made
@@ -251,7 +252,7 @@ class TranscriptFiles:
         return self._directory / run_id
 
     def _recall(self, run_id: RunId) -> _Files | None:
-        """Out of memory while it is changed: what fails half-way is looked at anew."""
+        """Out of memory while it is changed: what fails half-way is looked at again."""
         with self._lock:
             return self._known.pop(run_id, None)
 
@@ -280,6 +281,7 @@ def _made(directory: Path) -> bool:
 
 def _sound(data: bytes) -> bytes:
     """All up to the last complete checkpoint; after a power cut, before the first hole."""
+    # A file system may keep a file's new length without its data, as zeros; JSON has none.
     hole = data.find(b"\0")
     if hole >= 0:
         data = data[:hole]
@@ -333,6 +335,7 @@ def _replace(files: _Files, last: Segment, batch: LineBatch) -> None:
     draft = last.path.with_suffix(".new")
     _create(draft, data)
     _sync(draft)
+    # Synced before it is renamed: a power cut leaves the old file or all of the new one.
     draft.replace(last.path)
     files.segments[-1] = last._replace(end=len(data))
     files.lines_bytes = len(lines) + len(batch.lines)

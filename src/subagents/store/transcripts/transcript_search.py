@@ -23,7 +23,7 @@ class Transcript(ABC):
 
     def __init__(self) -> None:
         self.parts: Sequence[Part] = ()
-        """By number."""
+        """The parts, by number."""
         self.newest = 0
         """Number of the last line, 0 = there is none."""
         self._turns = Turns()

@@ -14,7 +14,7 @@ from subagents.text import cut, cut_start
 
 ACTIVITY_CHARS_MAX: Final = 80
 _WORDS_CHARS: Final = 48
-"""Of what is written or thought."""
+"""The most that is shown of a text or thought."""
 _COMMAND_CHARS: Final = 60
 
 _VERBS: Final = {

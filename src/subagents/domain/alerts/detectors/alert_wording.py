@@ -6,11 +6,11 @@ from subagents.domain.redaction.redact import redact
 from subagents.text import cut, cut_start, one_line
 
 TEXT_CHARS_MAX: Final = 160
-"""Of an alert's whole text."""
+"""The longest text of an alert."""
 QUOTE_CHARS_MAX: Final = 80
-"""Of a worker's words in it."""
+"""The most that the text quotes of a worker's words."""
 FIELD_CHARS_MAX: Final = 200
-"""Of a worker's words in a field."""
+"""The most that one field holds of a worker's words."""
 _LOOKED_AT_CHARS: Final = 4_000
 """Secrets are taken out before the cut, so that half a key does not look like a word."""
 

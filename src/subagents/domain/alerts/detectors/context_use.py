@@ -14,7 +14,7 @@ from subagents.domain.run.worker_output import ContextUse
 
 COMPACTS_SOON_PERCENT: Final = 75
 SLACK_PERCENT: Final = 5
-"""So far below a threshold it has to fall before that is due again: it was compacted."""
+"""How far below a threshold it has to fall before that is due again: it was compacted."""
 PERCENT_MAX: Final = 999
 
 WINDOWS: Final = {
@@ -69,7 +69,7 @@ _MILLION: Final = re.compile(r"\[1m\]$|(?<![a-z0-9])1m(?![a-z0-9])", re.ASCII)
 
 
 def look(watch: Watch, use: ContextUse, rules: AlertRules) -> tuple[Watch, tuple[Alert, ...]]:
-    """Tell the highest threshold that is newly reached; those below it are told with it."""
+    """Tell the highest threshold that is newly reached; those below it are reported with it."""
     window = use.window or window_of(use.model)
     tokens = max(use.tokens, 0)
     if window is None or window <= 0:

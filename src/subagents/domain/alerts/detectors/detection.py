@@ -1,4 +1,4 @@
-"""The fold: what is said goes to the detectors, what they know stays in the ``Watch``.
+"""The fold: the stream goes to the detectors, what they know stays in the ``Watch``.
 
 Plain text says nothing to them and is most of what comes, so a batch is searched for the pieces
 that do first. The order of what happens to a piece is fixed, and no step looks at where a batch
@@ -46,9 +46,9 @@ class _Given(NamedTuple):
 
 
 def begin(watch: Watch, *, attempt: int, at_ms: int) -> Watch:
-    """A new attempt (or turn) started: what was open before is gone, silence begins anew.
+    """A new attempt (or turn) started: what was open before is gone, silence begins again.
 
-    Commits and sub-agents that are not told yet stay: they happened.
+    Commits and sub-agents that are not reported yet stay: they happened.
     """
     if watch.attempt == attempt:
         return replace(watch, open=(), is_silence_told=False, last_at_ms=at_ms)
@@ -116,7 +116,7 @@ def elapsed(watch: Watch, *, now_ms: int, rules: AlertRules) -> tuple[Watch, tup
 
 
 def ended(watch: Watch) -> tuple[Watch, tuple[Alert, ...]]:
-    """The attempt is over: what was gathered is told now; silence is no news any more."""
+    """The attempt is over: what was gathered is reported now; silence is no news any more."""
     alerts: list[Alert] = []
     if watch.spawned is not None:
         watch = _tell_spawned(watch, alerts)
@@ -131,7 +131,7 @@ def is_gathering(watch: Watch) -> bool:
 
 
 def next_due_ms(watch: Watch, rules: AlertRules) -> int | None:
-    """When ``elapsed`` will next have something to say, if nothing is said before."""
+    """When ``elapsed`` will next have something to say, if the worker does nothing before."""
     due = [
         None if watch.spawned is None else watch.spawned.since_ms + SPAWN_BATCH_MS,
         None if watch.commits is None else watch.commits.since_ms + rules.commit_batch_ms,

@@ -17,7 +17,7 @@ class OpenTool(Value, frozen=True):
     id: str
     """The call's own, else the tool's name."""
     command: str | None = None
-    """Its end may be told without it."""
+    """Its end may be reported without it."""
     agents: int = 0
     """Counted when it began."""
 
@@ -26,7 +26,7 @@ class Pending(Value, frozen=True):
     """News of one kind that are gathered into one alert."""
 
     key: str
-    """Of the alert: by the first of them."""
+    """The key of the coming alert, made from the first of them."""
     since_ms: int
     last: int
     """Number of the newest piece that belongs to it."""
@@ -59,7 +59,8 @@ class Watch(Value, frozen=True):
 
     attempt: int = 0
     pieces: int = 0
-    """Of this attempt that were looked at: the number of a piece is part of its alerts' keys."""
+    """How many pieces of this attempt's output were looked at: a piece's number is part of the keys
+    of its alerts."""
     tools_used: int = 0
     last_activity: str | None = None
     """``editing src/bridge.py``; None before anything was seen."""
@@ -72,15 +73,15 @@ class Watch(Value, frozen=True):
     is_silence_told: bool = False
     open: tuple[OpenTool, ...] = ()
     failures: int = 0
-    """Of tools, one after the other."""
+    """How many tools failed in a row."""
     failed_tool: str | None = None
     """The name all of these have; None when they are several."""
     failed_call: FailedCall | None = None
     """The last one, also when others succeeded since: what a worker that is stuck ran into."""
     api_errors: tuple[int, ...] = ()
-    """Checksums of those told since something succeeded."""
+    """Checksums of those reported since something succeeded."""
     context_told: int = 0
-    """The highest threshold that was told and is not undone by a compaction; 0 = none."""
+    """The highest threshold that was reported and is not undone by a compaction; 0 = none."""
     context_round: int = 1
     """Grows with every compaction that made thresholds due again."""
     plan: tuple[PlanMark, ...] = ()

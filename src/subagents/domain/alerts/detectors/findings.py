@@ -17,7 +17,7 @@ from subagents.text import cut
 FAMILIES_MAX: Final = 16
 """Whose last result is kept in mind."""
 MESSAGES_MAX: Final = 5
-"""Of one batch; the others are counted."""
+"""The most messages that one batch quotes; the others are counted."""
 _MESSAGE_CHARS: Final = 80
 
 
@@ -82,7 +82,7 @@ def _alert_of_build(result: BuildResult, key: str) -> Alert:
 def gathered(
     pending: Pending | None, messages: Sequence[str], *, key: str, at_ms: int, number: int
 ) -> Pending:
-    """Add commits to those that are not told yet."""
+    """Add commits to those that are not reported yet."""
     words = tuple(shown(each, FIELD_CHARS_MAX) for each in messages)
     if pending is None:
         return Pending(

@@ -15,7 +15,8 @@ from subagents.domain.run.worker_output import PlanItem, PlanStatus
 
 ITEMS_MAX: Final = 100
 NEWS_MAX: Final = 4
-"""Of one writing; of more the newest are told, and that there were more."""
+"""The most news from one writing of a plan; of more, the newest are reported and the rest is
+counted."""
 _RANK: Final = {PlanStatus.PENDING: 0, PlanStatus.IN_PROGRESS: 1, PlanStatus.COMPLETED: 2}
 
 

@@ -14,11 +14,11 @@ COMMAND_CHARS_MAX: Final = 16_384
 STEPS_MAX: Final = 200
 DEPTH_MAX: Final = 16
 NESTED_MAX: Final = 4
-"""Of ``bash -c`` in ``bash -c``."""
+"""How deep ``bash -c`` may stand in ``bash -c``."""
 WRAPPERS_MAX: Final = 8
 
 Joined: TypeAlias = Literal["", "&&", "||", ";", "|", "&"]
-"""By what a command follows the one before it; nothing before the first."""
+"""The operator between a command and the one before it; "" = it is the first one."""
 
 
 class Step(NamedTuple):
@@ -27,7 +27,7 @@ class Step(NamedTuple):
     words: tuple[str, ...]
     joined: Joined = ""
     is_negated: bool = False
-    """After ``!``."""
+    """It follows a ``!``."""
     is_hidden: bool = False
     """Some of its output goes to a file."""
     is_piped: bool = False
@@ -35,7 +35,7 @@ class Step(NamedTuple):
     is_beside: bool = False
     """Nobody waits for it."""
     is_maybe: bool = False
-    """In a loop or a condition: it ran, or not, or several times."""
+    """It stands in a loop or a condition: it ran, or not, or several times."""
 
 
 _HEREDOC: Final = r"<<-?[ \t]{0,8}(?:'([^'\n]{1,80})'|\"([^\"\n]{1,80})\"|\\?([\w.-]{1,80}))"
@@ -89,7 +89,7 @@ class _Reader:
         self._word: str | None = None
         """What there is of a word; None between words."""
         self._is_quoted = False
-        """Of that word: it is no keyword then, and no assignment."""
+        """A part of that word was quoted: it is no keyword then, and no assignment."""
         self._is_target = False
         """The next word is where output goes."""
         self._joined: Joined = ""

@@ -38,7 +38,7 @@ def is_failure(tool: ToolUse) -> bool | None:
 def look_at_tool(
     watch: Watch, tool: ToolUse, *, key: str, at_ms: int, rules: AlertRules
 ) -> tuple[Watch, tuple[Alert, ...]]:
-    """Count a tool that ended; told once when so many failed, until one succeeds."""
+    """Count a tool that ended; reported once when so many failed, until one succeeds."""
     failed = is_failure(tool)
     if failed is None:
         return watch, ()
@@ -72,7 +72,7 @@ def look_at_tool(
 def look_at_api_error(
     watch: Watch, error: ApiError, *, key: str
 ) -> tuple[Watch, tuple[Alert, ...]]:
-    """Told once per message until something succeeds."""
+    """Reported once per message until something succeeds."""
     known = checksum(_VARYING.sub("#", error.message[: FIELD_CHARS_MAX * 4]).casefold())
     if known in watch.api_errors:
         return watch, ()

@@ -201,7 +201,7 @@ class Assessment(NamedTuple):
     """What a change of a subtree's spending leads to."""
 
     run: Run
-    """With its marks: what was alerted or done once is not repeated."""
+    """The run with its marks: what was alerted or done once is not repeated."""
     alerts: tuple[Alert, ...] = ()
     stop: BudgetStop | None = None
     """The budget is used up: the run and everything below it ends."""
@@ -236,6 +236,7 @@ def assess(before: Run, run: Run, at_ms: int) -> Assessment:
     stop = BudgetStop(by=run.id, label=run.resolved.label, used=found[0].text, at_ms=at_ms)
     if is_over:
         return Assessment(run, alerts, stop)
+    # Nothing below may start any more, so that the holder can still report in its reserve.
     stop = replace(stop, used=f"{late.text}, the rest is kept for its own report")
     return Assessment(run, alerts, stop_below=stop)
 
@@ -393,7 +394,7 @@ class BudgetView(Value, frozen=True):
     spent: Spent
     left: Left
     percent: int | None
-    """Of the dimension that is used most; None = nothing is known to be used of any."""
+    """How much of the dimension used most is used; None = nothing is known to be used of any."""
     text: str
     """``80k of 100k tokens, ? of $1.00, 3 of 10 runs``; ? = nobody reported it."""
     exhausted: bool

@@ -25,11 +25,11 @@ class Need(Value, frozen=True):
 
     input_tokens: int
     output_tokens: int
-    """As long an answer as the worker wants."""
+    """The longest answer that the worker wants."""
     least_output_tokens: int = 1
     """A shorter one is of no use to it."""
     input_usd: float | None = None
-    """Of all the input; None = there is no known price, so cost cannot be bounded."""
+    """What all the input costs; None = there is no known price, so cost cannot be bounded."""
     output_token_usd: float | None = None
 
     def cost_usd(self, output_tokens: int) -> float:
@@ -44,7 +44,7 @@ class Counted(Value, frozen=True):
 
     usage: Usage = Usage()
     lost_tokens: int = 0
-    """At most, by requests that were never answered."""
+    """The most that requests which were never answered may have used."""
     lost_cost_usd: float = 0
 
 
@@ -60,7 +60,7 @@ class Cap(NamedTuple):
     gone: float
     """Spent, held and promised, without what the asking attempt held for its last request."""
     spent: float
-    """Of that, what is gone for good."""
+    """The part of ``gone`` that was really used."""
 
     @property
     def text(self) -> str:

@@ -27,7 +27,7 @@ class _Dimension(NamedTuple):
     limit: Callable[[Budget], float | None]
     gone: Callable[[Committed], float]
     kept: Callable[[float], float]
-    """For the holder's own report."""
+    """How much of a limit is kept for the holder's own report."""
     text: Callable[[float], str]
     unit: str = ""
     each: int = 0
@@ -109,6 +109,7 @@ def _check_amount(
         return
     limits = [dimension.limit(budget) if budget is not None else None for budget in wanted]
     asked = sum(dimension.each if limit is None else limit for limit in limits)
+    # One that names no limit reserves nothing, but would be stopped at once where nothing is left.
     is_open = dimension.each == 0 and None in limits
     is_room = asked <= left.amount + budgets.DUST
     if is_room and (not is_open or left.amount - asked > budgets.DUST):

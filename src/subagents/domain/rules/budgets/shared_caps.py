@@ -26,7 +26,7 @@ class SharedCap(Value, frozen=True):
     key: str
     """Where it is configured: ``budgets.daily.agents.claude``; of a plan ``plan:r-…``."""
     limit: Budget
-    """Of it tokens and cost."""
+    """Its tokens and cost; the other dimensions are not capped."""
     is_daily: bool = False
     agent: str | None = None
     """Only runs of this agent."""

@@ -12,7 +12,7 @@ from subagents.extensions.cluster.engine.shared_partitions import SharedPartitio
 from subagents.ports import ClusterTrust
 
 NAME: Final = "cluster"
-"""Of this extension, and so of the ``ClusterMember`` in ``Services.parts``."""
+"""The name of this extension, and so of the ``ClusterMember`` in ``Services.parts``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

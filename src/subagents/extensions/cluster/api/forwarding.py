@@ -54,11 +54,12 @@ from subagents.ports import SeenNode, Survey
 log = logging.getLogger(__name__)
 
 NO_OWNER_S: Final = 10.0
-"""So long a call waits for its partition to have an owner: longer than a lease of 6 s."""
+"""How long a call waits for its partition to have an owner: longer than a lease of 6 s."""
 LOOK_S: Final = 0.25
-"""Between two looks at who the owner is."""
+"""The time between two looks at who the owner is."""
 ALIVE_S: Final = 1.0
-"""So often somebody who waits for an answer looks whether its node is alive."""
+"""How often somebody who waits for an answer looks whether its node is alive."""
+# RFC 9110, 7.6.1: what is about one connection is not passed on over the next.
 _HOP_BY_HOP: Final = frozenset(
     {
         b"connection",
@@ -100,7 +101,7 @@ class Owners(Protocol):
     def owner_of(self, partition: int) -> SeenNode | None: ...
 
     async def look(self) -> None:
-        """Ask the store anew.
+        """Ask the store again.
 
         Raises:
             StoreUnavailable: It cannot be asked.

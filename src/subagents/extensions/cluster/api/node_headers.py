@@ -22,13 +22,14 @@ URL: Final = b"x-subagents-relay"
 """Where that node is asked about it."""
 OF_CLUSTER: Final = frozenset({FORWARDED, BEHALF, PEER, CALL, URL})
 LENGTH: Final = b"x-subagents-length"
-"""Of the answer's body in bytes. Between nodes each answer is chunked, so that its end is seen when
-the owner completes it and not when the last byte came: until then the client is watched."""
+"""The length of the answer's body in bytes. Between nodes each answer is chunked, so that its end
+is seen when the owner completes it and not when the last byte came: until then the client is
+watched."""
 MISDIRECTED: Final = 421
 NODE: Final = "node"
-"""Under this name a request's state has the name in the certificate of the node that calls."""
+"""The name in a request's state of the name in the certificate of the node that calls."""
 STATE: Final = "forwarded"
-"""Under this name a request's state holds its ``ForwardedBy``."""
+"""The name in a request's state of its ``ForwardedBy``."""
 
 
 class Behalf(StrEnum):

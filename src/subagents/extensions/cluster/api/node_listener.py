@@ -25,7 +25,7 @@ from subagents.ports import ClusterTrust
 log = logging.getLogger(__name__)
 
 STOP_S: Final = 5
-"""As for the daemon's other listeners."""
+"""How long a stop waits for calls, the same as with the daemon's other listeners."""
 
 
 @contextlib.contextmanager

@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 CONNECT_S: Final = 2.0
 """Nodes are near each other: whoever does not accept by then is not there."""
 WRITE_S: Final = 30.0
-"""Without any progress, of the body."""
+"""The longest time in which nothing of the body is taken."""
 IDLE_CONNECTIONS_MAX: Final = 64
 IDLE_S: Final = 60.0
-"""Shorter than the node door keeps one (``KEEP_ALIVE_S``): so no call meets one that closes."""
+"""How long a connection is kept: less than the other side keeps one (``KEEP_ALIVE_S``), so that no
+call meets one that closes."""
 KEEP_ALIVE_S: Final = 75
 
 Headers = Sequence[tuple[bytes, bytes]]

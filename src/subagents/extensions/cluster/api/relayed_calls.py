@@ -82,7 +82,7 @@ class RelayedCalls:
     def __init__(self, stopping: asyncio.Event) -> None:
         self._stopping = stopping
         self._calls: OrderedDict[str, RelayedCall] = OrderedDict()
-        """In the order in which they began."""
+        """The calls by their id, in the order in which they began."""
 
     def begin(self, scope: Scope, send: Send) -> RelayedCall:
         """Remember a call until some time after ``end``."""

@@ -21,7 +21,8 @@ from subagents.version import __version__
 
 CLOCK_WARN: Final = timedelta(seconds=2)
 CLOCK_FAIL: Final = timedelta(minutes=5)
-"""From there on fresh certificates are not good yet where a clock is behind."""
+"""The difference of clocks at which fresh certificates are not valid yet where a clock is
+behind."""
 CLOCK_FIX: Final = "keep this machine's clock with NTP: timedatectl set-ntp true"
 
 

@@ -14,7 +14,7 @@ from subagents.text import counted, duration, parse_duration
 
 PLACE: Final = "/v1/cluster"
 LOOK_S: Final = 0.5
-"""Between two looks at whether a node is drained."""
+"""The time between two looks at whether a node is drained."""
 
 
 def status(*, json: Json = False) -> int:

@@ -23,7 +23,7 @@ from subagents.ports import EngineClock, OffLoop, SharedStore
 log = logging.getLogger(__name__)
 
 LOOKS: Final = 4
-"""In a lease."""
+"""How many looks there are in the length of a lease."""
 EVERY: Final = frozenset(range(PARTITIONS))
 
 
@@ -72,7 +72,7 @@ class Membership:
         self._clock = clock
         self._moves = moves
         self._seen_free: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset())
-        """At the two looks before, the older one first."""
+        """The free partitions at the two looks before, the older one first."""
         self._was_above = False
 
     async def run(self, right_s: float) -> None:
@@ -96,7 +96,7 @@ class Membership:
         """The node stops: others have at once what nothing of is under way here.
 
         The rest stays ours until our right ends. Its workers go on, and are adopted by the next
-        daemon of this home, or end before anybody else may begin anew.
+        daemon of this home, or end before anybody else may begin again.
         """
         with contextlib.suppress(StoreUnavailable, Fenced):
             await self._moves.give_back(self._moves.idle())
@@ -140,6 +140,7 @@ class Membership:
             finally:
                 self._ownership.is_taking = False
         above = 0 if free else excess(takers, identity)
+        # Twice in a row: while a node comes or goes, partitions do not wander to and fro.
         if above and self._was_above:
             await self._give_back_some(-(-above // 2))
         self._was_above = above > 0

@@ -99,7 +99,7 @@ class PermitDesk:
         provider_gates.share(self._wake.set)
         shared_spending.share(self._wake.set)
         self._asking: list[asyncio.Event] = []
-        """To be set with the answer to the next demand, or when there is none."""
+        """Events that are set with the answer to the next demand, or when there is none."""
         self.on_answer: Callable[[], None] = lambda: None
         """Called when more may be kept of caps than before."""
 

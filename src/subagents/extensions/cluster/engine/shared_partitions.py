@@ -17,7 +17,7 @@ from subagents.errors import Elsewhere
 from subagents.ports import OffLoop, SeenNode, SharedStore, Survey
 
 LOOK_MS: Final = 500
-"""So long a follower may wait before it looks for what others wrote."""
+"""How long a follower may wait before it looks for what others wrote."""
 KNOWN_MAX: Final = 10_000
 """Runs whose partition is remembered; a run never changes it."""
 

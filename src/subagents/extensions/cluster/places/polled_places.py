@@ -15,13 +15,13 @@ from subagents.ports import Clock, FreeSlots, Offer, Offers, OffLoop
 log = logging.getLogger(__name__)
 
 LOOK_S: Final = 0.1
-"""Between two looks, of who waits for takers, and of a node that took something lately."""
+"""The time between two looks, of who waits for takers, and of a node that took something lately."""
 IDLE_S: Final = 0.5
 """The same of a node for which there was nothing lately."""
 LATELY: Final = 50
-"""So many looks in vain make a node idle."""
+"""How many looks in vain make a node idle."""
 AGAIN_S: Final = 1.0
-"""After the store could not be asked."""
+"""The wait before the store is asked again that could not be asked."""
 LOOK_MAX: Final = 64
 """Offers in one look."""
 

@@ -45,17 +45,17 @@ log = logging.getLogger(__name__)
 TAKE: Final = "subagents-take"
 """The activity's type."""
 TAKE_S: Final = 10.0
-"""For one activity, from its start: some statements in the store. Its node may be gone by then; and
-one that is later than this still takes what nobody has."""
+"""How long one activity may take from its start: some statements in the store. Its node may be gone
+by then; and one that is later than this still takes what nobody has."""
 CALL_S: Final = 10.0
-"""For one call; a server that is frozen answers none."""
+"""How long one call may take; a server that is frozen answers none."""
 STARTS_MAX: Final = 8
 """Calls at the same time that put something into a queue: all that waited come at once when
 Temporal is back, and it would answer none of them in time."""
 AGAIN_S: Final = 1.0
-"""After nobody could be asked, or the node that got it could not take it."""
+"""The wait after nobody could be asked, or the node that got it could not take it."""
 LOOK_AGAIN_S: Final = 20.0
-"""So often the store is asked beside Temporal, which may have forgotten an activity."""
+"""How often the store is asked besides Temporal, which may have forgotten an activity."""
 FREE_LOOK_S: Final = 0.1
 """How often a node without a free slot looks for one."""
 PRIORITIES: Final = 5

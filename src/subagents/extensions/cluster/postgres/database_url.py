@@ -16,10 +16,10 @@ class DatabaseUrl(NamedTuple):
     """``postgresql://user@host/database?schema=name``; all but the schema is libpq's."""
 
     conninfo: str
-    """For libpq."""
+    """The address as libpq takes it."""
     schema: str
     shown: str
-    """For people: without the password."""
+    """The address as people see it: without the password."""
 
 
 def parse_url(url: str) -> DatabaseUrl:

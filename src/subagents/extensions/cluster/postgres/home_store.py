@@ -8,7 +8,7 @@ from subagents.errors import ConfigError
 from subagents.ports import Member, SharedStore, Store
 
 LOCK: Final = "postgres.lock"
-"""In the state directory of such a home."""
+"""A file in the state directory of such a home."""
 
 
 def storage(paths: Paths, settings: DaemonSettings) -> Store | None:

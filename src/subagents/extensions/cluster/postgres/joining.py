@@ -31,8 +31,8 @@ class Node(NamedTuple):
     version: str
     is_over: bool
     silent_s: float | None
-    """For so long it could have been replaced; negative while it has a lease to go, or missed less
-    than one. None = its right does not end by itself."""
+    """How long it could have been replaced, in seconds; negative while it has a lease to go, or
+    missed less than one. None = its lease does not end by itself."""
 
 
 class Cluster(NamedTuple):

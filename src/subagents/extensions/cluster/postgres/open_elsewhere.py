@@ -16,7 +16,7 @@ from subagents.store import rows
 from subagents.store.open_runs import folded
 
 AGE_MAX_S: Final = 1.0
-"""So old a look may be."""
+"""How old a look may be."""
 
 log = logging.getLogger(__name__)
 

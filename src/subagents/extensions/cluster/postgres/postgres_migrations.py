@@ -1,8 +1,8 @@
 """Numbered, forward-only migrations of a schema in PostgreSQL; all that are missing in one
 transaction, which one process at a time makes.
 
-Nodes of two versions work beside each other while a cluster is upgraded, and an old one that starts
-again meanwhile finds a migration that it does not know. So a migration which the version before can
+Nodes of two versions work in one cluster while it is upgraded, and an old one that starts again
+meanwhile finds a migration that it does not know. So a migration which the version before can
 live with says how far that one knows them: ``-- needs 0005``. Without such a line only programs
 that know it may use the schema.
 """
@@ -16,7 +16,7 @@ from subagents.extensions.cluster.postgres.link import Link
 from subagents.store.named_statements import named_statements, numbered_scripts
 
 LOCK_WAIT: Final = "60s"
-"""For another process that migrates."""
+"""How long another process that migrates is waited for."""
 IDLE_MAX: Final = "10s"
 
 

@@ -42,7 +42,8 @@ class PostgresPermits:
         self._link: Link | None = None
         self._asking = threading.Lock()
         self._generation = 1
-        """Of demands; a new one after one that may still be on its way."""
+        """The generation of demands; a new one begins after a demand that may still be on its
+        way."""
         self._answers = msgspec.json.Decoder(_Answer)
 
     def settle(self, demand: Demand) -> Settlement:

@@ -49,7 +49,8 @@ CONDITIONS: Final[Mapping[str, str]] = {
         """,
     "passed": "({at}, number) < (:passed_ms, :passed)",
 }
-"""By the field of the filter; ``passed`` is where a sieve goes on, ``at`` what the list is by."""
+"""The condition of each field of the filter; ``passed`` is where a sieve goes on, ``at`` what the
+list is by."""
 SIEVED: Final = ("text", "model")
 """What these ask for is asked in Python (``run_filters``)."""
 _BACK: Final = (
@@ -84,7 +85,7 @@ def narrowed(
         name: That of one with ``any_run`` in it.
         where: Which runs; not its window, and not what is ``SIEVED``.
         open_runs: Gives all that are not over; called when the filter needs to know.
-        far: So many of the newest runs that fit are looked at, at most.
+        far: How many of the newest runs that fit are looked at, at most.
         passed: Time and number of the run behind which they are.
     """
     anything = sql["any_run"].removesuffix(";")

@@ -83,11 +83,11 @@ SIEVE_ROWS: Final = 200
 """Looked at in one step by what only Python can ask."""
 TAKE_OVER_TRIES: Final = 5
 HOLDER_WAIT: Final = "1s"
-"""So long whoever takes over waits for a commit of the one before; then it is ended."""
+"""How long whoever takes over waits for a commit of the one before; then it is ended."""
 BLOCK_BITS: Final = 30
-"""Of the numbers of rows: so many are in a block."""
+"""The bits of a row's number within its block."""
 ORDINAL_BITS: Final = 16
-"""Of the places of events: so many are in a commit."""
+"""The bits of an event's place within its commit."""
 PLACE_MAX: Final = 2**63 - 1
 ALL_PARTS: Final = [*range(PARTITIONS)]
 KNOWN_MAX: Final = 10_000
@@ -152,14 +152,14 @@ class PostgresStore(RowStore):
         self._unsure: int | None = None
         """The number of one that may have been made, or may still be."""
         self._number: int | None = None
-        """Of the newest row; None = the next one begins a block."""
+        """The number of the newest row; None = the next one begins a block."""
         self._place = 0
-        """Of the newest event of our own."""
+        """The place of the newest event of our own."""
         self._seen = 0
         self._owned: frozenset[int] | None = frozenset(ALL_PARTS)
         """Changed by who writes; None = the database is asked."""
         self._parts: dict[RunId, int] = {}
-        """Of some runs."""
+        """The partitions of some runs; at most ``KNOWN_MAX`` are remembered."""
         self._elsewhere = OpenElsewhere()
         self._readers: queue.SimpleQueue[Link] = queue.SimpleQueue()
         self._readers_made = 0
@@ -398,7 +398,7 @@ class PostgresStore(RowStore):
         """Release everything; safe to repeat.
 
         A member of a cluster keeps what it did not give back until its right ends, or until the
-        next start of this home: its workers go on until then, and nobody may begin them anew.
+        next start of this home: its workers go on until then, and nobody may begin them again.
         """
         self._leave()
         self._open.forget()
@@ -438,6 +438,7 @@ class PostgresStore(RowStore):
         try:
             self._require_open()
             with self._writing:
+                # A commit whose answer was lost is asked about first: it may have been made.
                 self._settle()
             if not self._open.is_complete:
                 self._load()  # what runs have to do is added to what they had to do

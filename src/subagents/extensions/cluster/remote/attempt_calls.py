@@ -37,7 +37,7 @@ class AttemptCall(Value, frozen=True, kw_only=True):
     positions: dict[str, int] = {}
     ended: bool = False
     result_bytes_max: int = 0
-    """Of a long result, so much is sent."""
+    """How much of a long result is sent."""
 
 
 class WatchLine(Value, frozen=True, kw_only=True, omit_defaults=True):

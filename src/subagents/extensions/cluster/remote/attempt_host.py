@@ -38,7 +38,7 @@ from subagents.ports import (
 log = logging.getLogger(__name__)
 
 QUIET_S: Final = 5.0
-"""After so long without anything to say a watch says that it is there."""
+"""How long a watch may have nothing to say before it says that it is there."""
 REFUSED: Final = 409
 NOT_NOW: Final = 503
 

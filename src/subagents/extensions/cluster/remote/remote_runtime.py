@@ -44,16 +44,17 @@ from subagents.ports import (
 log = logging.getLogger(__name__)
 
 CALL_S: Final = 30.0
-"""For the answer of a call; one that has to wait for a worker says so."""
+"""How long the answer of a call may take; one that has to wait for a worker says so."""
 END_S: Final = 15.0
 """How much longer than the grace a stop may take, which ends with SIGKILL."""
 QUIET_S: Final = 15.0
 """A watch says something every few seconds; after so long it counts as cut off."""
 REST_S: Final = 1.0
-"""For the end of an answer behind the end of an attempt: it comes with it, or was cut off."""
+"""How long the end of an answer may take after the end of its attempt: it comes with it, or was cut
+off."""
 AGAIN_FIRST_S: Final = 0.1
 AGAIN_S_MAX: Final = 2.0
-"""Between two tries to reach a place."""
+"""The longest wait between two tries to reach a place."""
 LINE_BYTES_MAX: Final = 64 * 1024 * 1024
 SPOOL_BYTES: Final = 1024 * 1024
 """A long result is kept in memory up to here, else in a file without a name."""

@@ -28,7 +28,7 @@ from subagents.extensions.cluster.remote.workplace_calls import (
 from subagents.ports import Before, Clock, Diff, NodeClient, Planned
 
 CALL_S: Final = 60.0
-"""For the answer of a call: git in a large repository takes its time."""
+"""How long the answer of a call may take: git in a large repository takes its time."""
 SETTLE_S: Final = 30.0
 """How much longer than the time of its contract a check may take."""
 AGAIN_S: Final = 1.0

@@ -1,6 +1,6 @@
 """How many workers this node may have besides those that it has, whoever decides about them.
 
-What counts is live shims: they are in the attempts directory, and a daemon that was started anew
+What counts is live shims: they are in the attempts directory, and a daemon that was started again
 finds them there. A slot is kept for an attempt that has taken it and not started yet.
 """
 
@@ -18,7 +18,7 @@ from subagents.runtimes.process.processes import alive
 from subagents.runtimes.process.shim import AttemptDirectory
 
 KEPT_MS: Final = 30_000
-"""So long a slot is kept for an attempt whose owner does not start it."""
+"""How long a slot is kept for an attempt whose owner does not start it."""
 
 
 class Slots:
@@ -36,7 +36,7 @@ class Slots:
         self._elapsed_ms = elapsed_ms
         self._live: dict[AttemptId, AttemptDirectory] = {}
         self._kept: dict[AttemptId, int] = {}
-        """Until when."""
+        """The time until which a slot is kept for an attempt."""
         self._lock = threading.Lock()
 
     def load(self) -> None:

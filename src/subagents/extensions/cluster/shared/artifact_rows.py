@@ -22,7 +22,7 @@ from subagents.extensions.cluster.shared.run_tables import (
 PIECE_BYTES: Final = 256 * 1024
 """A file that is not larger is always kept in the database."""
 ROW_BYTES_MAX: Final = 16 * 1024 * 1024
-"""Of a file that is kept in the database; as much as one answer brings."""
+"""The largest file that is kept in the database; as much as one answer brings."""
 OBJECT_BYTES_MAX: Final = 1024 * 1024 * 1024
 
 

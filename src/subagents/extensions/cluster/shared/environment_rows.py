@@ -17,7 +17,8 @@ from subagents.extensions.cluster.shared.run_tables import RunTables, data_of
 from subagents.store.environment_files import STRAY_S
 
 CACHED_MAX: Final = 10_000
-"""More than one node has open runs of that kind: they are asked for on the event loop."""
+"""A number above that of the open runs of that kind on one node: they are asked for on the event
+loop."""
 
 
 class _Sealed(msgspec.Struct, array_like=True, frozen=True):

@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 AT_ONCE: Final = 20
 ROUNDS_MAX: Final = 50
-"""So often in one pass; the next pass continues."""
+"""The most rounds of one pass; the next pass continues."""
 RESERVED_S: Final = 3_600
 """An object to which nobody refers so long after it was begun never came to anything."""
 

@@ -12,7 +12,7 @@ class Objects(Protocol):
         ...
 
     def read(self, key: str, offset: int, length: int) -> bytes:
-        """So many bytes from there on; ``length`` is 1 or more.
+        """As many bytes as ``length`` says from there on; ``length`` is 1 or more.
 
         Raises:
             FileNotFoundError: It is not there.

@@ -1,4 +1,4 @@
-"""What runs have beside their rows, where the nodes of a cluster share it in their database."""
+"""What runs have besides their rows, where the nodes of a cluster share it in their database."""
 
 from typing import TYPE_CHECKING
 

@@ -24,13 +24,13 @@ class RowPart(NamedTuple):
     first: int
     """Number of its first line."""
     ts: int
-    """Of that line."""
+    """The time of that line."""
     end: int
     """Size of the lines in bytes."""
     offset: int = -1
-    """In the transcript's object; -1 = it is a row."""
+    """Its place in the transcript's object; -1 = it is a row."""
     length: int = 0
-    """Of it there, compressed."""
+    """Its size in the object, compressed."""
 
     @property
     def is_row(self) -> bool:

@@ -1,4 +1,4 @@
-"""Connections to the database of a cluster, for what its nodes keep beside the runs.
+"""Connections to the database of a cluster, for what its nodes keep besides the runs.
 
 Apart from those of the store: whoever looks through a long transcript keeps nobody from deciding.
 What is written is one statement, or one packet (``cluster.postgres.link``), and may be repeated: so
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 LINKS_MAX: Final = 3
 WAIT_S: Final = 10.0
-"""For one of them; then the database counts as one that cannot be reached."""
+"""How long one of them is waited for; then the database counts as one that cannot be reached."""
 IDLE_MAX: Final = "60s"
 """A snapshot whose reader stands still for so long is ended by the server."""
 NODE_OVER: Final = "SUB01"

@@ -32,11 +32,11 @@ from subagents.store.transcripts.line_batch import LineBatch, checkpoint_of, enc
 from subagents.store.transcripts.transcript_files import SEGMENTS
 
 PART_BYTES: Final = 128 * 1024
-"""Of lines; as many are searched in one go (``segments.SLICE_BYTES``)."""
+"""The size of the lines in one part; as many are searched in one go (``segments.SLICE_BYTES``)."""
 SMALL_MAX: Final = 32
-"""So many rows are joined, if their lines are not enough before."""
+"""How many rows are joined, if their lines are not enough before."""
 KNOWN_MAX: Final = 4096
-"""Runs whose parts are remembered between two batches; of others they are looked at anew."""
+"""Runs whose parts are remembered between two batches; of others they are looked at again."""
 NOT_THE_NEXT: Final = "SUB02"
 """The SQLSTATE that the function ``append_transcript`` raises."""
 
@@ -223,7 +223,7 @@ class TranscriptRows:
         return known, checkpoint
 
     def _recall(self, run_id: RunId) -> _Known | None:
-        """Out of memory while it is changed: what fails half-way is looked at anew."""
+        """Out of memory while it is changed: what fails half-way is looked at again."""
         with self._lock:
             return self._known.pop(run_id, None)
 

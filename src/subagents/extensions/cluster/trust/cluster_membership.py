@@ -39,7 +39,7 @@ class Made(NamedTuple):
     """A cluster."""
 
     fingerprint: str
-    """Of its CA, in hex."""
+    """The digest of its CA, in hexadecimal."""
     is_new: bool
     """False = this home had made it, or joined it, before."""
 

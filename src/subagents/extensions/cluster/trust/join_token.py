@@ -17,11 +17,11 @@ class JoinToken:
     """Where to ask, with what, and whom to believe."""
 
     url: str
-    """Of a node."""
+    """The address of a node."""
     secret: bytes = field(repr=False)
     """Burned when it is used; 32 bytes."""
     fingerprint: bytes
-    """Of the cluster's CA; see ``authority.fingerprint``."""
+    """The digest of the cluster's CA; see ``authority.fingerprint``."""
 
     @property
     def text(self) -> str:

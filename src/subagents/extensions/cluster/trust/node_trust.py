@@ -1,4 +1,4 @@
-"""A node's certificate: issued by itself when it starts, and anew at half its life."""
+"""A node's certificate: issued by itself when it starts, and again at half its life."""
 
 import logging
 import ssl
@@ -25,7 +25,7 @@ from subagents.extensions.cluster.trust.trust_tables import TrustTables
 log = logging.getLogger(__name__)
 
 LOOK_S: Final = 60.0
-"""So often the clock on the wall is looked at: a machine that slept has missed what was due."""
+"""How often the clock on the wall is looked at: a machine that slept has missed what was due."""
 
 
 class NodeTrust:

@@ -26,7 +26,7 @@ class TrustFiles:
         self.ca_file = directory / "ca.pem"
         """The CA's certificate: whom this home believes."""
         self.secret_file = directory / "secret"
-        """With which any home makes certificates of the cluster."""
+        """The secret with which any home makes certificates of the cluster."""
         self.node_file = directory / "node.pem"
         """The node's certificate and its key."""
 

@@ -1,6 +1,6 @@
 """``python -m subagents.extensions.llm.agent_loop ASSIGNMENT``: one turn of an agent loop.
 
-Importing is most of what a turn costs beside its model, so it begins here, as little as can be.
+Importing is most of what a turn costs besides its model, so it begins here, as little as can be.
 """
 
 import gc

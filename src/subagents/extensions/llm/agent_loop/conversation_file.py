@@ -27,7 +27,7 @@ UNKNOWN: Final = (
 )
 SHRUNK_CHARS: Final = 400
 KEPT_MESSAGES: Final = 4
-"""At the end of a conversation, they are never shortened."""
+"""How many messages at the end of a conversation are never shortened."""
 
 
 class _Kept(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -30,9 +30,10 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import ModelRequestParameters
 
 PART_TOKENS: Final = 24
-"""Around each part: its role, marks of its beginning and end, the id of a call."""
+"""The tokens around each part: its role, marks of its beginning and end, the id of a call."""
 REQUEST_TOKENS: Final = 768
-"""Around all: what a provider itself tells a model that has tools (300 to 700 tokens today)."""
+"""The tokens around all: what a provider itself tells a model that has tools (300 to 700 tokens
+today)."""
 
 
 def input_bound(

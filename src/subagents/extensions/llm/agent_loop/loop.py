@@ -44,11 +44,11 @@ from subagents.extensions.llm.llm_assignment import Assignment
 from subagents.text import cut_middle
 
 OUTPUT_CHARS_MAX: Final = 60_000
-"""Of a tool, as the model sees it."""
+"""The longest output of a tool, as the model sees it."""
 GIVEN_CHARS_MAX: Final = 4_000
-"""Of each argument of a tool, in an event; the model's own are whole."""
+"""The longest argument of a tool in an event; the model's own are whole."""
 TEXT_CHARS_MAX: Final = 200_000
-"""Of a text in an event: the line must stay one that is read as an event."""
+"""The longest text in an event: the line must stay one that is read as an event."""
 ID_CHARS: Final = 24
 CUT: Final = "Your answer was cut off at its limit. Go on exactly where it stopped."
 INTERRUPTED: Final = "Interrupted: this call was stopped. Its outcome is unknown."
@@ -223,7 +223,7 @@ class AgentTurn:
         given: object = call.args
         try:
             tool, given = self._tool(call)
-            # Not the provider's id alone: some begin to count anew with each answer.
+            # Not the provider's id alone: some begin to count again with each answer.
             call_id = f"{step}:{call.tool_call_id}".encode()
             name = hashlib.sha256(call_id).hexdigest()[:ID_CHARS]
             async with self._alone if tool.is_alone else contextlib.nullcontext():

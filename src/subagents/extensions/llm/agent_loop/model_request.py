@@ -30,7 +30,8 @@ from subagents.extensions.llm.agent_loop.purse import Purse
 from subagents.extensions.llm.agent_loop.shared_limits import LimitGate
 
 RETRIES: Final = 3
-"""After a fault of the provider or the network; waiting for a limit is not counted."""
+"""How often a request is repeated after a fault of the provider or the network; waiting for a limit
+is not counted."""
 RETRY_S: Final = 1.0
 ALIVE_S: Final = 10.0
 """A long answer shows so often that it is under way."""

@@ -25,15 +25,15 @@ OUTPUT_TOKENS: Final = 8_192
 THINKING_OUTPUT_TOKENS: Final = 32_000
 """The same where the model thinks first: that counts as output."""
 LEAST_OUTPUT_TOKENS: Final = 256
-"""With less left, a request is not worth its input."""
+"""The shortest answer that is worth its input; with less left, no request is made."""
 COUNT_MARGIN: Final = 1.02
 COUNT_MARGIN_TOKENS: Final = 64
 """Providers call their own count of a request an estimate."""
 COUNTING: Final = frozenset({"anthropic", "openai-responses"})
-"""Those with an endpoint that counts a whole request, its tools included, for free."""
+"""The wires with an endpoint that counts a whole request, its tools included, for free."""
 COUNT_S: Final = 10.0
 AWAY_S: Final = 3600.0
-"""So long a worker with a budget waits for a daemon that is away."""
+"""How long a worker with a budget waits for a daemon that is away."""
 
 
 class BudgetSpent(Exception):
@@ -90,7 +90,7 @@ class Purse:
         self.was_lowered = False
         """The last answer had a lower limit than it wanted."""
         self._was_cut = False
-        """And it was cut off by it: the same once more is no use."""
+        """The last answer was cut off at that limit: the same once more is no use."""
         thinks = assignment.thinking not in {None, "off"}
         wanted = THINKING_OUTPUT_TOKENS if thinks else OUTPUT_TOKENS
         self._wanted = assignment.max_tokens or wanted

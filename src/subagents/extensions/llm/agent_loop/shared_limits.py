@@ -22,11 +22,11 @@ import msgspec
 
 FIRST_S: Final = 1.0
 LAST_S: Final = 60.0
-"""Without a ``Retry-After``: 1, 2, 4, … seconds, at most this."""
+"""The longest wait where there is no ``Retry-After``: 1, 2, 4, … seconds."""
 LEAST_S: Final = 0.2
-"""Also when the provider asks for no wait."""
+"""The shortest wait, also when the provider asks for none."""
 CALM_S: Final = 300.0
-"""After so long without a refusal the count begins anew."""
+"""How long there is no refusal until the count begins again."""
 ODD_S: Final = 48 * 3600.0
 """A time so far ahead is a clock that was set back."""
 POLL_S: Final = 0.5

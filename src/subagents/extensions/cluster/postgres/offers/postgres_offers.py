@@ -18,7 +18,7 @@ from subagents.store.rows import Row
 T = TypeVar("T")
 
 TRIES: Final = 2
-"""A connection that ended since it was used last is made anew once."""
+"""A connection that ended since it was used last is made again once."""
 
 
 @cache

@@ -20,7 +20,7 @@ from subagents.extensions.llm.agent_loop.tools.path_bounds import ToolRefused
 CALL_S: Final = 660.0
 """The longest that a tool waits, and more."""
 AWAY_S: Final = 120.0
-"""So long a daemon may be away: a worker starts none, and has nothing better to do."""
+"""How long a daemon may be away: a worker starts none, and has nothing better to do."""
 ASK: Final = "request_orchestrator"
 CALL_ID: Final = "x-subagents-call-id"
 KEYED: Final = frozenset({"sessions_spawn", ASK})

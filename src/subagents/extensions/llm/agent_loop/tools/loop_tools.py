@@ -40,7 +40,7 @@ class LoopTool(NamedTuple):
     run: Callable[[Mapping[str, object], str], Awaitable[Returned]]
     """Takes the arguments and the id of the call. Raises Refused, with words for the model."""
     is_alone: bool = True
-    """Not beside another one: it changes files, or sees what others change."""
+    """Not in parallel with another one: it changes files, or sees what others change."""
 
 
 _Positive = Annotated[int, msgspec.Meta(ge=1)]

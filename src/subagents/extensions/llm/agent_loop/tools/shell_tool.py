@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from subagents.process_group import kill_group
 
 MARK: Final = "SUBAGENTS_SHELL"
-"""In the environment of all that a command starts: worker mark, colon, number of the command."""
+"""The variable of all that a command starts: worker mark, colon, number of the command."""
 HEAD_BYTES: Final = 12_000
 TAIL_BYTES: Final = 18_000
 CHUNK_BYTES: Final = 64 * 1024
@@ -32,7 +32,7 @@ class Ran(NamedTuple):
     """How a command went."""
 
     output: str
-    """Of both streams; its beginning and its end, when there is more."""
+    """What came from both streams; its beginning and its end, when there is more."""
     exit_code: int
     note: str | None = None
     """What the model must know besides."""
