@@ -18,7 +18,6 @@ from subagents.domain.run.spec import Budget, Contract
 from subagents.domain.run.values import RunId
 from subagents.engine.runs.spawn import Receipt
 from subagents.engine.runs.surroundings import Surroundings
-from subagents.text import shortened
 
 N = TypeVar("N", int, float)
 REPORT: Final = "completion report"
@@ -45,10 +44,7 @@ def dry_run(
     new = {run.id for run in planned}
     return wire.DryRun(
         runs=[
-            msgspec.structs.replace(
-                _planned(each, around, plan, warnings=warnings, new=new, beside=planned),
-                environment=[] if brought is None else list(brought.given),
-            )
+            _planned(each, brought, around, plan, warnings=warnings, new=new, beside=planned)
             for each, brought in zip(receipts, environments, strict=True)
         ],
         max_tokens=_together(planned, plan, lambda budget: budget.max_tokens),
@@ -58,6 +54,7 @@ def dry_run(
 
 def _planned(
     receipt: Receipt,
+    brought: CallerEnvironment | None,
     around: Surroundings,
     plan: Budget | None,
     *,
@@ -69,17 +66,11 @@ def _planned(
     ahead, use = around.ahead_of(run) + _ahead_among(beside, run), around.lane(run)
     use = use._replace(limit=use.limit or _others_of_plan(beside, run))
     is_free = use.limit is None and use.used + ahead < use.slots
-    return wire.PlannedRun(
-        **msgspec.structs.asdict(run_building.granted(run.resolved)),
-        label=run.resolved.label,
-        task=shortened(run.spec.task, run_building.ROW_TASK_CHARS_MAX),
+    return run_building.shown(
+        wire.PlannedRun,
+        run,
         run_id=run.id if receipt.repeated else None,
-        phase=as_word(run.phase),
-        agent_id=run.resolved.agent_id,
-        chosen=run_building.chosen(run),
-        runtime=run.resolved.runtime,
-        mode=as_word(run.resolved.mode),
-        depth=run.lineage.depth,
+        environment=[] if brought is None else list(brought.given),
         lane=wire.LaneQueue(
             name=run.resolved.lane,
             used=use.used,
@@ -97,10 +88,8 @@ def _planned(
         attempts_max=run.spec.retry_count + 1,
         run_timeout_seconds=run.resolved.timeout_ms / 1000 if run.resolved.timeout_ms else None,
         budget=_budget(run),
-        overshoot=as_word(budgets.overshoot(_narrowed(run) or plan, run.resolved.abilities)),
+        overshoot=budgets.overshoot(_narrowed(run) or plan, run.resolved.abilities),
         checks=list(checks_of(run.spec.verification)),
-        vacuous=run.verification.vacuous,
-        workspace=run_building.workspace_of(run),
         warnings=[*receipt.warnings, *warnings],
     )
 
@@ -142,9 +131,8 @@ def _budget(run: Run) -> wire.PlannedBudget | None:
     found = _narrowed(run)
     if found is None:
         return None
-    return wire.PlannedBudget(
-        **msgspec.structs.asdict(found), shared=run.resolved.shared_budget is not None
-    )
+    shared = run.resolved.shared_budget is not None
+    return wire.PlannedBudget(**msgspec.structs.asdict(found), shared=shared)
 
 
 def _together(

@@ -37,7 +37,7 @@ from subagents.api.wire.message_answers import (
     Taken,
 )
 from subagents.api.wire.parameters import flag, number
-from subagents.api.wire.run_answers import WaitError, WaitResult
+from subagents.api.wire.run_answers import RunResult, RunState, WaitError, WaitResult
 from subagents.api.wire.usage_answers import RequestHold
 from subagents.domain.rules.budgets.request_holds import Counted, Need
 from subagents.domain.run import run as domain
@@ -101,8 +101,10 @@ async def wait(request: Request) -> Response:
     errors += [WaitError(run_id=each, error=f"run {each} does not exist") for each in found.missing]
     return answer(
         WaitResult(
-            completed=[run_building.result(run) for run in found.completed],
-            pending=[run_building.pending(run, now_ms) for run in found.pending],
+            completed=[run_building.shown(RunResult, run) for run in found.completed],
+            pending=[
+                run_building.shown(RunState, run, now_ms, status=None) for run in found.pending
+            ],
             errors=errors,
             needs=[message_building.need(each) for each in found.needs],
             messages=list(found.offered),

@@ -21,6 +21,7 @@ import msgspec
 from subagents.errors import DaemonUnreachable
 from subagents.text import iso
 
+S = TypeVar("S", bound=msgspec.Struct)
 T = TypeVar("T")
 
 Document: TypeAlias = dict[str, object]
@@ -73,6 +74,19 @@ def _with_times(value: object, name: str = "") -> object:
         return [_with_times(each) for each in value]
     is_time = name.endswith("At") or name == "deadline"
     return iso(value) if is_time and isinstance(value, int) else value
+
+
+def made(kind: type[S], **fields: object) -> S:
+    """An answer of these fields, in which values of the domain become what stands there.
+
+    Of each such value the answer takes what it has a field of the same name for.
+
+    Raises:
+        KeyError: The answer has no such field.
+    """
+    names = dict(zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True))
+    found = {names[name]: value for name, value in fields.items()}
+    return msgspec.convert(found, kind, from_attributes=True)
 
 
 def document_of(found: msgspec.Struct) -> Document:

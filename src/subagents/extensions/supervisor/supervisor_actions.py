@@ -299,11 +299,8 @@ async def _cancel(session: SupervisorSession, run: Run, reason: str | None) -> D
     has_ended = run.is_settled
     if not has_ended:
         run = await session.services.engine.cancel(run.id, by=session.caller.session, reason=reason)
-    return {
-        **_names(run),
-        "status": "already ended" if has_ended else "cancelling",
-        "outcome": run_building.outcome(run.outcome),
-    }
+    found = run_building.changed(run, "already ended" if has_ended else "cancelling")
+    return {**_names(run), "status": found.status, "outcome": found.outcome}
 
 
 # -- events -------------------------------------------------------------------------------------
