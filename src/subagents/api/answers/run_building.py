@@ -88,11 +88,15 @@ def shown(
         around: What is known besides; None = only what is in the run.
         others: Fields that this answer has otherwise.
     """
-    for name in kind.__struct_fields__:
-        if name not in others:
-            found = OF_RUN.get(name)
-            others[name] = found(run) if found else AROUND[name](run, now_ms, around)
-    return made(kind, **others)
+    found: dict[str, object] = {}
+    for name, shown_as in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True):
+        if name in others:
+            found[shown_as] = others[name]
+        elif name in OF_RUN:
+            found[shown_as] = OF_RUN[name](run)
+        else:
+            found[shown_as] = AROUND[name](run, now_ms, around)
+    return msgspec.convert(found, kind, from_attributes=True)
 
 
 def detail(run: Run, now_ms: int, around: Surroundings | None = None) -> wire.RunDetail:
