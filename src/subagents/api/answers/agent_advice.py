@@ -13,6 +13,7 @@ from msgspec import structs
 from subagents.api.calls.services import AsOf, Services
 from subagents.api.wire import agent_answers as wire
 from subagents.api.wire import usage_answers
+from subagents.api.wire.wire_struct import made
 from subagents.config.settings import Agent
 from subagents.domain.track_record.measured_card import measured_cost_tier, measured_latency
 from subagents.domain.track_record.series import Groups, Sum
@@ -20,7 +21,7 @@ from subagents.domain.track_record.suggest import (
     Suggestion,
     record_text,
 )
-from subagents.domain.track_record.track_record import Rate, Runtime, Stats, Wanted
+from subagents.domain.track_record.track_record import Stats, Wanted
 from subagents.engine.runs.agent_choice import Known
 from subagents.errors import Unavailable
 from subagents.text import iso, shortened
@@ -155,37 +156,13 @@ def suggested(each: Suggestion, found: Known) -> wire.SuggestedAgent:
     )
 
 
-def track_record(stats: Stats) -> wire.TrackRecord:
-    return wire.TrackRecord(
-        name=stats.name,
-        runs=stats.runs,
-        attempt_count=stats.attempts,
-        outcomes=dict(stats.outcomes),
-        reasons=dict(stats.reasons),
-        success=_rate(stats.success),
-        verified=_rate(stats.verified),
-        took=_spread(stats.runtime),
-        tokens=wire.TokenSum(input=stats.tokens.input, output=stats.tokens.output),
-        tokens_known=stats.tokens_known,
-        cost_usd=stats.cost_usd,
-        cost_known=stats.cost_known,
-    )
-
-
 def _short(record: Stats) -> wire.ShortRecord:
-    return wire.ShortRecord(
+    return made(
+        wire.ShortRecord,
         text=record_text(record),
         outcomes={name: number for name, number in record.outcomes.items() if number},
-        success=_rate(record.success),
-        verified=_rate(record.verified),
-        took=_spread(record.runtime),
+        success=record.success,
+        verified=record.verified,
+        took=record.took,
         cost_usd=record.cost_usd,
     )
-
-
-def _rate(value: Rate | None) -> wire.Rate | None:
-    return None if value is None else wire.Rate(**structs.asdict(value))
-
-
-def _spread(value: Runtime | None) -> wire.RuntimeSpread | None:
-    return None if value is None else wire.RuntimeSpread(**structs.asdict(value))

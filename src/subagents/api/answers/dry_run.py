@@ -7,7 +7,7 @@ import msgspec
 
 from subagents.api.answers import run_building
 from subagents.api.wire import run_answers as wire
-from subagents.api.wire.run_waits import NamedRun
+from subagents.api.wire.wire_struct import NamedRun
 from subagents.api.wire.words import as_word
 from subagents.domain.rules.admission import lane_key, priority
 from subagents.domain.rules.budgets import budgets

@@ -2,10 +2,11 @@
 
 import shlex
 
+from msgspec.structs import replace
+
 from subagents.api.answers.explain import named
 from subagents.api.wire import message_answers as wire
-from subagents.api.wire.run_waits import NamedRun
-from subagents.api.wire.wire_struct import iso_or_none
+from subagents.api.wire.wire_struct import NamedRun, iso_or_none
 from subagents.api.wire.words import AtDeadline, as_word
 from subagents.domain.rules.admission import PROGRESS_LINES_MAX
 from subagents.domain.run.run import Message, MessageKind, Progress, Request, Run
@@ -46,16 +47,32 @@ def message(row: InboxRow, run: Run | None = None, *, awaited: bool = False) -> 
 
 
 def attention_item(value: AttentionItem) -> wire.AttentionItem:
+    text = named(value.run, value.text)
+    found = _item(value.run, value.request, value.kind, text, value.since_ms)
+    return replace(found, message_id=value.message_id, commands=_commands(value))
+
+
+def need(value: Need) -> wire.AttentionItem:
+    """What an awaited run needs, as the answer of a wait has it."""
+    asked, limited = value.request, value.run.retry.limited
+    if asked is not None:
+        kind = asked.priority or "question"
+        return _item(value.run, asked, kind, asked.question, asked.asked_at_ms)
+    text, since_ms = ("", None) if limited is None else (limited.text, limited.since_ms)
+    return _item(value.run, None, "limit", text, since_ms)
+
+
+def _item(
+    run: Run, asked: Request | None, kind: str, text: str, since_ms: int | None
+) -> wire.AttentionItem:
     return wire.AttentionItem(
-        kind=value.kind,
-        run_id=value.run.id,
-        label=value.run.resolved.label,
-        text=named(value.run, value.text),
-        request_id=None if value.request is None else value.request.id,
-        options=[] if value.request is None else list(value.request.options),
-        since_at=iso(value.since_ms),
-        message_id=value.message_id,
-        commands=_commands(value),
+        kind=kind,
+        run_id=run.id,
+        label=run.resolved.label,
+        text=text,
+        request_id=None if asked is None else asked.id,
+        options=[] if asked is None else list(asked.options),
+        since_at=iso_or_none(since_ms),
     )
 
 
@@ -94,29 +111,6 @@ def _answer_commands(asked: Request) -> list[str]:
     # A "no" in words is an answer, with which a shell that asked goes on.
     options = [shlex.quote(each) for each in asked.options] or ["TEXT"]
     return [*(f"{answer} {each}" for each in options), f"{answer} --decision deny"]
-
-
-def need(value: Need) -> wire.AttentionItem:
-    """What an awaited run needs, as the answer of a wait has it."""
-    run, asked = value.run, value.request
-    if asked is None:
-        limited = run.retry.limited
-        return wire.AttentionItem(
-            kind="limit",
-            run_id=run.id,
-            label=run.resolved.label,
-            text="" if limited is None else limited.text,
-            since_at=None if limited is None else iso(limited.since_ms),
-        )
-    return wire.AttentionItem(
-        kind=asked.priority or "question",
-        run_id=run.id,
-        label=run.resolved.label,
-        text=asked.question,
-        request_id=asked.id,
-        options=list(asked.options),
-        since_at=iso(asked.asked_at_ms),
-    )
 
 
 def request(

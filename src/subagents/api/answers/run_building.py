@@ -15,8 +15,14 @@ from subagents.api.answers.explain import why_now
 from subagents.api.wire import run_answers as wire
 from subagents.api.wire import run_waits as waits
 from subagents.api.wire.listing import Truncated
-from subagents.api.wire.run_waits import NamedRun
-from subagents.api.wire.wire_struct import Document, WireStruct, document_of, iso_or_none, made
+from subagents.api.wire.wire_struct import (
+    Document,
+    NamedRun,
+    WireStruct,
+    document_of,
+    iso_or_none,
+    made,
+)
 from subagents.api.wire.words import VerificationStatus, as_word
 from subagents.domain.redaction.redact_events import redact_setting
 from subagents.domain.rules.budgets import budgets

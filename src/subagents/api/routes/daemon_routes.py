@@ -26,9 +26,7 @@ from subagents.api.wire.daemon_answers import (
     Orphan,
     Readiness,
     RecentRefusals,
-    RecoveredRun,
     Refusal,
-    SetAsideRow,
     SharedBudget,
     Stopping,
     SweepResult,
@@ -36,8 +34,7 @@ from subagents.api.wire.daemon_answers import (
 )
 from subagents.api.wire.message_answers import ChannelState
 from subagents.api.wire.parameters import word
-from subagents.api.wire.wire_struct import iso_or_none
-from subagents.api.wire.words import as_word
+from subagents.api.wire.wire_struct import iso_or_none, made
 from subagents.domain.rules.budgets import shared_caps
 from subagents.domain.rules.parameter_checks import check_path
 from subagents.domain.run.shell_variables import STARTED_BY, is_login, provider_variables
@@ -141,16 +138,14 @@ async def diagnostics(request: Request) -> Response:
     problems = await services.off_loop(database.check)
     size, free = await services.off_loop(lambda: (database.size_bytes(), services.free_bytes()))
     return answer(
-        Diagnostics(
+        made(
+            Diagnostics,
             daemon_pid=services.info.pid,
             uptime_seconds=max(services.now_ms() - services.info.started_at_ms, 0) // 1000,
             open_runs=len(services.queries.open_runs),
             live_attempts=services.engine.live_attempts,
-            recoveries=[
-                RecoveredRun(run_id=each.run_id, phase=as_word(each.phase), decision=each.decision)
-                for each in services.engine.recoveries
-            ],
-            set_aside=[_set_aside(each) for each in await services.queries.set_aside()],
+            recoveries=services.engine.recoveries,
+            set_aside=await services.queries.set_aside(),
             database=DatabaseState(path=database.place, bytes=size, problems=list(problems)),
             disk=DiskState(free_bytes=free),
             log=str(services.paths.log_file),
@@ -187,10 +182,6 @@ def _lanes(services: Services) -> list[LaneState]:
         )
         for name, depth in sorted({*held, *queued})
     ]
-
-
-def _set_aside(found: SetAside) -> SetAsideRow:
-    return SetAsideRow(name=found.name, run_id=found.run_id, reason=found.reason)
 
 
 def _budgets(services: Services) -> list[SharedBudget]:

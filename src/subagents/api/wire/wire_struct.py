@@ -38,8 +38,8 @@ class WireStruct(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """
 
 
-class OfRun(WireStruct, frozen=True, kw_only=True):
-    """Part of an answer that is about one run."""
+class NamedRun(WireStruct, frozen=True, kw_only=True):
+    """A run, by its id and its name."""
 
     run_id: str
     """Its id; it never changes."""
