@@ -114,13 +114,13 @@ def _series_sum(name: str | None, value: Sum) -> usage_answers.SeriesSum:
 def card(agent_id: str, agent: Agent) -> wire.AgentCard:
     """What its configuration says of it to whoever chooses."""
     found = agent.capabilities
-    return wire.AgentCard(
+    return made(
+        wire.AgentCard,
+        found,
         id=agent_id,
         runtime=agent.runtime,
         description=shortened(agent.description, TEXT_CHARS_MAX),
-        tags=list(found.tags),
-        cost_tier=found.cost_tier,
-        typical_latency=found.typical_latency,
+        measured=(),
         notes=shortened(found.notes, TEXT_CHARS_MAX),
     )
 
@@ -142,7 +142,7 @@ def available(agent_id: str, found: Known) -> wire.AvailableAgent:
     record = found.records.get(agent_id)
     return wire.AvailableAgent(
         **structs.asdict(filled(card(agent_id, found.agents[agent_id]), record)),
-        load=wire.AgentLoad(**found.loads[agent_id]._asdict()),
+        load=made(wire.AgentLoad, found.loads[agent_id]),
         record=None if record is None else _short(record),
     )
 
@@ -159,10 +159,7 @@ def suggested(each: Suggestion, found: Known) -> wire.SuggestedAgent:
 def _short(record: Stats) -> wire.ShortRecord:
     return made(
         wire.ShortRecord,
+        record,
         text=record_text(record),
         outcomes={name: number for name, number in record.outcomes.items() if number},
-        success=record.success,
-        verified=record.verified,
-        took=record.took,
-        cost_usd=record.cost_usd,
     )

@@ -7,7 +7,7 @@ import msgspec
 
 from subagents.api.answers import run_building
 from subagents.api.wire import run_answers as wire
-from subagents.api.wire.wire_struct import NamedRun
+from subagents.api.wire.wire_struct import NamedRun, made
 from subagents.api.wire.words import as_word
 from subagents.domain.rules.admission import lane_key, priority
 from subagents.domain.rules.budgets import budgets
@@ -71,13 +71,7 @@ def _planned(
         run,
         run_id=run.id if receipt.repeated else None,
         environment=[] if brought is None else list(brought.given),
-        lane=wire.LaneQueue(
-            name=run.resolved.lane,
-            used=use.used,
-            slots=use.slots,
-            ahead=ahead,
-            limit=use.limit,
-        ),
+        lane=made(wire.LaneQueue, use, name=run.resolved.lane, ahead=ahead),
         starts_at_once=run.phase is Phase.QUEUED and not receipt.repeated and is_free,
         waits_for=[
             NamedRun(run_id="" if link.run_id in new else link.run_id, label=link.label)
@@ -131,8 +125,7 @@ def _budget(run: Run) -> wire.PlannedBudget | None:
     found = _narrowed(run)
     if found is None:
         return None
-    shared = run.resolved.shared_budget is not None
-    return wire.PlannedBudget(**msgspec.structs.asdict(found), shared=shared)
+    return made(wire.PlannedBudget, found, shared=run.resolved.shared_budget is not None)
 
 
 def _together(

@@ -255,9 +255,7 @@ def claim(run: Run) -> wire.Claim | None:
 
 def _claim(said: Report | None, text: str | None) -> wire.Claim | None:
     if said is not None:
-        status, confidence = as_word(said.status), as_word(said.confidence)
-        summary = _first_line(said.summary)
-        return wire.Claim(status=status, confidence=confidence, summary=summary)
+        return made(wire.Claim, said, summary=_first_line(said.summary))
     return wire.Claim(summary=_first_line(text)) if text and text.strip() else None
 
 
@@ -359,16 +357,13 @@ def attempt(run: Run, value: Attempt) -> wire.Attempt:
     evidence = value.evidence
     return made(
         wire.Attempt,
+        value.times,
         attempt_id=attempt_id(run.id, value.number),
         number=value.number,
         session_key=value.session.key,
         retry_of=attempt_before(run.id, value.number),
         retry_reason=value.retry.reason,
         verification_retry=value.retry.verifies,
-        requested_at=iso(value.times.requested_at_ms),
-        started_at=iso_or_none(value.times.started_at_ms),
-        ended_at=iso_or_none(value.times.ended_at_ms),
-        deadline_at=iso_or_none(value.times.deadline_ms),
         turns=value.turn.number,
         resumes=value.session.resumes,
         node=value.node,
@@ -390,26 +385,12 @@ def attempt(run: Run, value: Attempt) -> wire.Attempt:
 def delivery(value: Delivery | None) -> wire.Delivery | None:
     if value is None:
         return None
-    return wire.Delivery(
-        target=value.target,
-        tries=[delivery_try(each) for each in value.tries],
-        tries_total=value.tries_total,
-        failures=value.failures,
-        due_at=iso_or_none(value.due_ms),
-    )
+    return made(wire.Delivery, value, tries=[delivery_try(each) for each in value.tries])
 
 
 def delivery_try(value: DeliveryTry) -> wire.DeliveryTry:
-    return wire.DeliveryTry(
-        tried_at=iso(value.at_ms),
-        target=value.target,
-        requester_depth=value.requester_depth,
-        nested=value.nested,
-        route_mode=value.route_mode,
-        phases=list(value.phases),
-        outcome=document_of(value.outcome),
-        idempotency_key=value.idempotency_key,
-    )
+    came_to = document_of(value.outcome)
+    return made(wire.DeliveryTry, value, tried_at=iso(value.at_ms), outcome=came_to)
 
 
 def resolved(value: Resolved) -> Document:
@@ -470,11 +451,10 @@ def workspace_of(run: Run) -> wire.Workspace | None:
         return None
     found = run.remains.changes
     is_kept = bool(run.attempts) and (found is None or not found.is_clean)
-    return wire.Workspace(
-        path=tree.path,
-        branch=tree.branch,
-        repository=tree.repository,
-        origin=tree.origin,
+    return made(
+        wire.Workspace,
+        tree,
+        isolation="worktree",
         kept=is_kept if run.is_settled else None,
         changes=changes(run),
     )
@@ -497,18 +477,11 @@ def changes(run: Run) -> wire.Changes | None:
     gone = [each.path for each in found.changed if each.kind is workspace.ChangeKind.DELETED]
     return made(
         wire.Changes,
+        found,
         summary=workspace.summary(found),
-        files=found.files,
-        insertions=found.insertions,
-        deletions=found.deletions,
-        commits=found.commits,
-        ignored=found.ignored,
         deleted_files=found.deleted,
         deleted=gone,
-        changed=found.changed,
         out_of_scope=outside,
-        kept_branches=found.kept_branches,
-        error=found.error,
     )
 
 
@@ -517,9 +490,7 @@ def changes(run: Run) -> wire.Changes | None:
 
 def _cancellation(run: Run) -> wire.Cancellation | None:
     found = run.control.cancel
-    if found is None:
-        return None
-    return wire.Cancellation(by=found.by, reason=found.reason, requested_at=iso(found.at_ms))
+    return None if found is None else made(wire.Cancellation, found, requested_at=iso(found.at_ms))
 
 
 def _planned(run: Run, *, of_turn: bool) -> str | None:

@@ -47,23 +47,15 @@ def _standing(schedule: Schedule, schedules: Schedules) -> ScheduleRow:
     agents = {spec.agent_id for spec in schedule.specs}
     return made(
         ScheduleRow,
+        schedule,
         schedule_id=schedule.id,
-        name=schedule.name,
-        when=schedule.when,
-        zone=schedule.zone,
+        runs=(),
         words=in_words(schedule.when),
         next_at=iso_or_none(next_due(schedule)),
-        paused_at=iso_or_none(schedule.paused_at_ms),
-        overlap=as_word(schedule.overlap),
-        missed=as_word(schedule.missed),
         task=one_line(first.label or first.task if plan is None else plan.name, TASK_CHARS_MAX),
         agent_id=(agents.pop() or schedule.default_agent) if len(agents) == 1 else None,
         steps=None if plan is None else len(schedule.specs),
         budget=None if plan is None else plan.budget,
-        tag=schedule.tag,
-        cwd=schedule.cwd,
-        requester=schedule.requester,
-        created_at=iso_or_none(schedule.created_at_ms),
         running=[*schedules.running(schedule)],
         times=[_time(each) for each in schedule.times],
     )
@@ -81,12 +73,4 @@ def next_times(schedules: Schedules) -> list[NextTime]:
 
 
 def _time(due: DueTime) -> ScheduledTimeRow:
-    return ScheduledTimeRow(
-        due_at=iso_or_none(due.due_ms),
-        decision=as_word(due.decision),
-        decided_at=iso_or_none(due.at_ms),
-        run_ids=[*due.run_ids],
-        text=due.text,
-        times=due.count,
-        by_hand=due.by_hand,
-    )
+    return made(ScheduledTimeRow, due, decided_at=iso(due.at_ms), times=due.count)

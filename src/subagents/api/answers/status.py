@@ -5,11 +5,10 @@ from typing import Final
 from subagents.api.answers import run_building
 from subagents.api.calls.services import Services
 from subagents.api.wire.run_answers import PendingRequest, RunStatus
-from subagents.api.wire.wire_struct import iso_or_none
-from subagents.api.wire.words import as_word
+from subagents.api.wire.wire_struct import iso_or_none, made
 from subagents.domain.run.run import Request, Run
 from subagents.domain.run.spending import total_usage
-from subagents.text import age, duration, iso, shortened
+from subagents.text import age, duration, shortened
 
 QUESTION_CHARS_MAX: Final = 500
 
@@ -57,11 +56,5 @@ async def status(services: Services, run: Run) -> RunStatus:
 
 
 def _pending(request: Request) -> PendingRequest:
-    return PendingRequest(
-        request_id=request.id,
-        question=shortened(request.question, QUESTION_CHARS_MAX),
-        options=list(request.options),
-        priority=as_word(request.priority),
-        asked_at=iso(request.asked_at_ms),
-        deadline_at=iso_or_none(request.deadline_ms),
-    )
+    question = shortened(request.question, QUESTION_CHARS_MAX)
+    return made(PendingRequest, request, request_id=request.id, question=question)

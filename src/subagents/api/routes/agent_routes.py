@@ -104,12 +104,7 @@ def _probes(paths: Paths, agents: Mapping[str, Agent]) -> Mapping[str, agent_ans
         program = installed(agent, os.environ)
         probe = known.get(subject(agent, program)) if program is not None else None
         if probe is not None:
-            found[agent_id] = made(
-                agent_answers.AgentProbe,
-                version=probe.version,
-                probed_at=iso(probe.at_ms),
-                claims=probe.claims,
-            )
+            found[agent_id] = made(agent_answers.AgentProbe, probe, probed_at=iso(probe.at_ms))
     return found
 
 

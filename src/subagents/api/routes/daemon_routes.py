@@ -34,7 +34,7 @@ from subagents.api.wire.daemon_answers import (
 )
 from subagents.api.wire.message_answers import ChannelState
 from subagents.api.wire.parameters import word
-from subagents.api.wire.wire_struct import iso_or_none, made
+from subagents.api.wire.wire_struct import made
 from subagents.domain.rules.budgets import shared_caps
 from subagents.domain.rules.parameter_checks import check_path
 from subagents.domain.run.shell_variables import STARTED_BY, is_login, provider_variables
@@ -89,9 +89,7 @@ async def config(request: Request) -> Response:
     services = services_of(request)
     require_operator(Caller.of(request), "the configuration")
     loaded = await services.config_in(cwd_in(query_of(request, WHERE)), is_operator=True)
-    values = [
-        ConfigValue(key=leaf.key, value=leaf.shown, origin=leaf.origin) for leaf in loaded.leaves()
-    ]
+    values = [made(ConfigValue, leaf, value=leaf.shown) for leaf in loaded.leaves()]
     return answer(
         EffectiveConfig(
             files=[str(file) for file in loaded.files],
@@ -211,15 +209,7 @@ async def _refusals(services: Services) -> RecentRefusals:
     since_ms = services.now_ms() - DAY_MS
     recent = [each for each in await services.refusals.recent() if each.at_ms >= since_ms]
     newest = [
-        Refusal(
-            refused_at=iso(each.at_ms),
-            call=each.call,
-            reason=each.reason,
-            by=each.by,
-            peer=each.peer,
-            run_id=each.run_id,
-        )
-        for each in recent[-REFUSALS_SHOWN_MAX:]
+        made(Refusal, each, refused_at=iso(each.at_ms)) for each in recent[-REFUSALS_SHOWN_MAX:]
     ]
     return RecentRefusals(file=str(services.refusals.file), last_day=len(recent), newest=newest)
 
@@ -233,25 +223,13 @@ def _telemetry(services: Services) -> TelemetryState | None:
     state = next(iter(services.told(Audience.TRACES)), None)
     if state is None:
         return None
-    return TelemetryState(
-        endpoint=state.endpoint,
-        spans_sent=state.sent,
-        spans_refused=state.refused,
-        last_sent_at=iso_or_none(state.last_sent_ms),
-        last_error=state.last_error,
-    )
+    return made(TelemetryState, state, spans_sent=state.sent, spans_refused=state.refused)
 
 
 def channels_of(services: Services) -> list[ChannelState]:
     """How each channel and chat room is going in which people are told of runs."""
     return [
-        ChannelState(
-            to=state.endpoint,
-            sent=state.sent,
-            refused=state.refused,
-            last_sent_at=iso_or_none(state.last_sent_ms),
-            problem=state.last_error,
-        )
+        made(ChannelState, state, to=state.endpoint, problem=state.last_error)
         for state in services.told(Audience.PEOPLE)
     ]
 

@@ -76,17 +76,31 @@ def _with_times(value: object, name: str = "") -> object:
     return iso(value) if is_time and isinstance(value, int) else value
 
 
-def made(kind: type[S], **fields: object) -> S:
-    """An answer of these fields, in which values of the domain become what stands there.
+def made(kind: type[S], value: object = None, /, **others: object) -> S:
+    """A value as this answer shows it: by the names that both have, and by theirs what is in it.
 
-    Of each such value the answer takes what it has a field of the same name for.
+    Args:
+        kind: The answer.
+        value: Has all of its fields but the others; ``…_at`` is its ``…_at_ms``, or its ``…_ms``.
+            None = what is not among the others has its default.
+        others: Fields that the value does not have, or has otherwise.
 
     Raises:
+        AttributeError: The value lacks a field.
         KeyError: The answer has no such field.
     """
     names = dict(zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True))
-    found = {names[name]: value for name, value in fields.items()}
+    found = {names[name]: each for name, each in others.items()}
+    if value is not None:
+        found |= {names[name]: _named(value, name) for name in names if name not in others}
     return msgspec.convert(found, kind, from_attributes=True)
+
+
+def _named(value: object, name: str) -> object:
+    if not name.endswith("_at"):
+        return getattr(value, name)
+    at_ms = f"{name}_ms"
+    return iso_or_none(getattr(value, at_ms if hasattr(value, at_ms) else f"{name[:-3]}_ms"))
 
 
 def document_of(found: msgspec.Struct) -> Document:
