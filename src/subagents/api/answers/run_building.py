@@ -338,12 +338,8 @@ def _root(value: Root | None) -> waits.WaitRoot | None:
     if value is None:
         return None
     run, cause = value
-    return waits.WaitRoot(
-        run_id=run.id if isinstance(run, Run) else run.run_id,
-        label=run.resolved.label if isinstance(run, Run) else run.label,
-        kind=None if cause is None else as_word(cause.kind),
-        name=_waited_name(run, cause) if isinstance(run, Run) and cause is not None else None,
-    )
+    name = _waited_name(run, cause) if isinstance(run, Run) and cause is not None else None
+    return made(waits.WaitRoot, named(run), kind=None if cause is None else cause.kind, name=name)
 
 
 def _report_from(value: Attempt) -> str | None:

@@ -39,6 +39,7 @@ from subagents.api.wire.message_answers import (
 from subagents.api.wire.parameters import flag, number
 from subagents.api.wire.run_answers import RunResult, RunState, WaitError, WaitResult
 from subagents.api.wire.usage_answers import RequestHold
+from subagents.api.wire.wire_struct import made
 from subagents.domain.rules.budgets.request_holds import Counted, Need
 from subagents.domain.run import run as domain
 from subagents.domain.run.run import Priority, Report, Run, Usage
@@ -321,15 +322,7 @@ async def hold(request: Request) -> Response:
     )
     waiting = services.engine.hold(run.id, number, need, counted, is_firm=body.firm)
     found = await while_connected(request, services, waiting)
-    return answer(
-        RequestHold(
-            granted=found.granted,
-            output_tokens=found.output_tokens,
-            limited=found.is_limited,
-            again=found.again,
-            reason=found.reason,
-        )
-    )
+    return answer(made(RequestHold, found, limited=found.is_limited))
 
 
 async def _spoken_for(request: Request) -> Run:
