@@ -8,7 +8,6 @@ import msgspec
 from subagents.api.answers import run_building
 from subagents.api.wire import run_answers as wire
 from subagents.api.wire.wire_struct import NamedRun, made
-from subagents.api.wire.words import as_word
 from subagents.domain.rules.admission import lane_key, priority
 from subagents.domain.rules.budgets import budgets
 from subagents.domain.run.caller_environment import CallerEnvironment
@@ -158,4 +157,4 @@ def checks_of(contract: Contract | None) -> Iterator[wire.PlannedCheck]:
     )
     for kind, found in targets:
         for each in found:
-            yield wire.PlannedCheck(type=as_word(kind), target=each)
+            yield made(wire.PlannedCheck, type=kind, target=each)

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from subagents.api.answers.explain import named
 from subagents.api.wire import message_answers as wire
 from subagents.api.wire.wire_struct import NamedRun, iso_or_none, made
-from subagents.api.wire.words import AtDeadline, as_word
+from subagents.api.wire.words import AtDeadline
 from subagents.domain.rules.admission import PROGRESS_LINES_MAX
 from subagents.domain.run.run import Message, MessageKind, Progress, Request, Run
 from subagents.domain.text import announcement
@@ -169,14 +169,8 @@ def progress(value: Progress | None) -> wire.Progress | None:
 
 def progress_update(value: Progress) -> wire.ProgressUpdate:
     """One update of the log; the run itself shows only the newest, and less of it."""
-    return wire.ProgressUpdate(
-        number=value.number,
-        phase=value.phase,
-        percent_complete=value.percent_complete,
-        level=as_word(value.level),
-        metrics=dict(value.metrics),
-        updated_at=iso(value.updated_at_ms),
-    )
+    # As it was said: whole numbers stay whole.
+    return replace(made(wire.ProgressUpdate, value), metrics=value.metrics)
 
 
 def progress_taken(run: Run, value: ProgressAnswer) -> wire.Taken:

@@ -23,7 +23,7 @@ from subagents.api.wire.wire_struct import (
     iso_or_none,
     made,
 )
-from subagents.api.wire.words import VerificationStatus, as_word
+from subagents.api.wire.words import VerificationStatus
 from subagents.domain.redaction.redact_events import redact_setting
 from subagents.domain.rules.budgets import budgets
 from subagents.domain.rules.path_patterns import pattern_of
@@ -83,6 +83,7 @@ def shown(
     run: Run,
     now_ms: int = 0,
     around: Surroundings | None = None,
+    /,
     **others: object,
 ) -> S:
     """An answer about a run: its fields are those of ``OF_RUN`` and ``AROUND``.
@@ -312,8 +313,9 @@ def wait(run: Run, around: Surroundings) -> waits.Wait | None:
     if refusal is not None and refusal.probe is not None and refusal.probe != run.id:
         probe = around.open_run(refusal.probe)
         runs = () if probe is None else (probe,)
-    return waits.Wait(
-        kind=as_word(cause.kind),
+    return made(
+        waits.Wait,
+        cause,
         name=_waited_name(run, cause),
         status=None if refusal is None else refusal.status,
         runs=[each for each in map(named, runs) if each is not None],
@@ -322,9 +324,6 @@ def wait(run: Run, around: Surroundings) -> waits.Wait | None:
         place=around.place(run),
         used=None if lane is None else lane.used,
         slots=run.resolved.lane_slots if is_lane else None,
-        request_id=cause.request_id,
-        ends_at=iso_or_none(cause.ends_ms),
-        gives_up_at=iso_or_none(cause.gives_up_ms),
     )
 
 

@@ -8,7 +8,7 @@ from subagents.api.answers.dry_run import checks_of
 from subagents.api.wire.run_answers import NextTime
 from subagents.api.wire.schedule_answers import ScheduledRun, ScheduledTimeRow, ScheduleRow
 from subagents.api.wire.wire_struct import iso_or_none, made
-from subagents.api.wire.words import UNSAID, as_word
+from subagents.api.wire.words import UNSAID
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.schedules.schedule import DueTime, Schedule
 from subagents.engine.schedules.due_times import in_words, next_due
@@ -36,7 +36,7 @@ def _started(spec: RunSpec) -> ScheduledRun:
         ScheduledRun,
         label=spec.label,
         checks=[*checks_of(contract)],
-        on_failure=UNSAID if contract is None else as_word(contract.on_failure),
+        on_failure=UNSAID if contract is None else contract.on_failure,
         attempts_max=spec.retry_count + 1,
         budget=spec.budget,
     )

@@ -4,7 +4,6 @@ So `outcome.status == "okay"` does not type-check, and the word of a newer daemo
 same: end a `match` over one of them with `case _`.
 """
 
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 UNSAID: Final[Any] = ""
@@ -114,8 +113,3 @@ else:
     StopCause = AccessLevel = Keeper = Mode = Overshoot = str
     MessageKind = Priority = Decision = ProgressLevel = DeliveryKind = str
     WaitKind = AtDeadline = EdgeKind = AlertFate = AlertName = str
-
-
-def as_word(value: StrEnum | str | None) -> Any:
-    """A word of the domain in an answer: checkers do not take an enum's member for its text."""
-    return value
