@@ -23,7 +23,7 @@ from subagents.api.wire.words import (
     StopCause,
     VerificationState,
     VerificationStatus,
-    state_word,
+    shown_state,
 )
 
 
@@ -220,12 +220,6 @@ class RunState(Standing, frozen=True, kw_only=True, omit_defaults=True):
     """Why it is where it is, in one sentence."""
 
 
-def state_of(outcome: Outcome | None, phase: str, pending_requests: int) -> str:
-    """What a run is in one word: its outcome once there is one, else its phase."""
-    status, reason = (None, None) if outcome is None else (outcome.status, outcome.reason)
-    return state_word(status, reason, phase, pending_requests)
-
-
 class RunHead(Standing, frozen=True, kw_only=True):
     """What a run in a list and one in a tree both show."""
 
@@ -270,9 +264,7 @@ class RunHead(Standing, frozen=True, kw_only=True):
     @property
     def shown_state(self) -> str:
         """One word: its outcome once there is one, else `blocked`, `paused` or its phase."""
-        if self.run_status == "paused":
-            return "paused"
-        return state_of(self.outcome, self.phase, self.pending_request_count)
+        return shown_state(self)
 
 
 class BelowCounts(WireStruct, frozen=True, kw_only=True):

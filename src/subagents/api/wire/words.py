@@ -24,6 +24,14 @@ def state_word(status: str | None, reason: str | None, phase: str, pending_reque
     return "blocked" if pending_requests else phase
 
 
+def shown_state(run: Any) -> str:
+    """The same of an answer about a run, read or as it came; of a paused one, ``paused``."""
+    if run.run_status == "paused":
+        return "paused"
+    status, reason = (run.outcome.status, run.outcome.reason) if run.outcome else (None, None)
+    return state_word(status, reason, run.phase, run.pending_request_count)
+
+
 if TYPE_CHECKING:
     OutcomeStatus: TypeAlias = Literal["ok", "partial", "error", "timeout", "cancelled", "lost"]
     OutcomeReason: TypeAlias = Literal[
