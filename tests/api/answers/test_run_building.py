@@ -28,6 +28,7 @@ from subagents.domain.run.run import (
 from subagents.domain.run.signals import ReportSeen, UsageSeen
 from subagents.domain.run.spec import Artifact, Contract, OnFailure, RunSpec
 from subagents.domain.run.values import RequestId, replace
+from subagents.engine.runs.spawn import Receipt
 from subagents.text import iso
 
 CHECKED = RunSpec(task="work", verification=Contract(artifacts=(Artifact(path="out"),)))
@@ -244,8 +245,8 @@ def test_an_event_has_its_data_apart_and_long_texts_cut() -> None:
 def test_a_repeated_receipt_says_that_nothing_new_was_started() -> None:
     run = run_after(spawned())
 
-    first = document_of(run_building.receipt(run, warnings=("w",), repeated=False))
-    again = document_of(run_building.receipt(run, warnings=(), repeated=True))
+    first = document_of(run_building.receipt(Receipt(run=run, warnings=("w",))))
+    again = document_of(run_building.receipt(Receipt(run=run, repeated=True)))
 
     assert (first["status"], first["warnings"], first["repeated"]) == ("accepted", ["w"], False)
     assert "made run r-0000000001 before" in str(again["note"])

@@ -50,7 +50,7 @@ def test_what_is_no_such_answer_says_that_the_versions_differ() -> None:
     assert "different versions" in str(refused.value.hint)
 
 
-@pytest.mark.requirement("wire:times")
+@pytest.mark.requirement("wire:by-name")
 def test_a_value_is_shown_by_the_names_that_it_shares_with_its_answer_and_its_times() -> None:
     said = Progress(phase="read", percent_complete=40, updated_at_ms=1_000, number=2)
     cancel = Cancel(at_ms=2_000, by="agent:main:main", cascaded=True)
@@ -61,7 +61,7 @@ def test_a_value_is_shown_by_the_names_that_it_shares_with_its_answer_and_its_ti
     assert (asked.by, asked.reason, asked.requested_at) == (cancel.by, None, iso(2_000))
 
 
-@pytest.mark.requirement("wire:lenient")
+@pytest.mark.requirement("wire:by-name")
 def test_a_value_inside_an_answer_shows_what_its_place_has_names_for_and_no_more() -> None:
     check = Check(type=CheckType.COMMAND, target="make", passed=False, could_not_check=True)
 
@@ -76,7 +76,7 @@ def test_a_value_inside_an_answer_shows_what_its_place_has_names_for_and_no_more
     }
 
 
-@pytest.mark.requirement("wire:lenient")
+@pytest.mark.requirement("wire:by-name")
 def test_a_field_that_a_value_lacks_or_that_its_answer_lacks_is_a_mistake_and_no_default() -> None:
     cancel = Cancel(at_ms=2_000, by="agent:main:main")
 

@@ -46,6 +46,7 @@ from subagents.domain.run.values import RunId, announcement_id, attempt_before, 
 from subagents.domain.text.announcement import announcement_text
 from subagents.engine.runs.queries import Descendants, RunTree
 from subagents.engine.runs.sessions import Sent
+from subagents.engine.runs.spawn import Receipt
 from subagents.engine.runs.surroundings import Root, Surroundings
 from subagents.text import iso, shortened
 
@@ -145,17 +146,22 @@ def node(
     )
 
 
-def receipt(run: Run, *, warnings: Sequence[str], repeated: bool) -> wire.SpawnReceipt:
-    """What a spawn really came to."""
+def receipt(found: Receipt, ignored: Sequence[str] = ()) -> wire.SpawnReceipt:
+    """What a spawn really came to.
+
+    Args:
+        found: The run, and whether it is new.
+        ignored: What of the configuration was, to be told as well.
+    """
+    run = found.run
     again = f"this idempotencyKey made run {run.id} before; nothing new was started"
-    note = again if repeated else _next_of(run)
     return shown(
         wire.SpawnReceipt,
         run,
         status="accepted",
-        warnings=warnings,
-        note=note,
-        repeated=repeated,
+        warnings=(*found.warnings, *ignored),
+        note=again if found.repeated else _next_of(run),
+        repeated=found.repeated,
     )
 
 

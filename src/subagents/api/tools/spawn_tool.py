@@ -174,7 +174,7 @@ def _documents(receipts: Sequence[Receipt]) -> list[Document]:
 
 
 def _document(receipt: Receipt) -> Document:
-    found = run_building.receipt(receipt.run, warnings=receipt.warnings, repeated=receipt.repeated)
+    found = run_building.receipt(receipt)
     names = [each for each in RECEIPT if each != "threadId" or found.thread_id is not None]
     return picked(found, names)
 

@@ -3,6 +3,9 @@
 Cheap to import: the command line reads answers with these structs and must start fast. What needs
 the domain stands in ``api/answers``, where the structs are built.
 
+They are not the domain's values themselves, which leave out what stands at its default, refuse
+words that they do not know, and change with what is stored. ``made`` shows a value as its answer.
+
 Rules of the wire, held by tests:
 
 - a point in time is named ``…At`` and is ISO 8601 in UTC with milliseconds;

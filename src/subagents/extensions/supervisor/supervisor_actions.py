@@ -266,8 +266,7 @@ async def _require_free(session: SupervisorSession, label: str) -> None:
 
 
 def _receipt(receipt: Receipt, ignored: tuple[str, ...]) -> Document:
-    warnings = (*receipt.warnings, *ignored)
-    found = run_building.receipt(receipt.run, warnings=warnings, repeated=receipt.repeated)
+    found = run_building.receipt(receipt, ignored)
     return {**document_of(found), **_names(receipt.run), "agent": receipt.run.resolved.agent_id}
 
 
