@@ -8,7 +8,7 @@ and any other one through its struct.
 from importlib import import_module
 from typing import Any, Final
 
-from subagents.api.wire.words import state_word
+from subagents.api.wire.words import shown_state
 from subagents.client.client import Client, Document
 from subagents.version import __version__
 
@@ -59,9 +59,4 @@ class Answer:
     @property
     def shown_state(self) -> str:
         """As ``RunHead`` has it."""
-        if self.run_status == "paused":
-            return "paused"
-        status, reason = (
-            (self.outcome.status, self.outcome.reason) if self.outcome else (None, None)
-        )
-        return state_word(status, reason, self.phase, self.pending_request_count)
+        return shown_state(self)

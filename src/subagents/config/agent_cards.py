@@ -155,13 +155,13 @@ def _odd(agent: Agent, record: Stats | None) -> Iterator[tuple[str, str]]:
 
 
 def _odd_latency(card: Capabilities, record: Stats | None) -> Iterator[tuple[str, str]]:
-    if card.typical_latency is None or record is None or record.runtime is None:
+    if card.typical_latency is None or record is None or record.took is None:
         return
     try:
         said_ms = parse_duration(_plain(card.typical_latency), field="typical_latency")
     except UsageError:
         return  # words, such as "a coffee": nothing to compare with
-    found_ms, is_known = record.runtime.p50_ms, record.attempts >= LATENCY_RUNS_MIN
+    found_ms, is_known = record.took.p50_ms, record.attempt_count >= LATENCY_RUNS_MIN
     low, high = sorted((max(said_ms, 1), max(found_ms, 1)))
     if is_known and high > LATENCY_FACTOR * low:
         half = f"{'more' if found_ms > said_ms else 'less'} than {duration(found_ms)}"

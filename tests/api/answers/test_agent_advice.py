@@ -7,8 +7,9 @@ from subagents.api.answers.agent_advice import (
     available,
     card,
     suggested,
-    track_record,
 )
+from subagents.api.wire.agent_answers import TrackRecords
+from subagents.api.wire.wire_struct import made
 from subagents.config.settings import Agent, Capabilities, CostTier
 from subagents.domain.track_record.track_record import Runtime, Stats, Tokens, rate_of
 from subagents.engine.runs.agent_choice import Known, Load, ranked
@@ -20,12 +21,12 @@ def stats(name: str, succeeded: int, attempts: int) -> Stats:
     return Stats(
         name=name,
         runs=attempts,
-        attempts=attempts,
+        attempt_count=attempts,
         outcomes={"success": succeeded, "failure": attempts - succeeded, "timeout": 0},
         reasons={},
         success=rate_of(succeeded, attempts),
         verified=None,
-        runtime=Runtime(p50_ms=100, p95_ms=200),
+        took=Runtime(p50_ms=100, p95_ms=200),
         tokens=Tokens(input=10, output=None),
         tokens_known=attempts,
         cost_usd=None,
@@ -92,7 +93,7 @@ def test_an_agent_without_a_record_has_none_and_one_with_it_only_what_happened()
 
 @pytest.mark.requirement("agents:record")
 def test_in_a_track_record_what_nobody_reported_stays_unknown() -> None:
-    found = track_record(stats("writer", 3, 4))
+    (found,) = made(TrackRecords, stats=[stats("writer", 3, 4)]).stats
 
     assert (found.attempt_count, found.outcomes["timeout"]) == (4, 0)
     assert found.success is not None
@@ -114,12 +115,12 @@ def test_what_a_card_leaves_open_is_filled_from_its_attempts_and_said_so() -> No
     record = Stats(
         name="a",
         runs=10,
-        attempts=10,
+        attempt_count=10,
         outcomes={},
         reasons={},
         success=None,
         verified=None,
-        runtime=Runtime(p50_ms=60_000, p95_ms=90_000),
+        took=Runtime(p50_ms=60_000, p95_ms=90_000),
         tokens=Tokens(input=None, output=None),
         tokens_known=0,
         cost_usd=10.0,

@@ -28,6 +28,7 @@ from subagents.domain.run.run import (
 from subagents.domain.run.signals import ReportSeen, UsageSeen
 from subagents.domain.run.spec import Artifact, Contract, OnFailure, RunSpec
 from subagents.domain.run.values import RequestId, replace
+from subagents.engine.runs.spawn import Receipt
 from subagents.text import iso
 
 CHECKED = RunSpec(task="work", verification=Contract(artifacts=(Artifact(path="out"),)))
@@ -85,7 +86,7 @@ def test_a_tree_shows_what_the_worker_claims_and_that_it_is_blocked_but_not_why(
 
 @pytest.mark.requirement("wire:row")
 def test_a_row_has_every_name_of_the_contract_and_times_as_iso_8601() -> None:
-    row = document_of(run_building.row(run_after(*DONE), 9000))
+    row = document_of(run_building.shown(wire.RunRow, run_after(*DONE), 9000))
 
     assert set(row) == {
         *("runId", "label", "agentId", "runtime", "sessionKey", "requester", "depth", "phase"),
@@ -104,8 +105,8 @@ def test_a_row_has_every_name_of_the_contract_and_times_as_iso_8601() -> None:
 def test_unknown_usage_is_null_and_a_part_of_it_too() -> None:
     known = runs.signal(UsageSeen(key="u", usage=Usage(tokens_in=5)))
 
-    assert document_of(run_building.row(run_after(*LIVE), 0))["usage"] is None
-    assert document_of(run_building.row(run_after(*LIVE, known), 0))["usage"] == {
+    assert document_of(run_building.shown(wire.RunRow, run_after(*LIVE), 0))["usage"] is None
+    assert document_of(run_building.shown(wire.RunRow, run_after(*LIVE, known), 0))["usage"] == {
         "tokensIn": 5,
         "tokensOut": None,
         "costUsd": None,
@@ -131,7 +132,7 @@ def test_a_verdict_reads_passed_failed_or_skipped(
         spawned(CHECKED), slot(), started(), result(), exited(), verified(verdict, passed=passed)
     )
 
-    found = document_of(run_building.result(run))["verification"]
+    found = document_of(run_building.shown(wire.RunResult, run))["verification"]
 
     assert isinstance(found, dict)
     assert found["status"] == word
@@ -213,7 +214,7 @@ def test_details_keep_the_parameters_word_for_word_and_cut_only_the_result() -> 
     assert str(detail["task"]).endswith("… (500 more characters)")
     assert str(detail["result"]).endswith("… (1000 more characters)")
     assert detail["resultBytes"] == 10_000
-    assert document_of(run_building.stored_result(run))["result"] == "é" * 5000
+    assert document_of(run_building.shown(wire.StoredResult, run))["result"] == "é" * 5000
 
 
 @pytest.mark.requirement("wire:detail", "attempts:node")
@@ -244,8 +245,8 @@ def test_an_event_has_its_data_apart_and_long_texts_cut() -> None:
 def test_a_repeated_receipt_says_that_nothing_new_was_started() -> None:
     run = run_after(spawned())
 
-    first = document_of(run_building.receipt(run, warnings=("w",), repeated=False))
-    again = document_of(run_building.receipt(run, warnings=(), repeated=True))
+    first = document_of(run_building.receipt(Receipt(run=run, warnings=("w",))))
+    again = document_of(run_building.receipt(Receipt(run=run, repeated=True)))
 
     assert (first["status"], first["warnings"], first["repeated"]) == ("accepted", ["w"], False)
     assert "made run r-0000000001 before" in str(again["note"])
@@ -255,9 +256,11 @@ def test_a_repeated_receipt_says_that_nothing_new_was_started() -> None:
 def test_the_retry_after_a_failed_verification_is_told_with_its_time() -> None:
     wanted = RunSpec(task="work", verification=a_contract(OnFailure.RETRY_ONCE))
     life = Life.begin(wanted).start().result("done").exit()
-    assert run_building.stored_result(life.run).retry_attempted_at is None
+    assert run_building.shown(wire.StoredResult, life.run).retry_attempted_at is None
 
     life.verify(Verdict.FAILED)
+    told = iso(life.at_ms)
+    assert run_building.shown(wire.StoredResult, life.run).retry_attempted_at == told
 
-    assert run_building.stored_result(life.run).retry_attempted_at == iso(life.at_ms)
-    assert run_building.result(life.run).retry_attempted_at == iso(life.at_ms)
+    ended = life.timer().start().result("done").exit().verify(Verdict.PASSED).run
+    assert run_building.shown(wire.RunResult, ended).retry_attempted_at == told

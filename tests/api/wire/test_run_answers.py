@@ -2,7 +2,7 @@
 
 import pytest
 
-from subagents.api.wire.run_answers import Outcome, RunNode, RunResult, RunRow, state_of
+from subagents.api.wire.run_answers import Outcome, RunNode, RunResult, RunRow
 from subagents.api.wire.wire_struct import read
 from subagents.api.wire.words import Phase
 
@@ -27,7 +27,7 @@ def test_a_run_is_its_outcome_in_one_word_else_blocked_else_its_phase(
     row = RunRow(run_id="r-1", phase=phase, outcome=outcome, pending_request_count=pending)
     node = RunNode(run_id="r-1", phase=phase, outcome=outcome, pending_request_count=pending)
 
-    assert {state_of(outcome, phase, pending), row.shown_state, node.shown_state} == {word}
+    assert {row.shown_state, node.shown_state} == {word}
 
 
 @pytest.mark.requirement("outcome:typed")

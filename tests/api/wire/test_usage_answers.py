@@ -6,7 +6,7 @@ from tests.api.run_journals import journal, run_after, slot, spawned, started
 
 from subagents.api.answers import run_building
 from subagents.api.answers.explain import steps, why_now
-from subagents.api.wire.usage_answers import BudgetState
+from subagents.api.wire.run_answers import RunRow
 from subagents.api.wire.wire_struct import document_of
 from subagents.cli.show import render
 from subagents.domain.run import events as e
@@ -48,7 +48,7 @@ def node_of(run: Run) -> str:
 
 @pytest.mark.requirement("budget:shown", "budget:rolled-up")
 def test_a_row_has_the_runs_own_usage_and_that_of_its_subtree() -> None:
-    row = document_of(run_building.row(run_after(*family()), 1000))
+    row = document_of(run_building.shown(RunRow, run_after(*family()), 1000))
 
     usage = {"tokensIn": 100, "tokensOut": None, "costUsd": None, "costUnknownRuns": 0}
     assert row["usage"] == usage
@@ -59,7 +59,10 @@ def test_a_row_has_the_runs_own_usage_and_that_of_its_subtree() -> None:
         "costUnknownRuns": 0,
         "runs": 3,
     }
-    assert document_of(run_building.row(run_after(*family()[:4]), 1000))["subtreeUsage"] is None
+    assert (
+        document_of(run_building.shown(RunRow, run_after(*family()[:4]), 1000))["subtreeUsage"]
+        is None
+    )
 
 
 @pytest.mark.requirement("budget:shown")
@@ -85,7 +88,7 @@ def test_details_show_every_limit_what_is_spent_and_what_is_left() -> None:
         "exhausted": False,
     }
     assert document_of(run_building.detail(run_after(*family(None)), 1000))["budget"] is None
-    assert document_of(run_building.budget_state(run, 1000) or BudgetState()) == {
+    assert document_of(run_building.shown(RunRow, run, 1000))["budget"] == {
         "percent": 80,
         "text": "800 of 1k tokens, 3 of 4 runs",
         "exhausted": False,
@@ -131,7 +134,7 @@ def test_cost_of_which_a_part_is_unknown_is_a_bound_and_says_of_how_many_runs() 
     run = run_after(*family(None), told)
 
     assert "≥ $0.25 in 4 runs, 2 runs not reported" in node_of(run)
-    usage = run_building.row(run, 1000).subtree_usage
+    usage = run_building.shown(RunRow, run, 1000).subtree_usage
     assert usage is not None
     assert usage.cost_unknown_runs == 2
 
@@ -150,7 +153,7 @@ def test_an_attempt_that_ends_without_saying_what_it_cost_makes_the_cost_of_its_
         started(attempt=2),
         runs.signal(UsageSeen(key="u", usage=Usage(tokens_in=5, cost_usd=0.03)), attempt=2),
     ]
-    usage = run_building.row(run_after(*events), 10**6).usage
+    usage = run_building.shown(RunRow, run_after(*events), 10**6).usage
 
     assert usage is not None
     assert (usage.cost_usd, usage.cost_unknown_runs) == (0.03, 1)

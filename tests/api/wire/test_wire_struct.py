@@ -2,9 +2,12 @@
 
 import pytest
 
+from subagents.api.wire import message_answers, run_answers
 from subagents.api.wire.message_answers import Inbox
 from subagents.api.wire.run_answers import RunDetail, RunPage, RunStatus
-from subagents.api.wire.wire_struct import iso_or_none, read
+from subagents.api.wire.wire_struct import document_of, iso_or_none, made, read
+from subagents.domain.run.outcome import Check, CheckType
+from subagents.domain.run.run import Cancel, Progress
 from subagents.errors import DaemonUnreachable
 from subagents.text import iso, milliseconds_of
 
@@ -45,3 +48,39 @@ def test_what_is_no_such_answer_says_that_the_versions_differ() -> None:
         read({"runs": "none"}, RunPage)
 
     assert "different versions" in str(refused.value.hint)
+
+
+@pytest.mark.requirement("wire:by-name")
+def test_a_value_is_shown_by_the_names_that_it_shares_with_its_answer_and_its_times() -> None:
+    said = Progress(phase="read", percent_complete=40, updated_at_ms=1_000, number=2)
+    cancel = Cancel(at_ms=2_000, by="agent:main:main", cascaded=True)
+    shown = made(message_answers.Progress, said)
+    asked = made(run_answers.Cancellation, cancel, requested_at=iso(cancel.at_ms))
+
+    assert (shown.phase, shown.percent_complete, shown.updated_at) == ("read", 40, iso(1_000))
+    assert (asked.by, asked.reason, asked.requested_at) == (cancel.by, None, iso(2_000))
+
+
+@pytest.mark.requirement("wire:by-name")
+def test_a_value_inside_an_answer_shows_what_its_place_has_names_for_and_no_more() -> None:
+    check = Check(type=CheckType.COMMAND, target="make", passed=False, could_not_check=True)
+
+    (shown,) = made(run_answers.Verification, status="failed", checks=(check,)).checks
+
+    assert document_of(shown) == {
+        "type": "command",
+        "target": "make",
+        "passed": False,
+        "reason": None,
+        "evidence": None,
+    }
+
+
+@pytest.mark.requirement("wire:by-name")
+def test_a_field_that_a_value_lacks_or_that_its_answer_lacks_is_a_mistake_and_no_default() -> None:
+    cancel = Cancel(at_ms=2_000, by="agent:main:main")
+
+    with pytest.raises(AttributeError, match="requested_ms"):
+        made(run_answers.Cancellation, cancel)
+    with pytest.raises(KeyError, match="asked_at"):
+        made(run_answers.Cancellation, cancel, asked_at=iso(2_000))

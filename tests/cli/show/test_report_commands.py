@@ -3,18 +3,18 @@
 import csv
 import io
 import json
+from typing import Any
 
 import pytest
 from tests.cli.cli_home import Home
 
 from subagents.api.wire.run_answers import Outcome, RunRow
 from subagents.api.wire.usage_answers import Usage
-from subagents.api.wire.words import as_word
 from subagents.cli.show.report_commands import grouped
 
 
-def row(agent: str, status: str | None = "ok", **fields: object) -> RunRow:
-    outcome = None if status is None else Outcome(status=as_word(status))
+def row(agent: str, status: Any = "ok", **fields: object) -> RunRow:
+    outcome = None if status is None else Outcome(status=status)
     values = {"run_id": "r-1", "label": "x", "agent_id": agent, "outcome": outcome, **fields}
     return RunRow(**values)  # type: ignore[arg-type]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from subagents.domain.rules.ceilings import check_message, decide, network_deny, of_run, placed
-from subagents.domain.run.access import Access, AccessLevel, Ceiling, Keeper, in_words
+from subagents.domain.run.access import Access, AccessLevel, Ceiling, Keeper
 from subagents.errors import Forbidden, UsageError
 
 READ, WRITE, FULL = AccessLevel.READ, AccessLevel.WRITE, AccessLevel.FULL
@@ -127,12 +127,10 @@ def test_a_message_is_taken_from_who_may_do_all_that_the_worker_may(
 
 @pytest.mark.requirement("access:receipt")
 def test_an_access_is_said_in_one_line() -> None:
-    assert in_words(Access(level=FULL)) == "may do everything its user may; network"
+    assert Access(level=FULL).text == "may do everything its user may; network"
     kept = Access(level=WRITE, below="/w", network=False, kept_by=Keeper.PROGRAM)
-    assert in_words(kept) == (
-        "may read, and write below /w; no network; kept by its program's sandbox"
-    )
-    assert "write nothing" in in_words(Access(level=READ))
+    assert kept.text == ("may read, and write below /w; no network; kept by its program's sandbox")
+    assert "write nothing" in Access(level=READ).text
     assert placed(kept, "/tree").below == "/tree"
     assert placed(Access(level=READ), "/tree").below is None
 
@@ -147,14 +145,14 @@ def test_in_a_sandbox_a_run_writes_where_it_works_and_has_no_network_unless_aske
     access = apart()
     assert access == Access(level=WRITE, network=False, below="/w/project", sees="/w/project")
     assert access.is_bound
-    assert in_words(access) == "may read and write below /w/project alone (sandbox); no network"
+    assert access.text == "may read and write below /w/project alone (sandbox); no network"
 
     assert apart(network=True).network
     assert apart(network_unasked=True).network
     assert not apart(network=False, network_unasked=True).network
     reader = apart(asked=READ)
     assert (reader.level, reader.below, reader.sees) == (READ, None, "/w/project")
-    assert in_words(reader).startswith("may read below /w/project alone, and write nothing")
+    assert reader.text.startswith("may read below /w/project alone, and write nothing")
 
 
 @pytest.mark.requirement("sandbox:access")

@@ -267,17 +267,17 @@ def test_success_is_what_was_verified_and_who_was_cancelled_is_in_no_rate() -> N
         "cancelled": 1,
         "couldNotCheck": 1,
     }
-    assert (found.attempts, found.runs) == (6, 6)
+    assert (found.attempt_count, found.runs) == (6, 6)
     assert found.reasons["verification_failed"] == 2
-    assert found.runtime is not None
-    assert (found.runtime.p50_ms, found.runtime.p95_ms) == (10, 3000)
+    assert found.took is not None
+    assert (found.took.p50_ms, found.took.p95_ms) == (10, 3000)
 
 
 @pytest.mark.requirement("performance:stats")
 def test_without_anything_to_judge_there_is_no_rate() -> None:
     found = stats_of("a", tallied(STOPPED))
 
-    assert (found.success, found.verified, found.runtime) == (None, None, None)
+    assert (found.success, found.verified, found.took) == (None, None, None)
 
 
 @pytest.mark.requirement("performance:stats")
@@ -331,10 +331,10 @@ def test_percentiles_are_of_the_newest_attempts_and_memory_stays_bounded() -> No
     found = stats_of("a", newest)
 
     assert len(tally.runtimes_ms) < 2 * RUNTIMES_MAX
-    assert found.runtime is not None
-    assert found.runtime.p50_ms == 4.5 * RUNTIMES_MAX - 1
-    assert found.runtime.p95_ms == 4.95 * RUNTIMES_MAX - 1
-    assert found.attempts == 5 * RUNTIMES_MAX + 1
+    assert found.took is not None
+    assert found.took.p50_ms == 4.5 * RUNTIMES_MAX - 1
+    assert found.took.p95_ms == 4.95 * RUNTIMES_MAX - 1
+    assert found.attempt_count == 5 * RUNTIMES_MAX + 1
 
 
 @pytest.mark.requirement("performance:interval")

@@ -6,6 +6,7 @@ import pytest
 from tests.engine.world import ME, World, in_world
 
 from subagents.api.answers import run_building
+from subagents.api.wire.run_answers import RunRow
 from subagents.api.wire.wire_struct import document_of
 from subagents.domain.run.run import (
     Decision,
@@ -25,7 +26,7 @@ async def working(world: World, agent: str = "hang", **spec: object) -> RunId:
 
 
 async def shown(world: World, run_id: RunId) -> tuple[object, object, object]:
-    row = document_of(run_building.row(await world.run(run_id), world.clock.now_ms()))
+    row = document_of(run_building.shown(RunRow, await world.run(run_id), world.clock.now_ms()))
     return row["runStatus"], row["pendingRequestCount"], row["blockedReason"]
 
 

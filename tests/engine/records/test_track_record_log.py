@@ -396,7 +396,7 @@ def test_statistics_have_read_what_ended_before_they_were_asked_for(tmp_path: Pa
         (only,) = await world.engine.stats(Wanted(agent="quick"))
         assert only.outcomes["success"] == 4, "read on from where it was"
         tags = await world.engine.stats(Wanted(by=By.TAG))
-        assert [(each.name, each.attempts) for each in tags] == [("x", 4), ("y", 1), (None, 1)]
+        assert [(each.name, each.attempt_count) for each in tags] == [("x", 4), ("y", 1), (None, 1)]
         await world.restart()
         assert await world.engine.stats(Wanted(agent="quick")) == (only,)
 
@@ -443,7 +443,7 @@ def test_a_series_is_read_on_from_where_it_was_and_agrees_with_the_statistics(
         for agent in ("quick", "fail"):
             await over(world, await world.spawn(agent))
         assert await attempts() == [0, 1, 2]
-        assert sum(each.attempts for each in await world.engine.stats(days=3)) == 3
+        assert sum(each.attempt_count for each in await world.engine.stats(days=3)) == 3
         only = await world.engine.series(SeriesBy.COST, Bucket.HOUR, days=1, agent="fail")
         assert [groups[None].attempts for _, groups in only if groups] == [1]
 

@@ -41,7 +41,7 @@ def test_a_run_may_do_no_more_than_its_caller_and_its_receipt_says_so(tmp_path: 
         access = access_of(receipt.run)
         assert (access.level, access.kept_by) == (READ, Keeper.PROGRAM)
         assert any("sandbox" in each and "may only read" in each for each in receipt.warnings)
-        said = run_building.receipt(receipt.run, warnings=(), repeated=False)
+        said = run_building.receipt(receipt)
         assert said.access is not None
         assert said.access.text.startswith("may read, and write nothing")
 
@@ -205,7 +205,7 @@ def test_a_child_of_a_sandboxed_run_sees_what_its_parent_sees(tmp_path: Path) ->
         )
         top = receipt.run.id
         await world.until(top, Phase.RUNNING)
-        said = run_building.receipt(receipt.run, warnings=(), repeated=False)
+        said = run_building.receipt(receipt)
         assert said.access is not None
         assert (said.access.sees, said.access.network) == (str(world.directory), True)
         assert "(sandbox)" in said.access.text

@@ -155,16 +155,16 @@ def test_a_worker_that_may_use_no_tool_may_spawn_nobody(tmp_path: Path) -> None:
 def test_receipt_status_and_prompt_show_the_effective_set(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         world.settings = settings_with(able=scoped("read", "write"), free=scoped())
-        run = (await world.clock.result(world.try_spawn("able", tools_deny=("write",)))).run
-        receipt = document_of(run_building.receipt(run, warnings=(), repeated=False))
+        spawned = await world.clock.result(world.try_spawn("able", tools_deny=("write",)))
+        run, receipt = spawned.run, document_of(run_building.receipt(spawned))
         assert (receipt["effectiveTools"], receipt["toolsDeny"]) == (["read"], ["write"])
         resolved = document_of(run_building.detail(run, world.clock.now_ms()))["resolved"]
         assert isinstance(resolved, dict)
         assert (resolved["effectiveTools"], resolved["toolsDeny"]) == (("read",), ("write",))
         assert "Your tools: read." in system_prompt(run)
 
-        free = (await world.clock.result(world.try_spawn("free", tools_deny=("write",)))).run
-        receipt = document_of(run_building.receipt(free, warnings=(), repeated=False))
+        spawned = await world.clock.result(world.try_spawn("free", tools_deny=("write",)))
+        free, receipt = spawned.run, document_of(run_building.receipt(spawned))
         assert (receipt["effectiveTools"], receipt["toolsDeny"]) == (None, ["write"])
         assert "Not for you: write." in system_prompt(free)
 

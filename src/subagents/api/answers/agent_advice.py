@@ -13,6 +13,7 @@ from msgspec import structs
 from subagents.api.calls.services import AsOf, Services
 from subagents.api.wire import agent_answers as wire
 from subagents.api.wire import usage_answers
+from subagents.api.wire.wire_struct import made
 from subagents.config.settings import Agent
 from subagents.domain.track_record.measured_card import measured_cost_tier, measured_latency
 from subagents.domain.track_record.series import Groups, Sum
@@ -20,7 +21,7 @@ from subagents.domain.track_record.suggest import (
     Suggestion,
     record_text,
 )
-from subagents.domain.track_record.track_record import Rate, Runtime, Stats, Wanted
+from subagents.domain.track_record.track_record import Stats, Wanted
 from subagents.engine.runs.agent_choice import Known
 from subagents.errors import Unavailable
 from subagents.text import iso, shortened
@@ -113,13 +114,13 @@ def _series_sum(name: str | None, value: Sum) -> usage_answers.SeriesSum:
 def card(agent_id: str, agent: Agent) -> wire.AgentCard:
     """What its configuration says of it to whoever chooses."""
     found = agent.capabilities
-    return wire.AgentCard(
+    return made(
+        wire.AgentCard,
+        found,
         id=agent_id,
         runtime=agent.runtime,
         description=shortened(agent.description, TEXT_CHARS_MAX),
-        tags=list(found.tags),
-        cost_tier=found.cost_tier,
-        typical_latency=found.typical_latency,
+        measured=(),
         notes=shortened(found.notes, TEXT_CHARS_MAX),
     )
 
@@ -141,7 +142,7 @@ def available(agent_id: str, found: Known) -> wire.AvailableAgent:
     record = found.records.get(agent_id)
     return wire.AvailableAgent(
         **structs.asdict(filled(card(agent_id, found.agents[agent_id]), record)),
-        load=wire.AgentLoad(**found.loads[agent_id]._asdict()),
+        load=made(wire.AgentLoad, found.loads[agent_id]),
         record=None if record is None else _short(record),
     )
 
@@ -155,37 +156,10 @@ def suggested(each: Suggestion, found: Known) -> wire.SuggestedAgent:
     )
 
 
-def track_record(stats: Stats) -> wire.TrackRecord:
-    return wire.TrackRecord(
-        name=stats.name,
-        runs=stats.runs,
-        attempt_count=stats.attempts,
-        outcomes=dict(stats.outcomes),
-        reasons=dict(stats.reasons),
-        success=_rate(stats.success),
-        verified=_rate(stats.verified),
-        took=_spread(stats.runtime),
-        tokens=wire.TokenSum(input=stats.tokens.input, output=stats.tokens.output),
-        tokens_known=stats.tokens_known,
-        cost_usd=stats.cost_usd,
-        cost_known=stats.cost_known,
-    )
-
-
 def _short(record: Stats) -> wire.ShortRecord:
-    return wire.ShortRecord(
+    return made(
+        wire.ShortRecord,
+        record,
         text=record_text(record),
         outcomes={name: number for name, number in record.outcomes.items() if number},
-        success=_rate(record.success),
-        verified=_rate(record.verified),
-        took=_spread(record.runtime),
-        cost_usd=record.cost_usd,
     )
-
-
-def _rate(value: Rate | None) -> wire.Rate | None:
-    return None if value is None else wire.Rate(**structs.asdict(value))
-
-
-def _spread(value: Runtime | None) -> wire.RuntimeSpread | None:
-    return None if value is None else wire.RuntimeSpread(**structs.asdict(value))

@@ -7,7 +7,6 @@ from typing import Final
 from subagents.api.answers import event_building, explain, run_building
 from subagents.api.calls.services import Services
 from subagents.api.wire.event_answers import Why
-from subagents.api.wire.words import as_word
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId
 from subagents.ports import JournalEntry
@@ -40,10 +39,9 @@ async def why(services: Services, run: Run, *, steps_max: int = STEPS_MAX) -> Wh
         is_cluster=around.is_cluster,
     )
     tries = run.delivery.tries if run.delivery else ()
-    return Why(
-        run_id=run.id,
-        label=run.resolved.label,
-        phase=as_word(run.phase),
+    return run_building.shown(
+        Why,
+        run,
         why=sentence,
         steps=[event_building.why_step(each) for each in newest],
         delivery_tries=[run_building.delivery_try(each) for each in tries],

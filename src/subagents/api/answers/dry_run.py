@@ -7,8 +7,7 @@ import msgspec
 
 from subagents.api.answers import run_building
 from subagents.api.wire import run_answers as wire
-from subagents.api.wire.run_waits import NamedRun
-from subagents.api.wire.words import as_word
+from subagents.api.wire.wire_struct import NamedRun, made
 from subagents.domain.rules.admission import lane_key, priority
 from subagents.domain.rules.budgets import budgets
 from subagents.domain.run.caller_environment import CallerEnvironment
@@ -18,7 +17,6 @@ from subagents.domain.run.spec import Budget, Contract
 from subagents.domain.run.values import RunId
 from subagents.engine.runs.spawn import Receipt
 from subagents.engine.runs.surroundings import Surroundings
-from subagents.text import shortened
 
 N = TypeVar("N", int, float)
 REPORT: Final = "completion report"
@@ -45,10 +43,7 @@ def dry_run(
     new = {run.id for run in planned}
     return wire.DryRun(
         runs=[
-            msgspec.structs.replace(
-                _planned(each, around, plan, warnings=warnings, new=new, beside=planned),
-                environment=[] if brought is None else list(brought.given),
-            )
+            _planned(each, brought, around, plan, warnings=warnings, new=new, beside=planned)
             for each, brought in zip(receipts, environments, strict=True)
         ],
         max_tokens=_together(planned, plan, lambda budget: budget.max_tokens),
@@ -58,6 +53,7 @@ def dry_run(
 
 def _planned(
     receipt: Receipt,
+    brought: CallerEnvironment | None,
     around: Surroundings,
     plan: Budget | None,
     *,
@@ -69,24 +65,12 @@ def _planned(
     ahead, use = around.ahead_of(run) + _ahead_among(beside, run), around.lane(run)
     use = use._replace(limit=use.limit or _others_of_plan(beside, run))
     is_free = use.limit is None and use.used + ahead < use.slots
-    return wire.PlannedRun(
-        **msgspec.structs.asdict(run_building.granted(run.resolved)),
-        label=run.resolved.label,
-        task=shortened(run.spec.task, run_building.ROW_TASK_CHARS_MAX),
+    return run_building.shown(
+        wire.PlannedRun,
+        run,
         run_id=run.id if receipt.repeated else None,
-        phase=as_word(run.phase),
-        agent_id=run.resolved.agent_id,
-        chosen=run_building.chosen(run),
-        runtime=run.resolved.runtime,
-        mode=as_word(run.resolved.mode),
-        depth=run.lineage.depth,
-        lane=wire.LaneQueue(
-            name=run.resolved.lane,
-            used=use.used,
-            slots=use.slots,
-            ahead=ahead,
-            limit=use.limit,
-        ),
+        environment=[] if brought is None else list(brought.given),
+        lane=made(wire.LaneQueue, use, name=run.resolved.lane, ahead=ahead),
         starts_at_once=run.phase is Phase.QUEUED and not receipt.repeated and is_free,
         waits_for=[
             NamedRun(run_id="" if link.run_id in new else link.run_id, label=link.label)
@@ -97,10 +81,8 @@ def _planned(
         attempts_max=run.spec.retry_count + 1,
         run_timeout_seconds=run.resolved.timeout_ms / 1000 if run.resolved.timeout_ms else None,
         budget=_budget(run),
-        overshoot=as_word(budgets.overshoot(_narrowed(run) or plan, run.resolved.abilities)),
+        overshoot=budgets.overshoot(_narrowed(run) or plan, run.resolved.abilities),
         checks=list(checks_of(run.spec.verification)),
-        vacuous=run.verification.vacuous,
-        workspace=run_building.workspace_of(run),
         warnings=[*receipt.warnings, *warnings],
     )
 
@@ -142,9 +124,7 @@ def _budget(run: Run) -> wire.PlannedBudget | None:
     found = _narrowed(run)
     if found is None:
         return None
-    return wire.PlannedBudget(
-        **msgspec.structs.asdict(found), shared=run.resolved.shared_budget is not None
-    )
+    return made(wire.PlannedBudget, found, shared=run.resolved.shared_budget is not None)
 
 
 def _together(
@@ -177,4 +157,4 @@ def checks_of(contract: Contract | None) -> Iterator[wire.PlannedCheck]:
     )
     for kind, found in targets:
         for each in found:
-            yield wire.PlannedCheck(type=as_word(kind), target=each)
+            yield made(wire.PlannedCheck, type=kind, target=each)

@@ -6,11 +6,10 @@ from typing import Final
 import msgspec
 
 from subagents.api.answers.explain import Folded, Step
-from subagents.api.answers.run_building import without_secrets
+from subagents.api.answers.run_building import shown, without_secrets
 from subagents.api.wire import event_answers as wire
 from subagents.api.wire.run_answers import RunRow
-from subagents.api.wire.wire_struct import document_of, iso_or_none
-from subagents.api.wire.words import as_word
+from subagents.api.wire.wire_struct import document_of, iso_or_none, made
 from subagents.domain.run.events import Alerted
 from subagents.domain.transcript.feed_entry import (
     NEWS,
@@ -36,14 +35,14 @@ def timeline_event(folded: Folded) -> wire.TimelineEvent:
     resolved = data.get("resolved")
     if isinstance(resolved, dict):
         data["resolved"] = without_secrets(resolved)
-    shown = _shown(data)
-    return wire.TimelineEvent(
-        seq=entry.seq,
+    cut = _shown(data)
+    return made(
+        wire.TimelineEvent,
+        entry,
         occurred_at=iso(entry.at_ms),
         type=type(entry.event).__name__,
-        data=shown if isinstance(shown, dict) else {},
-        key=entry.key,
-        phase=as_word(folded.run.phase),
+        data=cut if isinstance(cut, dict) else {},
+        phase=folded.run.phase,
         stale=folded.stale,
     )
 
@@ -64,15 +63,14 @@ def raised_alert(raised: RaisedAlert) -> wire.RaisedAlert:
         run, entry.event, number=raised.entry.number, seq=entry.seq, names=frozenset(NEWS)
     )
     event = stream_event(document)
-    return wire.RaisedAlert(
-        run_id=run.id,
-        label=run.resolved.label,
+    return shown(
+        wire.RaisedAlert,
+        run,
         seq=raised.entry.number,
-        kind=as_word(event.name),
+        kind=event.name,
         text=entry.event.alert.text if isinstance(entry.event, Alerted) else "",
         occurred_at=iso(entry.at_ms),
-        agent_id=run.resolved.agent_id,
-        fate=as_word(raised.fate),
+        fate=raised.fate,
         why=_why(raised),
         message_id=None if told is None else told.message.id,
         told_at=None if told is None else iso(told.message.created_at_ms),

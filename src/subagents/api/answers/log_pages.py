@@ -16,6 +16,7 @@ from subagents.api.wire.parameters import (
     number,
     word,
 )
+from subagents.api.wire.wire_struct import made
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import replace
 from subagents.domain.run.worker_output import LineType
@@ -240,15 +241,16 @@ def _answer(
     offset = page.offset + (skipped if query.offset is None else 0)
     is_last = offset + len(lines) >= page.total_lines
     next_seq = page.next_seq if is_last or not lines else lines[-1].seq
-    return wire.LogPage(
+    return made(
+        wire.LogPage,
         run_id=run.id,
         label=run.resolved.label,
         total_lines=page.total_lines,
         returned_lines=len(lines),
         offset=offset,
         dropped_lines=page.dropped_lines,
-        lines=[line(each) for each in lines],
-        hits=[[[*each] for each in of_line] for of_line in hits],
+        lines=lines,
+        hits=hits,
         next_seq=next_seq,
         ended=is_over and is_last,
         note=None if run.times.erased_at_ms is None or lines else DELETED,
@@ -267,13 +269,3 @@ def _within(
         kept += 1
     found = lines[len(lines) - kept :] if keeps_newest else lines[:kept]
     return found, len(lines) - kept
-
-
-def line(value: Line) -> wire.LogLine:
-    return wire.LogLine(
-        seq=value.seq,
-        ts=value.ts,
-        type=value.type,
-        text=value.text,
-        attempt=value.attempt,
-    )

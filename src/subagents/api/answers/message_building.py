@@ -2,11 +2,12 @@
 
 import shlex
 
+from msgspec.structs import replace
+
 from subagents.api.answers.explain import named
 from subagents.api.wire import message_answers as wire
-from subagents.api.wire.run_waits import NamedRun
-from subagents.api.wire.wire_struct import iso_or_none
-from subagents.api.wire.words import AtDeadline, as_word
+from subagents.api.wire.wire_struct import NamedRun, iso_or_none, made
+from subagents.api.wire.words import AtDeadline
 from subagents.domain.rules.admission import PROGRESS_LINES_MAX
 from subagents.domain.run.run import Message, MessageKind, Progress, Request, Run
 from subagents.domain.text import announcement
@@ -28,16 +29,13 @@ def message(row: InboxRow, run: Run | None = None, *, awaited: bool = False) -> 
     """
     value: Message = row.message
     outcome = run.outcome if run and value.kind is MessageKind.ANNOUNCEMENT else None
-    return wire.Message(
-        id=value.id,
+    return made(
+        wire.Message,
+        value,
         number=row.number,
-        session_key=value.session_key,
-        run_id=value.run_id,
-        kind=as_word(value.kind),
         sent_at=iso(value.created_at_ms),
-        text=value.text,
         label=run.resolved.label if run is not None else "",
-        status=as_word(outcome.status if outcome else None),
+        status=outcome.status if outcome else None,
         headline=one_line(value.text) if run is None else announcement.headline(run, value),
         consumed_at=iso_or_none(row.consumed_at_ms),
         consumed_by=row.consumed_by,
@@ -46,16 +44,32 @@ def message(row: InboxRow, run: Run | None = None, *, awaited: bool = False) -> 
 
 
 def attention_item(value: AttentionItem) -> wire.AttentionItem:
+    text = named(value.run, value.text)
+    found = _item(value.run, value.request, value.kind, text, value.since_ms)
+    return replace(found, message_id=value.message_id, commands=_commands(value))
+
+
+def need(value: Need) -> wire.AttentionItem:
+    """What an awaited run needs, as the answer of a wait has it."""
+    asked, limited = value.request, value.run.retry.limited
+    if asked is not None:
+        kind = asked.priority or "question"
+        return _item(value.run, asked, kind, asked.question, asked.asked_at_ms)
+    text, since_ms = ("", None) if limited is None else (limited.text, limited.since_ms)
+    return _item(value.run, None, "limit", text, since_ms)
+
+
+def _item(
+    run: Run, asked: Request | None, kind: str, text: str, since_ms: int | None
+) -> wire.AttentionItem:
     return wire.AttentionItem(
-        kind=value.kind,
-        run_id=value.run.id,
-        label=value.run.resolved.label,
-        text=named(value.run, value.text),
-        request_id=None if value.request is None else value.request.id,
-        options=[] if value.request is None else list(value.request.options),
-        since_at=iso(value.since_ms),
-        message_id=value.message_id,
-        commands=_commands(value),
+        kind=kind,
+        run_id=run.id,
+        label=run.resolved.label,
+        text=text,
+        request_id=None if asked is None else asked.id,
+        options=[] if asked is None else list(asked.options),
+        since_at=iso_or_none(since_ms),
     )
 
 
@@ -96,29 +110,6 @@ def _answer_commands(asked: Request) -> list[str]:
     return [*(f"{answer} {each}" for each in options), f"{answer} --decision deny"]
 
 
-def need(value: Need) -> wire.AttentionItem:
-    """What an awaited run needs, as the answer of a wait has it."""
-    run, asked = value.run, value.request
-    if asked is None:
-        limited = run.retry.limited
-        return wire.AttentionItem(
-            kind="limit",
-            run_id=run.id,
-            label=run.resolved.label,
-            text="" if limited is None else limited.text,
-            since_at=None if limited is None else iso(limited.since_ms),
-        )
-    return wire.AttentionItem(
-        kind=asked.priority or "question",
-        run_id=run.id,
-        label=run.resolved.label,
-        text=asked.question,
-        request_id=asked.id,
-        options=list(asked.options),
-        since_at=iso(asked.asked_at_ms),
-    )
-
-
 def request(
     run: Run,
     value: Request,
@@ -129,25 +120,20 @@ def request(
     """A worker's question; ``status`` = what answering it came to, if that is not its own."""
     given = value.answer
     waiting, total = ((), 0) if around is None else around.waiting_for(run)
-    return wire.WorkerRequest(
+    return made(
+        wire.WorkerRequest,
+        value,
         request_id=value.id,
         run_id=run.id,
         label=run.resolved.label,
-        priority=as_word(value.priority),
-        question=value.question,
-        context=value.context,
-        options=list(value.options),
         evidence=None if around is None else _evidence(run, value, around),
-        default_answer=value.default_answer,
         at_deadline=_at_deadline(value),
         waiting=[NamedRun(run_id=each.id, label=each.resolved.label) for each in waiting],
         waiting_total=total,
         status=status or request_status(value),
         answer=given.text if given else None,
-        decision=as_word(given.decision if given else None),
+        decision=given.decision if given else None,
         by=given.by if given else None,
-        asked_at=iso(value.asked_at_ms),
-        deadline_at=iso_or_none(value.deadline_ms),
         answered_at=iso(given.at_ms) if given else None,
     )
 
@@ -158,9 +144,7 @@ def _evidence(run: Run, value: Request, around: Surroundings) -> wire.FailedTool
     call = around.failed_call(run) if is_open and not value.options else None
     if call is None or call.at_ms > value.asked_at_ms:
         return None
-    return wire.FailedToolCall(
-        tool=call.tool, asked=call.asked, error=call.error, failed_at=iso(call.at_ms)
-    )
+    return made(wire.FailedToolCall, call, failed_at=iso(call.at_ms))
 
 
 def _at_deadline(value: Request) -> AtDeadline | None:
@@ -180,25 +164,13 @@ def request_status(value: Request) -> str:
 
 
 def progress(value: Progress | None) -> wire.Progress | None:
-    if value is None:
-        return None
-    return wire.Progress(
-        phase=value.phase,
-        percent_complete=value.percent_complete,
-        updated_at=iso(value.updated_at_ms),
-    )
+    return None if value is None else made(wire.Progress, value)
 
 
 def progress_update(value: Progress) -> wire.ProgressUpdate:
     """One update of the log; the run itself shows only the newest, and less of it."""
-    return wire.ProgressUpdate(
-        number=value.number,
-        phase=value.phase,
-        percent_complete=value.percent_complete,
-        level=as_word(value.level),
-        metrics=dict(value.metrics),
-        updated_at=iso(value.updated_at_ms),
-    )
+    # As it was said: whole numbers stay whole.
+    return replace(made(wire.ProgressUpdate, value), metrics=value.metrics)
 
 
 def progress_taken(run: Run, value: ProgressAnswer) -> wire.Taken:

@@ -5,8 +5,8 @@ Values of an agent's ``env`` are configuration secrets and are never shown.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -14,18 +14,22 @@ from subagents.api.answers import message_building as messages
 from subagents.api.answers.explain import why_now
 from subagents.api.wire import run_answers as wire
 from subagents.api.wire import run_waits as waits
-from subagents.api.wire import usage_answers
 from subagents.api.wire.listing import Truncated
-from subagents.api.wire.run_waits import NamedRun
-from subagents.api.wire.wire_struct import Document, document_of, iso_or_none
-from subagents.api.wire.words import VerificationStatus, as_word
+from subagents.api.wire.wire_struct import (
+    Document,
+    NamedRun,
+    WireStruct,
+    document_of,
+    iso_or_none,
+    made,
+)
+from subagents.api.wire.words import VerificationStatus
 from subagents.domain.redaction.redact_events import redact_setting
 from subagents.domain.rules.budgets import budgets
 from subagents.domain.rules.path_patterns import pattern_of
 from subagents.domain.rules.wait_causes import HELD, WaitCause, WaitKind, is_paused
 from subagents.domain.run import outcome as domain
 from subagents.domain.run import spending, workspace
-from subagents.domain.run.access import Access, in_words
 from subagents.domain.run.linked_runs import LinkedRun, Spent
 from subagents.domain.run.outcome import Verdict
 from subagents.domain.run.run import (
@@ -42,9 +46,11 @@ from subagents.domain.run.values import RunId, announcement_id, attempt_before, 
 from subagents.domain.text.announcement import announcement_text
 from subagents.engine.runs.queries import Descendants, RunTree
 from subagents.engine.runs.sessions import Sent
+from subagents.engine.runs.spawn import Receipt
 from subagents.engine.runs.surroundings import Root, Surroundings
 from subagents.text import iso, shortened
 
+S = TypeVar("S", bound=WireStruct)
 DETAIL_RESULT_CHARS_MAX: Final = 4000
 ROW_TASK_CHARS_MAX: Final = 500
 SUMMARY_CHARS_MAX: Final = 300
@@ -73,170 +79,43 @@ def run_status(run: Run) -> str:
     return _PHASE_WORDS.get(run.phase, "running")
 
 
-def _head(run: Run, now_ms: int, around: Surroundings | None) -> dict[str, Any]:
-    """What a run in a list and one in a tree both show."""
-    return {
-        "run_id": run.id,
-        "label": run.resolved.label,
-        "agent_id": run.resolved.agent_id,
-        "session_key": run.session_key,
-        "phase": run.phase,
-        "run_status": run_status(run),
-        "outcome": outcome(run.outcome),
-        "latest_progress": messages.progress(run.progress.latest),
-        "pending_request_count": len(run.pending_requests),
-        "usage": own_usage(run),
-        "subtree_usage": subtree_usage(run),
-        "why": why_now(
-            run,
-            now_ms,
-            lane=None if around is None else around.lane_of(run),
-            is_cluster=around is not None and around.is_cluster,
-        ),
-        "vacuous": run.verification.vacuous,
-        "wait": None if around is None else wait(run, around),
-        "last_sign_at": None if around is None else iso_or_none(around.last_sign_ms(run)),
-        "claim": claim(run),
-        "verdict": verdict(run),
-        "budget": budget_state(run, now_ms),
-        "charged_to": None if around is None else named(around.charged_to(run)),
-        **_planned(run),
-        "read_at": iso_or_none(run.announcement_consumed_ms),
-    }
-
-
-def _planned(run: Run) -> dict[str, str]:
-    """When it, or its turn, is ended, as somebody asked."""
-    planned = run.planned
-    if planned is None:
-        return {}
-    return {"cancel_at" if planned.of_turn is None else "interrupt_at": iso(planned.due_ms)}
-
-
-def row(run: Run, now_ms: int, around: Surroundings | None = None) -> wire.RunRow:
-    """A run in a list; the retry after a failed verification counts in ``attempt`` only.
+def shown(
+    kind: type[S],
+    run: Run,
+    now_ms: int = 0,
+    around: Surroundings | None = None,
+    /,
+    **others: object,
+) -> S:
+    """An answer about a run: its fields are those of ``OF_RUN`` and ``AROUND``.
 
     Args:
-        run: Which.
-        now_ms: Now.
+        kind: Which answer.
+        run: The run.
+        now_ms: Now; only what goes on with time needs it.
         around: What is known besides; None = only what is in the run.
+        others: Fields that this answer has otherwise.
     """
-    pending, step = run.pending_requests, run.resolved.step
-    return wire.RunRow(
-        **_head(run, now_ms, around),
-        runtime=run.resolved.runtime,
-        requester=run.requester,
-        requester_run=run.lineage.requester_run,
-        depth=run.lineage.depth,
-        attempt=len(run.attempts),
-        attempts_max=max(run.spec.retry_count + 1, len(run.attempts)),
-        blocked_reason=pending[0].question if pending else None,
-        created_at=iso(run.times.created_at_ms),
-        started_at=iso_or_none(run.times.started_at_ms),
-        ended_at=iso_or_none(run.ended_at_ms),
-        phase_since_at=iso(run.times.phase_since_ms),
-        task=shortened(run.spec.task, ROW_TASK_CHARS_MAX),
-        tags=list(run.spec.tags),
-        model=run.resolved.model,
-        directory=run.resolved.project,
-        plan_id=None if step is None else step.plan,
-        plan_name=None if step is None else step.name,
-    )
+    found: dict[str, object] = {}
+    for name, shown_as in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True):
+        if name in others:
+            found[shown_as] = others[name]
+        elif name in OF_RUN:
+            found[shown_as] = OF_RUN[name](run)
+        else:
+            found[shown_as] = AROUND[name](run, now_ms, around)
+    return msgspec.convert(found, kind, from_attributes=True)
 
 
 def detail(run: Run, now_ms: int, around: Surroundings | None = None) -> wire.RunDetail:
     """Everything about one run, but at most 4,000 characters of its result."""
-    shown = msgspec.structs.asdict(row(run, now_ms, around))
-    return wire.RunDetail(
-        **{**shown, "budget": budget(run, now_ms)},
-        spec=_with_defaults(run.spec),
-        original_spawn_params=document_of(run.spec),
-        resolved=resolved(run.resolved),
-        attempts=[attempt(run, each) for each in run.attempts],
-        retry_from=run.lineage.retry_from,
-        continues=None if run.session.continues is None else run.session.continues.run_id,
-        continued_by=run.session.continued_by,
-        thread_id=thread_id(run),
-        native_session=run.native_session,
-        retries_used=run.retry.used,
-        retry_due_at=iso_or_none(run.retry.due_ms),
-        dependencies=[link(each) for each in run.waiting.dependencies],
-        children=[link(each) for each in run.children],
-        requests=[messages.request(run, each) for each in run.questions.requests],
-        delivery=delivery(run.delivery),
-        verification=verification(run),
-        verification_state=as_word(run.verification.state),
-        retry_attempted_at=iso_or_none(run.verification.retried_at_ms),
-        result=shortened(run.result, DETAIL_RESULT_CHARS_MAX),
-        result_bytes=result_bytes(run),
-        artifacts=artifacts(run),
-        last_words=run.remains.words,
-        files_left=list(run.remains.files),
-        workspace=workspace_of(run),
-        report=report(run.report),
-        cancel=None
-        if run.control.cancel is None
-        else wire.Cancellation(
-            by=run.control.cancel.by,
-            reason=run.control.cancel.reason,
-            requested_at=iso(run.control.cancel.at_ms),
-        ),
-        paused=run.control.paused,
-        deadline_at=iso_or_none(run.attempts[-1].times.deadline_ms) if run.attempts else None,
-        wait_deadline_at=iso_or_none(run.waiting.deadline_ms),
-        announcement_consumed_at=iso_or_none(run.announcement_consumed_ms),
-        archived_at=iso_or_none(run.times.archived_at_ms),
-    )
-
-
-def stored_result(run: Run) -> wire.StoredResult:
-    """The whole stored result and what proves it."""
-    return wire.StoredResult(
-        run_id=run.id,
-        label=run.resolved.label,
-        phase=as_word(run.phase),
-        outcome=outcome(run.outcome),
-        result=run.result,
-        result_bytes=result_bytes(run),
-        truncated=run.conclusion is not None and run.conclusion.is_cut,
-        kept_bytes=0 if run.conclusion is None else run.conclusion.bytes_kept,
-        report=report(run.report),
-        verification=verification(run),
-        retry_attempted_at=iso_or_none(run.verification.retried_at_ms),
-        usage=own_usage(run),
-        artifacts=artifacts(run),
-        last_words=run.remains.words,
-        files_left=list(run.remains.files),
-        workspace=workspace_of(run),
-    )
-
-
-def result(run: Run) -> wire.RunResult:
-    """A run that ended, as ``wait`` hands it over."""
-    is_over = run.outcome is not None
-    return wire.RunResult(
-        **msgspec.structs.asdict(stored_result(run)),
-        message_id=announcement_id(run.id),
-        announcement=announcement_text(run) if is_over else None,
-    )
-
-
-def pending(run: Run, now_ms: int) -> wire.RunState:
-    """A run that a wait still waits for."""
-    return wire.RunState(
-        run_id=run.id, label=run.resolved.label, phase=as_word(run.phase), why=why_now(run, now_ms)
-    )
+    result = shortened(run.result, DETAIL_RESULT_CHARS_MAX)
+    return shown(wire.RunDetail, run, now_ms, around, result=result)
 
 
 def changed(run: Run, status: str) -> wire.RunState:
     """What a change of a run came to."""
-    return wire.RunState(
-        run_id=run.id,
-        label=run.resolved.label,
-        phase=as_word(run.phase),
-        outcome=outcome(run.outcome),
-        status=status,
-    )
+    return shown(wire.RunState, run, status=status, why=None)
 
 
 def tree(found: RunTree, now_ms: int, around: Surroundings | None = None) -> wire.RunNode:
@@ -254,15 +133,47 @@ def node(
     left_out: int = 0,
 ) -> wire.RunNode:
     """A run in a tree, with these below it."""
-    since = run.times.started_at_ms or run.times.created_at_ms
-    found = verification(run)
-    shown = len(children)
-    return wire.RunNode(
-        **_head(run, now_ms, around),
-        verification=as_word(found.status if found else run.verification.state),
-        elapsed_ms=max((run.ended_at_ms or now_ms) - since, 0),
-        children=list(children),
-        truncated=Truncated(shown=shown, total=shown + left_out) if left_out else None,
+    since, found, total = run.times.started_at_ms, verification(run), len(children) + left_out
+    return shown(
+        wire.RunNode,
+        run,
+        now_ms,
+        around,
+        verification=found.status if found else run.verification.state,
+        elapsed_ms=max((run.ended_at_ms or now_ms) - (since or run.times.created_at_ms), 0),
+        children=children,
+        truncated=Truncated(shown=len(children), total=total) if left_out else None,
+    )
+
+
+def receipt(found: Receipt, ignored: Sequence[str] = ()) -> wire.SpawnReceipt:
+    """What a spawn really came to.
+
+    Args:
+        found: The run, and whether it is new.
+        ignored: What of the configuration was, to be told as well.
+    """
+    run = found.run
+    again = f"this idempotencyKey made run {run.id} before; nothing new was started"
+    return shown(
+        wire.SpawnReceipt,
+        run,
+        status="accepted",
+        warnings=(*found.warnings, *ignored),
+        note=again if found.repeated else _next_of(run),
+        repeated=found.repeated,
+    )
+
+
+def sent(found: Sent) -> wire.SentMessage:
+    """What became of a message: which run has it, and whether it started that run."""
+    return shown(
+        wire.SentMessage,
+        found.run,
+        status=found.status,
+        is_new=found.is_new,
+        warnings=found.warnings,
+        repeated=found.repeated,
     )
 
 
@@ -283,79 +194,11 @@ def chosen(run: Run) -> str | None:
     return None if run.resolved.chosen is None else run.resolved.chosen.text
 
 
-def receipt(run: Run, *, warnings: Sequence[str], repeated: bool) -> wire.SpawnReceipt:
-    """What a spawn really came to."""
-    return wire.SpawnReceipt(
-        run_id=run.id,
-        child_session_key=run.session.first_key,
-        mode=as_word(run.resolved.mode),
-        label=run.resolved.label,
-        phase=as_word(run.phase),
-        agent_id=run.resolved.agent_id,
-        chosen=chosen(run),
-        runtime=run.resolved.runtime,
-        **msgspec.structs.asdict(granted(run.resolved)),
-        workspace=workspace_of(run),
-        continues=None if run.session.continues is None else run.session.continues.run_id,
-        thread_id=thread_id(run),
-        overshoot=as_word(budgets.overshoot(run.spec.budget, run.resolved.abilities)),
-        warnings=list(warnings),
-        note=f"this idempotencyKey made run {run.id} before; nothing new was started"
-        if repeated
-        else _next_of(run),
-        repeated=repeated,
-    )
-
-
-def granted(value: Resolved) -> wire.Granted:
-    """What a run was given to work with, as its receipt and its status say it."""
-    tools = value.effective_tools
-    return wire.Granted(
-        resolved_model=value.model,
-        effective_tools=None if tools is None else list(tools),
-        tools_deny=list(value.tools_deny),
-        access=access(value.access),
-        cwd=value.cwd,
-    )
-
-
 def _next_of(run: Run) -> str:
     waits = run.approval
     if waits is not None and waits.answer is None:
         return f"it begins when the user allows it: subagents answer {waits.id} --decision approve"
     return "its end comes to your inbox once; no need to poll"
-
-
-def access(value: Access | None) -> wire.AccessAnswer | None:
-    """What a worker may do; None = of a run from before there were levels."""
-    if value is None:
-        return None
-    return wire.AccessAnswer(
-        level=as_word(value.level),
-        below=value.below,
-        network=value.network,
-        sees=value.sees,
-        kept_by=as_word(value.kept_by),
-        narrowed=value.narrowed,
-        text=in_words(value),
-    )
-
-
-def sent(found: Sent) -> wire.SentMessage:
-    """What became of a message: which run has it, and whether it started that run."""
-    run = found.run
-    return wire.SentMessage(
-        status=found.status,
-        run_id=run.id,
-        session_key=run.session_key,
-        label=run.resolved.label,
-        phase=as_word(run.phase),
-        is_new=found.is_new,
-        continues=None if run.session.continues is None else run.session.continues.run_id,
-        thread_id=thread_id(run),
-        repeated=found.repeated,
-        warnings=list(found.warnings),
-    )
 
 
 def thread_id(run: Run) -> str | None:
@@ -364,30 +207,6 @@ def thread_id(run: Run) -> str | None:
 
 
 # -- parts of a run -----------------------------------------------------------------------------
-
-
-def outcome(value: domain.Outcome | None) -> wire.Outcome | None:
-    if value is None:
-        return None
-    return wire.Outcome(
-        status=as_word(value.status), reason=as_word(value.reason), error=value.error
-    )
-
-
-def report(value: Report | None) -> wire.WorkerReport | None:
-    if value is None:
-        return None
-    return wire.WorkerReport(
-        summary=value.summary,
-        status=as_word(value.status),
-        confidence=as_word(value.confidence),
-        artifacts=[
-            wire.ReportedFile(path=each.path, description=each.description)
-            for each in value.artifacts
-        ],
-        blockers=list(value.blockers),
-        warnings=list(value.warnings),
-    )
 
 
 def verification(run: Run) -> wire.Verification | None:
@@ -400,9 +219,10 @@ def verification(run: Run) -> wire.Verification | None:
         if run.spec.verification is None or run.outcome is None:
             return None
         return wire.Verification(status="skipped", changes=changes(run))
-    return wire.Verification(
+    return made(
+        wire.Verification,
         status=_verdict(found.verdict),
-        checks=[check(each) for each in found.checks],
+        checks=found.checks,
         verified_at=iso(found.verified_at_ms),
         vacuous=run.verification.vacuous,
         changes=changes(run),
@@ -417,16 +237,6 @@ def _verdict(value: Verdict) -> VerificationStatus:
             return "failed"
         case Verdict.COULD_NOT_CHECK:
             return "skipped"
-
-
-def check(value: domain.Check) -> wire.Check:
-    return wire.Check(
-        type=as_word(value.type),
-        target=value.target,
-        passed=value.passed,
-        reason=value.reason,
-        evidence=value.evidence,
-    )
 
 
 def artifacts(run: Run) -> list[wire.ResultFile]:
@@ -452,11 +262,7 @@ def claim(run: Run) -> wire.Claim | None:
 
 def _claim(said: Report | None, text: str | None) -> wire.Claim | None:
     if said is not None:
-        return wire.Claim(
-            status=as_word(said.status),
-            confidence=as_word(said.confidence),
-            summary=_first_line(said.summary),
-        )
+        return made(wire.Claim, said, summary=_first_line(said.summary))
     return wire.Claim(summary=_first_line(text)) if text and text.strip() else None
 
 
@@ -513,8 +319,9 @@ def wait(run: Run, around: Surroundings) -> waits.Wait | None:
     if refusal is not None and refusal.probe is not None and refusal.probe != run.id:
         probe = around.open_run(refusal.probe)
         runs = () if probe is None else (probe,)
-    return waits.Wait(
-        kind=as_word(cause.kind),
+    return made(
+        waits.Wait,
+        cause,
         name=_waited_name(run, cause),
         status=None if refusal is None else refusal.status,
         runs=[each for each in map(named, runs) if each is not None],
@@ -523,9 +330,6 @@ def wait(run: Run, around: Surroundings) -> waits.Wait | None:
         place=around.place(run),
         used=None if lane is None else lane.used,
         slots=run.resolved.lane_slots if is_lane else None,
-        request_id=cause.request_id,
-        ends_at=iso_or_none(cause.ends_ms),
-        gives_up_at=iso_or_none(cause.gives_up_ms),
     )
 
 
@@ -539,12 +343,8 @@ def _root(value: Root | None) -> waits.WaitRoot | None:
     if value is None:
         return None
     run, cause = value
-    return waits.WaitRoot(
-        run_id=run.id if isinstance(run, Run) else run.run_id,
-        label=run.resolved.label if isinstance(run, Run) else run.label,
-        kind=None if cause is None else as_word(cause.kind),
-        name=_waited_name(run, cause) if isinstance(run, Run) and cause is not None else None,
-    )
+    name = _waited_name(run, cause) if isinstance(run, Run) and cause is not None else None
+    return made(waits.WaitRoot, named(run), kind=None if cause is None else cause.kind, name=name)
 
 
 def _report_from(value: Attempt) -> str | None:
@@ -556,28 +356,26 @@ def _report_from(value: Attempt) -> str | None:
 def attempt(run: Run, value: Attempt) -> wire.Attempt:
     """One try at a run."""
     evidence = value.evidence
-    return wire.Attempt(
+    return made(
+        wire.Attempt,
+        value.times,
         attempt_id=attempt_id(run.id, value.number),
         number=value.number,
         session_key=value.session.key,
         retry_of=attempt_before(run.id, value.number),
         retry_reason=value.retry.reason,
         verification_retry=value.retry.verifies,
-        requested_at=iso(value.times.requested_at_ms),
-        started_at=iso_or_none(value.times.started_at_ms),
-        ended_at=iso_or_none(value.times.ended_at_ms),
-        deadline_at=iso_or_none(value.times.deadline_ms),
         turns=value.turn.number,
         resumes=value.session.resumes,
         node=value.node,
         pid=value.turn.pid,
-        outcome=outcome(value.outcome),
+        outcome=value.outcome,
         exit_code=evidence.exit.code if evidence.exit else None,
         exit_signal=evidence.exit.signal if evidence.exit else None,
-        stop_cause=as_word(evidence.stop),
+        stop_cause=evidence.stop,
         stderr_tail=evidence.stderr_tail,
-        usage=usage(value.usage),
-        report=report(value.reported.report),
+        usage=reported(value.usage),
+        report=value.reported.report,
         report_from=_report_from(value),
         report_problem=value.reported.problem,
         claim=_claim(value.reported.report, evidence.result),
@@ -585,34 +383,15 @@ def attempt(run: Run, value: Attempt) -> wire.Attempt:
     )
 
 
-def link(value: LinkedRun) -> wire.RunLink:
-    """A run this one waits for, or spawned."""
-    return wire.RunLink(run_id=value.run_id, label=value.label, outcome=outcome(value.outcome))
-
-
 def delivery(value: Delivery | None) -> wire.Delivery | None:
     if value is None:
         return None
-    return wire.Delivery(
-        target=value.target,
-        tries=[delivery_try(each) for each in value.tries],
-        tries_total=value.tries_total,
-        failures=value.failures,
-        due_at=iso_or_none(value.due_ms),
-    )
+    return made(wire.Delivery, value, tries=[delivery_try(each) for each in value.tries])
 
 
 def delivery_try(value: DeliveryTry) -> wire.DeliveryTry:
-    return wire.DeliveryTry(
-        tried_at=iso(value.at_ms),
-        target=value.target,
-        requester_depth=value.requester_depth,
-        nested=value.nested,
-        route_mode=value.route_mode,
-        phases=list(value.phases),
-        outcome=document_of(value.outcome),
-        idempotency_key=value.idempotency_key,
-    )
+    came_to = document_of(value.outcome)
+    return made(wire.DeliveryTry, value, tried_at=iso(value.at_ms), outcome=came_to)
 
 
 def resolved(value: Resolved) -> Document:
@@ -650,54 +429,17 @@ def _with_defaults(value: RunSpec | Resolved) -> Document:
 # -- what it used -------------------------------------------------------------------------------
 
 
-def usage(value: Usage | None) -> usage_answers.Usage | None:
+def reported(value: Usage | None) -> Usage | None:
     """None when nobody reported anything."""
-    if value is None or value == Usage():
-        return None
-    return usage_answers.Usage(
-        tokens_in=value.tokens_in, tokens_out=value.tokens_out, cost_usd=value.cost_usd
-    )
+    return None if value == Usage() else value
 
 
-def own_usage(run: Run) -> usage_answers.Usage | None:
+def own_usage(run: Run) -> Usage | Spent | None:
     """What the run's own attempts used; None when nobody reported anything."""
-    found = usage(spending.total_usage(run))
+    found = reported(spending.total_usage(run))
     if found is None or not spending.is_cost_unknown(run):
         return found
-    return msgspec.structs.replace(found, cost_unknown_runs=1)
-
-
-def subtree_usage(run: Run) -> usage_answers.TreeUsage | None:
-    """What the run and everything below it used; None for a run without children."""
-    return _tree_usage(spending.spent(run)) if run.children else None
-
-
-def _tree_usage(value: Spent) -> usage_answers.TreeUsage:
-    return usage_answers.TreeUsage(**msgspec.structs.asdict(value))
-
-
-def budget(run: Run, now_ms: int) -> usage_answers.BudgetUse | None:
-    """The run's own budget; None = it has none. Limits that it does not name are null."""
-    view = budgets.view(run, now_ms)
-    if view is None:
-        return None
-    return usage_answers.BudgetUse(
-        **msgspec.structs.asdict(view.budget),
-        spent=_tree_usage(view.spent),
-        left=usage_answers.BudgetLeft(**msgspec.structs.asdict(view.left)),
-        percent=view.percent,
-        text=view.text,
-        exhausted=view.exhausted,
-        overshoot=view.overshoot,
-    )
-
-
-def budget_state(run: Run, now_ms: int) -> usage_answers.BudgetState | None:
-    """For a tree, where many runs are shown at once."""
-    view = budgets.view(run, now_ms)
-    if view is None:
-        return None
-    return usage_answers.BudgetState(percent=view.percent, text=view.text, exhausted=view.exhausted)
+    return Spent(**msgspec.structs.asdict(found), cost_unknown_runs=1)
 
 
 # -- its worktree -------------------------------------------------------------------------------
@@ -710,11 +452,10 @@ def workspace_of(run: Run) -> wire.Workspace | None:
         return None
     found = run.remains.changes
     is_kept = bool(run.attempts) and (found is None or not found.is_clean)
-    return wire.Workspace(
-        path=tree.path,
-        branch=tree.branch,
-        repository=tree.repository,
-        origin=tree.origin,
+    return made(
+        wire.Workspace,
+        tree,
+        isolation="worktree",
         kept=is_kept if run.is_settled else None,
         changes=changes(run),
     )
@@ -735,17 +476,134 @@ def changes(run: Run) -> wire.Changes | None:
         if not any(glob.matches(path.removeprefix(prefix)) for glob in globs)
     )
     gone = [each.path for each in found.changed if each.kind is workspace.ChangeKind.DELETED]
-    return wire.Changes(
+    return made(
+        wire.Changes,
+        found,
         summary=workspace.summary(found),
-        files=found.files,
-        insertions=found.insertions,
-        deletions=found.deletions,
-        commits=found.commits,
-        ignored=found.ignored,
         deleted_files=found.deleted,
         deleted=gone,
-        changed=[wire.FileChange(**msgspec.structs.asdict(each)) for each in found.changed],
-        out_of_scope=list(outside),
-        kept_branches=list(found.kept_branches),
-        error=found.error,
+        out_of_scope=outside,
     )
+
+
+# -- every field of every answer about a run ----------------------------------------------------
+
+
+def _cancellation(run: Run) -> wire.Cancellation | None:
+    found = run.control.cancel
+    return None if found is None else made(wire.Cancellation, found, requested_at=iso(found.at_ms))
+
+
+def _planned(run: Run, *, of_turn: bool) -> str | None:
+    """When it, or its turn, is ended, as somebody asked."""
+    found = run.planned
+    is_so = found is not None and (found.of_turn is not None) is of_turn
+    return iso(found.due_ms) if found is not None and is_so else None
+
+
+def _why(run: Run, now_ms: int, around: Surroundings | None) -> str:
+    if around is None:
+        return why_now(run, now_ms)
+    return why_now(run, now_ms, lane=around.lane_of(run), is_cluster=around.is_cluster)
+
+
+OF_RUN: Final[Mapping[str, Callable[[Run], object]]] = {
+    # Who it is, and where.
+    "run_id": lambda run: run.id,
+    "label": lambda run: run.resolved.label,
+    "agent_id": lambda run: run.resolved.agent_id,
+    "chosen": chosen,
+    "runtime": lambda run: run.resolved.runtime,
+    "mode": lambda run: run.resolved.mode,
+    "model": lambda run: run.resolved.model,
+    "directory": lambda run: run.resolved.project,
+    "task": lambda run: shortened(run.spec.task, ROW_TASK_CHARS_MAX),
+    "tags": lambda run: run.spec.tags,
+    "requester": lambda run: run.requester,
+    "requester_run": lambda run: run.lineage.requester_run,
+    "depth": lambda run: run.lineage.depth,
+    "plan_id": lambda run: None if (step := run.resolved.step) is None else step.plan,
+    "plan_name": lambda run: None if (step := run.resolved.step) is None else step.name,
+    "session_key": lambda run: run.session_key,
+    "child_session_key": lambda run: run.session.first_key,
+    "native_session": lambda run: run.native_session,
+    "thread_id": thread_id,
+    "retry_from": lambda run: run.lineage.retry_from,
+    "continues": lambda run: None if (it := run.session.continues) is None else it.run_id,
+    "continued_by": lambda run: run.session.continued_by,
+    "dependencies": lambda run: tuple(run.waiting.dependencies),
+    "children": lambda run: tuple(run.children),
+    "children_active": lambda run: run.children.active,
+    "children_total": lambda run: len(run.children),
+    "below": lambda _: None,
+    # What it was given.
+    "spec": lambda run: _with_defaults(run.spec),
+    "original_spawn_params": lambda run: document_of(run.spec),
+    "resolved": lambda run: resolved(run.resolved),
+    "granted": lambda run: shown(wire.Granted, run),
+    "resolved_model": lambda run: run.resolved.model,
+    "effective_tools": lambda run: run.resolved.effective_tools,
+    "tools_deny": lambda run: run.resolved.tools_deny,
+    "access": lambda run: run.resolved.access,
+    "cwd": lambda run: run.resolved.cwd,
+    "attempts_max": lambda run: max(run.spec.retry_count + 1, len(run.attempts)),
+    "overshoot": lambda run: budgets.overshoot(run.spec.budget, run.resolved.abilities),
+    # Where it stands.
+    "phase": lambda run: run.phase,
+    "run_status": run_status,
+    "paused": lambda run: run.control.paused,
+    "cancel": _cancellation,
+    "cancel_at": lambda run: _planned(run, of_turn=False),
+    "interrupt_at": lambda run: _planned(run, of_turn=True),
+    "latest_progress": lambda run: messages.progress(run.progress.latest),
+    "pending_request_count": lambda run: len(run.pending_requests),
+    "blocked_reason": lambda run: next((each.question for each in run.pending_requests), None),
+    "requests": lambda run: [messages.request(run, each) for each in run.questions.requests],
+    "attempt": lambda run: len(run.attempts),
+    "attempts": lambda run: [attempt(run, each) for each in run.attempts],
+    "retries_used": lambda run: run.retry.used,
+    # When.
+    "created_at": lambda run: iso(run.times.created_at_ms),
+    "started_at": lambda run: iso_or_none(run.times.started_at_ms),
+    "ended_at": lambda run: iso_or_none(run.ended_at_ms),
+    "phase_since_at": lambda run: iso(run.times.phase_since_ms),
+    "retry_due_at": lambda run: iso_or_none(run.retry.due_ms),
+    "deadline_at": lambda run: iso_or_none(run.attempt.times.deadline_ms) if run.attempts else None,
+    "wait_deadline_at": lambda run: iso_or_none(run.waiting.deadline_ms),
+    "retry_attempted_at": lambda run: iso_or_none(run.verification.retried_at_ms),
+    "read_at": lambda run: iso_or_none(run.announcement_consumed_ms),
+    "announcement_consumed_at": lambda run: iso_or_none(run.announcement_consumed_ms),
+    "archived_at": lambda run: iso_or_none(run.times.archived_at_ms),
+    # What it used.
+    "usage": own_usage,
+    "subtree_usage": lambda run: spending.spent(run) if run.children else None,
+    # How it ended, and what proves it.
+    "outcome": lambda run: run.outcome,
+    "claim": claim,
+    "verdict": verdict,
+    "vacuous": lambda run: run.verification.vacuous,
+    "verification": verification,
+    "verification_state": lambda run: run.verification.state,
+    "result": lambda run: run.result,
+    "result_bytes": result_bytes,
+    "truncated": lambda run: run.conclusion is not None and run.conclusion.is_cut,
+    "kept_bytes": lambda run: 0 if run.conclusion is None else run.conclusion.bytes_kept,
+    "report": lambda run: run.report,
+    "artifacts": artifacts,
+    "last_words": lambda run: run.remains.words,
+    "files_left": lambda run: run.remains.files,
+    "workspace": workspace_of,
+    "delivery": lambda run: delivery(run.delivery),
+    "message_id": lambda run: announcement_id(run.id),
+    "announcement": announcement_text,
+}
+"""What is in the run: the answers about runs differ in which of it they have."""
+
+AROUND: Final[Mapping[str, Callable[[Run, int, Surroundings | None], object]]] = {
+    "why": _why,
+    "budget": lambda run, now_ms, _: budgets.view(run, now_ms),
+    "wait": lambda run, _, around: around and wait(run, around),
+    "last_sign_at": lambda run, _, around: around and iso_or_none(around.last_sign_ms(run)),
+    "charged_to": lambda run, _, around: around and named(around.charged_to(run)),
+}
+"""What is known with the clock, or from other runs."""

@@ -5,11 +5,11 @@ from typing import Final
 import msgspec
 
 from subagents.api.answers.dry_run import checks_of
-from subagents.api.wire.run_answers import NextTime, PlannedBudget
+from subagents.api.wire.run_answers import NextTime
 from subagents.api.wire.schedule_answers import ScheduledRun, ScheduledTimeRow, ScheduleRow
-from subagents.api.wire.wire_struct import iso_or_none
-from subagents.api.wire.words import UNSAID, as_word
-from subagents.domain.run.spec import Budget, RunSpec
+from subagents.api.wire.wire_struct import iso_or_none, made
+from subagents.api.wire.words import UNSAID
+from subagents.domain.run.spec import RunSpec
 from subagents.domain.schedules.schedule import DueTime, Schedule
 from subagents.engine.schedules.due_times import in_words, next_due
 from subagents.engine.schedules.schedules import Schedules
@@ -32,40 +32,30 @@ def row(schedule: Schedule, schedules: Schedules) -> ScheduleRow:
 
 def _started(spec: RunSpec) -> ScheduledRun:
     contract = spec.verification
-    return ScheduledRun(
+    return made(
+        ScheduledRun,
         label=spec.label,
         checks=[*checks_of(contract)],
-        on_failure=UNSAID if contract is None else as_word(contract.on_failure),
+        on_failure=UNSAID if contract is None else contract.on_failure,
         attempts_max=spec.retry_count + 1,
-        budget=_budget(spec.budget),
+        budget=spec.budget,
     )
-
-
-def _budget(found: Budget | None) -> PlannedBudget | None:
-    return None if found is None else PlannedBudget(**msgspec.structs.asdict(found))
 
 
 def _standing(schedule: Schedule, schedules: Schedules) -> ScheduleRow:
     plan, first = schedule.plan, schedule.specs[0]
     agents = {spec.agent_id for spec in schedule.specs}
-    return ScheduleRow(
+    return made(
+        ScheduleRow,
+        schedule,
         schedule_id=schedule.id,
-        name=schedule.name,
-        when=schedule.when,
-        zone=schedule.zone,
+        runs=(),
         words=in_words(schedule.when),
         next_at=iso_or_none(next_due(schedule)),
-        paused_at=iso_or_none(schedule.paused_at_ms),
-        overlap=as_word(schedule.overlap),
-        missed=as_word(schedule.missed),
         task=one_line(first.label or first.task if plan is None else plan.name, TASK_CHARS_MAX),
         agent_id=(agents.pop() or schedule.default_agent) if len(agents) == 1 else None,
         steps=None if plan is None else len(schedule.specs),
-        budget=None if plan is None else _budget(plan.budget),
-        tag=schedule.tag,
-        cwd=schedule.cwd,
-        requester=schedule.requester,
-        created_at=iso_or_none(schedule.created_at_ms),
+        budget=None if plan is None else plan.budget,
         running=[*schedules.running(schedule)],
         times=[_time(each) for each in schedule.times],
     )
@@ -83,12 +73,4 @@ def next_times(schedules: Schedules) -> list[NextTime]:
 
 
 def _time(due: DueTime) -> ScheduledTimeRow:
-    return ScheduledTimeRow(
-        due_at=iso_or_none(due.due_ms),
-        decision=as_word(due.decision),
-        decided_at=iso_or_none(due.at_ms),
-        run_ids=[*due.run_ids],
-        text=due.text,
-        times=due.count,
-        by_hand=due.by_hand,
-    )
+    return made(ScheduledTimeRow, due, decided_at=iso(due.at_ms), times=due.count)

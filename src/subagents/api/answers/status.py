@@ -2,16 +2,13 @@
 
 from typing import Final
 
-from msgspec import structs
-
 from subagents.api.answers import run_building
 from subagents.api.calls.services import Services
 from subagents.api.wire.run_answers import PendingRequest, RunStatus
-from subagents.api.wire.wire_struct import iso_or_none
-from subagents.api.wire.words import as_word
+from subagents.api.wire.wire_struct import iso_or_none, made
 from subagents.domain.run.run import Request, Run
 from subagents.domain.run.spending import total_usage
-from subagents.text import age, duration, iso, shortened
+from subagents.text import age, duration, shortened
 
 QUESTION_CHARS_MAX: Final = 500
 
@@ -24,7 +21,6 @@ async def status(services: Services, run: Run) -> RunStatus:
     """
     now_ms = services.now_ms()
     around = services.around()
-    row = structs.asdict(run_building.row(run, now_ms, around))
     watch = await services.engine.watch_of(run)
     usage = total_usage(run)
     is_over = run.ended_at_ms is not None
@@ -32,15 +28,14 @@ async def status(services: Services, run: Run) -> RunStatus:
     if run.times.started_at_ms is not None:
         took_ms = max((run.ended_at_ms or now_ms) - run.times.started_at_ms, 0)
     silent_ms = None if watch.last_at_ms is None else max(now_ms - watch.last_at_ms, 0)
-    row |= {
-        "budget": run_building.budget(run, now_ms),
-    }
-    return RunStatus(
-        **row,
-        granted=run_building.granted(run.resolved),
+    return run_building.shown(
+        RunStatus,
+        run,
+        now_ms,
+        around,
         took=None if took_ms is None else duration(took_ms),
         took_ms=took_ms,
-        state=as_word(run_building.run_status(run)),
+        state=run_building.run_status(run),
         session_id=run.session_key,
         cost_usd=usage.cost_usd,
         tokens_in=usage.tokens_in,
@@ -53,22 +48,13 @@ async def status(services: Services, run: Run) -> RunStatus:
         context_percent=watch.context_percent,
         context_tokens=watch.context_tokens,
         pending_requests=[_pending(each) for each in run.pending_requests],
-        children_active=run.children.active,
-        children_total=len(run.children),
         deadline=iso_or_none(run.attempts[-1].times.deadline_ms)
         if run.attempts and not is_over and run.control.frozen_since_ms is None
         else None,
-        paused=run.control.paused,
         waiting=around.lane(run).limit or services.engine.backing_off(run),
     )
 
 
 def _pending(request: Request) -> PendingRequest:
-    return PendingRequest(
-        request_id=request.id,
-        question=shortened(request.question, QUESTION_CHARS_MAX),
-        options=list(request.options),
-        priority=as_word(request.priority),
-        asked_at=iso(request.asked_at_ms),
-        deadline_at=iso_or_none(request.deadline_ms),
-    )
+    question = shortened(request.question, QUESTION_CHARS_MAX)
+    return made(PendingRequest, request, request_id=request.id, question=question)

@@ -20,12 +20,12 @@ from subagents.api.wire import agent_answers
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import one_of
 from subagents.api.wire.parameters import choice, number, word
+from subagents.api.wire.wire_struct import made
 from subagents.config.agent_cards import allowed_agents, working_agents
 from subagents.config.paths import Paths
 from subagents.config.programs.program_catalog import installed, subject
 from subagents.config.programs.scope_probes import read_probes
 from subagents.config.settings import DEFAULT_LANE, Agent, Settings
-from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import agent_of
 from subagents.domain.track_record.series import Bucket, SeriesBy
 from subagents.domain.track_record.suggest import COST_TIERS
@@ -74,35 +74,21 @@ async def agents(request: Request) -> Response:
         # Without its records a card says what is configured.
         records |= {each.name: each for each in await agent_advice.stats_of(services, Wanted())}
     found = [
-        agent_answers.ConfiguredAgent(
+        made(
+            agent_answers.ConfiguredAgent,
             **msgspec.structs.asdict(
                 agent_advice.filled(agent_advice.card(agent_id, agent), records.get(agent_id))
             ),
             allowed=caller.is_operator or agent_id in allowed,
             limits=_limits(agent_id, agent, settings),
-            abilities=_abilities(
-                usable_abilities(services.engine.runtimes.get(agent.runtime or ""), agent.options)
+            abilities=usable_abilities(
+                services.engine.runtimes.get(agent.runtime or ""), agent.options
             ),
             probe=probes.get(agent_id),
         )
         for agent_id, agent in able.items()
     ]
     return answer(agent_answers.AgentList(**services.as_of(), agents=found))
-
-
-def _abilities(able: Abilities | None) -> agent_answers.AgentAbilities | None:
-    """What its runtime says it can do; None = it cannot work as configured."""
-    if able is None:
-        return None
-    return agent_answers.AgentAbilities(
-        survives_daemon=able.survives_daemon,
-        steer=able.steer,
-        resume=able.resume,
-        scope_tools=able.scope_tools,
-        interrupt=able.interrupt,
-        usage=able.usage,
-        model=able.model,
-    )
 
 
 def _probes(paths: Paths, agents: Mapping[str, Agent]) -> Mapping[str, agent_answers.AgentProbe]:
@@ -118,14 +104,7 @@ def _probes(paths: Paths, agents: Mapping[str, Agent]) -> Mapping[str, agent_ans
         program = installed(agent, os.environ)
         probe = known.get(subject(agent, program)) if program is not None else None
         if probe is not None:
-            found[agent_id] = agent_answers.AgentProbe(
-                version=probe.version,
-                probed_at=iso(probe.at_ms),
-                claims=[
-                    agent_answers.ProbeClaim(**msgspec.structs.asdict(claim))
-                    for claim in probe.claims
-                ],
-            )
+            found[agent_id] = made(agent_answers.AgentProbe, probe, probed_at=iso(probe.at_ms))
     return found
 
 
@@ -157,8 +136,7 @@ async def stats(request: Request) -> Response:
     )
     as_of = services.as_of()
     found = await agent_advice.stats_of(services, wanted, days=days)
-    records = [agent_advice.track_record(each) for each in found]
-    return answer(agent_answers.TrackRecords(**as_of, by=by, days=days, stats=records))
+    return answer(made(agent_answers.TrackRecords, **as_of, by=by, days=days, stats=found))
 
 
 async def series(request: Request) -> Response:

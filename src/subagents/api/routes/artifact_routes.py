@@ -21,6 +21,7 @@ from subagents.api.calls.services import services_of
 from subagents.api.wire.log_answers import ArtifactFile, ArtifactPage, WorktreeDiff
 from subagents.api.wire.parameters import word
 from subagents.api.wire.run_answers import ResultFile
+from subagents.api.wire.wire_struct import made
 from subagents.errors import UsageError
 
 BYTES_MAX: Final = 16 * 1024 * 1024
@@ -42,15 +43,7 @@ async def artifacts(request: Request) -> Response:
     found = []
     for each in await files.named(run):
         said = known.get(each.path, ResultFile(path=each.path))
-        found.append(
-            ArtifactFile(
-                path=each.path,
-                description=said.description,
-                verified=said.verified,
-                bytes=each.size,
-                problem=each.problem,
-            )
-        )
+        found.append(made(ArtifactFile, said, bytes=each.size, problem=each.problem))
     return answer(
         ArtifactPage(**as_of, run_id=run.id, artifacts=found, patterns=list(files.patterns(run)))
     )

@@ -26,9 +26,7 @@ from subagents.api.wire.daemon_answers import (
     Orphan,
     Readiness,
     RecentRefusals,
-    RecoveredRun,
     Refusal,
-    SetAsideRow,
     SharedBudget,
     Stopping,
     SweepResult,
@@ -36,8 +34,7 @@ from subagents.api.wire.daemon_answers import (
 )
 from subagents.api.wire.message_answers import ChannelState
 from subagents.api.wire.parameters import word
-from subagents.api.wire.wire_struct import iso_or_none
-from subagents.api.wire.words import as_word
+from subagents.api.wire.wire_struct import made
 from subagents.domain.rules.budgets import shared_caps
 from subagents.domain.rules.parameter_checks import check_path
 from subagents.domain.run.shell_variables import STARTED_BY, is_login, provider_variables
@@ -92,9 +89,7 @@ async def config(request: Request) -> Response:
     services = services_of(request)
     require_operator(Caller.of(request), "the configuration")
     loaded = await services.config_in(cwd_in(query_of(request, WHERE)), is_operator=True)
-    values = [
-        ConfigValue(key=leaf.key, value=leaf.shown, origin=leaf.origin) for leaf in loaded.leaves()
-    ]
+    values = [made(ConfigValue, leaf, value=leaf.shown) for leaf in loaded.leaves()]
     return answer(
         EffectiveConfig(
             files=[str(file) for file in loaded.files],
@@ -141,16 +136,14 @@ async def diagnostics(request: Request) -> Response:
     problems = await services.off_loop(database.check)
     size, free = await services.off_loop(lambda: (database.size_bytes(), services.free_bytes()))
     return answer(
-        Diagnostics(
+        made(
+            Diagnostics,
             daemon_pid=services.info.pid,
             uptime_seconds=max(services.now_ms() - services.info.started_at_ms, 0) // 1000,
             open_runs=len(services.queries.open_runs),
             live_attempts=services.engine.live_attempts,
-            recoveries=[
-                RecoveredRun(run_id=each.run_id, phase=as_word(each.phase), decision=each.decision)
-                for each in services.engine.recoveries
-            ],
-            set_aside=[_set_aside(each) for each in await services.queries.set_aside()],
+            recoveries=services.engine.recoveries,
+            set_aside=await services.queries.set_aside(),
             database=DatabaseState(path=database.place, bytes=size, problems=list(problems)),
             disk=DiskState(free_bytes=free),
             log=str(services.paths.log_file),
@@ -189,10 +182,6 @@ def _lanes(services: Services) -> list[LaneState]:
     ]
 
 
-def _set_aside(found: SetAside) -> SetAsideRow:
-    return SetAsideRow(name=found.name, run_id=found.run_id, reason=found.reason)
-
-
 def _budgets(services: Services) -> list[SharedBudget]:
     shared = services.engine.shared_spending
     found = []
@@ -220,15 +209,7 @@ async def _refusals(services: Services) -> RecentRefusals:
     since_ms = services.now_ms() - DAY_MS
     recent = [each for each in await services.refusals.recent() if each.at_ms >= since_ms]
     newest = [
-        Refusal(
-            refused_at=iso(each.at_ms),
-            call=each.call,
-            reason=each.reason,
-            by=each.by,
-            peer=each.peer,
-            run_id=each.run_id,
-        )
-        for each in recent[-REFUSALS_SHOWN_MAX:]
+        made(Refusal, each, refused_at=iso(each.at_ms)) for each in recent[-REFUSALS_SHOWN_MAX:]
     ]
     return RecentRefusals(file=str(services.refusals.file), last_day=len(recent), newest=newest)
 
@@ -242,25 +223,13 @@ def _telemetry(services: Services) -> TelemetryState | None:
     state = next(iter(services.told(Audience.TRACES)), None)
     if state is None:
         return None
-    return TelemetryState(
-        endpoint=state.endpoint,
-        spans_sent=state.sent,
-        spans_refused=state.refused,
-        last_sent_at=iso_or_none(state.last_sent_ms),
-        last_error=state.last_error,
-    )
+    return made(TelemetryState, state, spans_sent=state.sent, spans_refused=state.refused)
 
 
 def channels_of(services: Services) -> list[ChannelState]:
     """How each channel and chat room is going in which people are told of runs."""
     return [
-        ChannelState(
-            to=state.endpoint,
-            sent=state.sent,
-            refused=state.refused,
-            last_sent_at=iso_or_none(state.last_sent_ms),
-            problem=state.last_error,
-        )
+        made(ChannelState, state, to=state.endpoint, problem=state.last_error)
         for state in services.told(Audience.PEOPLE)
     ]
 

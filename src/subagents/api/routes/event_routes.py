@@ -31,6 +31,7 @@ from subagents.api.wire.parameters import (
     number,
     word,
 )
+from subagents.api.wire.run_answers import RunRow
 from subagents.domain.run.alert import AlertKind
 from subagents.domain.run.run import Run
 from subagents.domain.transcript.feed_entry import NAMES, NEWS, ROW, FeedDocument
@@ -95,7 +96,7 @@ async def events(request: Request) -> Response:
 
 def _rows(services: Services, runs: Sequence[Run]) -> Sequence[FeedDocument]:
     now_ms, around, number = services.now_ms(), services.around(), services.queries.seq
-    rows = (run_building.row(run, now_ms, around) for run in runs)
+    rows = (run_building.shown(RunRow, run, now_ms, around) for run in runs)
     return [event_building.row_document(row, number, now_ms) for row in rows]
 
 

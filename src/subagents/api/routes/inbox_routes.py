@@ -37,8 +37,9 @@ from subagents.api.wire.message_answers import (
     Taken,
 )
 from subagents.api.wire.parameters import flag, number
-from subagents.api.wire.run_answers import WaitError, WaitResult
+from subagents.api.wire.run_answers import RunResult, RunState, WaitError, WaitResult
 from subagents.api.wire.usage_answers import RequestHold
+from subagents.api.wire.wire_struct import made
 from subagents.domain.rules.budgets.request_holds import Counted, Need
 from subagents.domain.run import run as domain
 from subagents.domain.run.run import Priority, Report, Run, Usage
@@ -101,8 +102,10 @@ async def wait(request: Request) -> Response:
     errors += [WaitError(run_id=each, error=f"run {each} does not exist") for each in found.missing]
     return answer(
         WaitResult(
-            completed=[run_building.result(run) for run in found.completed],
-            pending=[run_building.pending(run, now_ms) for run in found.pending],
+            completed=[run_building.shown(RunResult, run) for run in found.completed],
+            pending=[
+                run_building.shown(RunState, run, now_ms, status=None) for run in found.pending
+            ],
             errors=errors,
             needs=[message_building.need(each) for each in found.needs],
             messages=list(found.offered),
@@ -319,15 +322,7 @@ async def hold(request: Request) -> Response:
     )
     waiting = services.engine.hold(run.id, number, need, counted, is_firm=body.firm)
     found = await while_connected(request, services, waiting)
-    return answer(
-        RequestHold(
-            granted=found.granted,
-            output_tokens=found.output_tokens,
-            limited=found.is_limited,
-            again=found.again,
-            reason=found.reason,
-        )
-    )
+    return answer(made(RequestHold, found, limited=found.is_limited))
 
 
 async def _spoken_for(request: Request) -> Run:

@@ -44,7 +44,7 @@ from subagents.api.calls.services import Services, services_of
 from subagents.api.wire import requests as wire
 from subagents.api.wire.event_answers import Timeline, TimelineEvent
 from subagents.api.wire.parameters import flag, number, word
-from subagents.api.wire.run_answers import RunForest, RunPage
+from subagents.api.wire.run_answers import RunForest, RunPage, RunRow, StoredResult
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId, replace
 from subagents.engine.runs.queries import TREE_NODES_MAX
@@ -103,7 +103,7 @@ async def list_runs(request: Request) -> Response:
     as_of = services.as_of()
     found = await services.queries.page(where)
     now_ms, around = services.now_ms(), services.around()
-    rows = [run_building.row(run, now_ms, around) for run in found.runs]
+    rows = [run_building.shown(RunRow, run, now_ms, around) for run in found.runs]
     if where.top:
         parents = [run.id for run in found.runs if run.children]
         counts = await services.queries.below(parents)
@@ -146,7 +146,7 @@ async def status(request: Request) -> Response:
 
 async def result(request: Request) -> Response:
     """GET /v1/runs/{sel}/result: the result and what proves it; of a long result the end."""
-    return answer(run_building.stored_result(await run_of(request, Caller.of(request))))
+    return answer(run_building.shown(StoredResult, await run_of(request, Caller.of(request))))
 
 
 async def result_text(request: Request) -> Response:
@@ -346,7 +346,7 @@ async def dismiss(request: Request) -> Response:
 
 
 def _row(services: Services, run: Run) -> Response:
-    return answer(run_building.row(run, services.now_ms(), services.around()))
+    return answer(run_building.shown(RunRow, run, services.now_ms(), services.around()))
 
 
 ROUTES: Final = (

@@ -36,9 +36,7 @@ async def spawn(request: Request) -> Response:
     """POST /v1/runs: one run, or the first one of the same idempotency key."""
     asked = await _one_asked(request)
     (receipt,) = await _spawned(request, asked)
-    warnings = (*receipt.warnings, *asked.config.ignored)
-    found = run_building.receipt(receipt.run, warnings=warnings, repeated=receipt.repeated)
-    return answer(found, status=201)
+    return answer(run_building.receipt(receipt, asked.config.ignored), status=201)
 
 
 async def dry_spawn(request: Request) -> Response:
@@ -129,17 +127,11 @@ async def _dry_run(request: Request, asked: _Asked) -> Response:
 
 def plan_receipt(receipts: Sequence[Receipt], config: Config) -> PlanReceipt:
     """What was started together, as it is answered."""
-    found = [
-        run_building.receipt(
-            each.run, warnings=(*each.warnings, *config.ignored), repeated=each.repeated
-        )
-        for each in receipts
-    ]
     step = receipts[0].run.resolved.step
     return PlanReceipt(
         plan_id=None if step is None else step.plan,
         name=None if step is None else step.name,
-        receipts=found,
+        receipts=[run_building.receipt(each, config.ignored) for each in receipts],
     )
 
 
@@ -228,9 +220,7 @@ async def retry(request: Request) -> Response:
         is_operator=caller.is_operator,
         ceiling=caller.ceiling,
     )
-    warnings = (*receipt.warnings, *config.ignored)
-    found = run_building.receipt(receipt.run, warnings=warnings, repeated=receipt.repeated)
-    return answer(found, status=201)
+    return answer(run_building.receipt(receipt, config.ignored), status=201)
 
 
 async def config_of(

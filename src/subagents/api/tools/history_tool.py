@@ -16,7 +16,7 @@ from subagents.api.tools.tool import Answer, Call
 from subagents.api.tools.tool_arguments import Selector, decoded
 from subagents.api.wire import requests as wire
 from subagents.api.wire.message_answers import History, HistoryMessage
-from subagents.api.wire.wire_struct import document_of
+from subagents.api.wire.wire_struct import document_of, made
 from subagents.domain.redaction.redact import redact
 from subagents.domain.run import events as e
 from subagents.domain.run import signals as s
@@ -116,13 +116,8 @@ def _fitting(messages: Sequence[SessionMessage]) -> list[HistoryMessage]:
     shown: list[HistoryMessage] = []
     size = 0
     for each in messages:
-        message = HistoryMessage(
-            role=each.role,
-            kind=each.kind,
-            said_at=iso(each.at_ms),
-            attempt=each.attempt,
-            text=shortened(redact(each.text), MESSAGE_CHARS_MAX),
-        )
+        text = shortened(redact(each.text), MESSAGE_CHARS_MAX)
+        message = made(HistoryMessage, each, said_at=iso(each.at_ms), text=text)
         size += len(msgspec.json.encode(message)) + 1
         if shown and size > ANSWER_BYTES_MAX:
             break

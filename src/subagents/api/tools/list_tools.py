@@ -10,6 +10,7 @@ from subagents.api.tools import tool_wording
 from subagents.api.tools.tool import Answer, Call, picked
 from subagents.api.tools.tool_arguments import ListArguments, TreeArguments, decoded
 from subagents.api.wire.decoding import one_of
+from subagents.api.wire.run_answers import RunRow
 from subagents.api.wire.wire_struct import Document
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import Mode
@@ -106,7 +107,7 @@ async def listed(services: Services, where: RunFilter) -> Answer:
 
 def row(run: Run, now_ms: int) -> Document:
     """A run in a list."""
-    return for_overview(picked(run_building.row(run, now_ms), ROW))
+    return for_overview(picked(run_building.shown(RunRow, run, now_ms), ROW))
 
 
 def for_overview(document: Document) -> Document:

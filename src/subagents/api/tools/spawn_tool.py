@@ -12,7 +12,6 @@ from subagents.api.wire.wire_struct import Document
 from subagents.config.layers import Config
 from subagents.config.settings import Settings
 from subagents.domain.rules.parameter_checks import check_name
-from subagents.domain.run.access import in_words
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import (
     BATCH_RUNS_MAX,
@@ -175,7 +174,7 @@ def _documents(receipts: Sequence[Receipt]) -> list[Document]:
 
 
 def _document(receipt: Receipt) -> Document:
-    found = run_building.receipt(receipt.run, warnings=receipt.warnings, repeated=receipt.repeated)
+    found = run_building.receipt(receipt)
     names = [each for each in RECEIPT if each != "threadId" or found.thread_id is not None]
     return picked(found, names)
 
@@ -186,7 +185,7 @@ def _line(receipt: Receipt) -> str:
     tools = run.resolved.effective_tools
     scope = f"; tools: {', '.join(tools) or 'none'}" if tools is not None else ""
     access = run.resolved.access
-    scope += f"; it {in_words(access)}" if access is not None else ""
+    scope += f"; it {access.text}" if access is not None else ""
     tree = run.resolved.worktree
     scope += f"; worktree {tree.path}, branch {tree.branch}" if tree is not None else ""
     thread = run_building.thread_id(run)

@@ -150,7 +150,7 @@ def _size(each: Item) -> int:
 
 def item(run: Run, chars: int) -> Document:
     """An ended run as ``sessions_wait`` hands it over, with at most ``chars`` of its result."""
-    found = run_building.stored_result(run)
+    found = run_building.shown(StoredResult, run)
     short = msgspec.structs.replace(
         found,
         outcome=_outcome(found.outcome),

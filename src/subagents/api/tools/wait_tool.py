@@ -121,7 +121,10 @@ def _answer(call: Call, found: WaitResult, errors: list[WaitError], *, waited_s:
     now_ms = call.services.now_ms()
     pending = [
         replace(each, why=tool_wording.for_agents(each.why or ""))
-        for each in (run_building.pending(run, now_ms) for run in found.pending[:PENDING_MAX])
+        for each in (
+            run_building.shown(RunState, run, now_ms, status=None)
+            for run in found.pending[:PENDING_MAX]
+        )
     ]
     needs = found.needs[:NEEDS_MAX]
     call.services.engine.note_told((each.id for each in needs), session=call.caller.session)

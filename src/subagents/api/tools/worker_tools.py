@@ -8,16 +8,16 @@ is told "error" tries again, one that is told "again in 12 s" continues its work
 import asyncio
 from typing import Annotated, Final
 
-import msgspec
 from msgspec import Meta
 
-from subagents.api.answers import message_building, run_building
+from subagents.api.answers import message_building
 from subagents.api.calls.call import own_attempt
 from subagents.api.tools.tool import Answer, Audience, Call, Tool
 from subagents.api.tools.tool_schemas import schema
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import decode, one_of
-from subagents.api.wire.wire_struct import Document, document_of, iso_or_none
+from subagents.api.wire.run_answers import WorkerReport
+from subagents.api.wire.wire_struct import Document, document_of, iso_or_none, made
 from subagents.domain.run.run import Decision, Priority, Report, Request, Run
 from subagents.domain.run.values import RequestId
 from subagents.errors import (
@@ -61,12 +61,13 @@ async def _report_completion(call: Call) -> Answer:
     run = await speaker(call)
     report = wire.report_of(call.arguments)
     await call.services.engine.report(run.id, report)
+    shown = made(WorkerReport, report)
     return Answer(
         text=f"Report stored ({report.status}). The last report counts; end your work now.",
         structured={
             "status": "stored",
             "runId": run.id,
-            "report": msgspec.to_builtins(run_building.report(report)),
+            "report": document_of(shown),
         },
     )
 

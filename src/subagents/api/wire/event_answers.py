@@ -3,8 +3,8 @@
 from msgspec import UNSET, UnsetType
 
 from subagents.api.wire.listing import Listing
-from subagents.api.wire.run_answers import DeliveryTry, InPhase, RunRow
-from subagents.api.wire.wire_struct import OfRun, Time, WireStruct
+from subagents.api.wire.run_answers import DeliveryTry, RunRow
+from subagents.api.wire.wire_struct import NamedRun, Time, WireStruct
 from subagents.api.wire.words import (
     UNSAID,
     AlertFate,
@@ -54,9 +54,11 @@ class WhyStep(WireStruct, frozen=True, kw_only=True):
     """What happened."""
 
 
-class Why(InPhase, frozen=True, kw_only=True):
+class Why(NamedRun, frozen=True, kw_only=True):
     """Why a run is where it is."""
 
+    phase: Phase = UNSAID
+    """Its place in the life of a run: `queued`, `running`, `completed`, …"""
     why: str = ""
     """One sentence for now."""
     steps: list[WhyStep] = []
@@ -151,7 +153,7 @@ class StreamEvent(WireStruct, frozen=True, kw_only=True):
         return self.event if isinstance(self.event, str) else "run"
 
 
-class RaisedAlert(OfRun, frozen=True, kw_only=True):
+class RaisedAlert(NamedRun, frozen=True, kw_only=True):
     """An alert that was raised, and what became of it."""
 
     seq: int = 0

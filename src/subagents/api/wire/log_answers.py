@@ -2,7 +2,7 @@
 
 from subagents.api.wire.listing import Listing
 from subagents.api.wire.run_answers import ResultFile
-from subagents.api.wire.wire_struct import OfRun, WireStruct
+from subagents.api.wire.wire_struct import NamedRun, WireStruct
 
 
 class LogLine(WireStruct, frozen=True, kw_only=True):
@@ -20,7 +20,7 @@ class LogLine(WireStruct, frozen=True, kw_only=True):
     """The attempt it is of."""
 
 
-class LogPage(OfRun, frozen=True, kw_only=True):
+class LogPage(NamedRun, frozen=True, kw_only=True):
     """A page of a run's transcript."""
 
     total_lines: int = 0
@@ -43,7 +43,7 @@ class LogPage(OfRun, frozen=True, kw_only=True):
     """Why there are none: the transcript was deleted."""
 
 
-class LogSummary(OfRun, frozen=True, kw_only=True):
+class LogSummary(NamedRun, frozen=True, kw_only=True):
     """What a run did, in at most 40 lines."""
 
     summary: str = ""

@@ -2,9 +2,9 @@
 
 from subagents.api.wire.listing import Listing, Truncated
 from subagents.api.wire.message_answers import AttentionItem, Progress, WorkerRequest
-from subagents.api.wire.run_waits import NamedRun, Wait
+from subagents.api.wire.run_waits import Wait
 from subagents.api.wire.usage_answers import BudgetState, BudgetUse, TreeUsage, Usage
-from subagents.api.wire.wire_struct import OfRun, Time, WireStruct
+from subagents.api.wire.wire_struct import NamedRun, Time, WireStruct
 from subagents.api.wire.words import (
     UNSAID,
     AccessLevel,
@@ -23,7 +23,7 @@ from subagents.api.wire.words import (
     StopCause,
     VerificationState,
     VerificationStatus,
-    state_word,
+    shown_state,
 )
 
 
@@ -71,8 +71,8 @@ class FileChange(WireStruct, frozen=True, kw_only=True):
     """Lines; null for a binary file."""
 
 
-class WorkspaceSummary(WireStruct, frozen=True, kw_only=True):
-    """What nobody may overlook of the changes in a worktree."""
+class Changes(WireStruct, frozen=True, kw_only=True):
+    """What a run changed in its worktree, committed or not."""
 
     summary: str = ""
     """In one line: `3 files changed, +40 -2, 1 commit`."""
@@ -82,11 +82,6 @@ class WorkspaceSummary(WireStruct, frozen=True, kw_only=True):
     """Changed files that its contract does not name."""
     kept_branches: list[str] = []
     """Where the work of attempts before this one is kept."""
-
-
-class Changes(WorkspaceSummary, frozen=True, kw_only=True):
-    """What a run changed in its worktree, committed or not."""
-
     files: int = 0
     """How many were changed."""
     insertions: int = 0
@@ -139,17 +134,6 @@ class Verification(WireStruct, frozen=True, kw_only=True):
     """Of a run with a worktree, for information: what it changed."""
 
 
-class ResultFile(WireStruct, frozen=True, kw_only=True):
-    """A file that the contract asks for, or that the worker reported."""
-
-    path: str = ""
-    """As it was named."""
-    description: str | None = None
-    """In the worker's words."""
-    verified: bool = False
-    """A check of the contract passed for it, and had not passed before the work."""
-
-
 class ReportedFile(WireStruct, frozen=True, kw_only=True):
     """A file that a worker says it left."""
 
@@ -157,6 +141,13 @@ class ReportedFile(WireStruct, frozen=True, kw_only=True):
     """As it was named."""
     description: str | None = None
     """In the worker's words."""
+
+
+class ResultFile(ReportedFile, frozen=True, kw_only=True):
+    """A file that the contract asks for, or that the worker reported."""
+
+    verified: bool = False
+    """A check of the contract passed for it, and had not passed before the work."""
 
 
 class WorkerReport(WireStruct, frozen=True, kw_only=True):
@@ -201,23 +192,18 @@ class Verdict(WireStruct, frozen=True, kw_only=True):
     """The first thing that does not hold, or could not be checked; at most 300 characters."""
 
 
-class InPhase(OfRun, frozen=True, kw_only=True):
-    """A run, and where it is."""
-
-    phase: Phase = UNSAID
-    """Its place in the life of a run: `queued`, `running`, `completed`, …"""
-
-
-class RunLink(OfRun, frozen=True, kw_only=True):
+class RunLink(NamedRun, frozen=True, kw_only=True):
     """A run that another one waits for, or spawned."""
 
     outcome: Outcome | None = None
     """How it ended; null while it is active."""
 
 
-class Standing(InPhase, frozen=True, kw_only=True):
+class Standing(NamedRun, frozen=True, kw_only=True):
     """A run, where it is, and how it ended."""
 
+    phase: Phase = UNSAID
+    """Its place in the life of a run: `queued`, `running`, `completed`, …"""
     outcome: Outcome | None = None
     """How it ended; null until then."""
 
@@ -232,12 +218,6 @@ class RunState(Standing, frozen=True, kw_only=True, omit_defaults=True):
     """What the call came to, such as `cancelling` or `already ended`."""
     why: str | None = None
     """Why it is where it is, in one sentence."""
-
-
-def state_of(outcome: Outcome | None, phase: str, pending_requests: int) -> str:
-    """What a run is in one word: its outcome once there is one, else its phase."""
-    status, reason = (None, None) if outcome is None else (outcome.status, outcome.reason)
-    return state_word(status, reason, phase, pending_requests)
 
 
 class RunHead(Standing, frozen=True, kw_only=True):
@@ -284,9 +264,7 @@ class RunHead(Standing, frozen=True, kw_only=True):
     @property
     def shown_state(self) -> str:
         """One word: its outcome once there is one, else `blocked`, `paused` or its phase."""
-        if self.run_status == "paused":
-            return "paused"
-        return state_of(self.outcome, self.phase, self.pending_request_count)
+        return shown_state(self)
 
 
 class BelowCounts(WireStruct, frozen=True, kw_only=True):
@@ -741,9 +719,11 @@ class WaitResult(WireStruct, frozen=True, kw_only=True):
     """Messages that are offered by this answer, to be acknowledged."""
 
 
-class Receipt(InPhase, frozen=True, kw_only=True):
+class Receipt(NamedRun, frozen=True, kw_only=True):
     """The run that a call started, or told something; it is stored before this is answered."""
 
+    phase: Phase = UNSAID
+    """Its place in the life of a run: `queued`, `running`, `completed`, …"""
     status: str = "accepted"
     """`accepted`: stored, or started."""
     continues: str | None = None

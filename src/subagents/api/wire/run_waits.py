@@ -1,11 +1,7 @@
 """Answers about what a run waits for: the cause as data, where the row has it in words."""
 
-from subagents.api.wire.wire_struct import OfRun, Time, WireStruct
+from subagents.api.wire.wire_struct import NamedRun, Time, WireStruct
 from subagents.api.wire.words import UNSAID, WaitKind
-
-
-class NamedRun(OfRun, frozen=True, kw_only=True):
-    """A run, by its id and its name."""
 
 
 class WaitRoot(NamedRun, frozen=True, kw_only=True):

@@ -3,6 +3,9 @@
 Cheap to import: the command line reads answers with these structs and must start fast. What needs
 the domain stands in ``api/answers``, where the structs are built.
 
+They are not the domain's values themselves, which leave out what stands at its default, refuse
+words that they do not know, and change with what is stored. ``made`` shows a value as its answer.
+
 Rules of the wire, held by tests:
 
 - a point in time is named ``…At`` and is ISO 8601 in UTC with milliseconds;
@@ -21,6 +24,7 @@ import msgspec
 from subagents.errors import DaemonUnreachable
 from subagents.text import iso
 
+S = TypeVar("S", bound=msgspec.Struct)
 T = TypeVar("T")
 
 Document: TypeAlias = dict[str, object]
@@ -37,8 +41,8 @@ class WireStruct(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """
 
 
-class OfRun(WireStruct, frozen=True, kw_only=True):
-    """Part of an answer that is about one run."""
+class NamedRun(WireStruct, frozen=True, kw_only=True):
+    """A run, by its id and its name."""
 
     run_id: str
     """Its id; it never changes."""
@@ -73,6 +77,33 @@ def _with_times(value: object, name: str = "") -> object:
         return [_with_times(each) for each in value]
     is_time = name.endswith("At") or name == "deadline"
     return iso(value) if is_time and isinstance(value, int) else value
+
+
+def made(kind: type[S], value: object = None, /, **others: object) -> S:
+    """A value as this answer shows it: by the names that both have, and by theirs what is in it.
+
+    Args:
+        kind: The answer.
+        value: Has all of its fields but the others; ``…_at`` is its ``…_at_ms``, or its ``…_ms``.
+            None = what is not among the others has its default.
+        others: Fields that the value does not have, or has otherwise.
+
+    Raises:
+        AttributeError: The value lacks a field.
+        KeyError: The answer has no such field.
+    """
+    names = dict(zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True))
+    found = {names[name]: each for name, each in others.items()}
+    if value is not None:
+        found |= {names[name]: _named(value, name) for name in names if name not in others}
+    return msgspec.convert(found, kind, from_attributes=True)
+
+
+def _named(value: object, name: str) -> object:
+    if not name.endswith("_at"):
+        return getattr(value, name)
+    at_ms = f"{name}_ms"
+    return iso_or_none(getattr(value, at_ms if hasattr(value, at_ms) else f"{name[:-3]}_ms"))
 
 
 def document_of(found: msgspec.Struct) -> Document:

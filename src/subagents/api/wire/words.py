@@ -4,7 +4,6 @@ So `outcome.status == "okay"` does not type-check, and the word of a newer daemo
 same: end a `match` over one of them with `case _`.
 """
 
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 UNSAID: Any = ""
@@ -23,6 +22,14 @@ def state_word(status: str | None, reason: str | None, phase: str, pending_reque
     if status is not None:
         return "failed" if reason == "verification_failed" else status
     return "blocked" if pending_requests else phase
+
+
+def shown_state(run: Any) -> str:
+    """The same of an answer about a run, read or as it came; of a paused one, ``paused``."""
+    if run.run_status == "paused":
+        return "paused"
+    status, reason = (run.outcome.status, run.outcome.reason) if run.outcome else (None, None)
+    return state_word(status, reason, run.phase, run.pending_request_count)
 
 
 if TYPE_CHECKING:
@@ -114,8 +121,3 @@ else:
     StopCause = AccessLevel = Keeper = Mode = Overshoot = str
     MessageKind = Priority = Decision = ProgressLevel = DeliveryKind = str
     WaitKind = AtDeadline = EdgeKind = AlertFate = AlertName = str
-
-
-def as_word(value: StrEnum | str | None) -> Any:
-    """A word of the domain in an answer: checkers do not take an enum's member for its text."""
-    return value

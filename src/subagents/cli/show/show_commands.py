@@ -23,7 +23,7 @@ from subagents.cli.runs.selectors import path_of
 from subagents.cli.show import render, run_list
 from subagents.cli.show.search_query import BOTH, EVERYTHING, Archived, Search
 from subagents.client.client import Document
-from subagents.domain.run.access import Access, in_words
+from subagents.domain.run.access import Access
 from subagents.domain.run.outcome import DeliveryOutcome, failure_text
 from subagents.domain.text.event_words import delivery_text
 from subagents.errors import EXIT_OK, UsageError
@@ -160,7 +160,7 @@ def _show_chain(run: RunDetail) -> None:
 def _show_tools(resolved: dict[str, object]) -> None:
     """What it may do, and its tools; without a line it has what its runtime offers."""
     if resolved.get("access") is not None:
-        _field("access", in_words(msgspec.convert(resolved["access"], Access)))
+        _field("access", msgspec.convert(resolved["access"], Access).text)
     allowed, denied = resolved.get("effectiveTools"), resolved.get("toolsDeny")
     if isinstance(allowed, list):
         _field("tools", ", ".join(map(str, allowed)) or "none")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
-from subagents.domain.run.access import Access, AccessLevel, Ceiling, in_words
+from subagents.domain.run.access import Access, AccessLevel, Ceiling
 from subagents.domain.run.values import replace
 from subagents.errors import Forbidden, UsageError
 
@@ -203,7 +203,7 @@ def check_message(access: Access | None, ceiling: Ceiling | None, *, run_id: str
         return
     limit = _limit(ceiling) + ("" if ceiling.network else ", without the network")
     raise Forbidden(
-        f"run {run_id} {in_words(may)}: more than who sends it a message, for {ceiling.source} may "
+        f"run {run_id} {may.text}: more than who sends it a message, for {ceiling.source} may "
         f"{limit}",
         guardrail=GUARDRAIL,
         hint="ask the user to send it, or spawn a run of your own with the message as its task",

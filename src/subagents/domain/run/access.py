@@ -38,6 +38,13 @@ class Keeper(StrEnum):
     """It has no tool that could do more: no shell, and edits only where it works."""
 
 
+_KEPT = {
+    Keeper.PROGRAM: "its program's sandbox",
+    Keeper.BUBBLEWRAP: "bubblewrap",
+    Keeper.TOOLS: "its tools (it has no shell)",
+}
+
+
 class Access(Value, frozen=True):
     """What one run's worker may do; part of its receipt."""
 
@@ -62,30 +69,23 @@ class Access(Value, frozen=True):
         """Whether something must keep the worker to it."""
         return self.level is not AccessLevel.FULL or not self.network
 
-
-_KEPT = {
-    Keeper.PROGRAM: "its program's sandbox",
-    Keeper.BUBBLEWRAP: "bubblewrap",
-    Keeper.TOOLS: "its tools (it has no shell)",
-}
-
-
-def in_words(access: Access) -> str:
-    """One line for people and agents: ``may read, and write below /w; network (bubblewrap)``."""
-    match access.level:
-        case AccessLevel.READ if access.sees is not None:
-            may = f"may read below {access.sees} alone, and write nothing (sandbox)"
-        case AccessLevel.WRITE if access.sees is not None:
-            may = f"may read and write below {access.sees} alone (sandbox)"
-        case AccessLevel.READ:
-            may = "may read, and write nothing"
-        case AccessLevel.WRITE:
-            may = f"may read, and write below {access.below}"
-        case AccessLevel.FULL:
-            may = "may do everything its user may"
-    network = "network" if access.network else "no network"
-    kept = f"; kept by {_KEPT[access.kept_by]}" if access.kept_by is not None else ""
-    return f"{may}; {network}{kept}"
+    @property
+    def text(self) -> str:
+        """In one line: ``may read, and write below /w; network; kept by bubblewrap``."""
+        match self.level:
+            case AccessLevel.READ if self.sees is not None:
+                may = f"may read below {self.sees} alone, and write nothing (sandbox)"
+            case AccessLevel.WRITE if self.sees is not None:
+                may = f"may read and write below {self.sees} alone (sandbox)"
+            case AccessLevel.READ:
+                may = "may read, and write nothing"
+            case AccessLevel.WRITE:
+                may = f"may read, and write below {self.below}"
+            case AccessLevel.FULL:
+                may = "may do everything its user may"
+        network = "network" if self.network else "no network"
+        kept = f"; kept by {_KEPT[self.kept_by]}" if self.kept_by is not None else ""
+        return f"{may}; {network}{kept}"
 
 
 class Ceiling(Value, frozen=True):

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Final, TypeVar, assert_never
 
 from subagents.domain.run import effects, events, signals, spending
-from subagents.domain.run.access import in_words
 from subagents.domain.run.linked_runs import Spent
 from subagents.domain.run.outcome import (
     DeferReason,
@@ -145,7 +144,7 @@ def _spawned(event: events.Spawned, run: Run, _texts: Texts) -> str:
         due = "by hand" if resolved.scheduled.by_hand else f"due {iso(resolved.scheduled.due_ms)}"
         text += f', for schedule "{resolved.scheduled.name}", {due}'
     if resolved.access is not None and resolved.access.sees is not None:
-        text += f"; it {in_words(resolved.access)}"
+        text += f"; it {resolved.access.text}"
     if event.retry_from is not None:
         text += f", again like {event.retry_from}"
     if event.continues is not None:

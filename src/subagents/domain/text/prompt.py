@@ -4,7 +4,6 @@ from typing import Final
 
 import msgspec
 
-from subagents.domain.run.access import in_words
 from subagents.domain.run.linked_runs import Dependency
 from subagents.domain.run.outcome import Outcome, Status
 from subagents.domain.run.run import Run
@@ -141,7 +140,7 @@ def _limits(run: Run) -> list[str]:
         shared = _amounts(resolved.shared_budget)
         limits.append(f"Left for you and all others below your requester at your spawn: {shared}")
     if resolved.access is not None and resolved.access.is_bound:
-        limits.append(f"You {in_words(resolved.access)}. Whatever else fails")
+        limits.append(f"You {resolved.access.text}. Whatever else fails")
     if resolved.effective_tools is not None:
         limits.append(f"Your tools: {', '.join(resolved.effective_tools) or 'none'}")
     elif resolved.tools_deny:

@@ -14,9 +14,9 @@ MEDIUM_USD_MAX: Final = 0.50
 
 def measured_latency(record: Stats | None) -> str | None:
     """The time within which half of its attempts ended, as ``3m 5s``; None = too few are known."""
-    if record is None or record.runtime is None or record.attempts < ATTEMPTS_MIN:
+    if record is None or record.took is None or record.attempt_count < ATTEMPTS_MIN:
         return None
-    return duration(record.runtime.p50_ms)
+    return duration(record.took.p50_ms)
 
 
 def measured_cost_tier(record: Stats | None) -> str | None:

@@ -155,7 +155,7 @@ def record_text(stats: Stats) -> str:
     success, verified = stats.success, stats.verified
     if success is None:
         return ""
-    what = "runs" if stats.runs == stats.attempts else "attempts"
+    what = "runs" if stats.runs == stats.attempt_count else "attempts"
     if verified is None:
         return f"{_of(success)} {what} ok{_span(success)}, without a contract"
     if verified.n == success.n:

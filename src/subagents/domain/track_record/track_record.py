@@ -381,7 +381,7 @@ class Stats(Value, frozen=True):
     name: str | None
     """None = attempts without a tag, or a model that was not chosen."""
     runs: int
-    attempts: int
+    attempt_count: int
     outcomes: dict[str, int]
     """Each ``Result``, and besides those ``cancelled`` and ``couldNotCheck``, which no rate has."""
     reasons: dict[str, int]
@@ -389,7 +389,7 @@ class Stats(Value, frozen=True):
     """The success rate of all that say something of the agent; None without any."""
     verified: Rate | None
     """The rate of verified ones among those with a contract; None without any."""
-    runtime: Runtime | None
+    took: Runtime | None
     tokens: Tokens
     """The tokens of all attempts whose tokens are known."""
     tokens_known: int
@@ -407,12 +407,12 @@ def stats_of(name: str | None, tally: Tally) -> Stats:
     return Stats(
         name=name,
         runs=tally.runs,
-        attempts=tally.attempts,
+        attempt_count=tally.attempts,
         outcomes=outcomes,
         reasons={reason.value: number for reason, number in tally.reasons.most_common()},
         success=rate_of(tally.results[Result.SUCCESS], judged),
         verified=rate_of(tally.verified, tally.checked),
-        runtime=_runtime_of(tally.runtimes_ms),
+        took=_runtime_of(tally.runtimes_ms),
         tokens=Tokens(
             input=tally.tokens_in if tally.tokens_known else None,
             output=tally.tokens_out if tally.tokens_known else None,

@@ -13,7 +13,7 @@ from subagents.config.programs.scope_probes import Proof
 from subagents.config.settings import DEFAULT_LANE, Agent, AgentIsolation, Settings
 from subagents.domain.rules import admission, ceilings, contract
 from subagents.domain.rules.tool_kinds import abroad
-from subagents.domain.run.access import Access, AccessLevel, Ceiling, in_words
+from subagents.domain.run.access import Access, AccessLevel, Ceiling
 from subagents.domain.run.events import Spawned
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import (
@@ -460,7 +460,7 @@ def narrowed(access: Access) -> tuple[str, ...]:
     """What a receipt says of a run that may do less than its agent."""
     if access.narrowed is None:
         return ()
-    said = f"it {in_words(access)}, because {access.narrowed}"
+    said = f"it {access.text}, because {access.narrowed}"
     if access.sees is not None:
         return (said,)
     return (f"{said}; for more, name it in access, and the user is asked",)

@@ -27,6 +27,9 @@ from urllib.request import getproxies, proxy_bypass
 
 import msgspec
 
+from subagents.api.answers.run_building import shown
+from subagents.api.wire.run_answers import Outcome
+from subagents.api.wire.wire_struct import Time, WireStruct
 from subagents.config.settings import AgentCourier, Settings
 from subagents.domain.run.outcome import (
     Delivered,
@@ -37,7 +40,7 @@ from subagents.domain.run.outcome import (
 from subagents.domain.run.run import Message, Run
 from subagents.domain.run.values import SessionKey, agent_of
 from subagents.extensions.notifications.webhook_addresses import addresses_of
-from subagents.text import iso, one_line
+from subagents.text import one_line
 from subagents.version import __version__
 
 if TYPE_CHECKING:
@@ -104,18 +107,7 @@ class WebhookCourier:
         return await _post(section, body, headers, f"agents.{agent_id}.courier.webhook_link_local")
 
 
-class PostedOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run ended."""
-
-    status: str
-    """`ok`, `partial`, `error`, `timeout`, `cancelled` or `lost`."""
-    reason: str | None
-    """A stable code of why it is not plain `ok`."""
-    error: str | None
-    """The same in words."""
-
-
-class Posted(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class Posted(WireStruct, frozen=True, kw_only=True):
     """What is posted: an announcement, and the run that it is about."""
 
     text: str
@@ -130,27 +122,14 @@ class Posted(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     message_id: str
     continues: str | None
     """The run whose session it continued."""
-    outcome: PostedOutcome | None
-    ended_at: str | None
-    """ISO 8601."""
+    outcome: Outcome | None
+    ended_at: Time | None
 
 
 def posted(run: Run, message: Message) -> Posted:
     """The announcement of a run as it is posted."""
-    outcome, continues = run.outcome, run.session.continues
-    return Posted(
-        text=message.text,
-        session_key=message.session_key,
-        run_id=run.id,
-        label=run.resolved.label,
-        agent_id=run.resolved.agent_id,
-        thread_id=run.root if run.spec.thread else None,
-        message_id=message.id,
-        continues=None if continues is None else continues.run_id,
-        outcome=None
-        if outcome is None
-        else PostedOutcome(status=outcome.status, reason=outcome.reason, error=outcome.error),
-        ended_at=None if run.ended_at_ms is None else iso(run.ended_at_ms),
+    return shown(
+        Posted, run, text=message.text, session_key=message.session_key, message_id=message.id
     )
 
 

@@ -9,15 +9,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from subagents.api.answers import run_building
-from subagents.api.answers.explain import why_now
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import answer, find_run, number_in, plan_id_of, query_of
 from subagents.api.calls.operation import Operation
 from subagents.api.calls.services import Services, services_of
 from subagents.api.wire.listing import Truncated
 from subagents.api.wire.parameters import number, word
-from subagents.api.wire.wire_struct import iso_or_none
-from subagents.api.wire.words import as_word
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId
 from subagents.engine.runs.queries import Descendants, RunTree
@@ -99,22 +96,8 @@ def _nodes(services: Services, runs: Sequence[Run], counts: Descendants) -> list
 
 
 def _node(run: Run, now_ms: int, around: Surroundings, counts: Descendants) -> GraphNode:
-    return GraphNode(
-        run_id=run.id,
-        label=run.resolved.label,
-        phase=as_word(run.phase),
-        outcome=run_building.outcome(run.outcome),
-        agent_id=run.resolved.agent_id,
-        run_status=as_word(run_building.run_status(run)),
-        why=why_now(run, now_ms, lane=around.lane_of(run), is_cluster=around.is_cluster),
-        wait=run_building.wait(run, around),
-        verdict=run_building.verdict(run),
-        vacuous=run.verification.vacuous,
-        pending_request_count=len(run.pending_requests),
-        started_at=iso_or_none(run.times.started_at_ms),
-        ended_at=iso_or_none(run.ended_at_ms),
-        below=run_building.below(counts, run.id),
-    )
+    below = run_building.below(counts, run.id)
+    return run_building.shown(GraphNode, run, now_ms, around, below=below)
 
 
 def _level_by_level(tree: RunTree) -> Iterator[Run]:

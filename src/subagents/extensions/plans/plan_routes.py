@@ -161,7 +161,7 @@ def _standing(plan: Plan, rows: Sequence[RunRow]) -> PlanStanding:
 
 def _rows(services: Services, plan: Plan) -> list[RunRow]:
     now_ms, around = services.now_ms(), services.around()
-    return [run_building.row(run, now_ms, around) for run in plan.steps]
+    return [run_building.shown(RunRow, run, now_ms, around) for run in plan.steps]
 
 
 ROUTES: Final = (

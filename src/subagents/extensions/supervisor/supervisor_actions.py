@@ -266,8 +266,7 @@ async def _require_free(session: SupervisorSession, label: str) -> None:
 
 
 def _receipt(receipt: Receipt, ignored: tuple[str, ...]) -> Document:
-    warnings = (*receipt.warnings, *ignored)
-    found = run_building.receipt(receipt.run, warnings=warnings, repeated=receipt.repeated)
+    found = run_building.receipt(receipt, ignored)
     return {**document_of(found), **_names(receipt.run), "agent": receipt.run.resolved.agent_id}
 
 
@@ -299,11 +298,8 @@ async def _cancel(session: SupervisorSession, run: Run, reason: str | None) -> D
     has_ended = run.is_settled
     if not has_ended:
         run = await session.services.engine.cancel(run.id, by=session.caller.session, reason=reason)
-    return {
-        **_names(run),
-        "status": "already ended" if has_ended else "cancelling",
-        "outcome": run_building.outcome(run.outcome),
-    }
+    found = run_building.changed(run, "already ended" if has_ended else "cancelling")
+    return {**_names(run), "status": found.status, "outcome": found.outcome}
 
 
 # -- events -------------------------------------------------------------------------------------

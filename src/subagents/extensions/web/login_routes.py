@@ -17,6 +17,7 @@ from subagents.api.calls.operation import Operation
 from subagents.api.calls.services import services_of
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import one_of
+from subagents.api.wire.wire_struct import made
 from subagents.errors import NotFound, UsageError
 from subagents.extensions.web.login_answers import LoginCode, LoginList, LoginRow, OwnLogin
 from subagents.extensions.web.logins import CODE_MS, csrf_of, logins_of
@@ -125,15 +126,8 @@ def _own(login: Login | None, csrf: str | None) -> OwnLogin:
 
 
 def _row(login: Login, own: Login | None) -> LoginRow:
-    return LoginRow(
-        login_id=login.id,
-        role=login.role,
-        browser=login.browser,
-        created_at=iso(login.created_ms),
-        used_at=iso(login.used_ms),
-        ends_at=iso(login.ends_ms),
-        is_own=own is not None and login.id == own.id,
-    )
+    is_own = own is not None and login.id == own.id
+    return made(LoginRow, login, login_id=login.id, is_own=is_own)
 
 
 ROUTES: Final = (

@@ -15,6 +15,8 @@ See docs/decisions/0020.
 from enum import StrEnum
 from typing import Final, NamedTuple, TypeVar
 
+from msgspec import structs
+
 from subagents.domain.run import spending
 from subagents.domain.run.alert import Alert, AlertKind
 from subagents.domain.run.linked_runs import Spent
@@ -387,10 +389,9 @@ class Left(Value, frozen=True):
     seconds: float | None = None
 
 
-class BudgetView(Value, frozen=True):
+class BudgetView(Budget, frozen=True, kw_only=True):
     """A run's budget with what it and everything below it used."""
 
-    budget: Budget
     spent: Spent
     left: Left
     percent: int | None
@@ -417,7 +418,7 @@ def view(run: Run, now_ms: int) -> BudgetView | None:
     if budget.max_runs is not None:
         parts.append(f"{used.runs} of {budget.max_runs} runs")
     return BudgetView(
-        budget=budget,
+        **structs.asdict(budget),
         spent=used,
         left=_view_left(run, budget, used, at_ms),
         percent=found[0].percent if found else None,

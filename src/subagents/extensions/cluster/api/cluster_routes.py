@@ -13,6 +13,7 @@ from subagents.api.calls.operation import Operation
 from subagents.api.calls.services import Services, services_of
 from subagents.api.wire import requests as wire
 from subagents.api.wire.daemon_answers import Cluster, ClusterNode
+from subagents.api.wire.wire_struct import made
 from subagents.domain.cluster.partitioning import PARTITIONS
 from subagents.errors import UsageError
 from subagents.extensions.cluster.api.cluster_member import ClusterMember, member_in, partitions_in
@@ -65,13 +66,9 @@ async def _shown(services: Services) -> Cluster:
     survey = partitions.survey
     count = Counter(survey.owners.values())
     nodes = [
-        ClusterNode(
-            name=each.name,
-            identity=each.identity,
-            url=each.url,
-            labels=list(each.labels),
-            slots=each.slots,
-            version=each.version,
+        made(
+            ClusterNode,
+            each,
             alive=each.left_s > 0,
             left_seconds=round(each.left_s, 3),
             draining=each.is_draining,
