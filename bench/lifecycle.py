@@ -23,10 +23,9 @@ from subagents.config.settings import Agent, Settings, SubagentDefaults
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import SessionKey
-from subagents.engine.engine import Engine
+from subagents.engine.engine import Adapters, Engine
 from subagents.engine.kernel.system_clock import RandomIds, SystemClock
 from subagents.engine.kernel.threads import DaemonThreads
-from subagents.engine.parts import Adapters
 from subagents.engine.verification.verifier import Verifier
 from subagents.ports import Batch, RunFilter
 from subagents.process_tuning import SWITCH_S, calm_collector

@@ -21,12 +21,11 @@ from subagents.config.user_config import UserConfig
 from subagents.couriers.steer_courier import SteerCourier
 from subagents.domain.run.values import AttemptId
 from subagents.engine.attempts.placement import runtime_at
-from subagents.engine.engine import Engine
+from subagents.engine.engine import Adapters, Engine
 from subagents.engine.kernel import ownership
 from subagents.engine.kernel.ledger import CommitListener
 from subagents.engine.kernel.system_clock import RandomIds, SystemClock
 from subagents.engine.kernel.threads import DaemonThreads, on_own_loop
-from subagents.engine.parts import Adapters
 from subagents.engine.schedules.schedules import SettingsOf
 from subagents.engine.verification.command_sandbox import CommandSandbox
 from subagents.engine.verification.verifier import Verifier

@@ -22,10 +22,9 @@ from subagents.api.server.daemon import run_daemon
 from subagents.config.layers import Config, load
 from subagents.config.paths import Paths
 from subagents.config.settings import DaemonSettings
-from subagents.engine.engine import Engine
+from subagents.engine.engine import Adapters, Engine
 from subagents.engine.kernel.system_clock import RandomIds, SystemClock
 from subagents.engine.kernel.threads import DaemonThreads
-from subagents.engine.parts import Adapters
 from subagents.engine.verification.verifier import Verifier
 from subagents.followers.follower_host import FollowerHost
 from subagents.ports import Launch, StartedInfo
@@ -235,7 +234,7 @@ class Home:
             *(f"POST {path} HTTP/1.1", "host: x", "x-subagents-reader: gone"),
             *(*headers, f"content-length: {len(body)}"),
         ]
-        waiters = self.services.engine._parts.mailbox._waiters
+        waiters = self.services.engine.mailbox._waiters
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as gone:
             gone.connect(str(self.services.paths.socket))
             gone.sendall("\r\n".join([*lines, "", ""]).encode() + body)

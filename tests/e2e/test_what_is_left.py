@@ -75,7 +75,7 @@ def test_an_ended_run_leaves_few_files_and_a_pruned_one_nothing(tmp_path: Path) 
             assert [run.result for run in ended] == [str(number) for number in range(RUNS)]
             left = entries(paths.state_dir)
             for _ in range(2):
-                await node.engine.sweep()
+                await node.engine.sweep.once()
             return left, entries(paths.state_dir)
         finally:
             await node.stop()

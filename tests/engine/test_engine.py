@@ -44,14 +44,14 @@ CONTRACT = Contract(artifacts=(Artifact(path="out.txt"),))
 @pytest.mark.requirement("engine:outlives-mistakes")
 def test_a_deadline_holds_after_the_timers_broke(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        fire, failures = world.parts.timers.fire_due, [MemoryError()]
+        fire, failures = world.engine.timers.fire_due, [MemoryError()]
 
         def failing() -> int:
             if failures:
                 raise failures.pop()
             return fire()
 
-        world.parts.timers.fire_due = failing  # type: ignore[method-assign]
+        world.engine.timers.fire_due = failing  # type: ignore[method-assign]
         run = await world.until(await world.spawn("hang", run_timeout_seconds=20), within_s=40)
 
         assert (failures, run.outcome and run.outcome.status) == ([], Status.TIMEOUT)
@@ -137,7 +137,7 @@ def test_no_call_is_served_while_memory_is_being_read_back(tmp_path: Path) -> No
         await world.spawn("hang")
         reading = asyncio.Event()
         go_on = asyncio.Event()
-        off_loop = world.parts.ledger._off_loop
+        off_loop = world.engine.ledger._off_loop
 
         async def slow_reading(work: object) -> object:
             reading.set()
@@ -147,7 +147,7 @@ def test_no_call_is_served_while_memory_is_being_read_back(tmp_path: Path) -> No
         world.store.failures_left = 1
         with pytest.raises(StoreUnavailable):
             await world.try_spawn("hang", requester=OTHER)
-        world.parts.ledger._off_loop = slow_reading  # type: ignore[assignment]
+        world.engine.ledger._off_loop = slow_reading  # type: ignore[assignment]
         await world.clock.until(reading.is_set, within_s=10)
         early = [
             world.try_spawn("hang", is_operator=False),
@@ -156,7 +156,7 @@ def test_no_call_is_served_while_memory_is_being_read_back(tmp_path: Path) -> No
         refused = await asyncio.gather(*early, return_exceptions=True)
         assert [type(each) for each in refused] == [Forbidden, StoreUnavailable]
         go_on.set()
-        world.parts.ledger._off_loop = off_loop
+        world.engine.ledger._off_loop = off_loop
         await world.clock.until(lambda: world.engine.degraded is None, within_s=10)
 
         assert world.store.count(RunFilter(), most=10_000) == 1
@@ -183,7 +183,7 @@ def test_an_engine_whose_store_was_taken_over_stops_for_good_and_leaves_its_work
         assert older.fence is not None
         assert older.degraded == older.fence.message
         with pytest.raises(Fenced):
-            await older.sweep()
+            await older.sweep.once()
         assert (older.live_attempts, older.effects_pending) == (0, 0)
         await world.clock.advance(5)
         assert older.fence is not None, "it tries nothing again"
@@ -305,7 +305,7 @@ def test_a_run_whose_row_is_damaged_is_set_aside_and_everything_else_goes_on(
         assert (await world.until(child)).outcome == OK
         row = await world.engine.queries.inbox(None, unconsumed=True)
         assert {each.message.run_id for each in row} == {child, other, ended}
-        await world.engine.sweep()
+        await world.engine.sweep.once()
         await world.engine.queries.attention()
         assert (await world.run(dependant)).phase is Phase.WAITING
         await world.engine.cancel(dependant, by="me")

@@ -57,7 +57,7 @@ def test_a_run_that_is_over_is_in_no_collection_of_the_engine_after_a_sweep(
                 world.engine.acknowledge([row.message.id for row in rows], reader="me")
             )
         await world.clock.advance(200)
-        await world.clock.result(world.engine.sweep())
+        await world.clock.result(world.engine.sweep.once())
 
         grown = {name: size for name, size in held(world.engine).items() if size >= RUNS}
         assert grown == {}

@@ -305,7 +305,7 @@ class ClusterScenario:
                 case 1:
                     await self._try(lambda engine, it=run_id: engine.steer(it, "hurry", by="it"))  # type: ignore[misc]
                 case _:
-                    await self._try(lambda engine: engine.sweep())
+                    await self._try(lambda engine: engine.sweep.once())
 
     async def _lead_workers(self) -> None:
         workers = self._world.workers
@@ -373,7 +373,7 @@ class ClusterScenario:
             life = machine.life
             if life is None or not life.is_serving:
                 return f"{machine.name} does not serve"
-            if life.engine._parts.ledger.live or life.engine.live_attempts:
+            if life.engine.ledger.live or life.engine.live_attempts:
                 found.append(f"{life.store.identity} has runs in memory")
             owned.append(len(world.database.owned(life.store.identity)))
         if sum(owned) != PARTITIONS or max(owned) > -(-PARTITIONS // len(owned)):

@@ -46,8 +46,7 @@ from subagents.domain.run.signals import ResultSeen, Signal, Vanished
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import AttemptId
 from subagents.domain.run.worker_output import OutputBatch
-from subagents.engine.engine import Engine
-from subagents.engine.parts import Adapters
+from subagents.engine.engine import Adapters, Engine
 from subagents.errors import (
     DaemonUnreachable,
     Elsewhere,
@@ -325,7 +324,7 @@ class Machine:
     @property
     def has_failed(self) -> bool:
         """See ``delivery_channels.Daemon``."""
-        return self.life is None or self.life.engine._parts.ledger.failure is not None
+        return self.life is None or self.life.engine.ledger.failure is not None
 
     async def hazard(self) -> None:
         """See ``Surroundings.hazard``."""

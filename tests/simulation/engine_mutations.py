@@ -512,8 +512,8 @@ def watches_on_while_memory_is_thrown_away(patch: pytest.MonkeyPatch) -> None:
 @mutation
 def gives_up_starting_over(patch: pytest.MonkeyPatch) -> None:
     async def recover(self: Any) -> None:
-        await self._parts.outbox.stop()
-        await self._parts.supervisor.stop()
+        await self.outbox.stop()
+        await self.supervisor.stop()
         await self._tasks.stop()
         await self._clock.sleep(1.0)
         await self._off_loop(self._store.probe)

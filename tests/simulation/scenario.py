@@ -615,7 +615,7 @@ class Scenario:
         await self._try(lambda engine: engine.steer(run_id, "hurry", by="simulation"))
 
     async def _sweep(self, _run_id: RunId) -> None:
-        await self._try(lambda engine: engine.sweep())
+        await self._try(lambda engine: engine.sweep.once())
 
     async def _ask_for_old(self) -> None:
         """Somebody wants results again that were archived: they are unread again, and kept."""
@@ -837,9 +837,9 @@ class Scenario:
         life = self._host.life
         if life is None or self._judge.outstanding:
             return False
-        if life.engine._parts.ledger.live or life.engine.live_attempts:
+        if life.engine.ledger.live or life.engine.live_attempts:
             return False
-        if not life.engine._parts.track_records.is_current:
+        if not life.engine.track_records.is_current:
             return False
         unread = self._host.reader().inbox(None, unconsumed=True)
         mine = [row for row in unread if row.message.session_key in SESSIONS]

@@ -81,7 +81,7 @@ class SessionTalk:
         key = rng.choice((None, f"message {len(self._heard)} of {self._caller}"))
 
         async def send(engine: Engine) -> Sent:
-            return await engine._parts.sessions.send(
+            return await engine.sessions.send(
                 run_id,
                 "and now?",
                 by=self._caller,

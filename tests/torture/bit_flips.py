@@ -63,7 +63,7 @@ async def _live(world: World, *, rounds: int) -> None:
         for agent in ("quick", "fail", "flaky", "tooled", "says_report", "unstartable"):
             await world.spawn(agent, label=f"{agent} {number}", task=f"{agent} ☃ " * 20)
         await world.clock.advance(60)
-        await world.engine.sweep()
+        await world.engine.sweep.once()
     ended = await world.engine.queries.inbox(ME, unconsumed=True, limit=ALL)
     read = [row.message.id for row in ended][::2]
     await world.engine.acknowledge(read, reader="me")
@@ -301,7 +301,7 @@ async def _started(directory: Path, copy: Copy) -> list[str]:
     try:
         aside = {each.name for each in await world.engine.queries.set_aside()}
         wanted = {run_id for run_id in copy.answers["open"] if run_id not in aside}
-        loaded: set[str] = set(world.parts.ledger.published)
+        loaded: set[str] = set(world.engine.ledger.published)
         await world.clock.advance(1)
         started = {launch.run_id for launch in world.runtime.launches}
         return [

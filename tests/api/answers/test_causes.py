@@ -24,7 +24,7 @@ MEMORY_BYTES = 3 * 1024 * 1024
 async def with_events(home: Home, count: int) -> RunId:
     run_id = RunId((await home.spawn("hang"))["runId"])
     await home.until_phase(run_id, "running")
-    ledger = home.services.engine._parts.ledger
+    ledger = home.services.engine.ledger
     for number in range(count):
         seen = ToolSeen(key=f"t{number}", name=f"Bash {number} {'x' * 200}")
         ledger.apply_now(run_id, SignalReceived(at_ms=number, attempt=1, signal=seen))

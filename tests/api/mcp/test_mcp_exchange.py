@@ -64,7 +64,7 @@ def test_a_client_that_leaves_while_it_waits_takes_nothing_with_it(
         wire = Wire(home, tasks=False)
         spawned = await wire.call("sessions_spawn", task="x", agentId="hang")
         run_id = str(spawned["structuredContent"]["runId"])
-        mailbox = home.services.engine._parts.mailbox
+        mailbox = home.services.engine.mailbox
         params = {"name": "sessions_wait", "arguments": {"runIds": [run_id]}}
         connection = await asyncio.to_thread(
             wire.open, "tools/call", params, {"MCP-Protocol-Version": version}

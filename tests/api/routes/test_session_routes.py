@@ -454,11 +454,11 @@ def test_a_session_outlives_the_archive(tmp_path: Path) -> None:
         await ended(home, first)
         engine = home.services.engine
         await engine.archive(RunId(first))
-        await until(lambda: RunId(first) not in engine._parts.ledger.live)
+        await until(lambda: RunId(first) not in engine.ledger.live)
         sent = await send(home, first, "still there?")
 
         assert (await ended(home, sent["runId"]))["result"] == "still there?"
-        assert RunId(first) not in engine._parts.ledger.live
+        assert RunId(first) not in engine.ledger.live
 
     run(tmp_path, scenario)
 

@@ -268,7 +268,7 @@ def test_a_run_is_found_by_id_label_prefix_last_and_the_session_of_any_attempt(
     async def scenario(desk: ToolCaller) -> None:
         run_id = await desk.spawn("bad", label="twice", retryCount=1, retryDelay=1)
         run = await desk.until_phase(run_id, "completed")
-        await until(lambda: run.id not in desk.home.services.engine._parts.ledger.published)
+        await until(lambda: run.id not in desk.home.services.engine.ledger.published)
         keys = [each.session.key for each in run.attempts]
 
         assert len(set(keys)) == 2

@@ -57,9 +57,7 @@ def test_many_long_results_fit_in_one_answer_and_what_does_not_fit_is_not_taken(
     async def scenario(desk: ToolCaller) -> None:
         batch = [{"task": "x"}] * 60
         await desk.ok("sessions_spawn", agentId="long", batch=batch)
-        await until(
-            lambda: not desk.home.services.engine._parts.ledger.unsettled(desk.caller.session)
-        )
+        await until(lambda: not desk.home.services.engine.ledger.unsettled(desk.caller.session))
         seen: list[str] = []
         while len(seen) < 60:
             answer = await desk.call("sessions_wait", timeoutSeconds=15)

@@ -141,7 +141,7 @@ class ToolCaller:
         )
 
     async def until_phase(self, run_id: str, *phases: str) -> Run:
-        published = self.home.services.engine._parts.ledger.published
+        published = self.home.services.engine.ledger.published
 
         def is_there() -> bool:
             run = published.get(RunId(run_id))

@@ -30,7 +30,7 @@ async def until_judged(world: World, run_id: RunId) -> Run:
     """The judge, at work."""
 
     def is_running() -> bool:
-        known = world.parts.ledger.published
+        known = world.engine.ledger.published
         judges = [known.get(child.run_id) for child in known[run_id].children]
         return any(judge is not None and judge.phase is Phase.RUNNING for judge in judges)
 
@@ -189,7 +189,7 @@ def test_a_crash_before_the_judge_was_spawned_spawns_it_after_the_restart(
         run_id = await world.spawn("writer", verification=contract())
 
         def is_asked() -> bool:
-            return bool(world.parts.ledger.published[run_id].verification.passed)
+            return bool(world.engine.ledger.published[run_id].verification.passed)
 
         await world.clock.until(is_asked)
         await world.crash()

@@ -98,7 +98,7 @@ def test_the_wait_is_what_the_provider_asks_for_else_doubles_up_to_five_minutes(
 
 async def until_wait(world: World, run_id: RunId, number: int) -> None:
     def has_come() -> bool:
-        now = world.parts.ledger.published[run_id]
+        now = world.engine.ledger.published[run_id]
         is_waiting = now.phase is Phase.RETRY_WAIT and now.retry.limited is not None
         return is_waiting and now.retry.limited is not None and now.retry.limited.waits == number
 
@@ -223,7 +223,7 @@ def test_while_one_run_is_refused_no_other_starts_and_then_one_goes_first(tmp_pa
         await world.until(free)  # somebody else's provider: not held up
         for run_id in others:
             run = await world.run(run_id)
-            gate = world.parts.provider_gates.gate_of(run)
+            gate = world.engine.provider_gates.gate_of(run)
             assert run.phase is Phase.QUEUED
             assert gate is not None
             assert gate.provider == "limited"
@@ -249,7 +249,7 @@ def test_a_probe_that_is_refused_keeps_the_others_waiting_for_longer(tmp_path: P
         both = [await world.run(run_id) for run_id in (first, second)]
         assert sorted(len(run.attempts) for run in both) in ([0, 2], [1, 1])
         waiting = next(run for run in both if run.phase is Phase.QUEUED)
-        gate = world.parts.provider_gates.gate_of(waiting)
+        gate = world.engine.provider_gates.gate_of(waiting)
         assert gate is not None
         assert gate.waits == 2
         assert gate.until_ms - world.clock.now_ms() > 20_000
@@ -333,7 +333,7 @@ def test_programs_that_try_again_by_themselves_do_not_lengthen_the_wait_of_other
         second = await world.spawn("limited", settings=settings)
         await world.until(second, Phase.RETRY_WAIT)
         third = await world.spawn("limited", settings=settings)
-        gate = world.parts.provider_gates.gate_of(await world.run(third))
+        gate = world.engine.provider_gates.gate_of(await world.run(third))
         assert gate is not None
         assert gate.until_ms - world.clock.now_ms() <= provider_limits.FIRST_WAIT_MS
 
@@ -384,7 +384,7 @@ def test_while_the_first_one_tries_again_by_itself_the_others_wait_for_what_it_f
         second = await world.spawn("limited", settings=settings)
         await world.clock.advance(35)
         run = await world.run(second)
-        gate = world.parts.provider_gates.gate_of(run)
+        gate = world.engine.provider_gates.gate_of(run)
         assert (run.phase, gate is not None and gate.waits) == (Phase.QUEUED, 1)
         await world.clock.advance(7)
         for run_id in (first, second):

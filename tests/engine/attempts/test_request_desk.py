@@ -33,7 +33,7 @@ async def ask(
     need = Need(input_tokens=tokens - tokens // 2, output_tokens=tokens // 2)
     usage = Usage(tokens_in=used) if used else Usage()
     counted = Counted(usage=usage, lost_tokens=lost)
-    number = len(world.parts.ledger.live[run_id].attempts)
+    number = len(world.engine.ledger.live[run_id].attempts)
     asking = world.engine.hold(run_id, number, need, counted, line_s=0)
     return await world.clock.result(asking)
 
@@ -152,7 +152,7 @@ def test_whatever_happens_spent_and_held_together_never_exceed_the_cap(  # noqa:
         numbers = itertools.count()
         for _ in range(data.draw(st.integers(1, 25), label="steps")):
             run_id = data.draw(st.sampled_from(workers))
-            live = world.parts.ledger.live.get(run_id)
+            live = world.engine.ledger.live.get(run_id)
             if live is None or live.phase is not Phase.RUNNING or live.attempt.evidence.stop:
                 continue
             act = data.draw(st.sampled_from(("ask", "ask", "answer", "lose", "kill -9", "cancel")))

@@ -63,7 +63,7 @@ def daily(limit: int) -> Budgets:
 
 
 def sums(world: World) -> dict[str, int]:
-    shared = world.parts.shared_spending
+    shared = world.engine.shared_spending
     return {cap.key: shared.used(cap).tokens for cap in shared.caps}
 
 
@@ -248,7 +248,7 @@ def test_a_spawn_reads_no_run_for_a_cap_and_without_caps_nothing_is_summed(
         world.settings = replace(world.settings, budgets=Budgets())
         await world.boot()
         await use(world, await running(world), 10)
-        assert world.parts.shared_spending._used == {}
+        assert world.engine.shared_spending._used == {}
 
     play(tmp_path, daily(10**6), scenario)
 

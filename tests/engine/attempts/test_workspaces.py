@@ -172,7 +172,7 @@ def test_an_engine_without_worktrees_refuses_them(tmp_path: Path) -> None:
 
 def with_worktrees(world: World, home: Path) -> None:
     trees = GitWorktrees(home, world.off_loop, os.environ)
-    world.parts.workspaces._worktrees = world.parts.workplace._worktrees = trees
+    world.engine.workspaces._worktrees = world.engine.workplace._worktrees = trees
 
 
 async def isolated(world: World, repository: Path, *script: Mapping[str, object]) -> Run:
@@ -198,8 +198,8 @@ def test_the_worktree_of_a_deleted_run_goes_when_it_is_clean_and_stays_with_its_
         (Path(undone.resolved.cwd) / "new.txt").unlink()
         await world.clock.result(world.engine.acknowledge(await unread(world), reader="me"))
         world.clock.jump(30 * 24 * 3600)
-        await world.clock.result(world.engine.sweep())
-        await world.clock.result(world.engine.sweep())
+        await world.clock.result(world.engine.sweep.once())
+        await world.clock.result(world.engine.sweep.once())
 
         assert world.store.run(kept.id) is None
         assert kept.resolved.worktree is not None
@@ -299,7 +299,7 @@ def test_a_crash_while_it_is_looked_what_an_attempt_left_does_not_lose_its_end(
             await asyncio.get_running_loop().create_future()
             return None
 
-        world.parts.supervisor._remains = slow
+        world.engine.supervisor._remains = slow
         run_id = await world.spawn("quick")
         await world.clock.until(is_looking.is_set)
         await world.clock.advance(world.settings.daemon.lease_seconds)

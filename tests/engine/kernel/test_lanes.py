@@ -20,8 +20,8 @@ def test_never_more_runs_work_at_once_than_the_lane_has_slots(tmp_path: Path) ->
     async def scenario(world: World) -> None:
         ids = [await world.spawn("slow") for _ in range(20)]
         most = 0
-        while world.parts.ledger.live:
-            busy = [r for r in world.parts.ledger.published.values() if r.phase is Phase.RUNNING]
+        while world.engine.ledger.live:
+            busy = [r for r in world.engine.ledger.published.values() if r.phase is Phase.RUNNING]
             most = max(most, len(busy))
             await world.clock.advance(1)
 
@@ -82,7 +82,7 @@ def test_a_parent_keeps_its_slot_for_the_turn_that_follows(tmp_path: Path) -> No
 
 
 def at_work(world: World) -> list[str]:
-    published = world.parts.ledger.published.values()
+    published = world.engine.ledger.published.values()
     return sorted(run.resolved.label for run in published if run.phase is Phase.RUNNING)
 
 
@@ -128,7 +128,7 @@ def test_at_most_so_many_runs_of_a_plan_work_at_once(
     async def scenario(world: World) -> None:
         ids = await plan_of(world, jobs, *steps(7, agent, runTimeoutSeconds=300))
         seen = 0
-        while world.parts.ledger.live:
+        while world.engine.ledger.live:
             seen = max(seen, len(at_work(world)))
             await world.clock.advance(1)
         assert seen == most

@@ -133,7 +133,7 @@ def test_a_result_that_was_only_queued_can_be_given_again(tmp_path: Path) -> Non
     async def scenario(world: World) -> None:
         run_id = await world.spawn(expects_completion_message=False)
         await world.until(run_id, Phase.COMPLETED)
-        mailbox = world.parts.mailbox
+        mailbox = world.engine.mailbox
         await world.clock.result(mailbox.wait([run_id], session=ME, reader="first"))
         await world.clock.result(mailbox.acknowledge([announcement_id(run_id)], reader="first"))
         assert not world.store.inbox(ME, unconsumed=True)
@@ -150,7 +150,7 @@ def test_a_caller_that_lost_what_it_read_is_given_it_again_once_and_on_record(
     tmp_path: Path,
 ) -> None:
     async def scenario(world: World) -> None:
-        mailbox = world.parts.mailbox
+        mailbox = world.engine.mailbox
         run_id = await world.spawn()
         first = await world.clock.result(mailbox.wait([run_id], session=ME, reader="first"))
         with pytest.raises(Conflict, match="was not read yet"):
@@ -195,13 +195,13 @@ def test_a_result_whose_requester_was_pruned_goes_into_no_inbox_that_nobody_read
 @pytest.mark.requirement("delivery:redelivered")
 def test_a_result_is_offered_once_more_only_when_that_is_committed(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        mailbox = world.parts.mailbox
+        mailbox = world.engine.mailbox
         run_id = await world.spawn()
         await world.clock.result(mailbox.wait([run_id], session=ME, reader="first"))
         await world.clock.result(mailbox.acknowledge([announcement_id(run_id)], reader="first"))
         await world.until(run_id, Phase.COMPLETED)
         await world.restart()  # which forgets who read what a moment ago
-        mailbox, ledger = world.parts.mailbox, world.parts.ledger
+        mailbox, ledger = world.engine.mailbox, world.engine.ledger
         await ledger.load_run(run_id)
         ledger.apply_now(run_id, Redelivered(at_ms=world.clock.now_ms(), by=ME, inbox=ME))
 
@@ -485,7 +485,7 @@ def test_agentwire_872_a_requester_parked_for_hours_over_restarts_still_gets_the
         # Nobody acknowledges: days later, after many sweeps and restarts, it lies there still.
         for _ in range(3):
             world.clock.jump(20 * 24 * 3_600)
-            await world.clock.result(world.engine.sweep())
+            await world.clock.result(world.engine.sweep.once())
             await world.restart()
         late = await world.clock.result(
             world.engine.wait([], session=ME, timeout_s=0, reader="late")

@@ -90,7 +90,7 @@ def test_of_two_that_look_at_the_same_moment_one_is_told_what_ended_and_the_othe
         run_ids = [await world.spawn() for _ in range(3)]
         for run_id in run_ids:
             await world.until(run_id, Phase.COMPLETED)
-        mailbox = world.parts.mailbox
+        mailbox = world.engine.mailbox
         read = mailbox._off_loop
 
         async def read_as_a_thread_does(work: Callable[[], T]) -> T:
@@ -133,7 +133,7 @@ def test_omnigent_5614_what_nobody_acknowledges_is_offered_once_more_and_then_ne
             await world.clock.advance(61)
 
         assert await kinds() == ["unread"]
-        await world.clock.result(world.engine.sweep())
+        await world.clock.result(world.engine.sweep.once())
         (item,) = await world.engine.queries.attention(ME)
         assert (item.kind, item.run.id) == ("unread", run_id)
         assert item.text == "offered to 2 readers, none of which took it"

@@ -214,12 +214,12 @@ def test_the_log_goes_with_its_run(tmp_path: Path) -> None:
         await world.clock.result(world.engine.acknowledge([f"{run_id}:announce"], reader="me"))
         file = tmp_path / "progress" / f"{run_id}.jsonl"
         await world.clock.advance(3600)
-        await world.clock.result(world.engine.sweep())
+        await world.clock.result(world.engine.sweep.once())
         assert file.exists()
 
         # Set forward, not lived through: eight days of lease beats say nothing about this.
         world.clock.jump(8 * 24 * 3600)
-        await world.clock.result(world.engine.sweep())
+        await world.clock.result(world.engine.sweep.once())
 
         assert not file.exists()
         with pytest.raises(NotFound):
@@ -306,7 +306,7 @@ def test_a_full_log_takes_nothing_more_of_a_stream(tmp_path: Path) -> None:
         for number in range(100):
             assert await tell(world, run_id, f"step {number}") == STORED
             await world.clock.advance(30)
-        reports = world.parts.reports
+        reports = world.engine.reports
         seen = reports.paced(run_id, ProgressSeen(key="k", progress=Progress(phase="more")))
         assert seen.progress.number == 0
         assert seen.is_paced

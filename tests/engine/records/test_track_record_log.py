@@ -103,7 +103,7 @@ def test_a_crash_after_any_commit_loses_no_record_and_doubles_none(
     def scenario_of(moment: int) -> Callable[[World], Awaitable[bool]]:
         async def scenario(world: World) -> bool:
             # It hears of no commit: no line is written before the crash.
-            world.parts.ledger._on_commit.remove(world.parts.track_records.on_commit)
+            world.engine.ledger._on_commit.remove(world.engine.track_records.on_commit)
             begun = world.store.commits
             run_id = await world.spawn(agent, retry_count=1, retry_delay=0)
 
@@ -189,10 +189,10 @@ def test_a_start_reads_no_run_whose_record_a_sweep_or_a_stop_has_seen_written(
         assert await reads_at_a_start() == 0, "that start has moved the mark"
         late = await world.spawn("quick")
         await over(world, late)
-        await world.engine.sweep()
+        await world.engine.sweep.once()
         assert await reads_at_a_start() == 0
         await over(world, await world.spawn("quick"))
-        await world.parts.track_records.settle()  # as at a stop
+        await world.engine.track_records.settle()  # as at a stop
         assert await reads_at_a_start() == 0
         assert len(ends(world)) == len({end[0] for end in ends(world)}) == 5
 
@@ -213,11 +213,11 @@ def test_the_mark_stays_behind_what_could_not_be_written(
     async def scenario(world: World) -> None:
         nonlocal is_full
         await over(world, await world.spawn("quick"))
-        await world.engine.sweep()
+        await world.engine.sweep.once()
         monkeypatch.setattr(PerformanceFiles, "append", full)
         run_id = await world.spawn("quick")
         await over(world, run_id)
-        await world.engine.sweep()
+        await world.engine.sweep.once()
         await world.crash()
         is_full = False
         await world.boot()
@@ -251,7 +251,7 @@ def test_a_log_that_cannot_be_written_holds_up_no_run_and_is_made_good(
                 await over(world, run_id)
             await world.clock.advance(4 * RETRY_S)
         assert lines(world) == []
-        assert len(world.parts.track_records._due) == 2, "the others wait in the store"
+        assert len(world.engine.track_records._due) == 2, "the others wait in the store"
         warnings = [each for each in caplog.messages if "No space" in each]
         assert len(warnings) == 1, "said once"
 
@@ -334,14 +334,14 @@ def test_days_rotate_and_after_thirty_of_them_the_sweep_takes_the_oldest(tmp_pat
         assert names == ["agent-performance-2023-11-14.jsonl", "agent-performance-2023-11-15.jsonl"]
 
         world.clock.jump((RETENTION_DAYS - 1) * 24 * 3600)
-        await world.clock.result(world.engine.sweep())
+        await world.clock.result(world.engine.sweep.once())
         assert [file.name for file in files(world)] == names[1:]
 
         await world.restart()
         await world.clock.idle()
         assert ends(world) == [(second, 1, "success")], "what is too old is not made again"
         world.clock.jump(24 * 3600)
-        await world.clock.result(world.engine.sweep())
+        await world.clock.result(world.engine.sweep.once())
         assert files(world) == []
 
     in_world(tmp_path, scenario)

@@ -45,7 +45,7 @@ def test_a_cancel_is_durable_before_the_worker_is_stopped(tmp_path: Path) -> Non
     async def scenario(world: World) -> None:
         run_id = await world.spawn("hang")
         await world.until(run_id, Phase.RUNNING)
-        world.parts.outbox.add = lambda entry: None  # type: ignore[method-assign]
+        world.engine.outbox.add = lambda entry: None  # type: ignore[method-assign]
         await world.clock.result(world.engine.cancel(run_id, by="me"))
         assert world.runtime.stopped == []
         await world.restart()

@@ -60,7 +60,7 @@ def test_a_run_chained_to_an_ended_one_starts_at_once(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         first = await world.spawn("quick")
         await world.until(first, Phase.COMPLETED)
-        assert first not in world.parts.ledger.live
+        assert first not in world.engine.ledger.live
         begun = world.clock.now_ms()
         second = await world.spawn(depends_on=(first,), include_dependency_result=True)
 
@@ -98,7 +98,7 @@ def test_a_failed_step_ends_those_that_need_it_and_only_those(tmp_path: Path) ->
         both = await world.spawn(depends_on=(bad, slow))
         only_slow = await world.spawn(depends_on=(slow,))
         failed = await world.until(both, Phase.COMPLETED)
-        assert both not in world.parts.ledger.live
+        assert both not in world.engine.ledger.live
 
         run = await world.until(only_slow, within_s=60)
 

@@ -135,9 +135,9 @@ def test_a_completion_is_told_also_by_whoever_reads_before_the_commit_is_publish
     async def work(world: World) -> None:
         run_id = await world.spawn("slow")
         await world.clock.advance(1)
-        before = world.parts.ledger.published[run_id]
+        before = world.engine.ledger.published[run_id]
         await world.until(run_id)
-        world.parts.ledger.published[run_id] = before
+        world.engine.ledger.published[run_id] = before
 
         (end,) = await read(world, follower(world, ends=True))
 

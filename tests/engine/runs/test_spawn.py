@@ -496,7 +496,7 @@ def test_a_spawn_whose_commit_fails_was_never_there(tmp_path: Path) -> None:
         await world.clock.advance(5)
 
         assert stored(world) == 0
-        assert world.parts.ledger.live == {}
+        assert world.engine.ledger.live == {}
         assert world.runtime.launches == []
         assert isinstance(await world.spawn("slow"), str)
 
@@ -509,7 +509,7 @@ def test_a_thousand_runs_in_one_batch_all_end(tmp_path: Path) -> None:
         specs = [RunSpec(task=f"t{n}", agent_id="quick") for n in range(1_000)]
         ids = await world.clock.result(world.batch(*specs))
         left: set[RunId] = set(ids)
-        await world.clock.until(lambda: not world.parts.ledger.live, within_s=60)
+        await world.clock.until(lambda: not world.engine.ledger.live, within_s=60)
 
         found = await world.engine.wait(ids, session=ME, until="all", timeout_s=0, reader="me")
         assert {run.id for run in found.completed} == left

@@ -121,7 +121,7 @@ def test_the_last_sign_of_life_is_what_its_worker_said_last(tmp_path: Path) -> N
         assert later is not None
         assert begun < later <= world.clock.now_ms()
         # As after a restart, until its output was read again.
-        world.parts.recorder._open.clear()
+        world.engine.recorder._open.clear()
         run = await world.run(run_id)
         assert run.progress.latest is not None
         assert world.engine.surroundings().last_sign_ms(run) == run.progress.latest.updated_at_ms

@@ -33,7 +33,7 @@ async def refusal(world: World, **spec: Any) -> ContractError:
     with pytest.raises(ContractError) as caught:
         await world.clock.result(world.try_spawn("quick", **spec))
     assert world.runtime.launches == []
-    assert world.parts.ledger.published == {}, "nothing was stored"
+    assert world.engine.ledger.published == {}, "nothing was stored"
     return caught.value
 
 

@@ -15,9 +15,8 @@ from subagents.domain.run.outcome import Reason, Status
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import RunId, SessionKey
-from subagents.engine.engine import Engine
+from subagents.engine.engine import Adapters, Engine
 from subagents.engine.kernel.system_clock import RandomIds, SystemClock
-from subagents.engine.parts import Adapters
 from subagents.engine.runs.sessions import Sent
 from subagents.engine.verification.verifier import Verifier
 from subagents.extensions.conversation.conversation import ConversationRuntime
@@ -48,7 +47,7 @@ class Desk:
         return receipt.run.id
 
     async def send(self, run_id: RunId, message: str, *, key: str | None = None) -> Sent:
-        return await self.engine._parts.sessions.send(
+        return await self.engine.sessions.send(
             run_id, message, by=ME, settings=SETTINGS, is_operator=True, key=key
         )
 

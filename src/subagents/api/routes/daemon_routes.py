@@ -122,7 +122,7 @@ async def sweep(request: Request) -> Response:
     """POST /v1/sweep: the recovery pass, now."""
     services = services_of(request)
     require_operator(Caller.of(request), "sweep")
-    found = await services.engine.sweep()
+    found = await services.engine.sweep.once()
     return answer(
         SweepResult(
             archived=found.archived,

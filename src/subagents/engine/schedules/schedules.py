@@ -80,6 +80,7 @@ class Schedules:
         mailbox: Mailbox,
         settings_of: SettingsOf,
         environments: EnvironmentLog | None,
+        begin: Callable[[], None],
     ) -> None:
         self._ledger, self._store, self._off_loop, self._clock = kernel
         self._ids = ids
@@ -96,7 +97,7 @@ class Schedules:
         self._not_before: dict[ScheduleId, int] = {}
         self._changed = asyncio.Event()
         self._must_look_back = False
-        self.begin: Callable[[], None] = lambda: None
+        self._begin = begin
         """Called once there is a schedule: until then nobody has to wait for anything."""
         self._has_begun = False
 
@@ -128,7 +129,7 @@ class Schedules:
         """Let somebody run ``run``, where there is a schedule and nobody does."""
         if self._live and not self._has_begun:
             self._has_begun = True
-            self.begin()
+            self._begin()
 
     def on_commit(self, batch: Batch) -> None:
         for schedule_id, schedule in batch.schedules.items():

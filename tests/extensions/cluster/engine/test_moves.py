@@ -175,9 +175,9 @@ def test_a_queued_run_moves_with_its_partition_and_is_started_by_the_other_node(
 
         await cluster.clock.result(first.engine.drain(is_on=True))
 
-        await cluster.clock.until(lambda: queued in second.parts.ledger.live, within_s=4)
-        assert queued not in first.parts.ledger.live
-        assert first.parts.ledger.published[at_work].phase is Phase.RUNNING
+        await cluster.clock.until(lambda: queued in second.engine.ledger.live, within_s=4)
+        assert queued not in first.engine.ledger.live
+        assert first.engine.ledger.published[at_work].phase is Phase.RUNNING
         assert first.owned == {partition_of(other)}
         # The lane has one slot on all nodes together.
         run = await second.until(queued, Phase.COMPLETED, within_s=12)

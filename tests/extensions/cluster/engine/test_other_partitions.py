@@ -32,13 +32,13 @@ def test_a_worker_whose_run_another_node_decides_about_is_no_orphan_until_that_r
         async def processes(known: Callable[[], set[AttemptId]]) -> list[tuple[str, int]]:
             return [each for each in marked if each[0] not in known()]
 
-        place.parts.sweep._orphans = processes
-        assert (await cluster.clock.result(place.engine.sweep())).orphans == ()
+        place.engine.sweep._orphans = processes
+        assert (await cluster.clock.result(place.engine.sweep.once())).orphans == ()
         assert await place.engine.orphans() == []
 
         await cluster.clock.result(owner.engine.cancel(run_id, by="me"))
         await owner.until(run_id)
-        assert (await cluster.clock.result(place.engine.sweep())).orphans == tuple(marked)
+        assert (await cluster.clock.result(place.engine.sweep.once())).orphans == tuple(marked)
 
     in_cluster(tmp_path, scenario)
 
