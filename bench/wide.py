@@ -93,7 +93,7 @@ async def children(engine: Engine, number: int) -> dict[str, float]:
         await _take(engine, session, ids)
     loop, everything = spent.each_us(number)
     assert len((await engine.queries.run(parent)).children) == number
-    await engine.cancel(parent, by="bench", reason=None)
+    await engine.control.cancel(parent, by="bench", reason=None)
     await _take(engine, REQUESTER, [parent])
     return {"loop_us": loop, "all_us": everything}
 
@@ -113,7 +113,7 @@ async def fan_in(engine: Engine, number: int) -> dict[str, float]:
             on_dependency_failure=OnDependencyFailure.RUN,
         )
     (last,) = await _spawn(engine, REQUESTER, 1, depends_on=tuple(ids))
-    await engine.cancel(gate, by="bench", reason=None)
+    await engine.control.cancel(gate, by="bench", reason=None)
     for start in range(0, number, GROUP):
         await _take(engine, REQUESTER, ids[start : start + GROUP])
     await _take(engine, REQUESTER, [last])
@@ -128,7 +128,7 @@ async def chain(engine: Engine, depth: int) -> dict[str, float]:
     for _ in range(depth):
         ids += await _spawn(engine, session, 1, "lead")
         session = (await _until(engine, ids[-1], Phase.RUNNING)).session_key
-    await engine.cancel(ids[0], by="bench", reason=None)
+    await engine.control.cancel(ids[0], by="bench", reason=None)
     await _take(engine, REQUESTER, ids[:1])
     loop, everything = spent.each_us(depth)
     return {"loop_us": loop, "all_us": everything}

@@ -92,7 +92,7 @@ def test_after_failed_commits_the_engine_goes_on_from_the_disk(
         await world.until(first, Phase.RUNNING)
         world.store.failures_left = failures
         with pytest.raises(StoreUnavailable, match="the disk said no"):
-            await world.engine.cancel(first, by="me")
+            await world.engine.control.cancel(first, by="me")
         assert world.engine.degraded == "the disk said no"
         with pytest.raises(StoreUnavailable):
             await world.try_spawn("quick")
@@ -177,7 +177,7 @@ def test_an_engine_whose_store_was_taken_over_stops_for_good_and_leaves_its_work
         older, told = await world.taken_over(), asyncio.Event()
         older.on_fenced(told.set)
         with pytest.raises(Fenced, match="epoch 1 is over"):
-            await older.cancel(run_id, by="me")
+            await older.control.cancel(run_id, by="me")
         await world.clock.until(told.is_set, within_s=1)
 
         assert older.fence is not None
@@ -308,7 +308,7 @@ def test_a_run_whose_row_is_damaged_is_set_aside_and_everything_else_goes_on(
         await world.engine.sweep.once()
         await world.engine.queries.attention()
         assert (await world.run(dependant)).phase is Phase.WAITING
-        await world.engine.cancel(dependant, by="me")
+        await world.engine.control.cancel(dependant, by="me")
         assert (await world.until(dependant)).is_settled
         assert (await world.until(await world.spawn("quick"))).outcome == OK
         with closing(sqlite3.connect(world.path)) as connection:

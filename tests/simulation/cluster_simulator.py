@@ -301,9 +301,13 @@ class ClusterScenario:
             match rng.randrange(3):
                 case 0:
                     self._judge.cancels_asked.add(run_id)
-                    await self._try(lambda engine, it=run_id: engine.cancel(it, by="simulation"))  # type: ignore[misc]  # the default binds this run
+                    await self._try(
+                        lambda engine, it=run_id: engine.control.cancel(it, by="simulation")  # type: ignore[misc]  # the default binds this run
+                    )
                 case 1:
-                    await self._try(lambda engine, it=run_id: engine.steer(it, "hurry", by="it"))  # type: ignore[misc]
+                    await self._try(
+                        lambda engine, it=run_id: engine.control.steer(it, "hurry", by="it")  # type: ignore[misc]
+                    )
                 case _:
                     await self._try(lambda engine: engine.sweep.once())
 
@@ -361,7 +365,7 @@ class ClusterScenario:
         hangs = worker is not None and worker.ends_s - self._world.loop.time() > 100
         if hangs and run.control.cancel is None and not run.is_settled:
             self._judge.cancels_asked.add(run.id)
-            await self._try(lambda engine: engine.cancel(run.id, by="simulation"))
+            await self._try(lambda engine: engine.control.cancel(run.id, by="simulation"))
 
     def unrest(self) -> str:
         """What there is still to be done, for people; empty = all is at rest."""

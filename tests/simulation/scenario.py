@@ -598,21 +598,21 @@ class Scenario:
 
     async def _cancel(self, run_id: RunId) -> None:
         self._judge.cancels_asked.add(run_id)
-        run = await self._try(lambda engine: engine.cancel(run_id, by="simulation"))
+        run = await self._try(lambda engine: engine.control.cancel(run_id, by="simulation"))
         if run is not None:
             self._judge.promised(run)
 
     async def _pause_run(self, run_id: RunId) -> None:
-        if await self._try(lambda engine: engine.pause(run_id, by="simulation")) is None:
+        if await self._try(lambda engine: engine.control.pause(run_id, by="simulation")) is None:
             return
         self._start(self._resume_later(run_id))
 
     async def _resume_later(self, run_id: RunId) -> None:
         await self._pause(20.0)
-        await self._try(lambda engine: engine.resume(run_id, by="simulation"))
+        await self._try(lambda engine: engine.control.resume(run_id, by="simulation"))
 
     async def _steer(self, run_id: RunId) -> None:
-        await self._try(lambda engine: engine.steer(run_id, "hurry", by="simulation"))
+        await self._try(lambda engine: engine.control.steer(run_id, "hurry", by="simulation"))
 
     async def _sweep(self, _run_id: RunId) -> None:
         await self._try(lambda engine: engine.sweep.once())
@@ -625,7 +625,7 @@ class Scenario:
                 await self._redeliver(run.id)
 
     async def _redeliver(self, run_id: RunId) -> None:
-        await self._try(lambda engine: engine.redeliver(run_id, by="simulation"))
+        await self._try(lambda engine: engine.control.redeliver(run_id, by="simulation"))
 
     async def _retry(self, run_id: RunId) -> None:
         settings = self._host.settings
@@ -827,7 +827,7 @@ class Scenario:
     async def _discard(self, run: Run) -> None:
         run_id = run.id
         if run.control.paused:
-            await self._try(lambda engine: engine.resume(run_id, by="simulation"))
+            await self._try(lambda engine: engine.control.resume(run_id, by="simulation"))
         worker = self._world.workers.get(run.attempt_id) if run.attempts else None
         hangs = worker is not None and worker.ends_s - self._world.loop.time() > 300
         if hangs and run.control.cancel is None and not run.is_settled:

@@ -70,7 +70,7 @@ class SessionTalk:
 
     async def _interrupt(self, run_id: RunId) -> None:
         try:
-            await self._host.call(lambda engine: engine.interrupt(run_id, by="simulation"))
+            await self._host.call(lambda engine: engine.control.interrupt(run_id, by="simulation"))
         except SubagentsError:
             return
 

@@ -71,7 +71,7 @@ async def _live(world: World, *, rounds: int) -> None:
     await world.until(parent, Phase.RUNNING)
     for agent in ("slow", "tells", "hang", "quick"):
         await world.spawn_child(parent, agent, idempotency_key=f"child {agent}")
-    await world.engine.steer(parent, "go on ☃", by="me")
+    await world.engine.control.steer(parent, "go on ☃", by="me")
     for number in range(4):
         await world.spawn("hang", label=f"open {number}", idempotency_key=f"key {number}")
         await world.spawn("slow", depends_on=(parent,), retry_count=2)

@@ -73,7 +73,7 @@ def test_a_client_that_leaves_while_it_waits_takes_nothing_with_it(
         connection.close()
         # Whoever waits for nobody is woken up and goes.
         await until(lambda: run_id not in mailbox._waiters)
-        await home.services.engine.cancel(RunId(run_id), by="test")
+        await home.services.engine.control.cancel(RunId(run_id), by="test")
         found = await wire.call("sessions_wait", runIds=[run_id])
         assert found["structuredContent"]["completed"][0]["runId"] == run_id
 

@@ -453,7 +453,7 @@ def test_a_session_outlives_the_archive(tmp_path: Path) -> None:
         first = (await home.spawn("talker"))["runId"]
         await ended(home, first)
         engine = home.services.engine
-        await engine.archive(RunId(first))
+        await engine.control.archive(RunId(first))
         await until(lambda: RunId(first) not in engine.ledger.live)
         sent = await send(home, first, "still there?")
 

@@ -214,7 +214,7 @@ def test_cancelling_the_judged_run_ends_its_judge_first(tmp_path: Path) -> None:
         run_id = await world.spawn("writer", verification=contract("hang"))
         judge = await until_judged(world, run_id)
 
-        await world.clock.result(world.engine.cancel(run_id, by="me"))
+        await world.clock.result(world.engine.control.cancel(run_id, by="me"))
         run = await world.until(run_id)
 
         assert run.outcome is not None

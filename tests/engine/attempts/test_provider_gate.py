@@ -189,7 +189,7 @@ def test_a_run_that_waits_for_its_provider_can_be_cancelled(tmp_path: Path) -> N
     async def scenario(world: World) -> None:
         run = await spawn(world, refused())
         await world.until(run.id, Phase.RETRY_WAIT)
-        await world.clock.result(world.engine.cancel(run.id, by="me"))
+        await world.clock.result(world.engine.control.cancel(run.id, by="me"))
         ended = await world.run(run.id)
         assert ended.outcome is not None
         assert ended.outcome.status is Status.CANCELLED
@@ -272,7 +272,7 @@ def test_a_probe_that_is_cancelled_before_it_knows_lets_the_others_go_at_once(
         second = await world.spawn("limited", settings=quick)
         assert (await world.run(second)).phase is Phase.QUEUED
 
-        await world.clock.result(world.engine.cancel(first, by="me"))
+        await world.clock.result(world.engine.control.cancel(first, by="me"))
 
         assert (await world.until(second, within_s=5)).result == "done"
 

@@ -117,7 +117,7 @@ def test_what_is_held_is_still_held_after_kill_9_and_over_with_the_attempt(tmp_p
         await world.restart()
         assert spending.promised(await world.run(lead)).tokens == 800
         assert (await ask(world, second, 500)).again
-        await world.clock.result(world.engine.cancel(first, by="me"))
+        await world.clock.result(world.engine.control.cancel(first, by="me"))
         await world.until(first)
         assert spending.promised(await world.run(lead)).tokens == 0
         assert (await ask(world, second, 500)).granted
@@ -174,7 +174,7 @@ def test_whatever_happens_spent_and_held_together_never_exceed_the_cap(  # noqa:
             elif act == "kill -9":
                 await world.restart()
             elif act == "cancel" and run_id != lead and next(numbers) % 4 == 0:
-                await world.clock.result(world.engine.cancel(run_id, by="me"))
+                await world.clock.result(world.engine.control.cancel(run_id, by="me"))
                 await world.until(run_id)
                 # What its stream did not say before it was killed nobody will ever know.
                 run = await world.run(run_id)

@@ -129,7 +129,7 @@ def test_what_a_run_used_before_midnight_is_of_the_day_before_also_after_kill_9(
         await use(world, run_id, 4_700)
         ended = await running(world)
         await use(world, ended, 50)
-        await world.clock.result(world.engine.cancel(ended, by="me"))
+        await world.clock.result(world.engine.control.cancel(ended, by="me"))
         await world.until(ended)
         assert sums(world) == {"budgets.daily": 750}
         await world.restart()
@@ -192,7 +192,7 @@ def test_the_runs_of_a_plan_share_its_budget_with_what_they_spawn(tmp_path: Path
             await world.until(each, Phase.RUNNING)
         child = await running(world, first)
         await use(world, child, 500)
-        await world.clock.result(world.engine.cancel(third, by="me"))
+        await world.clock.result(world.engine.control.cancel(third, by="me"))
         await world.until(third)
         await world.restart()
         assert sums(world) == {f"plan:{first}": 500}
@@ -284,7 +284,7 @@ def test_whatever_happens_the_sums_are_the_same_after_a_restart(data: DataObject
                     await ask(world, run_id, 100)
                 else:
                     live.remove(run_id)
-                    await world.clock.result(world.engine.cancel(run_id, by="me"))
+                    await world.clock.result(world.engine.control.cancel(run_id, by="me"))
                     await world.until(run_id)
         before = sums(world)
         await world.restart()

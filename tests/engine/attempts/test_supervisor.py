@@ -154,7 +154,7 @@ def test_a_quiet_worker_keeps_its_lease_for_hours(tmp_path: Path) -> None:
         assert (await world.run(run_id)).phase is Phase.RUNNING
         assert lease.until_ms > world.clock.now_ms()
         assert (lease.owner, lease.attempt) == ("boot1", 1)
-        await world.clock.result(world.engine.cancel(run_id, by="me"))
+        await world.clock.result(world.engine.control.cancel(run_id, by="me"))
         await world.until(run_id)
         assert world.store.load_leases() == []
 

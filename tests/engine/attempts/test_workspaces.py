@@ -79,7 +79,7 @@ def test_last_words_are_kept_whatever_ended_the_run(tmp_path: Path, how: str) ->
         if how == "cancel":
             await world.until(run_id, Phase.RUNNING)
             await world.clock.advance(1)
-            await world.clock.result(world.engine.cancel(run_id, by="me"))
+            await world.clock.result(world.engine.control.cancel(run_id, by="me"))
         elif how == "lost":
             await world.until(run_id, Phase.RUNNING)
             await world.clock.advance(1)

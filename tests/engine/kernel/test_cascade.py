@@ -29,7 +29,7 @@ def test_a_cancel_reaches_running_queued_and_waiting_descendants(tmp_path: Path)
         assert (await world.run(queued)).phase is Phase.QUEUED
         assert (await world.run(waiting)).phase is Phase.WAITING
 
-        await world.clock.result(world.engine.cancel(parent, by="me", reason="enough"))
+        await world.clock.result(world.engine.control.cancel(parent, by="me", reason="enough"))
         await world.clock.until(lambda: not world.engine.ledger.live, within_s=2)
 
         outcomes = [(await world.run(run_id)).outcome for run_id in family]

@@ -165,14 +165,14 @@ def test_a_slot_of_a_plan_comes_free_however_its_run_leaves_it(tmp_path: Path, h
         match how:
             case "cancel":
                 busy = [each for each in ids if (await world.run(each)).phase is Phase.RUNNING]
-                await world.clock.result(world.engine.cancel(busy[0], by="me"))
+                await world.clock.result(world.engine.control.cancel(busy[0], by="me"))
             case "restart":
                 await world.restart()
             case "pause":
                 queued = [each for each in ids if (await world.run(each)).phase is Phase.QUEUED]
-                await world.clock.result(world.engine.pause(queued[0], by="me"))
+                await world.clock.result(world.engine.control.pause(queued[0], by="me"))
                 await world.clock.advance(15)
-                await world.clock.result(world.engine.resume(queued[0], by="me"))
+                await world.clock.result(world.engine.control.resume(queued[0], by="me"))
             case _:
                 pass
         seen = 0

@@ -132,7 +132,7 @@ def test_a_value_that_cannot_be_written_harms_nothing_but_its_own_call(tmp_path:
         run_id = await world.spawn("slow")
         await world.until(run_id, Phase.RUNNING)
         with pytest.raises(StoreUnavailable, match="could not be made"):
-            await world.engine.steer(run_id, "half a character: \ud800", by="me")
+            await world.engine.control.steer(run_id, "half a character: \ud800", by="me")
 
         assert (await world.until(run_id)).outcome == OK
         assert (await world.until(await world.spawn("quick"))).outcome == OK

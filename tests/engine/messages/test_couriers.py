@@ -193,7 +193,7 @@ def test_what_bubbles_up_is_steered_into_the_nearest_living_ancestor(tmp_path: P
         await world.until(parent, Phase.RUNNING)
         child = await world.spawn_child(parent, "quick")
         await world.until(child, Phase.ANNOUNCE_DEFERRED)
-        await world.clock.result(world.engine.cancel(parent, by="me"))
+        await world.clock.result(world.engine.control.cancel(parent, by="me"))
         await world.until(parent)
         deaf.deaf = False
 

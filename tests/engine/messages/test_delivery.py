@@ -118,12 +118,12 @@ def test_giving_up_keeps_the_result_lists_it_and_can_be_redelivered(tmp_path: Pa
         assert kinds == ["undelivered"]
         assert len(world.store.inbox(ME, unconsumed=True)) == 1
         courier._outcomes = [DIRECT]
-        await world.clock.result(world.engine.redeliver(run_id, by="me"))
+        await world.clock.result(world.engine.control.redeliver(run_id, by="me"))
         again = await world.until(run_id, Phase.COMPLETED)
         assert again.announcement_consumed_ms is not None
-        await world.clock.result(world.engine.redeliver(run_id, by="me"))
+        await world.clock.result(world.engine.control.redeliver(run_id, by="me"))
         with pytest.raises(Conflict, match="was not read yet: it waits in the inbox"):
-            await world.engine.redeliver(run_id, by="me")
+            await world.engine.control.redeliver(run_id, by="me")
 
     in_world(tmp_path, scenario, couriers=[courier])
 
@@ -138,7 +138,7 @@ def test_a_result_that_was_only_queued_can_be_given_again(tmp_path: Path) -> Non
         await world.clock.result(mailbox.acknowledge([announcement_id(run_id)], reader="first"))
         assert not world.store.inbox(ME, unconsumed=True)
 
-        await world.clock.result(world.engine.redeliver(run_id, by=ME))
+        await world.clock.result(world.engine.control.redeliver(run_id, by=ME))
 
         assert len(world.store.inbox(ME, unconsumed=True)) == 1
 
@@ -154,12 +154,12 @@ def test_a_caller_that_lost_what_it_read_is_given_it_again_once_and_on_record(
         run_id = await world.spawn()
         first = await world.clock.result(mailbox.wait([run_id], session=ME, reader="first"))
         with pytest.raises(Conflict, match="was not read yet"):
-            await world.engine.redeliver(run_id, by=ME)
+            await world.engine.control.redeliver(run_id, by=ME)
         await world.clock.result(mailbox.acknowledge([announcement_id(run_id)], reader="first"))
         await world.until(run_id, Phase.COMPLETED)
         assert not world.store.inbox(ME, unconsumed=True)
 
-        await world.clock.result(world.engine.redeliver(run_id, by=ME))
+        await world.clock.result(world.engine.control.redeliver(run_id, by=ME))
         again = await world.clock.result(mailbox.wait([run_id], session=ME, reader="second"))
         results = [[each.result for each in found.completed] for found in (first, again)]
         assert results[0] == results[1] == ["done"]
@@ -187,7 +187,7 @@ def test_a_result_whose_requester_was_pruned_goes_into_no_inbox_that_nobody_read
         world.store.prune([parent])
 
         with pytest.raises(Conflict, match="no longer kept"):
-            await world.engine.redeliver(child, by=ME)
+            await world.engine.control.redeliver(child, by=ME)
 
     in_world(tmp_path, scenario, max_spawn_depth=2)
 
@@ -255,7 +255,7 @@ def test_what_a_dead_parent_never_read_goes_to_the_nearest_living_ancestor(tmp_p
         inbox = (await world.run(parent)).session.first_key
         assert len(world.store.inbox(inbox, unconsumed=True)) == 1
 
-        await world.clock.result(world.engine.cancel(parent, by="me"))
+        await world.clock.result(world.engine.control.cancel(parent, by="me"))
         await world.until(parent, Phase.COMPLETED)
 
         assert world.store.inbox(inbox, unconsumed=True) == []

@@ -112,7 +112,7 @@ def test_a_message_to_the_worker_answers_its_notices(tmp_path: Path) -> None:
         run_id = await working(world)
         for text in ("disk full", "no network"):
             await world.clock.result(world.engine.notify(run_id, text, priority="blocker"))
-        await world.clock.result(world.engine.steer(run_id, "use /mnt, offline", by="me"))
+        await world.clock.result(world.engine.control.steer(run_id, "use /mnt, offline", by="me"))
 
         assert await shown(world, run_id) == ("running", 0, None)
         assert world.store.inbox(ME, unconsumed=True) == []

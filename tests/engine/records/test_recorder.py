@@ -390,7 +390,7 @@ def test_whoever_reads_the_end_of_a_run_is_not_told_its_old_news(tmp_path: Path)
     async def scenario(world: World) -> None:
         run_id = await talking(world, RATE_LIMITED)
         assert len(await world.engine.queries.inbox(ME, unconsumed=True)) == 1
-        await world.clock.result(world.engine.cancel(run_id, by="me"))
+        await world.clock.result(world.engine.control.cancel(run_id, by="me"))
         await world.until(run_id)
         found = await world.clock.result(world.engine.wait([run_id], session=ME, reader="me"))
         await world.clock.result(world.engine.acknowledge(found.offered, reader="me"))

@@ -130,7 +130,7 @@ def test_a_run_waits_for_its_yes_for_hours_and_starts_on_a_yes_alone(tmp_path: P
 def test_a_run_that_is_cancelled_asks_no_more(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run = await asking(world)
-        await world.engine.cancel(run.id, by="me", reason=None)
+        await world.engine.control.cancel(run.id, by="me", reason=None)
         run = await world.until(run.id)
         assert run.pending_requests == ()
         assert run.outcome is not None
@@ -170,7 +170,7 @@ def test_a_caller_sends_no_message_to_a_worker_that_may_do_more_than_itself(tmp_
             await world.until(run_id, Phase.RUNNING)
 
         def send(run_id: RunId, ceiling: Ceiling | None, mode: str = "either") -> Awaitable[Sent]:
-            return world.engine.send(
+            return world.engine.sessions.send(
                 run_id,
                 "write it",
                 by=ME,
@@ -186,12 +186,12 @@ def test_a_caller_sends_no_message_to_a_worker_that_may_do_more_than_itself(tmp_
             assert refused.value.hint is not None
             assert "ask the user to send it" in refused.value.hint
         with pytest.raises(Forbidden, match="may only read"):
-            await world.engine.steer(strong, "write it", by="me", ceiling=READER)
+            await world.engine.control.steer(strong, "write it", by="me", ceiling=READER)
         assert world.runtime.steered == []
 
         assert (await world.clock.result(send(weak, READER))).status == "steered"
         assert (await world.clock.result(send(strong, None))).status == "steered"
-        stopped = await world.clock.result(world.engine.cancel(strong, by="me"))
+        stopped = await world.clock.result(world.engine.control.cancel(strong, by="me"))
         assert stopped.control.cancel is not None
 
     in_world(tmp_path, scenario)

@@ -102,7 +102,7 @@ def test_a_child_that_ends_gives_back_what_it_did_not_use(tmp_path: Path) -> Non
         error = await refused(world, lead, budget=Budget(max_tokens=200))
         assert "has 100 of 1k tokens left for sub-agents (100 more are kept" in error.message
         await use(world, first, 300)
-        await world.clock.result(world.engine.cancel(first, by="me"))
+        await world.clock.result(world.engine.control.cancel(first, by="me"))
         await world.until(first)
         await use(world, lead, 50)
 
@@ -347,7 +347,7 @@ def test_without_any_budget_all_is_summed_and_nothing_stopped(tmp_path: Path) ->
             attempt=1,
             signal=UsageSeen(key="late", usage=Usage(tokens_in=10**12)),
         )
-        await world.clock.result(world.engine.cancel(child, by="me"))
+        await world.clock.result(world.engine.control.cancel(child, by="me"))
         await world.until(child)
         await world.engine.ledger.apply(child, ended)
         assert spending.spent(await world.run(top)).tokens_in == 10**9

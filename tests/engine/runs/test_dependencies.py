@@ -119,7 +119,7 @@ def test_cancelling_one_dependant_does_not_strand_the_others(tmp_path: Path) -> 
         slow = await world.spawn("slow")
         dropped = await world.spawn(depends_on=(slow,))
         kept = await world.spawn(depends_on=(slow,))
-        await world.clock.result(world.engine.cancel(dropped, by="me"))
+        await world.clock.result(world.engine.control.cancel(dropped, by="me"))
         await world.until(dropped, Phase.COMPLETED)
 
         assert (await world.until(kept, within_s=60)).outcome == OK

@@ -137,7 +137,9 @@ def test_a_run_that_is_being_pruned_takes_no_event_that_could_not_be_written(
 
         async def use_it(ref: AttemptRef) -> None:
             with pytest.raises(NotFound, match="does not exist"):
-                await world.engine.note_refusal(run_id, at_ms=0, call="x", reason="no", by="me")
+                await world.engine.control.note_refusal(
+                    run_id, at_ms=0, call="x", reason="no", by="me"
+                )
             refused.set()
 
         world.runtime.forget = use_it  # type: ignore[method-assign]
@@ -185,7 +187,7 @@ async def ready_to_prune(world: World) -> RunId:
     run_id = await world.spawn()
     await world.until(run_id, Phase.COMPLETED)
     await world.clock.result(world.engine.acknowledge([announcement_id(run_id)], reader="me"))
-    await world.clock.result(world.engine.archive(run_id))
+    await world.clock.result(world.engine.control.archive(run_id))
     world.clock.jump(8 * 24 * 3_600)
     return run_id
 

@@ -199,7 +199,7 @@ def test_one_time_waits_for_its_predecessor_and_no_more(tmp_path: Path) -> None:
         assert decisions(world) == ["skipped", "started", "started"]
         assert "one time waits already" in now_of(world).times[0].text
         assert second.phase is Phase.WAITING
-        await world.clock.result(world.engine.cancel(first.id, by="me"))
+        await world.clock.result(world.engine.control.cancel(first.id, by="me"))
         await world.until(second.id, Phase.RUNNING)
 
     in_world(tmp_path, scenario)

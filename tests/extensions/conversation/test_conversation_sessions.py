@@ -137,7 +137,7 @@ def test_an_interrupted_program_says_its_last_words_and_takes_the_next_message(
             await desk.until(first, Phase.RUNNING)
             sent = await desk.send(first, "louder", key="m1")
             await desk.fits(first, lambda run: not run.control.steers)
-            await desk.engine.interrupt(first, by=ME, reason="enough")
+            await desk.engine.control.interrupt(first, by=ME, reason="enough")
             ended = await desk.over(first)
             again = await desk.send(first, "text the other half")
             whole = await desk.over(again.run.id)
@@ -169,7 +169,7 @@ def test_a_session_is_gone_on_with_after_its_run_was_stopped_over_a_restart(
             await desk.until(first, Phase.RUNNING)
             await desk.fits(first, lambda run: run.native_session is not None)
         async with engine_of(harness) as desk:
-            await desk.engine.cancel(first, by="me")
+            await desk.engine.control.cancel(first, by="me")
             cancelled = await desk.over(first)
             sent = await desk.send(first, "text salvaged")
             saved = await desk.over(sent.run.id)

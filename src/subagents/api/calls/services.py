@@ -198,7 +198,7 @@ class Services:
             config = self.config_known()
             config = config if is_operator else config.for_agents()
         with config.explaining():
-            sent = await self.engine.send(
+            sent = await self.engine.sessions.send(
                 run.id,
                 message,
                 by=by,

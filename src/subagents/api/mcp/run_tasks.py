@@ -123,7 +123,9 @@ class RunTasks:
         caller = request.exchange.caller
         for run in runs:
             if not run.is_settled:
-                await self._services.engine.cancel(run.id, by=caller.session, reason="tasks/cancel")
+                await self._services.engine.control.cancel(
+                    run.id, by=caller.session, reason="tasks/cancel"
+                )
 
     # -- beginning -------------------------------------------------------------------------
 

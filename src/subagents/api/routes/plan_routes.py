@@ -91,7 +91,7 @@ async def withdraw_cancel(request: Request) -> Response:
     for run in plan.steps:
         if run.planned is not None:
             with suppress(Conflict):
-                await services.engine.withdraw_cancel(run.id, by=caller.session)
+                await services.engine.control.withdraw_cancel(run.id, by=caller.session)
     return answer(_detail(services, await services.engine.plans.plan(plan.id)))
 
 
@@ -103,8 +103,10 @@ async def cancelled(services: Services, caller: Caller, run: Run, body: wire.Can
     """
     after_ms, by, reason = body.after_ms(), caller.session, body.reason
     if not after_ms:
-        return await services.engine.cancel(run.id, by=by, reason=reason)
-    return await services.engine.plan_cancel(run.id, by=by, after_ms=after_ms, reason=reason)
+        return await services.engine.control.cancel(run.id, by=by, reason=reason)
+    return await services.engine.control.plan_cancel(
+        run.id, by=by, after_ms=after_ms, reason=reason
+    )
 
 
 async def plan_of(request: Request) -> Plan:

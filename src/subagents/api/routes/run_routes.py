@@ -281,7 +281,7 @@ async def withdraw_cancel(request: Request) -> Response:
     """DELETE /v1/runs/{sel}/cancel: take a planned cancel back; harmless where there is none."""
     services, caller = services_of(request), Caller.of(request)
     run = await run_of(request, caller)
-    run = await services.engine.withdraw_cancel(run.id, by=caller.session)
+    run = await services.engine.control.withdraw_cancel(run.id, by=caller.session)
     return answer(run_building.changed(run, "not cancelled"))
 
 
@@ -290,7 +290,7 @@ async def steer(request: Request) -> Response:
     services, caller = services_of(request), Caller.of(request)
     run = await run_of(request, caller)
     body = wire.parse_body(await body_of(request), wire.SteerBody)
-    taken = await services.engine.steer(
+    taken = await services.engine.control.steer(
         run.id, body.message, by=caller.session, ceiling=caller.ceiling
     )
     return answer(run_building.changed(await services.queries.run(run.id), taken))
@@ -300,14 +300,14 @@ async def pause(request: Request) -> Response:
     """POST /v1/runs/{sel}/pause."""
     services, caller = services_of(request), Caller.of(request)
     run = await run_of(request, caller)
-    return _row(services, await services.engine.pause(run.id, by=caller.session))
+    return _row(services, await services.engine.control.pause(run.id, by=caller.session))
 
 
 async def resume(request: Request) -> Response:
     """POST /v1/runs/{sel}/resume."""
     services, caller = services_of(request), Caller.of(request)
     run = await run_of(request, caller)
-    return _row(services, await services.engine.resume(run.id, by=caller.session))
+    return _row(services, await services.engine.control.resume(run.id, by=caller.session))
 
 
 async def prioritize(request: Request) -> Response:
@@ -315,7 +315,7 @@ async def prioritize(request: Request) -> Response:
     services, caller = services_of(request), Caller.of(request)
     run = await run_of(request, caller)
     body = wire.parse_body(await body_of(request), wire.PriorityBody)
-    given = await services.engine.prioritize(run.id, body.priority, by=caller.session)
+    given = await services.engine.control.prioritize(run.id, body.priority, by=caller.session)
     return _row(services, given)
 
 
@@ -323,14 +323,14 @@ async def redeliver(request: Request) -> Response:
     """POST /v1/runs/{sel}/redeliver: give a result that was read, or given up, once more."""
     services, caller = services_of(request), Caller.of(request)
     run = await run_of(request, caller)
-    return _row(services, await services.engine.redeliver(run.id, by=caller.session))
+    return _row(services, await services.engine.control.redeliver(run.id, by=caller.session))
 
 
 async def dismiss(request: Request) -> Response:
     """POST /v1/runs/{sel}/dismiss: its escalation was dealt with; take it from attention."""
     services, caller = services_of(request), Caller.of(request)
     run = await run_of(request, caller)
-    return _row(services, await services.engine.dismiss(run.id, by=caller.session))
+    return _row(services, await services.engine.control.dismiss(run.id, by=caller.session))
 
 
 def _row(services: Services, run: Run) -> Response:

@@ -312,7 +312,9 @@ async def _kill(call: Call, asked: ActionArguments) -> Answer:
     reason = _reason(asked)
     was_over = run.is_settled
     if not was_over:
-        run = await call.services.engine.cancel(run.id, by=call.caller.session, reason=reason)
+        run = await call.services.engine.control.cancel(
+            run.id, by=call.caller.session, reason=reason
+        )
     status = "already ended" if was_over else "cancelling"
     structured = document_of(run_building.changed(run, status))
     return Answer(text=f"{status}: {tool_wording.line(run)}", structured=structured)
@@ -320,17 +322,23 @@ async def _kill(call: Call, asked: ActionArguments) -> Answer:
 
 async def _pause(call: Call, asked: ActionArguments) -> Answer:
     run = await _run(call, asked)
-    return await _state(call, await call.services.engine.pause(run.id, by=call.caller.session))
+    return await _state(
+        call, await call.services.engine.control.pause(run.id, by=call.caller.session)
+    )
 
 
 async def _resume(call: Call, asked: ActionArguments) -> Answer:
     run = await _run(call, asked)
-    return await _state(call, await call.services.engine.resume(run.id, by=call.caller.session))
+    return await _state(
+        call, await call.services.engine.control.resume(run.id, by=call.caller.session)
+    )
 
 
 async def _redeliver(call: Call, asked: ActionArguments) -> Answer:
     run = await _run(call, asked)
-    return await _state(call, await call.services.engine.redeliver(run.id, by=call.caller.session))
+    return await _state(
+        call, await call.services.engine.control.redeliver(run.id, by=call.caller.session)
+    )
 
 
 async def _answer(call: Call, asked: ActionArguments) -> Answer:

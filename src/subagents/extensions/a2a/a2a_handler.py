@@ -135,7 +135,7 @@ class RunHandler(RequestHandler):
             if run.is_settled:
                 raise a2a_errors.TaskNotCancelableError(f"task {run.id} has ended")
             by = exchange.caller.session
-            await exchange.services.engine.cancel(run.id, by=by, reason="CancelTask")
+            await exchange.services.engine.control.cancel(run.id, by=by, reason="CancelTask")
             return await _task(exchange, await _rest(exchange.services, run, frozenset(_ENDED)))
 
     async def on_create_task_push_notification_config(
@@ -245,7 +245,7 @@ async def _go_on(exchange: _Exchange, run: Run, text: str) -> None:
         body = RespondBody(response=text)
         await run_questions.respond(exchange.services, exchange.caller, asked.id, body)
         return
-    await exchange.services.engine.steer(
+    await exchange.services.engine.control.steer(
         run.id, text, by=exchange.caller.session, ceiling=exchange.caller.ceiling
     )
 

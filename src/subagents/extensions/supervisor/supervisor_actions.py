@@ -197,7 +197,7 @@ async def send_to_cc(session: SupervisorSession, params: Mapping[str, object]) -
             f'agent "{run.resolved.label}" has no live attempt: run {run.id} is {run.phase}',
             hint="send_message keeps a message for its next turn",
         )
-    taken = await session.services.engine.steer(run.id, text, by=session.caller.session)
+    taken = await session.services.engine.control.steer(run.id, text, by=session.caller.session)
     return Done({**_names(run), "status": taken})
 
 
@@ -207,7 +207,9 @@ async def cancel_turn(session: SupervisorSession, params: Mapping[str, object]) 
     run = await _open_run(session, asked.agent_id)
     if not run.resolved.abilities.interrupt:
         raise _unable(run, "cannot interrupt a turn", ability="interrupt")
-    await session.services.engine.interrupt(run.id, by=session.caller.session, reason=asked.reason)
+    await session.services.engine.control.interrupt(
+        run.id, by=session.caller.session, reason=asked.reason
+    )
     return Done({**_names(run), "status": "interrupting"})
 
 
@@ -288,7 +290,7 @@ async def destroy_agent(session: SupervisorSession, params: Mapping[str, object]
     if run.is_settled and run.requester == session.caller.session:
         await engine.acknowledge([announcement_id(run.id)], reader=session.caller.reader)
     try:
-        await engine.archive(run.id)
+        await engine.control.archive(run.id)
     except Conflict:
         # Not over yet: it is archived with all others, after ``archive_after_minutes``.
         return Done(ended)
@@ -298,7 +300,9 @@ async def destroy_agent(session: SupervisorSession, params: Mapping[str, object]
 async def _cancel(session: SupervisorSession, run: Run, reason: str | None) -> Document:
     has_ended = run.is_settled
     if not has_ended:
-        run = await session.services.engine.cancel(run.id, by=session.caller.session, reason=reason)
+        run = await session.services.engine.control.cancel(
+            run.id, by=session.caller.session, reason=reason
+        )
     return {
         **_names(run),
         "status": "already ended" if has_ended else "cancelling",

@@ -123,7 +123,7 @@ def test_what_another_node_decides_is_refused_and_says_whose_it_is(tmp_path: Pat
             first.try_spawn("quick", requester=session),
             first.engine.wait([], session=session, timeout_s=1, reader="me"),
             first.engine.wait([run_id], session=session, timeout_s=1, reader="me"),
-            first.engine.cancel(run_id, by="me"),
+            first.engine.control.cancel(run_id, by="me"),
             first.engine.offer_inbox(session, reader="me"),
             first.engine.queries.run(run_id),
         )

@@ -36,7 +36,7 @@ def test_a_worker_whose_run_another_node_decides_about_is_no_orphan_until_that_r
         assert (await cluster.clock.result(place.engine.sweep.once())).orphans == ()
         assert await place.engine.orphans() == []
 
-        await cluster.clock.result(owner.engine.cancel(run_id, by="me"))
+        await cluster.clock.result(owner.engine.control.cancel(run_id, by="me"))
         await owner.until(run_id)
         assert (await cluster.clock.result(place.engine.sweep.once())).orphans == tuple(marked)
 
@@ -53,7 +53,7 @@ def test_a_session_goes_on_in_its_partition_whoever_writes_into_it(tmp_path: Pat
         await owner.until(run_id, Phase.ANNOUNCE_DEFERRED, Phase.COMPLETED)
 
         async def sent(node: Node, by: SessionKey, newest: RunId) -> Sent:
-            message = node.engine.send(
+            message = node.engine.sessions.send(
                 newest, "and now?", by=by, settings=node.settings, is_operator=True
             )
             return await cluster.clock.result(message)
