@@ -145,7 +145,7 @@ async def run_through(engine: Engine, settings: Settings, runs: int) -> float:
     ids = [receipt.run.id for receipt in receipts]
     ended: list[Run] = []
     for start in range(0, runs, WAIT_RUNS):
-        found = await engine.wait(
+        found = await engine.mailbox.wait(
             ids[start : start + WAIT_RUNS],
             session=REQUESTER,
             until="all",
@@ -154,7 +154,7 @@ async def run_through(engine: Engine, settings: Settings, runs: int) -> float:
         )
         if found.pending or found.missing:
             raise RuntimeError(f"{len(found.pending)} runs did not end within {WAIT_S} s")
-        await engine.acknowledge(found.offered, reader=READER)
+        await engine.mailbox.acknowledge(found.offered, reader=READER)
         ended += found.completed
     async with asyncio.timeout(WAIT_S):
         # The last ones are still being cleaned up; what is over on disk leaves memory.

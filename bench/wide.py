@@ -78,9 +78,11 @@ async def _spawn(
 
 
 async def _take(engine: Engine, session: SessionKey, ids: list[RunId]) -> None:
-    found = await engine.wait(ids, session=session, until="all", timeout_s=WAIT_S, reader=READER)
+    found = await engine.mailbox.wait(
+        ids, session=session, until="all", timeout_s=WAIT_S, reader=READER
+    )
     assert len(found.completed) == len(ids), found
-    await engine.acknowledge(found.offered, reader=READER)
+    await engine.mailbox.acknowledge(found.offered, reader=READER)
 
 
 async def children(engine: Engine, number: int) -> dict[str, float]:

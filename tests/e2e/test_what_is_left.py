@@ -50,8 +50,8 @@ async def handed_over(engine: Engine, cwd: Path) -> list[Run]:
         for number in range(RUNS)
     ]
     ids = [receipt.run.id for receipt in receipts]
-    found = await engine.wait(ids, session=ME, until="all", timeout_s=30, reader="me")
-    await engine.acknowledge(found.offered, reader="me")
+    found = await engine.mailbox.wait(ids, session=ME, until="all", timeout_s=30, reader="me")
+    await engine.mailbox.acknowledge(found.offered, reader="me")
     async with asyncio.timeout(30):
         while engine.queries.open_runs:  # noqa: ASYNC110 - no event says so
             await asyncio.sleep(0.01)

@@ -115,7 +115,7 @@ def test_an_end_whose_commit_failed_is_seen_again_and_announced_once(tmp_path: P
         run_id = await world.spawn("slow")
         await world.until(run_id, Phase.RUNNING)
         waiting = asyncio.ensure_future(
-            world.engine.wait([run_id], session=ME, timeout_s=500, reader="r")
+            world.engine.mailbox.wait([run_id], session=ME, timeout_s=500, reader="r")
         )
         await world.clock.advance(9.9)
         world.store.failures_left = 1
@@ -363,9 +363,11 @@ def test_crashes_at_every_second_lose_and_double_nothing(tmp_path: Path) -> None
 def test_stopping_waits_for_what_was_accepted_and_leaves_workers_alone(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await world.spawn("slow")
-        request = await world.clock.result(world.engine.ask(run_id, "which?", timeout_s=600))
+        request = await world.clock.result(
+            world.engine.questions.ask(run_id, "which?", timeout_s=600)
+        )
         answering = asyncio.ensure_future(
-            world.engine.answer(request.id, "x", decision=Decision.ANSWER, by="me")
+            world.engine.questions.answer(request.id, "x", decision=Decision.ANSWER, by="me")
         )
         await world.clock.idle()
         await world.clock.result(world.engine.stop())

@@ -90,10 +90,10 @@ async def spawned(
 
 async def taken(world: World, session: SessionKey, ids: list[RunId]) -> None:
     found = await world.clock.result(
-        world.engine.wait(ids, session=session, until="all", reader="me", timeout_s=300)
+        world.engine.mailbox.wait(ids, session=session, until="all", reader="me", timeout_s=300)
     )
     assert len(found.completed) == len(ids)
-    await world.clock.result(world.engine.acknowledge(found.offered, reader="me"))
+    await world.clock.result(world.engine.mailbox.acknowledge(found.offered, reader="me"))
 
 
 @pytest.mark.requirement("children:linear")

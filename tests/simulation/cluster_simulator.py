@@ -237,7 +237,7 @@ class ClusterScenario:
         before, seen = dict(self._told), list[Run]()
 
         async def wait(engine: Engine) -> list[str]:
-            found = await engine.wait(
+            found = await engine.mailbox.wait(
                 [], session=session, until="any", timeout_s=wait_s, reader=reader
             )
             seen[:] = (*found.completed, *found.pending)
@@ -246,7 +246,7 @@ class ClusterScenario:
             return self._offered(found.offered, reader, engine)
 
         async def read(engine: Engine) -> list[str]:
-            rows = await engine.offer_inbox(session, reader=reader)
+            rows = await engine.mailbox.offer_inbox(session, reader=reader)
             return self._offered([row.message.id for row in rows], reader, engine)
 
         names = await self._try(wait if wait_s else read)
@@ -256,7 +256,7 @@ class ClusterScenario:
             return
         await self._pause(1.0)
         self._world.channels.let_go(names, reader)
-        done = await self._try(lambda engine: engine.acknowledge(names, reader=reader))
+        done = await self._try(lambda engine: engine.mailbox.acknowledge(names, reader=reader))
         if done is None:
             return
         self._world.channels.acknowledged([n for n in names if not n.endswith(ANNOUNCE_SUFFIX)])

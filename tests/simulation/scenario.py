@@ -462,7 +462,7 @@ class Scenario:
         killed_s = rng.random() * timeout_s if self._is_killed() else None
 
         async def wait(engine: Engine) -> WaitResult:
-            found = await engine.wait(
+            found = await engine.mailbox.wait(
                 ids, session=session, until=until, timeout_s=timeout_s, reader=reader
             )
             self._offered(found.offered, reader)
@@ -493,7 +493,7 @@ class Scenario:
         rng = self._rng
 
         async def read(engine: Engine) -> Sequence[InboxRow]:
-            rows = await engine.offer_inbox(session, reader=reader)
+            rows = await engine.mailbox.offer_inbox(session, reader=reader)
             self._offered([row.message.id for row in rows], reader)
             return rows
 
@@ -527,7 +527,7 @@ class Scenario:
         if self._rng.random() < 0.2:
             names = [*names, *names]
         self._channels.let_go([*names], reader)
-        done = await self._try(lambda engine: engine.acknowledge(names, reader=reader))
+        done = await self._try(lambda engine: engine.mailbox.acknowledge(names, reader=reader))
         if done is None:
             return
         # Questions are consumed by their answers.
@@ -542,7 +542,9 @@ class Scenario:
         request_id = RequestId(row.message.id)
         decision = self._rng.choice((Decision.ANSWER, Decision.APPROVE, Decision.DENY))
         await self._try(
-            lambda engine: engine.answer(request_id, "as you like", decision=decision, by=reader)
+            lambda engine: engine.questions.answer(
+                request_id, "as you like", decision=decision, by=reader
+            )
         )
 
     async def _follow(self) -> None:
@@ -681,7 +683,7 @@ class Scenario:
             asked = (run.id, len(run.attempts), need, counted)
             is_firm = rng.random() < 0.3
             await self._try(
-                lambda engine, asked=asked, is_firm=is_firm: engine.hold(  # type: ignore[misc]  # the defaults bind this question
+                lambda engine, asked=asked, is_firm=is_firm: engine.request_desk.hold(  # type: ignore[misc]  # the defaults bind this question
                     *asked, is_firm=is_firm, line_s=2.0
                 )
             )
@@ -733,7 +735,7 @@ class Scenario:
         timeout_s = rng.choice((1.0, 10.0))
 
         async def wait(engine: Engine) -> WaitResult:
-            found = await engine.wait(
+            found = await engine.mailbox.wait(
                 [], session=worker.session_key, until="all", timeout_s=timeout_s, reader=reader
             )
             self._offered(found.offered, reader)
@@ -746,7 +748,7 @@ class Scenario:
     async def _ask(self, worker: Worker, _number: int, rng: random.Random) -> None:
         timeout_s, default = rng.choice((2.0, 60.0)), rng.choice((None, "go on"))
         request = await self._try(
-            lambda engine: engine.ask(
+            lambda engine: engine.questions.ask(
                 worker.run_id, "May I?", timeout_s=timeout_s, default_answer=default
             )
         )
@@ -755,7 +757,7 @@ class Scenario:
         asked = request.id
         for _ in range(2):
             is_answered = self._is_answered(worker.run_id, asked)
-            found = await self._try(lambda engine: engine.answer_of(asked, wait_s=3.0))
+            found = await self._try(lambda engine: engine.questions.answer_of(asked, wait_s=3.0))
             if is_answered and found is not None and found.answer is None:
                 self._judge.fail("an answer reaches who asked", asked)
 
@@ -769,11 +771,13 @@ class Scenario:
     async def _tell(self, worker: Worker, _number: int, rng: random.Random) -> None:
         run_id, kind = worker.run_id, rng.randrange(3)
         if kind == 0:
-            await self._try(lambda engine: engine.notify(run_id, "news", priority="info"))
+            await self._try(lambda engine: engine.questions.notify(run_id, "news", priority="info"))
         elif kind == 1:
-            await self._try(lambda engine: engine.report(run_id, Report(summary="done")))
+            await self._try(lambda engine: engine.reports.report(run_id, Report(summary="done")))
         else:
-            taken = await self._try(lambda engine: engine.progress(run_id, Progress(phase="half")))
+            taken = await self._try(
+                lambda engine: engine.reports.progress(run_id, Progress(phase="half"))
+            )
             self._progressed[run_id] += taken is not None and taken.stored
 
     _Deed = Callable[["Scenario", Worker, int, random.Random], Awaitable[None]]

@@ -66,7 +66,7 @@ async def _live(world: World, *, rounds: int) -> None:
         await world.engine.sweep.once()
     ended = await world.engine.queries.inbox(ME, unconsumed=True, limit=ALL)
     read = [row.message.id for row in ended][::2]
-    await world.engine.acknowledge(read, reader="me")
+    await world.engine.mailbox.acknowledge(read, reader="me")
     parent = await world.spawn("hang", idempotency_key="parent")
     await world.until(parent, Phase.RUNNING)
     for agent in ("slow", "tells", "hang", "quick"):

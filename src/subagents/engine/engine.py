@@ -452,36 +452,18 @@ class Engine:
         self.promise = self.ownership.promise
         self.runtimes = adapters.runtimes
         # To be read.
-        self.alerts = self.alert_history.page
         self.backing_off = self.provider_gates.backing_off
         self.read_log = self.recorder.read
         self.new_lines = self.recorder.listening
         self.watch_of = self.recorder.watch_of
         self.stats, self.series = self.track_records.stats, self.track_records.series
         self.known_agents = self.agent_choice.known
-        self.progress_of = self.reports.progress_of
         self.diff_of = self.workspaces.diff
-        self.answer_of = self.questions.answer_of
-        self.unread_count = self.mailbox.unread_count
-        self.courier_of = self.deliveries.courier_of
-        self.is_under_way = self.mailbox.is_under_way
 
         # Calls, each on the part that answers it.
         self.spawn = self.spawner.spawn
         self.spawn_batch = self.spawner.spawn_batch
         self.retry = self.spawner.retry
-        self.hold = self.request_desk.hold
-        self.ask = self.questions.ask
-        self.answer = self.questions.answer
-        self.notify = self.questions.notify
-        self.progress = self.reports.progress
-        self.report, self.tool_used = self.reports.report, self.reports.tool_used
-        self.wait = self.mailbox.wait
-        self.offer_inbox = self.mailbox.offer_inbox
-        self.expect = self.mailbox.expect
-        self.release = self.mailbox.release
-        self.note_returned, self.note_told = self.mailbox.note_returned, self.mailbox.note_told
-        self.acknowledge = self.mailbox.acknowledge
         self.orphans = self.sweep.orphans
         self.on_commit = self.ledger.on_commit
 

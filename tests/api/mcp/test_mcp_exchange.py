@@ -215,11 +215,11 @@ def test_whenever_a_call_is_cancelled_again_and_again_what_it_was_offered_is_fre
             exchange.is_over = True
             exchange.release()
             for _ in range(100):
-                rows = await engine.offer_inbox(desk.caller.session, reader="alive")
+                rows = await engine.mailbox.offer_inbox(desk.caller.session, reader="alive")
                 if rows:
                     break
             offered = [row.message.id for row in rows]
-            engine.release(offered, reader="alive")
+            engine.mailbox.release(offered, reader="alive")
             assert offered == [message], f"round {number}: {dying.reader} still holds it"
         # Some were cancelled before the answer and some after: both were tried.
         assert 0 < in_time < ROUNDS

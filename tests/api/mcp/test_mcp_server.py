@@ -67,7 +67,7 @@ def test_every_tool_of_a_requester_answers(era: str, tmp_path: Path) -> None:
             run_id = spawned.structured_content["runId"]
             key = spawned.structured_content["childSessionKey"]
             await home.until_phase(run_id, "running")
-            question = await home.services.engine.ask(RunId(run_id), "which?")
+            question = await home.services.engine.questions.ask(RunId(run_id), "which?")
             calls: dict[str, dict[str, Any]] = {
                 "sessions_wait": {"runIds": [run_id], "timeoutSeconds": 0},
                 "sessions_list": {},

@@ -243,7 +243,7 @@ async def asking(home: Home, wire: Wire, **more: Any) -> tuple[str, str]:
     """A task whose worker waits for an answer, and the id of its question."""
     task_id = await spawned(wire, "hang", label="asker")
     await home.until_phase(task_id, "running")
-    question = await home.services.engine.ask(RunId(task_id), "Which colour?", **more)
+    question = await home.services.engine.questions.ask(RunId(task_id), "Which colour?", **more)
     return task_id, str(question.id)
 
 

@@ -101,8 +101,8 @@ def test_the_list_says_what_a_run_is_blocked_by_and_the_tree_only_that_it_is(
     async def scenario(desk: ToolCaller) -> None:
         boss = await desk.worker("boss", label="boss")
         engine = desk.home.services.engine
-        await engine.ask(boss.run_id, "left or right?", timeout_s=60)
-        await engine.progress(
+        await engine.questions.ask(boss.run_id, "left or right?", timeout_s=60)
+        await engine.reports.progress(
             boss.run_id, Progress(phase="packing", percent_complete=40, updated_at_ms=1)
         )
         (row,) = (await desk.ok("sessions_list"))["sessions"]
@@ -218,7 +218,7 @@ def test_somebody_elses_run_is_refused_by_every_tool_and_the_refusal_kept(
     async def scenario(desk: ToolCaller) -> None:
         other = desk.elsewhere("other")
         theirs = await other.worker("boss", label="theirs")
-        await desk.home.services.engine.ask(theirs.run_id, "who?", timeout_s=60)
+        await desk.home.services.engine.questions.ask(theirs.run_id, "who?", timeout_s=60)
         given = {
             key: value.format(id=theirs.run_id, key=theirs.caller.session)
             for key, value in arguments.items()

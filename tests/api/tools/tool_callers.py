@@ -136,7 +136,7 @@ class ToolCaller:
 
     async def acknowledge(self, answer: Answer) -> int:
         """What a server does once the answer has left it."""
-        return await self.home.services.engine.acknowledge(
+        return await self.home.services.engine.mailbox.acknowledge(
             answer.offered, reader=self.caller.reader
         )
 

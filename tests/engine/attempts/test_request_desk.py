@@ -34,7 +34,7 @@ async def ask(
     usage = Usage(tokens_in=used) if used else Usage()
     counted = Counted(usage=usage, lost_tokens=lost)
     number = len(world.engine.ledger.live[run_id].attempts)
-    asking = world.engine.hold(run_id, number, need, counted, line_s=0)
+    asking = world.engine.request_desk.hold(run_id, number, need, counted, line_s=0)
     return await world.clock.result(asking)
 
 
@@ -58,7 +58,8 @@ def test_of_many_that_ask_at_once_only_those_are_granted_for_whom_there_is_room(
         workers = [await running(world, lead) for _ in range(20)]
         need = Need(input_tokens=8_000, output_tokens=2_000, least_output_tokens=2_000)
         asking = [
-            world.engine.hold(each, 1, need, Counted(), line_s=0, is_firm=True) for each in workers
+            world.engine.request_desk.hold(each, 1, need, Counted(), line_s=0, is_firm=True)
+            for each in workers
         ]
         found = await world.clock.result(asyncio.gather(*asking))
         # A tenth is the lead's own.
@@ -76,7 +77,7 @@ def test_who_is_short_waits_for_the_answers_of_others(tmp_path: Path) -> None:
         first, second = [await running(world, lead) for _ in range(2)]
         assert (await ask(world, first, 800)).granted
         need = Need(input_tokens=250, output_tokens=250, least_output_tokens=250)
-        waiting = asyncio.ensure_future(world.engine.hold(second, 1, need, Counted()))
+        waiting = asyncio.ensure_future(world.engine.request_desk.hold(second, 1, need, Counted()))
         await world.clock.idle()
         assert not waiting.done()
         await use(world, first, 300)
@@ -103,7 +104,7 @@ def test_a_request_whose_input_alone_is_too_much_ends_the_run_with_what_it_has(
         assert await world.folded(run_id) == run
         need = Need(input_tokens=1, output_tokens=1)
         with pytest.raises(NotFound):
-            await world.engine.hold(run_id, 1, need, Counted())
+            await world.engine.request_desk.hold(run_id, 1, need, Counted())
 
     in_world(tmp_path, scenario)
 
@@ -130,7 +131,9 @@ def test_the_worker_of_an_attempt_before_gets_nothing(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await running(world, budget=Budget(max_tokens=1_000))
         with pytest.raises(Conflict, match="attempt 0"):
-            await world.engine.hold(run_id, 0, Need(input_tokens=1, output_tokens=1), Counted())
+            await world.engine.request_desk.hold(
+                run_id, 0, Need(input_tokens=1, output_tokens=1), Counted()
+            )
 
     in_world(tmp_path, scenario)
 

@@ -196,7 +196,7 @@ def test_the_worktree_of_a_deleted_run_goes_when_it_is_clean_and_stays_with_its_
             assert run.remains.changes.files == 1
         assert undone.resolved.worktree is not None
         (Path(undone.resolved.cwd) / "new.txt").unlink()
-        await world.clock.result(world.engine.acknowledge(await unread(world), reader="me"))
+        await world.clock.result(world.engine.mailbox.acknowledge(await unread(world), reader="me"))
         world.clock.jump(30 * 24 * 3600)
         await world.clock.result(world.engine.sweep.once())
         await world.clock.result(world.engine.sweep.once())
@@ -215,7 +215,7 @@ def is_there(*parts: str) -> bool:
 
 
 async def unread(world: World) -> list[str]:
-    rows = await world.engine.offer_inbox(ME, reader="me")
+    rows = await world.engine.mailbox.offer_inbox(ME, reader="me")
     return [row.message.id for row in rows]
 
 

@@ -91,10 +91,10 @@ def test_a_parent_that_waited_for_its_child_is_not_told_again(tmp_path: Path) ->
         session = (await world.until(parent, Phase.RUNNING)).session_key
         child = await world.spawn_child(parent, "quick")
         found = await world.clock.result(
-            world.engine.wait([child], session=session, timeout_s=30, reader=session)
+            world.engine.mailbox.wait([child], session=session, timeout_s=30, reader=session)
         )
         assert found.offered == (announcement_id(child),)
-        await world.clock.result(world.engine.acknowledge(found.offered, reader=session))
+        await world.clock.result(world.engine.mailbox.acknowledge(found.offered, reader=session))
 
         run = await world.until(parent)
 

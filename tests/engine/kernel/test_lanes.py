@@ -54,7 +54,7 @@ def test_a_lane_of_one_slot_does_not_deadlock_with_nested_runs(tmp_path: Path) -
         child = await world.spawn_child(parent, "quick")
 
         found = await world.clock.result(
-            world.engine.wait([child], session=session, timeout_s=30, reader=session)
+            world.engine.mailbox.wait([child], session=session, timeout_s=30, reader=session)
         )
 
         assert [run.id for run in found.completed] == [child]

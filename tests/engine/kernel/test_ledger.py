@@ -44,7 +44,7 @@ def test_a_spawn_is_visible_to_nobody_before_its_commit(tmp_path: Path) -> None:
         assert world.engine.ledger.published == {}
         assert world.runtime.launches == []
         assert await world.engine.queries.runs(RunFilter()) == ()
-        look = await world.engine.wait([], session=ME, timeout_s=0, reader="r")
+        look = await world.engine.mailbox.wait([], session=ME, timeout_s=0, reader="r")
         assert look.completed == ()
         world.let_commits_go()
         await world.clock.result(spawning)
@@ -61,7 +61,7 @@ def test_an_end_is_told_to_nobody_before_its_commit(tmp_path: Path) -> None:
         run_id = await world.spawn("slow")
         await world.until(run_id, Phase.RUNNING)
         waiting = asyncio.ensure_future(
-            world.engine.wait([run_id], session=ME, timeout_s=500, reader="r")
+            world.engine.mailbox.wait([run_id], session=ME, timeout_s=500, reader="r")
         )
         await world.clock.advance(5)
         world.hold_commits()
@@ -71,7 +71,7 @@ def test_an_end_is_told_to_nobody_before_its_commit(tmp_path: Path) -> None:
         assert (await world.run(run_id)).phase is Phase.RUNNING
         assert not waiting.done()
         assert courier.asked == []
-        assert await world.engine.offer_inbox(ME, reader="r") == ()
+        assert await world.engine.mailbox.offer_inbox(ME, reader="r") == ()
         world.let_commits_go()
         found = await world.clock.result(waiting)
         assert found.offered == (announcement_id(run_id),)
@@ -117,11 +117,11 @@ def test_an_acknowledgement_over_a_failed_commit_is_not_called_done(
         monkeypatch.setattr(world.engine.ledger, "load_run", slowly)
         world.store.failures_left = 1
         with pytest.raises(StoreUnavailable, match="acknowledged"):
-            await world.engine.acknowledge(ids, reader="r")
+            await world.engine.mailbox.acknowledge(ids, reader="r")
         monkeypatch.undo()
 
-        await world.clock.result(world.engine.acknowledge(ids, reader="r"))
-        assert await world.engine.offer_inbox(ME, reader="r") == ()
+        await world.clock.result(world.engine.mailbox.acknowledge(ids, reader="r"))
+        assert await world.engine.mailbox.offer_inbox(ME, reader="r") == ()
 
     in_world(tmp_path, scenario)
 
@@ -149,8 +149,12 @@ def test_runs_that_are_over_leave_memory(tmp_path: Path) -> None:
         await world.until(child, Phase.COMPLETED)
         assert child in world.engine.ledger.live, "its parent still needs it"
         await world.until(parent, Phase.COMPLETED)
-        await world.clock.result(world.engine.acknowledge([announcement_id(parent)], reader="r"))
-        await world.clock.result(world.engine.acknowledge([announcement_id(parent)], reader="r"))
+        await world.clock.result(
+            world.engine.mailbox.acknowledge([announcement_id(parent)], reader="r")
+        )
+        await world.clock.result(
+            world.engine.mailbox.acknowledge([announcement_id(parent)], reader="r")
+        )
         await world.clock.advance(1)
 
         assert world.engine.ledger.live == {}

@@ -392,8 +392,10 @@ def test_whoever_reads_the_end_of_a_run_is_not_told_its_old_news(tmp_path: Path)
         assert len(await world.engine.queries.inbox(ME, unconsumed=True)) == 1
         await world.clock.result(world.engine.control.cancel(run_id, by="me"))
         await world.until(run_id)
-        found = await world.clock.result(world.engine.wait([run_id], session=ME, reader="me"))
-        await world.clock.result(world.engine.acknowledge(found.offered, reader="me"))
+        found = await world.clock.result(
+            world.engine.mailbox.wait([run_id], session=ME, reader="me")
+        )
+        await world.clock.result(world.engine.mailbox.acknowledge(found.offered, reader="me"))
 
         assert await world.engine.queries.inbox(ME, unconsumed=True) == ()
         assert len(await world.engine.queries.inbox(ME)) == 2

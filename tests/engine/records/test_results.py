@@ -82,7 +82,9 @@ def test_the_file_goes_with_its_run(tmp_path: Path) -> None:
         run_id = (await ended(world, LONG)).id
         folder = world.directory / "results" / run_id
         assert len(list(folder.iterdir())) == 1
-        await world.clock.result(world.engine.acknowledge([announcement_id(run_id)], reader="me"))
+        await world.clock.result(
+            world.engine.mailbox.acknowledge([announcement_id(run_id)], reader="me")
+        )
         world.clock.jump(2 * 3_600)
         await world.clock.result(world.engine.sweep.once())
         world.clock.jump(8 * 24 * 3_600)

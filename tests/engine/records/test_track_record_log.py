@@ -82,7 +82,9 @@ def test_nothing_that_happens_to_a_run_later_writes_its_record_again(tmp_path: P
     async def scenario(world: World) -> None:
         run_id = await world.spawn("quick")
         await over(world, run_id)
-        await world.clock.result(world.engine.acknowledge([f"{run_id}:announce"], reader="me"))
+        await world.clock.result(
+            world.engine.mailbox.acknowledge([f"{run_id}:announce"], reader="me")
+        )
         await world.clock.advance(2 * 3600)  # it is archived by the sweep
         assert (await world.run(run_id)).times.archived_at_ms is not None
         await world.restart()

@@ -92,7 +92,7 @@ def test_more_than_the_caller_may_waits_for_a_yes(tmp_path: Path) -> None:
         assert run_building.run_status(run) == "blocked"
         assert "only" not in str(access_of(run).narrowed)
 
-        await world.engine.answer(question.id, "", decision=Decision.APPROVE, by="me")
+        await world.engine.questions.answer(question.id, "", decision=Decision.APPROVE, by="me")
         run = await world.until(run.id, Phase.RUNNING)
         assert access_of(run).level is WRITE
         assert await world.folded(run.id) == run
@@ -105,7 +105,9 @@ def test_more_than_the_caller_may_waits_for_a_yes(tmp_path: Path) -> None:
 def test_anything_but_a_yes_is_a_no(tmp_path: Path, decision: Decision) -> None:
     async def scenario(world: World) -> None:
         run = await asking(world)
-        await world.engine.answer(run.pending_requests[0].id, "not now", decision=decision, by="me")
+        await world.engine.questions.answer(
+            run.pending_requests[0].id, "not now", decision=decision, by="me"
+        )
 
         await ended_without_a_start(world, run.id, "denied by me (not now)")
 
@@ -120,7 +122,7 @@ def test_a_run_waits_for_its_yes_for_hours_and_starts_on_a_yes_alone(tmp_path: P
         await world.clock.advance(6 * 3_600)
         assert (await world.run(run.id)).phase is Phase.WAITING
         request = run.pending_requests[0]
-        await world.engine.answer(request.id, "", decision=Decision.APPROVE, by="me")
+        await world.engine.questions.answer(request.id, "", decision=Decision.APPROVE, by="me")
         await world.until(run.id, Phase.RUNNING)
 
     in_world(tmp_path, scenario)
@@ -145,7 +147,7 @@ def test_a_yes_waits_for_the_other_runs_all_the_same(tmp_path: Path) -> None:
         first = await world.spawn("slow")
         run = await asking(world, depends_on=(first,))
         question = run.pending_requests[0]
-        await world.engine.answer(question.id, "", decision=Decision.APPROVE, by="me")
+        await world.engine.questions.answer(question.id, "", decision=Decision.APPROVE, by="me")
         assert (await world.run(run.id)).phase is Phase.WAITING
         await world.until(first)
         await world.until(run.id, Phase.RUNNING)

@@ -138,7 +138,7 @@ def test_a_runtime_that_takes_no_messages_says_so(tmp_path: Path) -> None:
         await world.until(run_id, Phase.RUNNING)
         with pytest.raises(Conflict, match="takes no messages while it runs"):
             await world.engine.control.steer(run_id, "hurry", by="me")
-        asked = await world.clock.result(world.engine.ask(run_id, "red or blue?"))
+        asked = await world.clock.result(world.engine.questions.ask(run_id, "red or blue?"))
         with pytest.raises(Conflict) as refused:
             await world.engine.control.steer(run_id, "red", by="me")
         assert refused.value.hint == f"it waits for an answer: subagents answer {asked.id} TEXT"
@@ -183,7 +183,7 @@ def test_a_message_to_a_command_that_waits_for_an_answer_is_refused_with_the_ans
     async def scenario(world: World) -> None:
         run_id = await world.spawn("hang")
         await world.until(run_id, Phase.RUNNING)
-        asked = await world.clock.result(world.engine.ask(run_id, "which?"))
+        asked = await world.clock.result(world.engine.questions.ask(run_id, "which?"))
         with pytest.raises(Conflict, match="takes no messages") as refused:
             await world.engine.control.steer(run_id, "hurry", by="me")
         assert refused.value.hint == f"it waits for an answer: subagents answer {asked.id} TEXT"

@@ -511,7 +511,9 @@ def test_a_thousand_runs_in_one_batch_all_end(tmp_path: Path) -> None:
         left: set[RunId] = set(ids)
         await world.clock.until(lambda: not world.engine.ledger.live, within_s=60)
 
-        found = await world.engine.wait(ids, session=ME, until="all", timeout_s=0, reader="me")
+        found = await world.engine.mailbox.wait(
+            ids, session=ME, until="all", timeout_s=0, reader="me"
+        )
         assert {run.id for run in found.completed} == left
         assert len(found.offered) == 1_000
         assert len(world.runtime.launches) == 1_000

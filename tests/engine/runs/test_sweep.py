@@ -50,7 +50,7 @@ def test_ended_runs_are_archived_a_while_after_they_were_read_and_sessions_never
         await world.clock.result(world.engine.sweep.once())
         assert await listed() == [kept, failed, run_id]
 
-        read = world.engine.acknowledge([announcement_id(run_id)], reader="me")
+        read = world.engine.mailbox.acknowledge([announcement_id(run_id)], reader="me")
         await world.clock.result(read)
         world.clock.jump(59 * 60)
         await world.clock.result(world.engine.sweep.once())
@@ -114,7 +114,9 @@ def test_a_run_is_pruned_a_week_after_it_was_read_and_never_before(tmp_path: Pat
         world.clock.jump(2 * 3_600)
         await world.clock.result(world.engine.sweep.once())
         world.clock.jump(24 * 3_600)
-        await world.clock.result(world.engine.acknowledge([announcement_id(read)], reader="me"))
+        await world.clock.result(
+            world.engine.mailbox.acknowledge([announcement_id(read)], reader="me")
+        )
         world.clock.jump(7 * 24 * 3_600 - 100)
         assert (await world.clock.result(world.engine.sweep.once())).pruned == 0
         world.clock.jump(200)
@@ -186,7 +188,9 @@ async def ready_to_prune(world: World) -> RunId:
     """A run that is over, archived, and was read long ago."""
     run_id = await world.spawn()
     await world.until(run_id, Phase.COMPLETED)
-    await world.clock.result(world.engine.acknowledge([announcement_id(run_id)], reader="me"))
+    await world.clock.result(
+        world.engine.mailbox.acknowledge([announcement_id(run_id)], reader="me")
+    )
     await world.clock.result(world.engine.control.archive(run_id))
     world.clock.jump(8 * 24 * 3_600)
     return run_id

@@ -125,7 +125,7 @@ def test_with_access_named_as_the_refusal_says_a_person_is_asked_and_the_contrac
         assert run.phase is Phase.WAITING
         request = run.pending_requests[0]
         assert "asks for more" in request.question
-        await world.engine.answer(request.id, "", decision=Decision.APPROVE, by="me")
+        await world.engine.questions.answer(request.id, "", decision=Decision.APPROVE, by="me")
         run = await world.until(run_id)
         assert run.outcome is not None
         assert run.outcome.is_ok

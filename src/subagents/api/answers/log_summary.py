@@ -171,10 +171,10 @@ async def _written(
         raise
     except SubagentsError as error:
         return structs.replace(found, note=f"{agent_id} could not be asked: {error.message}")
-    waited = await engine.wait(
+    waited = await engine.mailbox.wait(
         [written_id], session=caller.session, timeout_s=WAIT_S, reader=caller.reader
     )
-    await engine.acknowledge(waited.offered, reader=caller.reader)
+    await engine.mailbox.acknowledge(waited.offered, reader=caller.reader)
     written = await services.queries.run(written_id)
     if written.outcome is None:
         note = f"{agent_id} has not answered within {WAIT_S} s"

@@ -135,7 +135,7 @@ class RunTasks:
         receipts = [] if answer.is_error else _receipts(answer)
         if not 1 <= len(receipts) <= RUNS_MAX:
             return handed_over(exchange, answer)
-        exchange.services.engine.release(answer.offered, reader=exchange.caller.reader)
+        exchange.services.engine.mailbox.release(answer.offered, reader=exchange.caller.reader)
         named = _Named(run_ids=_ids(receipts))
         task_id = spell(named)
         runs = [await self._services.queries.run(run_id) for run_id in named.run_ids]
@@ -165,7 +165,7 @@ class RunTasks:
         is_enough = not pending if until == "all" else bool(completed)
         if answer.is_error or is_enough or found.get("errors") or not pending:
             return handed_over(exchange, answer)
-        exchange.services.engine.release(answer.offered, reader=exchange.caller.reader)
+        exchange.services.engine.mailbox.release(answer.offered, reader=exchange.caller.reader)
         if len(completed) + len(pending) > RUNS_MAX:
             return None
         now_ms = self._services.now_ms()
@@ -184,7 +184,7 @@ class RunTasks:
     def _comes_back(self, task: Task, named: _Named, asked: Iterable[str] = ()) -> None:
         """The client looks again soon, so nobody else needs to bring the results meanwhile."""
         brought = [*map(announcement_id, named.run_ids), *asked]
-        self._services.engine.expect(brought, for_ms=task.poll_ms + POLL_LATE_MS)
+        self._services.engine.mailbox.expect(brought, for_ms=task.poll_ms + POLL_LATE_MS)
 
     # -- looking ---------------------------------------------------------------------------
 
@@ -293,7 +293,7 @@ class RunTasks:
             return
         arguments = {"requestId": request_id, "response": text}
         answer = await answer_of(request, "respond_orchestrator_request", arguments)
-        exchange.services.engine.release(answer.offered, reader=exchange.caller.reader)
+        exchange.services.engine.mailbox.release(answer.offered, reader=exchange.caller.reader)
         if answer.is_error:
             raise RpcError(INVALID_PARAMS, answer.text)
 

@@ -190,7 +190,7 @@ async def alerts(request: Request) -> Response:
     run = await find_run(services, query["run"], caller) if "run" in query else None
     inbox = services.queries.inbox_of(caller.session)
     as_of = services.as_of()
-    found = await services.engine.alerts(
+    found = await services.engine.alert_history.page(
         before=number_in(query, "cursor", default=NUMBER_MAX, high=NUMBER_MAX),
         limit=number_in(query, "limit", default=ALERTS_LIMIT, low=1, high=ALERTS_LIMIT_MAX),
         run_id=None if run is None else run.id,

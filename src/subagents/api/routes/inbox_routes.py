@@ -85,7 +85,7 @@ async def wait(request: Request) -> Response:
     found = await while_connected(
         request,
         services,
-        services.engine.wait(
+        services.engine.mailbox.wait(
             run_ids,
             session=caller.session,
             until=until,
@@ -93,10 +93,10 @@ async def wait(request: Request) -> Response:
             reader=caller.reader,
             returns_on_needs=body.returns_on_needs,
         ),
-        unwanted=lambda found: services.engine.release(found.offered, reader=caller.reader),
+        unwanted=lambda found: services.engine.mailbox.release(found.offered, reader=caller.reader),
     )
-    await services.engine.note_returned(found.offered, session=caller.session)
-    services.engine.note_told((each.id for each in found.needs), session=caller.session)
+    await services.engine.mailbox.note_returned(found.offered, session=caller.session)
+    services.engine.mailbox.note_told((each.id for each in found.needs), session=caller.session)
     now_ms = services.now_ms()
     errors += [WaitError(run_id=each, error=f"run {each} does not exist") for each in found.missing]
     return answer(
@@ -115,11 +115,11 @@ async def take_inbox(request: Request) -> Response:
     services, caller = services_of(request), Caller.of(request)
     body = wire.parse_body(await body_of(request), wire.InboxBody)
     as_of = services.as_of()
-    rows = await services.engine.offer_inbox(
+    rows = await services.engine.mailbox.offer_inbox(
         caller.session, reader=caller.reader, limit=body.limit, only=body.message_ids
     )
     ids = [row.message.id for row in rows]
-    await services.engine.note_returned(ids, session=caller.session)
+    await services.engine.mailbox.note_returned(ids, session=caller.session)
     return answer(Inbox(**as_of, messages=await _messages(services, rows)))
 
 
@@ -140,7 +140,7 @@ async def look_at_inbox(request: Request) -> Response:
         # Of all messages the newest are shown, of unread ones the oldest; how many more is unknown.
         rows = rows[-limit:] if is_all else rows[:limit]
         truncated = Truncated(shown=limit, total=limit, total_is_bound=True)
-    found = await _messages(services, rows, is_awaited=services.engine.is_under_way)
+    found = await _messages(services, rows, is_awaited=services.engine.mailbox.is_under_way)
     return answer(Inbox(**as_of, truncated=truncated, messages=found))
 
 
@@ -171,8 +171,8 @@ async def acknowledge(request: Request) -> Response:
             await require_own(services, run, caller)
             if caller.session in run.session_keys:
                 raise Forbidden("a worker cannot read what it said", guardrail="ownership")
-    consumed = await services.engine.acknowledge(message_ids, reader=caller.reader)
-    services.engine.release(map(MessageId, body.release), reader=caller.reader)
+    consumed = await services.engine.mailbox.acknowledge(message_ids, reader=caller.reader)
+    services.engine.mailbox.release(map(MessageId, body.release), reader=caller.reader)
     return answer(Acknowledged(consumed=consumed))
 
 
@@ -228,7 +228,7 @@ async def ask(request: Request) -> Response:
     body = wire.parse_body(await body_of(request), wire.AskBody)
     run_id = await resolve(services, body.run_id, caller)
     run = await own_attempt(services, run_id, caller)
-    asked = await services.engine.ask(
+    asked = await services.engine.questions.ask(
         run.id,
         body.question,
         context=body.context,
@@ -236,7 +236,7 @@ async def ask(request: Request) -> Response:
         timeout_s=body.timeout_seconds,
         default_answer=body.default_answer,
     )
-    await services.engine.tool_used(run.id, len(run.attempts), "request_orchestrator")
+    await services.engine.reports.tool_used(run.id, len(run.attempts), "request_orchestrator")
     return answer(message_building.request(run, asked, services.around()), status=201)
 
 
@@ -256,7 +256,7 @@ async def report(request: Request) -> Response:
     services = services_of(request)
     run = await _spoken_for(request)
     given: Report = wire.parse_report(await body_of(request))
-    await services.engine.report(run.id, given)
+    await services.engine.reports.report(run.id, given)
     return answer(Taken(run_id=run.id, status="stored"))
 
 
@@ -265,8 +265,8 @@ async def progress(request: Request) -> Response:
     services = services_of(request)
     run = await _spoken_for(request)
     given = wire.parse_progress(await body_of(request), now_ms=services.now_ms())
-    taken = await services.engine.progress(run.id, given)
-    await services.engine.tool_used(run.id, len(run.attempts), "report_progress")
+    taken = await services.engine.reports.progress(run.id, given)
+    await services.engine.reports.tool_used(run.id, len(run.attempts), "report_progress")
     return answer(message_building.progress_taken(run, taken))
 
 
@@ -275,7 +275,7 @@ async def progress_of(request: Request) -> Response:
     services = services_of(request)
     run = await run_of(request, Caller.of(request))
     query_of(request, ())
-    found = await services.engine.progress_of(run.id)
+    found = await services.engine.reports.progress_of(run.id)
     return answer(
         ProgressLog(
             run_id=run.id,
@@ -291,8 +291,8 @@ async def notify(request: Request) -> Response:
     run = await _spoken_for(request)
     body = wire.parse_body(await body_of(request), wire.NotifyBody)
     priority = one_of("priority", body.priority, [*Priority])
-    await services.engine.notify(run.id, body.message, priority=priority)
-    await services.engine.tool_used(run.id, len(run.attempts), "notify_parent")
+    await services.engine.questions.notify(run.id, body.message, priority=priority)
+    await services.engine.reports.tool_used(run.id, len(run.attempts), "notify_parent")
     able = run.resolved.abilities
     reads_inbox = priority != "info" and not (able.steer or able.resume)
     note = "an answer comes into your inbox: subagents inbox" if reads_inbox else None
@@ -317,7 +317,7 @@ async def hold(request: Request) -> Response:
         lost_tokens=body.lost_tokens,
         lost_cost_usd=body.lost_cost_usd,
     )
-    waiting = services.engine.hold(run.id, number, need, counted, is_firm=body.firm)
+    waiting = services.engine.request_desk.hold(run.id, number, need, counted, is_firm=body.firm)
     found = await while_connected(request, services, waiting)
     return answer(
         RequestHold(

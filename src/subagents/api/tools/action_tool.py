@@ -244,7 +244,7 @@ def _whole_characters(page: bytes) -> bytes:
 
 async def _offer_announcement(call: Call, run: Run) -> tuple[MessageId, ...]:
     """Whoever reads the result has read its announcement, when that is in its own inbox."""
-    found = await call.services.engine.wait(
+    found = await call.services.engine.mailbox.wait(
         [run.id], session=call.caller.session, timeout_s=0, reader=call.caller.reader
     )
     return found.offered
@@ -253,12 +253,12 @@ async def _offer_announcement(call: Call, run: Run) -> tuple[MessageId, ...]:
 async def _inbox(call: Call, asked: ActionArguments) -> Answer:
     caller, engine = call.caller, call.services.engine
     limit = min(asked.limit or INBOX_LIMIT, INBOX_LIMIT_MAX)
-    rows = await engine.offer_inbox(caller.session, reader=caller.reader, limit=limit)
+    rows = await engine.mailbox.offer_inbox(caller.session, reader=caller.reader, limit=limit)
     taken = [row.message.id for row in rows]
     try:
         shown = [await _shown(call, row) for row in rows]
     except BaseException:
-        engine.release(taken, reader=caller.reader)
+        engine.mailbox.release(taken, reader=caller.reader)
         raise
     kept, used_bytes = 0, 0
     for each in shown:
@@ -266,7 +266,7 @@ async def _inbox(call: Call, asked: ActionArguments) -> Answer:
         if used_bytes > tool_wording.ANSWER_BYTES_MAX and kept:
             break
         kept += 1
-    engine.release(taken[kept:], reader=caller.reader)
+    engine.mailbox.release(taken[kept:], reader=caller.reader)
     texts = [str(each["text"]) for each in shown[:kept]]
     return Answer(
         text=tool_wording.bounded("\n\n".join(texts) or "No new messages."),

@@ -288,7 +288,7 @@ async def destroy_agent(session: SupervisorSession, params: Mapping[str, object]
     session.stream.remove(run.resolved.label)
     engine = session.services.engine
     if run.is_settled and run.requester == session.caller.session:
-        await engine.acknowledge([announcement_id(run.id)], reader=session.caller.reader)
+        await engine.mailbox.acknowledge([announcement_id(run.id)], reader=session.caller.reader)
     try:
         await engine.control.archive(run.id)
     except Conflict:

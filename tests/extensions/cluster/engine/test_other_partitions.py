@@ -117,14 +117,16 @@ def test_what_a_worker_asks_is_seen_by_the_operator_at_every_node(tmp_path: Path
         session = cluster.session_of(owner)
         run_id = await owner.spawn("hang", requester=session)
         await owner.until(run_id, Phase.RUNNING)
-        asked = await cluster.clock.result(owner.engine.ask(run_id, "Which colour?"))
+        asked = await cluster.clock.result(owner.engine.questions.ask(run_id, "Which colour?"))
         for node in (owner, other):
             found = await cluster.clock.result(node.engine.queries.attention())
             assert [(each.run.id, each.text) for each in found] == [(run_id, "Which colour?")]
         assert len(await cluster.clock.result(owner.engine.queries.attention(session))) == 1
         with pytest.raises(Elsewhere):
             await cluster.clock.result(other.engine.queries.attention(session))
-        answered = owner.engine.answer(asked.id, "blue", decision=Decision.ANSWER, by="me")
+        answered = owner.engine.questions.answer(
+            asked.id, "blue", decision=Decision.ANSWER, by="me"
+        )
         assert await cluster.clock.result(answered)
         assert await cluster.clock.result(other.engine.queries.attention()) == ()
 

@@ -220,7 +220,9 @@ def test_requests_on_two_nodes_never_hold_more_of_a_cap_than_there_is(tmp_path: 
         workers = [(node, await worker(cluster, node)) for node in nodes for _ in range(4)]
         need = Need(input_tokens=150, output_tokens=150, least_output_tokens=150)
         asking = [
-            asyncio.ensure_future(node.engine.hold(run_id, 1, need, Counted(), line_s=1))
+            asyncio.ensure_future(
+                node.engine.request_desk.hold(run_id, 1, need, Counted(), line_s=1)
+            )
             for node, run_id in workers
         ]
         found = await cluster.clock.result(asyncio.gather(*asking))
@@ -230,7 +232,9 @@ def test_requests_on_two_nodes_never_hold_more_of_a_cap_than_there_is(tmp_path: 
         # One is answered with less than it could have used: its rest is another's.
         node, run_id = next(w for w, each in zip(workers, found, strict=True) if each.granted)
         waits = next(w for w, each in zip(workers, found, strict=True) if not each.granted)
-        waiting = asyncio.ensure_future(waits[0].engine.hold(waits[1], 1, need, Counted()))
+        waiting = asyncio.ensure_future(
+            waits[0].engine.request_desk.hold(waits[1], 1, need, Counted())
+        )
         await cluster.clock.advance(2 * EVERY_S)
         assert not waiting.done()
         await use(node, run_id, 50)
@@ -272,7 +276,9 @@ def test_what_a_dead_nodes_request_held_is_free_when_its_run_is_known_to_be_over
         cluster.nodes.remove(first)
 
         need = Need(input_tokens=200, output_tokens=200, least_output_tokens=200)
-        found = await cluster.clock.result(second.engine.hold(two, 1, need, Counted(), line_s=1))
+        found = await cluster.clock.result(
+            second.engine.request_desk.hold(two, 1, need, Counted(), line_s=1)
+        )
         assert (found.granted, found.again) == (False, True)
         await cluster.clock.until(lambda: second.owned == ALL, within_s=60)
         await second.until(one)

@@ -63,10 +63,12 @@ class _Callers:
         )
         ids = [each.run.id for each in receipts]
         found = await self._patiently(
-            lambda: engine.wait(ids, session=session, until="all", timeout_s=WAIT_S, reader=reader)
+            lambda: engine.mailbox.wait(
+                ids, session=session, until="all", timeout_s=WAIT_S, reader=reader
+            )
         )
         ended = [run.id for run in found.completed if not run.has_failed]
-        await self._patiently(lambda: engine.acknowledge(found.offered, reader=reader))
+        await self._patiently(lambda: engine.mailbox.acknowledge(found.offered, reader=reader))
         if sorted(ended) != sorted(ids):
             self._wrong.append(f"{session}: of {ids} ended {ended}")
         self._runs += BATCH
