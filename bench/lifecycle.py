@@ -138,7 +138,9 @@ async def run_through(engine: Engine, settings: Settings, runs: int) -> float:
     began = time.perf_counter()
     receipts = await asyncio.gather(
         *(
-            engine.spawn(RunSpec(task=f"task {i}"), requester=REQUESTER, settings=settings, cwd="/")
+            engine.spawner.spawn(
+                RunSpec(task=f"task {i}"), requester=REQUESTER, settings=settings, cwd="/"
+            )
             for i in range(runs)
         )
     )

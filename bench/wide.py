@@ -65,7 +65,7 @@ async def _spawn(
 ) -> list[RunId]:
     receipts = await asyncio.gather(
         *(
-            engine.spawn(
+            engine.spawner.spawn(
                 RunSpec(task="t", agent_id=agent, **spec),  # type: ignore[arg-type]
                 requester=session,
                 settings=SETTINGS,

@@ -41,7 +41,7 @@ async def handed_over(engine: Engine, cwd: Path) -> list[Run]:
     """Runs of ours that ended, were read and are over."""
     settings = load(None, os.environ, paths=Paths.resolve({"SUBAGENTS_HOME": str(cwd)})).settings
     receipts = [
-        await engine.spawn(
+        await engine.spawner.spawn(
             RunSpec(task=f"echo {number}; echo no >&2", agent_id="command"),
             requester=ME,
             settings=settings,

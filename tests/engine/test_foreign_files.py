@@ -217,7 +217,7 @@ def test_what_another_writes_before_a_session_goes_on_is_not_its_work(
         assert not run.outcome.is_ok
         await world.clock.advance(1)
         await meanwhile(world)
-        sending = world.engine.spawn(
+        sending = world.engine.spawner.spawn(
             RunSpec(task="go on", agent_id="talker", continues=run_id),
             requester=ME,
             settings=settings,

@@ -345,7 +345,7 @@ class World:
         settings = spec.pop("settings", self.settings)
         ceiling = spec.pop("ceiling", None)
         wanted = RunSpec(**{"task": f"do {agent}", "agent_id": agent, **spec})
-        return await self.engine.spawn(
+        return await self.engine.spawner.spawn(
             wanted,
             requester=requester,
             settings=settings,
@@ -360,7 +360,7 @@ class World:
     async def batch(
         self, *specs: RunSpec, requester: SessionKey = ME, is_operator: bool = True
     ) -> list[RunId]:
-        receipts = await self.engine.spawn_batch(
+        receipts = await self.engine.spawner.spawn_batch(
             specs,
             requester=requester,
             settings=self.settings,

@@ -201,7 +201,7 @@ class ClusterScenario:
         while True:
             try:
                 receipt = await self._world.call(
-                    lambda engine: engine.spawn(
+                    lambda engine: engine.spawner.spawn(
                         spec,
                         requester=session,
                         settings=self._world.settings,
@@ -331,7 +331,7 @@ class ClusterScenario:
         spec = self._spec(label)
         while self._world.workers.is_live(worker):
             found = await self._try(
-                lambda engine: engine.spawn(
+                lambda engine: engine.spawner.spawn(
                     spec,
                     requester=worker.session_key,
                     settings=self._world.settings,

@@ -400,7 +400,7 @@ class Scenario:
         while True:
             try:
                 receipts = await self._host.call(
-                    lambda engine: engine.spawn_batch(
+                    lambda engine: engine.spawner.spawn_batch(
                         specs,
                         requester=session,
                         settings=self._host.settings,
@@ -421,7 +421,7 @@ class Scenario:
 
     async def _submit_again(self, spec: RunSpec, session: SessionKey) -> None:
         receipt = await self._try(
-            lambda engine: engine.spawn(
+            lambda engine: engine.spawner.spawn(
                 spec,
                 requester=session,
                 settings=self._host.settings,
@@ -632,7 +632,7 @@ class Scenario:
     async def _retry(self, run_id: RunId) -> None:
         settings = self._host.settings
         receipt = await self._try(
-            lambda engine: engine.retry(run_id, requester=SESSIONS[0], settings=settings)
+            lambda engine: engine.spawner.retry(run_id, requester=SESSIONS[0], settings=settings)
         )
         if receipt is not None:
             self._judge.promised(receipt.run)
@@ -714,7 +714,7 @@ class Scenario:
         while self._world.is_live(worker):
             try:
                 receipt = await self._host.call(
-                    lambda engine: engine.spawn(
+                    lambda engine: engine.spawner.spawn(
                         spec,
                         requester=worker.session_key,
                         settings=self._host.settings,

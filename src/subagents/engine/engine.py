@@ -457,13 +457,8 @@ class Engine:
         self.new_lines = self.recorder.listening
         self.watch_of = self.recorder.watch_of
         self.stats, self.series = self.track_records.stats, self.track_records.series
-        self.known_agents = self.agent_choice.known
-        self.diff_of = self.workspaces.diff
 
         # Calls, each on the part that answers it.
-        self.spawn = self.spawner.spawn
-        self.spawn_batch = self.spawner.spawn_batch
-        self.retry = self.spawner.retry
         self.orphans = self.sweep.orphans
         self.on_commit = self.ledger.on_commit
 

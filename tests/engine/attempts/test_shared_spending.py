@@ -179,7 +179,7 @@ def test_the_runs_of_a_plan_share_its_budget_with_what_they_spawn(tmp_path: Path
     async def scenario(world: World) -> None:
         specs = [RunSpec(task="x", agent_id="hang", label=f"p{n}") for n in range(3)]
         receipts = await world.clock.result(
-            world.engine.spawn_batch(
+            world.engine.spawner.spawn_batch(
                 specs,
                 requester=ME,
                 settings=world.settings,

@@ -88,7 +88,7 @@ def at_work(world: World) -> list[str]:
 
 async def plan_of(world: World, jobs: int | None, *specs: RunSpec) -> list[RunId]:
     receipts = await world.clock.result(
-        world.engine.spawn_batch(
+        world.engine.spawner.spawn_batch(
             specs,
             requester=ME,
             settings=world.settings,
@@ -208,7 +208,7 @@ def test_more_jobs_than_slots_are_said_once(
 ) -> None:
     async def scenario(world: World) -> None:
         receipts = await world.clock.result(
-            world.engine.spawn_batch(
+            world.engine.spawner.spawn_batch(
                 steps(runs, "quick"),
                 requester=ME,
                 settings=world.settings,

@@ -357,13 +357,13 @@ def test_a_repeated_run_names_the_attempt_it_repeats_and_the_escalation_behind_i
         first = await world.spawn("quick", verification=ESCALATED)
         await over(world, first)
         again = await world.clock.result(
-            world.engine.retry(first, requester=ME, settings=world.settings)
+            world.engine.spawner.retry(first, requester=ME, settings=world.settings)
         )
         await over(world, again.run.id)
         crashed = await world.spawn("fail", verification=ESCALATED)
         await over(world, crashed)
         receipt = await world.clock.result(
-            world.engine.retry(crashed, requester=ME, settings=world.settings)
+            world.engine.spawner.retry(crashed, requester=ME, settings=world.settings)
         )
         await over(world, receipt.run.id)
         found = {each["runId"]: (each["retryOf"], each["escalatedFrom"]) for each in lines(world)}

@@ -282,10 +282,10 @@ def test_a_run_can_be_started_again_from_its_stored_parameters(tmp_path: Path) -
         slow = await world.spawn("slow")
         await world.until(first, Phase.COMPLETED)
         with pytest.raises(Conflict, match="cancel it first"):
-            await world.engine.retry(slow, requester=ME, settings=world.settings)
+            await world.engine.spawner.retry(slow, requester=ME, settings=world.settings)
 
         receipt = await world.clock.result(
-            world.engine.retry(first, requester=ME, settings=world.settings)
+            world.engine.spawner.retry(first, requester=ME, settings=world.settings)
         )
 
         assert receipt.run.id != first

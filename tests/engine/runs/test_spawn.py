@@ -47,7 +47,7 @@ def narrow(**agents: Agent) -> Settings:
 
 
 async def with_variables(world: World, spec: RunSpec) -> RunId:
-    spawning = world.engine.spawn(
+    spawning = world.engine.spawner.spawn(
         spec,
         requester=ME,
         settings=world.settings,
@@ -179,7 +179,9 @@ def test_what_an_operator_spawns_is_queued_and_never_refused(tmp_path: Path) -> 
         await world.restart()
         ids.append(await world.spawn("slow"))
         receipt = await world.clock.result(
-            world.engine.retry((await world.until(ids[0])).id, requester=ME, settings=CAPPED)
+            world.engine.spawner.retry(
+                (await world.until(ids[0])).id, requester=ME, settings=CAPPED
+            )
         )
         ids.append(receipt.run.id)
 
@@ -564,7 +566,9 @@ def test_variables_of_a_caller_are_kept_for_the_run_and_its_retry_and_in_no_even
     async def scenario(world: World) -> None:
         first = await with_variables(world, RunSpec(task="x", agent_id="quick"))
         again = await world.clock.result(
-            world.engine.retry((await world.until(first)).id, requester=ME, settings=world.settings)
+            world.engine.spawner.retry(
+                (await world.until(first)).id, requester=ME, settings=world.settings
+            )
         )
         # Only a plain command is what a person would have typed into their shell.
         given = BROUGHT.given.keys()

@@ -224,7 +224,7 @@ def test_with_the_session_goes_the_task_and_so_a_retry_is_refused(tmp_path: Path
         rows = world.store.inbox(None, unconsumed=False)
         assert "subagents retry" not in rows[0].message.text
         with pytest.raises(Conflict, match=r"was deleted when it ended \(cleanup: delete\)"):
-            await world.engine.retry(deleted, requester=ME, settings=world.settings)
-        await world.engine.retry(kept, requester=ME, settings=world.settings)
+            await world.engine.spawner.retry(deleted, requester=ME, settings=world.settings)
+        await world.engine.spawner.retry(kept, requester=ME, settings=world.settings)
 
     in_world(tmp_path, scenario)

@@ -43,7 +43,9 @@ class Desk:
 
     async def spawn(self, words: str) -> RunId:
         spec = RunSpec(task=words, agent_id="echo", label="job")
-        receipt = await self.engine.spawn(spec, requester=ME, settings=SETTINGS, cwd=self._cwd)
+        receipt = await self.engine.spawner.spawn(
+            spec, requester=ME, settings=SETTINGS, cwd=self._cwd
+        )
         return receipt.run.id
 
     async def send(self, run_id: RunId, message: str, *, key: str | None = None) -> Sent:

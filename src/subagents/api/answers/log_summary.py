@@ -155,7 +155,7 @@ async def _written(
     )
     engine = services.engine
     try:
-        receipt = await engine.spawn(
+        receipt = await engine.spawner.spawn(
             spec,
             requester=caller.session,
             settings=config.settings,

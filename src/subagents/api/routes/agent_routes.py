@@ -196,7 +196,7 @@ async def suggestions(request: Request) -> Response:
     settings = await _settings(request, query, caller)
     own = agent_of(caller.session)
     able = working_agents(settings) if caller.is_operator else allowed_agents(settings, own)
-    found = await services.engine.known_agents(settings, able, session=caller.session)
+    found = await services.engine.agent_choice.known(settings, able, session=caller.session)
     order = ranked(found, hint=hint, tags=tags, cost_tier=cost_tier)
     listed = [agent_advice.suggested(each, found) for each in order[:limit]]
     return answer(agent_answers.Suggestions(suggestions=listed, total=len(order)))

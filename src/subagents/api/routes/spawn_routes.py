@@ -107,7 +107,7 @@ async def _spawned(
 ) -> tuple[Receipt, ...]:
     services, caller = services_of(request), Caller.of(request)
     with asked.config.explaining():
-        return await services.engine.spawn_batch(
+        return await services.engine.spawner.spawn_batch(
             asked.specs,
             requester=caller.session,
             settings=asked.config.settings,
@@ -221,7 +221,7 @@ async def retry(request: Request) -> Response:
     services, caller = services_of(request), Caller.of(request)
     run = await run_of(request, caller)
     config = await _config_of(services, caller, run.resolved.project, {}, {})
-    receipt = await services.engine.retry(
+    receipt = await services.engine.spawner.retry(
         run.id,
         requester=caller.session,
         settings=config.settings,

@@ -60,7 +60,7 @@ async def spawn(call: Call) -> Answer:
     resolved = await _resolved_of(call)
     config = await _config(call, resolved)
     with config.explaining():
-        receipts = await call.services.engine.spawn_batch(
+        receipts = await call.services.engine.spawner.spawn_batch(
             specs,
             requester=call.caller.session,
             settings=config.settings,

@@ -223,7 +223,7 @@ async def _begin(exchange: _Exchange, message: wire.Message, text: str) -> Run:
         expects_completion_message=False,
     )
     with config.explaining():
-        receipt = await services.engine.spawn(
+        receipt = await services.engine.spawner.spawn(
             spec,
             requester=caller.session,
             settings=config.settings,

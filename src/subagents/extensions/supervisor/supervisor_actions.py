@@ -243,7 +243,7 @@ async def create_agent(session: SupervisorSession, params: Mapping[str, object])
     config = await services.config_in(spec.cwd, is_operator=True)
     number = await services.engine.feed.newest()
     with config.explaining():
-        receipt = await services.engine.spawn(
+        receipt = await services.engine.spawner.spawn(
             spec, requester=requester, settings=config.settings, cwd=spec.cwd
         )
     subscription = Subscription(Scope(run=receipt.run.id), frozenset(NEWS), number)

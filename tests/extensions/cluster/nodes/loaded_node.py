@@ -59,7 +59,9 @@ class _Callers:
             for _ in range(BATCH)
         ]
         receipts = await self._patiently(
-            lambda: engine.spawn_batch(specs, requester=session, settings=self._settings, cwd="/")
+            lambda: engine.spawner.spawn_batch(
+                specs, requester=session, settings=self._settings, cwd="/"
+            )
         )
         ids = [each.run.id for each in receipts]
         found = await self._patiently(
