@@ -147,7 +147,7 @@ def build_node(
             processes=processes,
             clock=clock,
             off_loop=off_loop,
-            promise=lambda: engine.promise(),  # noqa: PLW0108 - made below
+            promise=lambda: engine.ownership.promise(),  # noqa: PLW0108 - made below
             workplace=lambda: engine.workplace,
         )
     )
@@ -297,7 +297,6 @@ def services_of(
 
     return Services(
         engine=node.engine,
-        queries=node.engine.queries,
         load_config=config_loader(node.paths, environ, overrides or {}),
         user=user,
         paths=node.paths,
@@ -307,7 +306,6 @@ def services_of(
             started_at_ms=wall_ms(),
         ),
         database=node.ours.store,
-        orphans=node.engine.orphans,
         off_loop=node.threads[0],
         reading=node.threads[1],
         refusals=Refusals(node.paths.state_dir / FILE_NAME, node.threads[0], node.engine),

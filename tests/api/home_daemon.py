@@ -10,7 +10,7 @@ import json
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -88,9 +88,6 @@ def build(home: Path, config: str = CONFIG) -> Services:
     command = CommandRuntime(paths.attempts_dir, clock, threads)
     store = SqliteStore(paths.database, synchronous="OFF")  # no machine loses its power here
 
-    async def orphans() -> Sequence[tuple[str, int]]:
-        return ()
-
     settings = load_config(None, {}, {}).settings
     engine = Engine(
         Adapters(
@@ -118,12 +115,10 @@ def build(home: Path, config: str = CONFIG) -> Services:
     )
     return Services(
         engine=engine,
-        queries=engine.queries,
         load_config=load_config,
         paths=paths,
         info=DaemonInfo(version="0.0.test", pid=os.getpid(), started_at_ms=wall_ms()),
         database=store,
-        orphans=orphans,
         off_loop=threads,
         reading=threads,
         refusals=Refusals(paths.state_dir / FILE_NAME, threads, engine),
@@ -166,7 +161,7 @@ class Home:
 
     def worker(self, run_id: str, attempt: int = 1) -> dict[str, str]:
         """The headers of a worker of the runtime "scripted"; it must have been started."""
-        runtime = self.services.engine.runtimes["scripted"]
+        runtime = self.services.engine.adapters.runtimes["scripted"]
         assert isinstance(runtime, TellingRuntime)
         return {"Authorization": f"Bearer {runtime.tokens[f'{run_id}#{attempt}']}"}
 

@@ -184,7 +184,7 @@ def test_an_engine_whose_store_was_taken_over_stops_for_good_and_leaves_its_work
         assert older.degraded == older.fence.message
         with pytest.raises(Fenced):
             await older.sweep.once()
-        assert (older.live_attempts, older.effects_pending) == (0, 0)
+        assert (older.supervisor.live_attempts, older.outbox.pending) == (0, 0)
         await world.clock.advance(5)
         assert older.fence is not None, "it tries nothing again"
         await older.stop()

@@ -68,7 +68,7 @@ def test_effects_that_an_error_interrupted_go_on_while_the_ledger_is_well(
 
         setattr(outbox, interrupted, failing)
         run_id = await world.spawn("quick")
-        while failures or world.engine.effects_pending:
+        while failures or world.engine.outbox.pending:
             await world.clock.advance(1)
             await asyncio.sleep(0.001)
 

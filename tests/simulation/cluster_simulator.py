@@ -377,7 +377,7 @@ class ClusterScenario:
             life = machine.life
             if life is None or not life.is_serving:
                 return f"{machine.name} does not serve"
-            if life.engine.ledger.live or life.engine.live_attempts:
+            if life.engine.ledger.live or life.engine.supervisor.live_attempts:
                 found.append(f"{life.store.identity} has runs in memory")
             owned.append(len(world.database.owned(life.store.identity)))
         if sum(owned) != PARTITIONS or max(owned) > -(-PARTITIONS // len(owned)):

@@ -377,7 +377,7 @@ class Machine:
 
     async def _promise_of(self, name: str) -> bool:
         async def asked(engine: Engine) -> bool:
-            return engine.promise()
+            return engine.ownership.promise()
 
         peer = next(each for each in self.world.machines if each.name == name)
         try:

@@ -662,8 +662,10 @@ class Judge:
         for session in {run.requester for run in self.view.values()}:
             if index.active(session):
                 self.fail("no slot leaks", f"{session} still has active children")
-        if engine.live_attempts:
-            self.fail("no slot leaks", f"{engine.live_attempts} attempts are still watched")
+        if engine.supervisor.live_attempts:
+            self.fail(
+                "no slot leaks", f"{engine.supervisor.live_attempts} attempts are still watched"
+            )
         if engine.ledger.live:
             self.fail("no slot leaks", f"in memory at rest: {sorted(engine.ledger.live)}")
 

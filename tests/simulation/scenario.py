@@ -841,7 +841,7 @@ class Scenario:
         life = self._host.life
         if life is None or self._judge.outstanding:
             return False
-        if life.engine.ledger.live or life.engine.live_attempts:
+        if life.engine.ledger.live or life.engine.supervisor.live_attempts:
             return False
         if not life.engine.track_records.is_current:
             return False

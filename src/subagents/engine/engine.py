@@ -449,19 +449,6 @@ class Engine:
         self.recoveries: tuple[Recovery, ...] = ()
         """What the newest start decided about each open run."""
 
-        self.promise = self.ownership.promise
-        self.runtimes = adapters.runtimes
-        # To be read.
-        self.backing_off = self.provider_gates.backing_off
-        self.read_log = self.recorder.read
-        self.new_lines = self.recorder.listening
-        self.watch_of = self.recorder.watch_of
-        self.stats, self.series = self.track_records.stats, self.track_records.series
-
-        # Calls, each on the part that answers it.
-        self.orphans = self.sweep.orphans
-        self.on_commit = self.ledger.on_commit
-
     def _place_of(self, run: Run) -> str | None:
         return self.placement.at_grant(run)
 
@@ -666,15 +653,6 @@ class Engine:
         refusal = self.fence or self.ownership.lapse
         if refusal is not None:
             raise refusal
-
-    @property
-    def live_attempts(self) -> int:
-        return self.supervisor.live_attempts
-
-    @property
-    def effects_pending(self) -> int:
-        """Committed effects that are not done yet."""
-        return self.outbox.pending
 
     def identify(self, token: str) -> Identity:
         """Whom a worker's token stands for; see ``worker_tokens.identify``."""

@@ -111,7 +111,7 @@ def test_every_tool_of_a_worker_answers_to_its_token(era: str, tmp_path: Path) -
                 answer = await client.call_tool(name, arguments)
                 assert not answer.is_error, (name, text_of(answer))
         assert set(calls) == set(WORKER)
-        run = await home.services.queries.run(RunId(run_id))
+        run = await home.services.engine.queries.run(RunId(run_id))
         assert run.attempt.reported.report is not None
         assert run.questions.requests[0].answer is not None
 

@@ -426,7 +426,7 @@ def test_an_agent_goes_on_only_with_what_lies_below_it(tmp_path: Path) -> None:
         assert "belongs to another session" in refused.text
         assert found.lineage.requester_run == boss.run_id
         assert found.lineage.depth == 2
-        parent = await desk.home.services.queries.run(boss.run_id)
+        parent = await desk.home.services.engine.queries.run(boss.run_id)
         assert [child.run_id for child in parent.children] == [own, sent["runId"]]
 
     play(tmp_path, scenario, config)
@@ -483,7 +483,7 @@ def test_near_its_deadline_a_worker_is_told_to_finish_and_report(tmp_path: Path)
         late = (await home.spawn("late"))["runId"]
         await ended(home, late)
         why = str(await home.ok("GET", f"/v1/runs/{late}/why"))
-        runtime = home.services.engine.runtimes["scripted"]
+        runtime = home.services.engine.adapters.runtimes["scripted"]
         assert isinstance(runtime, ScriptedRuntime)
         (warning,) = runtime._attempts[AttemptId(f"{late}#1")].messages.values()
 

@@ -22,10 +22,10 @@ def test_kill_ends_a_run_and_all_below_it_and_can_be_repeated(tmp_path: Path) ->
         assert answer.structured["status"] == "cancelling"
         assert waited["completed"][0]["outcome"]["status"] == "cancelled"
         assert again["status"] == "already ended"
-        run = await desk.home.services.queries.run(child.run_id)
+        run = await desk.home.services.engine.queries.run(child.run_id)
         assert run.outcome is not None
         assert run.outcome.status == "cancelled"
-        boss_run = await desk.home.services.queries.run(boss.run_id)
+        boss_run = await desk.home.services.engine.queries.run(boss.run_id)
         cancel = boss_run.control.cancel
         assert cancel is not None
         assert (cancel.by, cancel.reason) == (

@@ -230,7 +230,7 @@ def test_somebody_elses_run_is_refused_by_every_tool_and_the_refusal_kept(
             assert answer.structured["status"] == "forbidden"
             assert answer.structured["details"] == {"guardrail": "ownership"}
             assert f"run {theirs.run_id} belongs to another session" in answer.text
-        run = await desk.home.services.queries.run(theirs.run_id)
+        run = await desk.home.services.engine.queries.run(theirs.run_id)
         assert run.control.cancel is None
         assert run.control.steers == ()
         assert len(run.pending_requests) == 1

@@ -448,7 +448,7 @@ def test_agents_are_told_of_tools_and_people_of_commands(tmp_path: Path) -> None
             said = f"{answer.text}\n{answer.structured}"
             found = COMMAND.findall(said)
             assert not found, (name, arguments, found)
-        rows = await desk.home.services.queries.inbox(desk.caller.session, unconsumed=False)
+        rows = await desk.home.services.engine.queries.inbox(desk.caller.session, unconsumed=False)
         assert len(rows) == 3
         for row in rows:
             assert TOOL.search(row.message.text) is None, row.message.text

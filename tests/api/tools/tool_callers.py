@@ -149,7 +149,7 @@ class ToolCaller:
             return run is None or str(run.phase) in phases
 
         await until(is_there)
-        return await self.home.services.queries.run(RunId(run_id))
+        return await self.home.services.engine.queries.run(RunId(run_id))
 
     def elsewhere(self, name: str, **changes: Any) -> "ToolCaller":
         """Another top-level session of the same daemon."""

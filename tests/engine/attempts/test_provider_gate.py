@@ -289,15 +289,15 @@ def test_a_live_attempt_that_backs_off_is_shown_and_closes_the_gate(tmp_path: Pa
         await world.until(run_id, Phase.RUNNING)
         await world.clock.advance(0.5)
         run = await world.run(run_id)
-        shown = world.engine.backing_off(run)
+        shown = world.engine.provider_gates.backing_off(run)
         assert shown == "provider limit (429), next try in 4 s"
         other = await world.spawn("limited", settings=settings)
         assert (await world.run(other)).phase is Phase.QUEUED
         await world.clock.advance(5)
-        assert world.engine.backing_off(run) == "provider limit (429), trying again"
+        assert world.engine.provider_gates.backing_off(run) == "provider limit (429), trying again"
         assert (await world.run(other)).phase is Phase.RUNNING
         await world.clock.advance(60)
-        assert world.engine.backing_off(run) is None
+        assert world.engine.provider_gates.backing_off(run) is None
 
     in_world(tmp_path, scenario)
 
@@ -310,7 +310,7 @@ def test_a_live_attempt_that_waits_because_another_was_refused_says_so(tmp_path:
         run_id = await world.spawn("limited", settings=settings)
         await world.until(run_id, Phase.RUNNING)
         await world.clock.advance(0.5)
-        shown = world.engine.backing_off(await world.run(run_id))
+        shown = world.engine.provider_gates.backing_off(await world.run(run_id))
         assert shown == "provider limit, next try in 3 s"
         other = await world.spawn("limited", settings=settings)
         assert (await world.run(other)).phase is Phase.RUNNING

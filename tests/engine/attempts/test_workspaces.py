@@ -111,7 +111,7 @@ def test_of_a_worker_that_said_nothing_nothing_is_written_and_its_log_still_read
         run = await world.until(await spawn(world, {"exit": 1}))
         assert run.remains.words is None
         assert not (tmp_path / "transcripts").exists()
-        page = await world.engine.read_log(run, LogQuery(limit=10))
+        page = await world.engine.recorder.read(run, LogQuery(limit=10))
         assert [line.type for line in page.lines][:1] == [LineType.USER]
 
     in_world(tmp_path, scenario)

@@ -160,7 +160,7 @@ def test_runs_that_are_over_leave_memory(tmp_path: Path) -> None:
         assert world.engine.ledger.live == {}
         assert world.engine.ledger.published == {}
         assert world.engine.outbox.pending == 0
-        assert world.engine.live_attempts == 0
+        assert world.engine.supervisor.live_attempts == 0
 
     in_world(tmp_path, scenario, max_spawn_depth=2)
 

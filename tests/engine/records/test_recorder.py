@@ -60,7 +60,7 @@ def texts(count: int, start: int = 0) -> list[OutputItem]:
 async def lines(world: World, run_id: RunId, **query: object) -> Sequence[Line]:
     run = await world.run(run_id)
     asked = LogQuery(limit=1000, **query)  # type: ignore[arg-type]
-    return (await world.clock.result(world.engine.read_log(run, asked))).lines
+    return (await world.clock.result(world.engine.recorder.read(run, asked))).lines
 
 
 def spoken(found: Sequence[Line]) -> list[str]:

@@ -385,7 +385,7 @@ def test_statistics_have_read_what_ended_before_they_were_asked_for(tmp_path: Pa
         lies = await world.spawn("silent", verification=CONTRACT, tags=("x", "y"))
         for run_id in (*quick, lies):
             await over(world, run_id)
-        found = await world.engine.stats()
+        found = await world.engine.track_records.stats()
         by_name = {each.name: each for each in found}
 
         assert list(by_name) == ["quick", "silent"]
@@ -395,12 +395,12 @@ def test_statistics_have_read_what_ended_before_they_were_asked_for(tmp_path: Pa
 
         again = await world.spawn("quick")
         await over(world, again)
-        (only,) = await world.engine.stats(Wanted(agent="quick"))
+        (only,) = await world.engine.track_records.stats(Wanted(agent="quick"))
         assert only.outcomes["success"] == 4, "read on from where it was"
-        tags = await world.engine.stats(Wanted(by=By.TAG))
+        tags = await world.engine.track_records.stats(Wanted(by=By.TAG))
         assert [(each.name, each.attempts) for each in tags] == [("x", 4), ("y", 1), (None, 1)]
         await world.restart()
-        assert await world.engine.stats(Wanted(agent="quick")) == (only,)
+        assert await world.engine.track_records.stats(Wanted(agent="quick")) == (only,)
 
     in_world(tmp_path, scenario)
 
@@ -411,7 +411,7 @@ def test_statistics_are_of_so_many_days_and_of_files_as_they_are_now(tmp_path: P
         await over(world, await world.spawn("quick"))
         await world.clock.advance(2 * 24 * 3600)
         await over(world, await world.spawn("quick"))
-        stats = world.engine.stats
+        stats = world.engine.track_records.stats
 
         async def successes(days: int) -> list[int]:
             return [each.outcomes[Result.SUCCESS] for each in await stats(days=days)]
@@ -436,7 +436,7 @@ def test_a_series_is_read_on_from_where_it_was_and_agrees_with_the_statistics(
 ) -> None:
     async def scenario(world: World) -> None:
         async def attempts() -> list[int]:
-            found = await world.engine.series(SeriesBy.AGENT, Bucket.DAY, days=3)
+            found = await world.engine.track_records.series(SeriesBy.AGENT, Bucket.DAY, days=3)
             return [sum(each.attempts for each in groups.values()) for _, groups in found]
 
         await over(world, await world.spawn("quick"))
@@ -445,8 +445,10 @@ def test_a_series_is_read_on_from_where_it_was_and_agrees_with_the_statistics(
         for agent in ("quick", "fail"):
             await over(world, await world.spawn(agent))
         assert await attempts() == [0, 1, 2]
-        assert sum(each.attempts for each in await world.engine.stats(days=3)) == 3
-        only = await world.engine.series(SeriesBy.COST, Bucket.HOUR, days=1, agent="fail")
+        assert sum(each.attempts for each in await world.engine.track_records.stats(days=3)) == 3
+        only = await world.engine.track_records.series(
+            SeriesBy.COST, Bucket.HOUR, days=1, agent="fail"
+        )
         assert [groups[None].attempts for _, groups in only if groups] == [1]
 
     in_world(tmp_path, scenario)

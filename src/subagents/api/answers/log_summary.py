@@ -60,14 +60,14 @@ async def summary(services: Services, caller: Caller, run: Run, asked: Asked) ->
     """
     where = query_for(asked, run, now_ms=services.now_ms())
     lines, left_out, next_seq = await _newest_lines(services, run, where)
-    read = services.engine.read_log
+    read = services.engine.recorder.read
     newest = await read(run, replace(where, limit=NEWEST_LINES))
     words = await read(run, replace(where, types=(LineType.TEXT,), limit=WORDS))
     facts = digest(
         run,
         lines,
         words=shortened(words.lines),
-        watch=await services.engine.watch_of(run),
+        watch=await services.engine.recorder.watch_of(run),
         now_ms=services.now_ms(),
         left_out=left_out,
     )
@@ -94,7 +94,7 @@ async def _newest_lines(
     services: Services, run: Run, where: LogQuery
 ) -> tuple[list[Line], int, int]:
     """The newest lines that tell what happened, oldest first; how many older; the cursor behind."""
-    read = services.engine.read_log
+    read = services.engine.recorder.read
     query = replace(where, types=SHOWN_TYPES, limit=PAGE_LINES)
     newest = await read(run, query)
     if newest.total_lines <= PAGE_LINES:
@@ -175,7 +175,7 @@ async def _written(
         [written_id], session=caller.session, timeout_s=WAIT_S, reader=caller.reader
     )
     await engine.mailbox.acknowledge(waited.offered, reader=caller.reader)
-    written = await services.queries.run(written_id)
+    written = await services.engine.queries.run(written_id)
     if written.outcome is None:
         note = f"{agent_id} has not answered within {WAIT_S} s"
     elif written.outcome.status is not Status.OK or not (written.result or "").strip():

@@ -25,7 +25,7 @@ async def status(services: Services, run: Run) -> RunStatus:
     now_ms = services.now_ms()
     around = services.around()
     row = structs.asdict(run_building.row(run, now_ms, around))
-    watch = await services.engine.watch_of(run)
+    watch = await services.engine.recorder.watch_of(run)
     usage = total_usage(run)
     is_over = run.ended_at_ms is not None
     took_ms = None
@@ -59,7 +59,7 @@ async def status(services: Services, run: Run) -> RunStatus:
         if run.attempts and not is_over and run.control.frozen_since_ms is None
         else None,
         paused=run.control.paused,
-        waiting=around.lane(run).limit or services.engine.backing_off(run),
+        waiting=around.lane(run).limit or services.engine.provider_gates.backing_off(run),
     )
 
 

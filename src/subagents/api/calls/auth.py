@@ -269,7 +269,7 @@ def refuse_worker_without_token(
         raise Unauthorized(
             f"{session} is a worker's session, and the call has no token",
             hint=hint,
-            details={"runId": services.queries.run_of(session)},
+            details={"runId": services.engine.queries.run_of(session)},
         )
     try:
         origin = connection.origin(services.origin_of)
@@ -278,7 +278,7 @@ def refuse_worker_without_token(
     if origin is None:
         return
     run_id = RunId(origin.attempt_id.rpartition("#")[0])
-    run = services.queries.open_run(run_id)
+    run = services.engine.queries.open_run(run_id)
     # What a worker leaves behind is no person's before it is ended; a variable proves less.
     if origin.is_certain or (run is not None and not run.is_settled):
         raise Unauthorized(

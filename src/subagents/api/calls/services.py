@@ -20,7 +20,6 @@ from subagents.domain.run.run import Run
 from subagents.domain.run.values import SessionKey
 from subagents.engine.engine import Engine
 from subagents.engine.records.counters import Histogram
-from subagents.engine.runs.queries import Queries
 from subagents.engine.runs.sessions import Sent
 from subagents.engine.runs.surroundings import Surroundings
 from subagents.errors import ConfigError, Unavailable
@@ -74,7 +73,6 @@ class Services:
     """Everything the daemon's calls use."""
 
     engine: Engine
-    queries: Queries
     load_config: Callable[[str | None, Mapping[str, str], Mapping[str, object]], Config]
     """``(cwd, SUBAGENTS_… variables of the caller, dotted key → value)``; blocking, and what a
     project's file says decides for how long: ``config_in`` asks it."""
@@ -82,8 +80,6 @@ class Services:
     info: DaemonInfo
     database: Database
     """Where everything is kept; blocking, asked through ``off_loop``."""
-    orphans: Callable[[], Awaitable[Sequence[tuple[str, int]]]]
-    """``(attempt id, pid)`` of every marked process that no open run owns."""
     off_loop: OffLoop
     reading: OffLoop
     """For files of configuration, which may come from anybody: nothing else waits behind them."""
@@ -159,7 +155,7 @@ class Services:
 
         So no row is older than ``seq``, and the events behind that number bring all that it lacks.
         """
-        return AsOf(seq=self.queries.seq, now_at=iso(self.now_ms()))
+        return AsOf(seq=self.engine.queries.seq, now_at=iso(self.now_ms()))
 
     def told(self, audience: Audience) -> list[ExportState]:
         """How it is going with each receiver of that kind; of none that is told nothing."""

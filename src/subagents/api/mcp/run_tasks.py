@@ -138,7 +138,7 @@ class RunTasks:
         exchange.services.engine.mailbox.release(answer.offered, reader=exchange.caller.reader)
         named = _Named(run_ids=_ids(receipts))
         task_id = spell(named)
-        runs = [await self._services.queries.run(run_id) for run_id in named.run_ids]
+        runs = [await self._services.engine.queries.run(run_id) for run_id in named.run_ids]
         task = self._standing(task_id, named, runs)
         self._comes_back(task, named)
         warnings = "".join(f"; warning: {one_line(each)}" for each in _warnings(receipts))
@@ -196,7 +196,7 @@ class RunTasks:
         """
         exchange = request.exchange
         try:
-            runs = [await self._services.queries.run(run_id) for run_id in named.run_ids]
+            runs = [await self._services.engine.queries.run(run_id) for run_id in named.run_ids]
             for run in runs:
                 await require_own(self._services, run, exchange.caller)
         except Forbidden as error:

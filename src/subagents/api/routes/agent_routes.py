@@ -81,7 +81,9 @@ async def agents(request: Request) -> Response:
             allowed=caller.is_operator or agent_id in allowed,
             limits=_limits(agent_id, agent, settings),
             abilities=_abilities(
-                usable_abilities(services.engine.runtimes.get(agent.runtime or ""), agent.options)
+                usable_abilities(
+                    services.engine.adapters.runtimes.get(agent.runtime or ""), agent.options
+                )
             ),
             probe=probes.get(agent_id),
         )
@@ -171,7 +173,7 @@ async def series(request: Request) -> Response:
     days = number_in(query, "days", default=SERIES_DAYS, low=1, high=RETENTION_DAYS)
     as_of = services.as_of()
     with agent_advice.records_readable(services):
-        found = await services.engine.series(
+        found = await services.engine.track_records.series(
             SeriesBy(by),
             Bucket(bucket),
             days=days,

@@ -73,7 +73,7 @@ async def version(request: Request) -> Response:
     with contextlib.suppress(SubagentsError):
         # Whose rows those are is not for everybody who asks for a version.
         if Caller.of(request).is_operator:
-            aside = await services.queries.set_aside()
+            aside = await services.engine.queries.set_aside()
     return answer(
         DaemonVersion(
             version=services.info.version,
@@ -144,13 +144,13 @@ async def diagnostics(request: Request) -> Response:
         Diagnostics(
             daemon_pid=services.info.pid,
             uptime_seconds=max(services.now_ms() - services.info.started_at_ms, 0) // 1000,
-            open_runs=len(services.queries.open_runs),
-            live_attempts=services.engine.live_attempts,
+            open_runs=len(services.engine.queries.open_runs),
+            live_attempts=services.engine.supervisor.live_attempts,
             recoveries=[
                 RecoveredRun(run_id=each.run_id, phase=as_word(each.phase), decision=each.decision)
                 for each in services.engine.recoveries
             ],
-            set_aside=[_set_aside(each) for each in await services.queries.set_aside()],
+            set_aside=[_set_aside(each) for each in await services.engine.queries.set_aside()],
             database=DatabaseState(path=database.place, bytes=size, problems=list(problems)),
             disk=DiskState(free_bytes=free),
             log=str(services.paths.log_file),
@@ -163,7 +163,7 @@ async def diagnostics(request: Request) -> Response:
             http_url=services.tcp.url,
             attempts_dir=str(services.paths.attempts_dir),
             degraded=services.refusing,
-            orphans=[_orphan(*each) for each in await services.orphans()],
+            orphans=[_orphan(*each) for each in await services.engine.sweep.orphans()],
             containment=await services.off_loop(services.containment),
             refusals=await _refusals(services),
             lanes=_lanes(services),
@@ -175,7 +175,7 @@ async def diagnostics(request: Request) -> Response:
 
 
 def _lanes(services: Services) -> list[LaneState]:
-    held, queued = services.queries.slots_by_lane(), services.queries.queued_by_lane()
+    held, queued = services.engine.queries.slots_by_lane(), services.engine.queries.queued_by_lane()
     settings = services.config_known().settings
     return [
         LaneState(

@@ -131,10 +131,10 @@ async def look_at_inbox(request: Request) -> Response:
     services, caller = services_of(request), Caller.of(request)
     query = query_of(request, INBOX)
     limit = number_in(query, "limit", default=INBOX_LIMIT, low=1, high=wire.INBOX_LIMIT_MAX)
-    session = services.queries.inbox_of(caller.session)
+    session = services.engine.queries.inbox_of(caller.session)
     as_of = services.as_of()
     is_all = flag_in(query, "all")
-    rows = await services.queries.inbox(session, unconsumed=not is_all, limit=limit + 1)
+    rows = await services.engine.queries.inbox(session, unconsumed=not is_all, limit=limit + 1)
     truncated = None
     if len(rows) > limit:
         # Of all messages the newest are shown, of unread ones the oldest; how many more is unknown.
@@ -151,7 +151,7 @@ async def _messages(
     is_awaited: Callable[[domain.Message], bool] = lambda _: False,
 ) -> list[Message]:
     # A message outlives a run that is set aside.
-    runs = await services.queries.these([row.message.run_id for row in rows])
+    runs = await services.engine.queries.these([row.message.run_id for row in rows])
     return [
         message_building.message(row, runs.get(row.message.run_id), awaited=is_awaited(row.message))
         for row in rows
@@ -165,7 +165,7 @@ async def acknowledge(request: Request) -> Response:
     message_ids = [MessageId(each) for each in body.message_ids]
     if not caller.is_operator:
         for run_id, is_answer in dict.fromkeys(map(_about, message_ids)):
-            run = await services.queries.run(run_id)
+            run = await services.engine.queries.run(run_id)
             if is_answer and caller.session in run.session_keys:
                 continue  # the one kind of message about a run that is for its own worker
             await require_own(services, run, caller)
@@ -185,8 +185,8 @@ async def attention(request: Request) -> Response:
     """GET /v1/attention: what needs a person; the operator sees everybody's."""
     services, caller = services_of(request), Caller.of(request)
     as_of = services.as_of()
-    found = await services.queries.attention(
-        None if caller.is_operator else services.queries.inbox_of(caller.session)
+    found = await services.engine.queries.attention(
+        None if caller.is_operator else services.engine.queries.inbox_of(caller.session)
     )
     around = services.around()
     asked = [(each.run, each.request) for each in found if each.request is not None]

@@ -51,9 +51,9 @@ async def list_plans(request: Request) -> Response:
         limit_max=PLANS_LIMIT_MAX,
     )
     if not caller.is_operator:
-        where = replace(where, requester=services.queries.inbox_of(caller.session))
+        where = replace(where, requester=services.engine.queries.inbox_of(caller.session))
     as_of = services.as_of()
-    found = await services.queries.page(where)
+    found = await services.engine.queries.page(where)
     plans = await services.engine.plans.plans([run.id for run in found.runs])
     return answer(
         PlanPage(
@@ -122,7 +122,7 @@ async def plan_of(request: Request) -> Plan:
 
 async def plan_id_of(services: Services, selector: str, caller: Caller) -> str:
     """As ``plan_of``, for a selector that came in a query."""
-    session = services.queries.inbox_of(caller.session)
+    session = services.engine.queries.inbox_of(caller.session)
     return await services.engine.plans.resolve(selector, session, sees_all=caller.is_operator)
 
 

@@ -120,7 +120,7 @@ async def _first_run(services: Services, name: str) -> Run:
         NotFound: No session is bound to a thread of that name.
     """
     try:
-        run = await services.queries.run(RunId(name))
+        run = await services.engine.queries.run(RunId(name))
     except NotFound:
         run = None
     if run is None or run_building.thread_id(run) != name:

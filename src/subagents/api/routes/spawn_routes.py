@@ -266,7 +266,7 @@ async def _config_of(
             guardrail="config",
             hint="unset the SUBAGENTS_…__… variables",
         )
-    run = services.queries.open_run(caller.run_id) if caller.run_id is not None else None
+    run = services.engine.queries.open_run(caller.run_id) if caller.run_id is not None else None
     if run is not None and run.resolved.worktree is not None:
         cwd = run.resolved.project
     return await services.config_in(cwd, config_env, overrides, is_operator=caller.is_operator)

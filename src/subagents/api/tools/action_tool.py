@@ -115,7 +115,7 @@ async def _run(call: Call, asked: ActionArguments) -> Run:
 
 async def _list(call: Call, asked: ActionArguments) -> Answer:
     where = RunFilter(
-        requester=call.services.queries.inbox_of(call.caller.session),
+        requester=call.services.engine.queries.inbox_of(call.caller.session),
         limit=min(asked.limit or LIST_LIMIT, LIST_LIMIT_MAX),
         offset=asked.offset or 0,
     )
@@ -172,8 +172,8 @@ async def _log(call: Call, asked: ActionArguments) -> Answer:
 
 
 async def _attention(call: Call, _asked: ActionArguments) -> Answer:
-    inbox = call.services.queries.inbox_of(call.caller.session)
-    everything = await call.services.queries.attention(inbox)
+    inbox = call.services.engine.queries.inbox_of(call.caller.session)
+    everything = await call.services.engine.queries.attention(inbox)
     found = everything[:ATTENTION_MAX]
     items = [
         {
@@ -279,7 +279,7 @@ async def _shown(call: Call, row: InboxRow) -> Document:
     """A message, cut for a context; an announcement is told anew, so that its fences close."""
     document = picked(message_building.message(row), MESSAGE)
     if row.message.kind is MessageKind.ANNOUNCEMENT:
-        run = await call.services.queries.run(row.message.run_id)
+        run = await call.services.engine.queries.run(row.message.run_id)
         if run.outcome is not None and row.message.id == announcement_id(run.id):
             return {**document, "text": tool_wording.announced(run, tool_wording.RESULT_CHARS[0])}
     text = tool_wording.for_agents(row.message.text)

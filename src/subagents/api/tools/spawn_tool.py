@@ -84,8 +84,8 @@ def requester_of(call: Call) -> Run | None:
     services, caller = call.services, call.caller
     if not caller.is_worker:
         return None
-    run_id = caller.run_id or services.queries.run_of(caller.session)
-    return None if run_id is None else services.queries.open_run(run_id)
+    run_id = caller.run_id or services.engine.queries.run_of(caller.session)
+    return None if run_id is None else services.engine.queries.open_run(run_id)
 
 
 def _batch(arguments: Mapping[str, object]) -> tuple[RunSpec, ...]:
@@ -157,8 +157,8 @@ async def _resolved_of(call: Call) -> Resolved | None:
     services, caller = call.services, call.caller
     if not caller.is_worker:
         return None
-    run_id = caller.run_id or services.queries.run_of(caller.session)
-    return None if run_id is None else (await services.queries.run(run_id)).resolved
+    run_id = caller.run_id or services.engine.queries.run_of(caller.session)
+    return None if run_id is None else (await services.engine.queries.run(run_id)).resolved
 
 
 def _documents(receipts: Sequence[Receipt]) -> list[Document]:

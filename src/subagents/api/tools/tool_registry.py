@@ -140,8 +140,8 @@ def _require_visible(tool: Tool, call: Call) -> None:
 
 def _run_of(services: Services, caller: Caller) -> Run | None:
     """The open run on whose behalf a worker calls."""
-    run_id = caller.run_id or services.queries.run_of(caller.session)
-    run = services.queries.open_run(run_id) if run_id is not None else None
+    run_id = caller.run_id or services.engine.queries.run_of(caller.session)
+    run = services.engine.queries.open_run(run_id) if run_id is not None else None
     return None if run is None or run.is_settled else run
 
 

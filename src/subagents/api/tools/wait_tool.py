@@ -100,7 +100,7 @@ def _release(call: Call, done: "asyncio.Task[WaitResult]") -> None:
 
 
 def _sign_of_life(call: Call, run_ids: Sequence[RunId], waited_s: int) -> str:
-    queries = call.services.queries
+    queries = call.services.engine.queries
     if run_ids:
         found = [run for each in run_ids if (run := queries.open_run(each)) is not None]
     else:

@@ -201,7 +201,7 @@ async def _take(exchange: _Exchange, params: wire.SendMessageRequest) -> Run:
     if message.task_id:
         run = await _run(exchange, message.task_id)
         await _go_on(exchange, run, text)
-        run = await exchange.services.queries.run(run.id)
+        run = await exchange.services.engine.queries.run(run.id)
     else:
         run = await _begin(exchange, message, text)
     if target is not None:
@@ -319,7 +319,7 @@ async def _run(exchange: _Exchange, task_id: str) -> Run:
         TaskNotFoundError: It is not, or there is none such.
     """
     try:
-        run = await exchange.services.queries.run(RunId(task_id))
+        run = await exchange.services.engine.queries.run(RunId(task_id))
         await require_own(exchange.services, run, exchange.caller)
     except (NotFound, Forbidden) as error:
         if isinstance(error, Forbidden):
@@ -364,7 +364,7 @@ async def _listed(exchange: _Exchange, params: wire.ListTasksRequest) -> wire.Li
         raise UsageError(f"pageSize must be 1 to {PAGE_MAX}", details={"field": "pageSize"})
     history = _history(params)
     where = RunFilter(
-        requester=exchange.services.queries.inbox_of(exchange.caller.session),
+        requester=exchange.services.engine.queries.inbox_of(exchange.caller.session),
         agent_id=exchange.agent_id,
         tags=(f"{a2a_tasks.CONTEXT_TAG}{params.context_id}",) if params.context_id else (),
         outcomes=_ENDED.get(params.status),
@@ -372,7 +372,7 @@ async def _listed(exchange: _Exchange, params: wire.ListTasksRequest) -> wire.Li
         limit=size,
         offset=offset,
     )
-    queries = exchange.services.queries
+    queries = exchange.services.engine.queries
     if not params.status or params.status in _ENDED:
         page = await queries.page(where)
         # The protocol has no "at least so many": a long list's size is where counting ended.
@@ -434,7 +434,7 @@ async def _news(services: Services, run_id: RunId) -> AsyncIterator[Run]:
     number, _ = await feed.begin(None)
     follower = Follower(feed, after=number, scope=Scope(run=run_id), names=frozenset(NAMES))
     while True:
-        run = await services.queries.run(run_id)
+        run = await services.engine.queries.run(run_id)
         yield run
         if run.is_settled:
             return

@@ -127,7 +127,7 @@ async def status(session: SupervisorSession, params: Mapping[str, object]) -> Do
     asked = decode(params, MaybeOfAgent)
     if asked.agent_id is not None:
         return Done(await _status(session, await _run(session, asked.agent_id)))
-    published = session.services.queries.open_runs
+    published = session.services.engine.queries.open_runs
     open_runs = [run for run in published if not run.is_settled]
     open_runs.sort(key=lambda run: run.times.created_at_ms, reverse=True)
     shown = [await _status(session, run) for run in open_runs[:LISTED_MAX]]
@@ -259,7 +259,7 @@ async def _require_free(session: SupervisorSession, label: str) -> None:
     Raises:
         Conflict: Names its run.
     """
-    for run in session.services.queries.unsettled(session.caller.session):
+    for run in session.services.engine.queries.unsettled(session.caller.session):
         if run.resolved.label == label:
             raise Conflict(
                 f'agent "{label}" is there already: run {run.id} is {run.phase}',

@@ -34,7 +34,7 @@ def test_a_worker_whose_run_another_node_decides_about_is_no_orphan_until_that_r
 
         place.engine.sweep._orphans = processes
         assert (await cluster.clock.result(place.engine.sweep.once())).orphans == ()
-        assert await place.engine.orphans() == []
+        assert await place.engine.sweep.orphans() == []
 
         await cluster.clock.result(owner.engine.control.cancel(run_id, by="me"))
         await owner.until(run_id)
