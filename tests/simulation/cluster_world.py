@@ -371,7 +371,7 @@ class Machine:
             raise RuntimeUnavailable("the right of its node is over")
 
     async def _peers_promise(self, peers: Sequence[SeenNode]) -> bool:
-        """See ``Adapters.peers_promise``."""
+        """See ``cluster_sharing.PeersPromise``."""
         answers = [await self._promise_of(each.name) for each in peers]
         return all(answers)
 

@@ -264,7 +264,7 @@ class Engine:
             lease_ms=lease_ms,
             partitions=self.partitions,
             secrets_of=adapters.secrets_of,
-            place_of=(lambda _run: adapters.node) if adapters.places is None else self._place_of,
+            place_of=self._place_of,
             may_start=self._may_start,
         )
         self.ownership = Ownership(
@@ -450,7 +450,9 @@ class Engine:
         """What the newest start decided about each open run."""
 
     def _place_of(self, run: Run) -> str | None:
-        return self.placement.at_grant(run)
+        """Where the attempt runs that is granted a slot now; None = it is not decided yet."""
+        here = self.adapters
+        return here.node if here.places is None else self.placement.at_grant(run)
 
     def _may_start(self, run: Run) -> bool:
         # The gate last: who passes it first is the one that tries the provider.
