@@ -26,6 +26,7 @@ from subagents.domain.run.values import SessionKey
 from subagents.engine.engine import Adapters, Engine
 from subagents.engine.kernel.system_clock import RandomIds, SystemClock
 from subagents.engine.kernel.threads import DaemonThreads
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.engine.verification.verifier import Verifier
 from subagents.ports import Batch, RunFilter
 from subagents.process_tuning import SWITCH_S, calm_collector
@@ -136,13 +137,9 @@ async def run_through(engine: Engine, settings: Settings, runs: int) -> float:
         RuntimeError: A run did not end in time.
     """
     began = time.perf_counter()
+    context = SpawnContext(session=REQUESTER, settings=settings, cwd="/")
     receipts = await asyncio.gather(
-        *(
-            engine.spawner.spawn(
-                RunSpec(task=f"task {i}"), requester=REQUESTER, settings=settings, cwd="/"
-            )
-            for i in range(runs)
-        )
+        *(engine.spawner.spawn(RunSpec(task=f"task {i}"), context) for i in range(runs))
     )
     ids = [receipt.run.id for receipt in receipts]
     ended: list[Run] = []

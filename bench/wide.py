@@ -18,6 +18,7 @@ from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.spec import OnDependencyFailure, RunSpec
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.engine.engine import Engine
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.store.sqlite.sqlite_store import SqliteStore
 
 GROUP: Final = 100
@@ -67,9 +68,7 @@ async def _spawn(
         *(
             engine.spawner.spawn(
                 RunSpec(task="t", agent_id=agent, **spec),  # type: ignore[arg-type]
-                requester=session,
-                settings=SETTINGS,
-                cwd="/",
+                SpawnContext(session=session, settings=SETTINGS, cwd="/"),
             )
             for _ in range(number)
         )

@@ -16,6 +16,7 @@ from subagents.domain.run.run import Run
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import SessionKey, replace
 from subagents.engine.engine import Engine
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.wiring import build_node
 
 ME: Final = SessionKey("agent:main:main")
@@ -43,9 +44,7 @@ async def handed_over(engine: Engine, cwd: Path) -> list[Run]:
     receipts = [
         await engine.spawner.spawn(
             RunSpec(task=f"echo {number}; echo no >&2", agent_id="command"),
-            requester=ME,
-            settings=settings,
-            cwd=str(cwd),
+            SpawnContext(session=ME, settings=settings, cwd=str(cwd)),
         )
         for number in range(RUNS)
     ]

@@ -23,6 +23,7 @@ from subagents.domain.run.values import RunId, SessionKey
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.engine.engine import Adapters, Engine, Sharing
 from subagents.engine.runs.spawn import Receipt
+from subagents.engine.runs.spawn_call import RunAsked, SpawnContext
 from subagents.engine.verification.verifier import Verifier
 from subagents.errors import StoreUnavailable
 from subagents.ports import (
@@ -347,11 +348,13 @@ class World:
         wanted = RunSpec(**{"task": f"do {agent}", "agent_id": agent, **spec})
         return await self.engine.spawner.spawn(
             wanted,
-            requester=requester,
-            settings=settings,
-            cwd=str(self.directory),
-            is_operator=is_operator,
-            ceiling=ceiling,
+            SpawnContext(
+                session=requester,
+                settings=settings,
+                cwd=str(self.directory),
+                is_operator=is_operator,
+                ceiling=ceiling,
+            ),
         )
 
     async def spawn(self, agent: str | None = "quick", **spec: Any) -> RunId:
@@ -361,11 +364,13 @@ class World:
         self, *specs: RunSpec, requester: SessionKey = ME, is_operator: bool = True
     ) -> list[RunId]:
         receipts = await self.engine.spawner.spawn_batch(
-            specs,
-            requester=requester,
-            settings=self.settings,
-            cwd=str(self.directory),
-            is_operator=is_operator,
+            [RunAsked(spec=each) for each in specs],
+            SpawnContext(
+                session=requester,
+                settings=self.settings,
+                cwd=str(self.directory),
+                is_operator=is_operator,
+            ),
         )
         return [receipt.run.id for receipt in receipts]
 

@@ -42,6 +42,7 @@ from subagents.domain.run.spec import Backoff, Cleanup, OnDependencyFailure, Run
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.domain.run.values import replace as set_
 from subagents.engine.engine import Engine
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.errors import SubagentsError, Unavailable
 
 T = TypeVar("T")
@@ -203,10 +204,12 @@ class ClusterScenario:
                 receipt = await self._world.call(
                     lambda engine: engine.spawner.spawn(
                         spec,
-                        requester=session,
-                        settings=self._world.settings,
-                        cwd="/",
-                        is_operator=is_operator,
+                        SpawnContext(
+                            session=session,
+                            settings=self._world.settings,
+                            cwd="/",
+                            is_operator=is_operator,
+                        ),
                     )
                 )
             except Unavailable:
@@ -333,10 +336,12 @@ class ClusterScenario:
             found = await self._try(
                 lambda engine: engine.spawner.spawn(
                     spec,
-                    requester=worker.session_key,
-                    settings=self._world.settings,
-                    cwd="/",
-                    is_operator=False,
+                    SpawnContext(
+                        session=worker.session_key,
+                        settings=self._world.settings,
+                        cwd="/",
+                        is_operator=False,
+                    ),
                 )
             )
             if found is not None:

@@ -66,6 +66,7 @@ from subagents.domain.run.values import replace as set_
 from subagents.engine.engine import Engine
 from subagents.engine.messages.mailbox import WaitResult
 from subagents.engine.runs.spawn import Receipt
+from subagents.engine.runs.spawn_call import RunAsked, SpawnContext
 from subagents.errors import DaemonUnreachable, StoreUnavailable, SubagentsError
 from subagents.ports import InboxRow
 
@@ -401,11 +402,13 @@ class Scenario:
             try:
                 receipts = await self._host.call(
                     lambda engine: engine.spawner.spawn_batch(
-                        specs,
-                        requester=session,
-                        settings=self._host.settings,
-                        cwd="/",
-                        is_operator=session in OPERATORS,
+                        [RunAsked(spec=each) for each in specs],
+                        SpawnContext(
+                            session=session,
+                            settings=self._host.settings,
+                            cwd="/",
+                            is_operator=session in OPERATORS,
+                        ),
                     )
                 )
             except (DaemonUnreachable, StoreUnavailable):
@@ -423,10 +426,12 @@ class Scenario:
         receipt = await self._try(
             lambda engine: engine.spawner.spawn(
                 spec,
-                requester=session,
-                settings=self._host.settings,
-                cwd="/",
-                is_operator=session in OPERATORS,
+                SpawnContext(
+                    session=session,
+                    settings=self._host.settings,
+                    cwd="/",
+                    is_operator=session in OPERATORS,
+                ),
             )
         )
         if receipt is not None:
@@ -632,7 +637,9 @@ class Scenario:
     async def _retry(self, run_id: RunId) -> None:
         settings = self._host.settings
         receipt = await self._try(
-            lambda engine: engine.spawner.retry(run_id, requester=SESSIONS[0], settings=settings)
+            lambda engine: engine.spawner.retry(
+                run_id, SpawnContext(session=SESSIONS[0], settings=settings)
+            )
         )
         if receipt is not None:
             self._judge.promised(receipt.run)
@@ -716,10 +723,12 @@ class Scenario:
                 receipt = await self._host.call(
                     lambda engine: engine.spawner.spawn(
                         spec,
-                        requester=worker.session_key,
-                        settings=self._host.settings,
-                        cwd="/",
-                        is_operator=False,
+                        SpawnContext(
+                            session=worker.session_key,
+                            settings=self._host.settings,
+                            cwd="/",
+                            is_operator=False,
+                        ),
                     )
                 )
             except (DaemonUnreachable, StoreUnavailable):

@@ -18,6 +18,7 @@ from subagents.engine.runs.sessions import (
     STEER,
     Sent,
 )
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.errors import SubagentsError
 
 PAUSE_S: Final = 10.0
@@ -84,9 +85,7 @@ class SessionTalk:
             return await engine.sessions.send(
                 run_id,
                 "and now?",
-                by=self._caller,
-                settings=self._host.settings,
-                is_operator=True,
+                SpawnContext(session=self._caller, settings=self._host.settings),
                 mode=mode,
                 key=key,
             )

@@ -22,7 +22,7 @@ from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.spec import Budget, RunSpec
 from subagents.domain.run.values import RunId, replace
 from subagents.engine.attempts.shared_spending import local_day
-from subagents.engine.runs.spawn import PlanAsked
+from subagents.engine.runs.spawn_call import PlanAsked, RunAsked, SpawnContext
 from subagents.errors import Forbidden
 from subagents.ports import RunFilter
 
@@ -180,10 +180,8 @@ def test_the_runs_of_a_plan_share_its_budget_with_what_they_spawn(tmp_path: Path
         specs = [RunSpec(task="x", agent_id="hang", label=f"p{n}") for n in range(3)]
         receipts = await world.clock.result(
             world.engine.spawner.spawn_batch(
-                specs,
-                requester=ME,
-                settings=world.settings,
-                cwd=str(tmp_path),
+                [RunAsked(spec=each) for each in specs],
+                SpawnContext(session=ME, settings=world.settings, cwd=str(tmp_path)),
                 plan=PlanAsked(budget=Budget(max_tokens=1_000)),
             )
         )

@@ -12,7 +12,7 @@ from subagents.domain.run.outcome import (
 from subagents.domain.run.run import Phase
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import RunId
-from subagents.engine.runs.spawn import PlanAsked
+from subagents.engine.runs.spawn_call import PlanAsked, RunAsked, SpawnContext
 
 
 @pytest.mark.requirement("lanes:caps", "field:cap-exceeded")
@@ -89,10 +89,8 @@ def at_work(world: World) -> list[str]:
 async def plan_of(world: World, jobs: int | None, *specs: RunSpec) -> list[RunId]:
     receipts = await world.clock.result(
         world.engine.spawner.spawn_batch(
-            specs,
-            requester=ME,
-            settings=world.settings,
-            cwd=str(world.directory),
+            [RunAsked(spec=each) for each in specs],
+            SpawnContext(session=ME, settings=world.settings, cwd=str(world.directory)),
             plan=PlanAsked(name="p", jobs=jobs),
         )
     )
@@ -193,7 +191,7 @@ def test_steps_that_are_retried_keep_the_bound_of_their_plan(tmp_path: Path) -> 
             await world.until(each)
         again = await world.clock.result(
             world.engine.plans.retry(
-                ids[0], requester=ME, settings=world.settings, is_operator=True, ceiling=None
+                ids[0], SpawnContext(session=ME, settings=world.settings, ceiling=None)
             )
         )
         assert {each.run.resolved.step.jobs for each in again if each.run.resolved.step} == {1}
@@ -209,10 +207,8 @@ def test_more_jobs_than_slots_are_said_once(
     async def scenario(world: World) -> None:
         receipts = await world.clock.result(
             world.engine.spawner.spawn_batch(
-                steps(runs, "quick"),
-                requester=ME,
-                settings=world.settings,
-                cwd=str(tmp_path),
+                [RunAsked(spec=each) for each in steps(runs, "quick")],
+                SpawnContext(session=ME, settings=world.settings, cwd=str(tmp_path)),
                 plan=PlanAsked(jobs=jobs),
             )
         )

@@ -22,6 +22,7 @@ from subagents.domain.track_record.track_record import (
 )
 from subagents.engine.records import track_record_log as module
 from subagents.engine.records.track_record_log import RETRY_S
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.store.sqlite.sqlite_store import SqliteStore
 from subagents.store.track_record_files import PerformanceFiles
 
@@ -357,13 +358,13 @@ def test_a_repeated_run_names_the_attempt_it_repeats_and_the_escalation_behind_i
         first = await world.spawn("quick", verification=ESCALATED)
         await over(world, first)
         again = await world.clock.result(
-            world.engine.spawner.retry(first, requester=ME, settings=world.settings)
+            world.engine.spawner.retry(first, SpawnContext(session=ME, settings=world.settings))
         )
         await over(world, again.run.id)
         crashed = await world.spawn("fail", verification=ESCALATED)
         await over(world, crashed)
         receipt = await world.clock.result(
-            world.engine.spawner.retry(crashed, requester=ME, settings=world.settings)
+            world.engine.spawner.retry(crashed, SpawnContext(session=ME, settings=world.settings))
         )
         await over(world, receipt.run.id)
         found = {each["runId"]: (each["retryOf"], each["escalatedFrom"]) for each in lines(world)}

@@ -15,6 +15,7 @@ from subagents.domain.run.run import Decision, Phase, Run
 from subagents.domain.run.spec import Isolation, Network
 from subagents.domain.run.values import RunId, replace
 from subagents.engine.runs.sessions import Sent
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.errors import Forbidden, UsageError
 
 READ, WRITE, FULL = AccessLevel.READ, AccessLevel.WRITE, AccessLevel.FULL
@@ -175,10 +176,9 @@ def test_a_caller_sends_no_message_to_a_worker_that_may_do_more_than_itself(tmp_
             return world.engine.sessions.send(
                 run_id,
                 "write it",
-                by=ME,
-                settings=world.settings,
-                is_operator=False,
-                ceiling=ceiling,
+                SpawnContext(
+                    session=ME, settings=world.settings, is_operator=False, ceiling=ceiling
+                ),
                 mode=mode,
             )
 

@@ -22,6 +22,7 @@ from subagents.domain.run.spec import (
     RunSpec,
 )
 from subagents.domain.text.event_words import sentence
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.errors import (
     Conflict,
     NotFound,
@@ -282,10 +283,12 @@ def test_a_run_can_be_started_again_from_its_stored_parameters(tmp_path: Path) -
         slow = await world.spawn("slow")
         await world.until(first, Phase.COMPLETED)
         with pytest.raises(Conflict, match="cancel it first"):
-            await world.engine.spawner.retry(slow, requester=ME, settings=world.settings)
+            await world.engine.spawner.retry(
+                slow, SpawnContext(session=ME, settings=world.settings)
+            )
 
         receipt = await world.clock.result(
-            world.engine.spawner.retry(first, requester=ME, settings=world.settings)
+            world.engine.spawner.retry(first, SpawnContext(session=ME, settings=world.settings))
         )
 
         assert receipt.run.id != first

@@ -21,6 +21,7 @@ from subagents.domain.run.spec import (
     RunSpec,
 )
 from subagents.domain.run.values import RunId, SessionKey, replace
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.errors import (
     ContractError,
     Forbidden,
@@ -49,9 +50,7 @@ def narrow(**agents: Agent) -> Settings:
 async def with_variables(world: World, spec: RunSpec) -> RunId:
     spawning = world.engine.spawner.spawn(
         spec,
-        requester=ME,
-        settings=world.settings,
-        cwd=str(world.directory),
+        SpawnContext(session=ME, settings=world.settings, cwd=str(world.directory)),
         environment=BROUGHT,
     )
     return (await world.clock.result(spawning)).run.id
@@ -180,7 +179,7 @@ def test_what_an_operator_spawns_is_queued_and_never_refused(tmp_path: Path) -> 
         ids.append(await world.spawn("slow"))
         receipt = await world.clock.result(
             world.engine.spawner.retry(
-                (await world.until(ids[0])).id, requester=ME, settings=CAPPED
+                (await world.until(ids[0])).id, SpawnContext(session=ME, settings=CAPPED)
             )
         )
         ids.append(receipt.run.id)
@@ -567,7 +566,7 @@ def test_variables_of_a_caller_are_kept_for_the_run_and_its_retry_and_in_no_even
         first = await with_variables(world, RunSpec(task="x", agent_id="quick"))
         again = await world.clock.result(
             world.engine.spawner.retry(
-                (await world.until(first)).id, requester=ME, settings=world.settings
+                (await world.until(first)).id, SpawnContext(session=ME, settings=world.settings)
             )
         )
         # Only a plain command is what a person would have typed into their shell.

@@ -11,6 +11,7 @@ from subagents.config.settings import SubagentDefaults
 from subagents.domain.run.run import Phase
 from subagents.domain.run.spec import Cleanup, Mode
 from subagents.domain.run.values import RunId, announcement_id
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.engine.runs.sweep import ROWS_MAX
 from subagents.errors import Conflict, NotFound
 from subagents.extensions.testing.stored_values import a_run, over, spawned
@@ -224,7 +225,9 @@ def test_with_the_session_goes_the_task_and_so_a_retry_is_refused(tmp_path: Path
         rows = world.store.inbox(None, unconsumed=False)
         assert "subagents retry" not in rows[0].message.text
         with pytest.raises(Conflict, match=r"was deleted when it ended \(cleanup: delete\)"):
-            await world.engine.spawner.retry(deleted, requester=ME, settings=world.settings)
-        await world.engine.spawner.retry(kept, requester=ME, settings=world.settings)
+            await world.engine.spawner.retry(
+                deleted, SpawnContext(session=ME, settings=world.settings)
+            )
+        await world.engine.spawner.retry(kept, SpawnContext(session=ME, settings=world.settings))
 
     in_world(tmp_path, scenario)

@@ -18,6 +18,7 @@ from subagents.domain.run.values import RunId, SessionKey
 from subagents.engine.engine import Adapters, Engine
 from subagents.engine.kernel.system_clock import RandomIds, SystemClock
 from subagents.engine.runs.sessions import Sent
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.engine.verification.verifier import Verifier
 from subagents.extensions.conversation.conversation import ConversationRuntime
 from subagents.runtimes.process.shim import ProcessAttempts
@@ -44,13 +45,13 @@ class Desk:
     async def spawn(self, words: str) -> RunId:
         spec = RunSpec(task=words, agent_id="echo", label="job")
         receipt = await self.engine.spawner.spawn(
-            spec, requester=ME, settings=SETTINGS, cwd=self._cwd
+            spec, SpawnContext(session=ME, settings=SETTINGS, cwd=self._cwd)
         )
         return receipt.run.id
 
     async def send(self, run_id: RunId, message: str, *, key: str | None = None) -> Sent:
         return await self.engine.sessions.send(
-            run_id, message, by=ME, settings=SETTINGS, is_operator=True, key=key
+            run_id, message, SpawnContext(session=ME, settings=SETTINGS), key=key
         )
 
     async def fits(self, run_id: RunId, is_so: Callable[[Run], bool]) -> Run:

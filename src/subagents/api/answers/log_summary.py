@@ -16,6 +16,7 @@ from subagents.domain.run.values import RunId, replace
 from subagents.domain.run.worker_output import LineType
 from subagents.domain.transcript.digest import digest, shortened
 from subagents.domain.transcript.transcript_query import Line, LogQuery
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.errors import Elsewhere, IdempotencyConflict, SubagentsError
 from subagents.text import fence, one_line
 
@@ -157,11 +158,13 @@ async def _written(
     try:
         receipt = await engine.spawner.spawn(
             spec,
-            requester=caller.session,
-            settings=config.settings,
-            cwd=run.resolved.cwd,
-            # Who may be asked for summaries is the operator's word, whoever looks at a log.
-            is_operator=True,
+            SpawnContext(
+                session=caller.session,
+                settings=config.settings,
+                cwd=run.resolved.cwd,
+                # Who may be asked for summaries is the operator's word, whoever looks at a log.
+                is_operator=True,
+            ),
         )
         written_id = receipt.run.id
     except IdempotencyConflict as known:

@@ -24,9 +24,11 @@ from starlette.types import Scope
 from subagents.api.calls.login import Login
 from subagents.api.calls.refusals import Refusal, is_refusal
 from subagents.api.calls.services import Services, services_of
+from subagents.config.settings import Settings
 from subagents.domain.redaction.redact import redact
 from subagents.domain.run.access import AccessLevel, Ceiling
 from subagents.domain.run.values import RunId, SessionKey
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.errors import SubagentsError, Unauthorized, Unavailable, UsageError
 from subagents.ports import TOKEN_VARIABLE, Origin
 
@@ -155,6 +157,16 @@ class Caller:
             )
         request.scope["caller"] = caller
         return caller
+
+    def context(self, settings: Settings, cwd: str = "") -> SpawnContext:
+        """What the runs that it spawns go by; ``cwd`` is for those that name no directory."""
+        return SpawnContext(
+            session=self.session,
+            settings=settings,
+            cwd=cwd,
+            is_operator=self.is_operator,
+            ceiling=self.ceiling,
+        )
 
 
 def _session_and_reader(request: Request) -> tuple[SessionKey, str | None]:

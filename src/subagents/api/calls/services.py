@@ -21,6 +21,7 @@ from subagents.domain.run.values import SessionKey
 from subagents.engine.engine import Engine
 from subagents.engine.records.counters import Histogram
 from subagents.engine.runs.sessions import Sent
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.engine.runs.surroundings import Surroundings
 from subagents.errors import ConfigError, Unavailable
 from subagents.ports import Audience, Database, Exporter, ExportState, OffLoop, Origin
@@ -197,10 +198,9 @@ class Services:
             sent = await self.engine.sessions.send(
                 run.id,
                 message,
-                by=by,
-                settings=config.settings,
-                is_operator=is_operator,
-                ceiling=ceiling,
+                SpawnContext(
+                    session=by, settings=config.settings, is_operator=is_operator, ceiling=ceiling
+                ),
                 mode=mode,
                 key=key,
             )

@@ -22,6 +22,7 @@ from subagents.domain.run.spec import (
 )
 from subagents.domain.run.values import replace
 from subagents.engine.runs.spawn import Receipt
+from subagents.engine.runs.spawn_call import RunAsked, SpawnContext
 from subagents.errors import UsageError
 from subagents.text import one_line
 
@@ -61,12 +62,14 @@ async def spawn(call: Call) -> Answer:
     config = await _config(call, resolved)
     with config.explaining():
         receipts = await call.services.engine.spawner.spawn_batch(
-            specs,
-            requester=call.caller.session,
-            settings=config.settings,
-            cwd=call.caller.cwd or (resolved.cwd if resolved else ""),
-            is_operator=False,
-            ceiling=call.caller.ceiling,
+            [RunAsked(spec=each) for each in specs],
+            SpawnContext(
+                session=call.caller.session,
+                settings=config.settings,
+                cwd=call.caller.cwd or (resolved.cwd if resolved else ""),
+                is_operator=False,
+                ceiling=call.caller.ceiling,
+            ),
         )
     # What a project's file may not say to agents holds for all of them: it is said once.
     first, *others = receipts

@@ -10,7 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from subagents.config.programs.scope_probes import Proof
-from subagents.config.settings import DEFAULT_LANE, Agent, AgentIsolation, Settings
+from subagents.config.settings import DEFAULT_LANE, Agent, AgentIsolation
 from subagents.domain.rules import admission, ceilings, contract
 from subagents.domain.rules.tool_kinds import abroad
 from subagents.domain.run.access import Access, AccessLevel, Ceiling, in_words
@@ -28,6 +28,7 @@ from subagents.domain.run.spec import (
 )
 from subagents.domain.run.values import SessionKey, agent_of, replace
 from subagents.domain.text import judge_task
+from subagents.engine.runs.spawn_call import SpawnCall
 from subagents.errors import Forbidden, SubagentsError, UsageError
 from subagents.ports import Bound, Bounded, Limited, OffLoop, Runtime, abilities_of, access_of
 
@@ -69,15 +70,7 @@ class Grants:
         self._runtimes = runtimes
         self._proofs = ScopeProofs(proof_of, off_loop)
 
-    def agent(
-        self,
-        wanted: str | None,
-        parent: Run | None,
-        requester: SessionKey,
-        settings: Settings,
-        *,
-        is_operator: bool,
-    ) -> tuple[str, Agent]:
+    def agent(self, wanted: str | None, call: SpawnCall) -> tuple[str, Agent]:
         """The agent asked for, by its id, or that of the caller, or the default one.
 
         Raises:
@@ -85,10 +78,11 @@ class Grants:
             NotFound: It is not configured.
             Forbidden: The caller may not spawn it.
         """
-        if wanted is not None and parent is None and is_operator:
+        settings = call.context.settings
+        if wanted is not None and call.is_free:
             agent_id = wanted.strip().lower()
             return agent_id, settings.agent(agent_id)
-        own = agent_that_spawns(parent, requester)
+        own = agent_that_spawns(call.parent, call.inbox)
         if wanted is None:
             own_agent = settings.agents.get(own)
             has_runtime = own_agent is not None and own_agent.runtime is not None
@@ -101,7 +95,7 @@ class Grants:
                 details={"field": "agentId"},
             )
         wanted = wanted.strip().lower()
-        if parent is not None or not is_operator:
+        if not call.is_free:
             own_section = settings.agents.get(own)
             allow = own_section.subagents.allow_agents if own_section is not None else ()
             admission.check_allowed(wanted, requester_agent=own, allow_agents=allow)
@@ -193,16 +187,7 @@ class Grants:
                 hint=f"mend that (subagents doctor), or remove [agents.{agent_id}.limits]",
             )
 
-    async def judge(
-        self,
-        judge: Judge,
-        judged: Resolved,
-        *,
-        parent: Run | None,
-        requester: SessionKey,
-        settings: Settings,
-        is_operator: bool,
-    ) -> Resolved:
+    async def judge(self, judge: Judge, judged: Resolved, call: SpawnCall) -> Resolved:
         """What the judge of a contract comes to: an agent that its requester may use, too.
 
         Raises:
@@ -210,9 +195,7 @@ class Grants:
         """
         spec = judge_task.parameters(judge)
         try:
-            agent_id, agent = self.agent(
-                judge.agent_id, parent, requester, settings, is_operator=is_operator
-            )
+            agent_id, agent = self.agent(judge.agent_id, call)
             above = _above_judge(judged)
             worker = await self.grant(
                 spec,
@@ -237,7 +220,7 @@ class Grants:
             runtime=worker.runtime.name,
             mode=Mode.RUN,
             lane=lane,
-            lane_slots=settings.lane_slots(lane),
+            lane_slots=call.context.settings.lane_slots(lane),
             model=judge.model or agent.model,
             thinking=agent.thinking,
             instructions=agent.instructions,
@@ -257,11 +240,8 @@ class Grants:
         self,
         spec: RunSpec,
         resolved: Resolved,
+        call: SpawnCall,
         *,
-        parent: Run | None,
-        requester: SessionKey,
-        settings: Settings,
-        is_operator: bool,
         found: Sequence[Ceiling],
         inherited: tuple[str, ...] | None,
     ) -> Fallback:
@@ -270,10 +250,7 @@ class Grants:
         Args:
             spec: What was asked; its model is the first agent's, and is not asked of this one.
             resolved: What it came to with the first agent.
-            parent: The run whose agent spawns.
-            requester: Who spawns.
-            settings: The effective configuration.
-            is_operator: A person or their program calls.
+            call: Says who spawns.
             found: The ceilings above the run.
             inherited: The tools that it may have at most, None = any.
 
@@ -281,9 +258,7 @@ class Grants:
             SubagentsError: As for any spawn; the message names ``fallbackAgentId``.
         """
         try:
-            agent_id, agent = self.agent(
-                spec.fallback_agent_id, parent, requester, settings, is_operator=is_operator
-            )
+            agent_id, agent = self.agent(spec.fallback_agent_id, call)
             worker = await self.grant(
                 replace(spec, model=None),
                 agent_id,
@@ -304,12 +279,12 @@ class Grants:
             agent_id=agent_id,
             runtime=worker.runtime.name,
             lane=lane,
-            lane_slots=settings.lane_slots(lane),
+            lane_slots=call.context.settings.lane_slots(lane),
             model=agent.model,
             thinking=spec.thinking or agent.thinking,
             instructions=agent.instructions,
             timeout_ms=(
-                settings.run_timeout_ms(agent_id)
+                call.context.settings.run_timeout_ms(agent_id)
                 if spec.run_timeout_seconds is None
                 else resolved.timeout_ms
             ),

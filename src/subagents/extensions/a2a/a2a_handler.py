@@ -223,15 +223,7 @@ async def _begin(exchange: _Exchange, message: wire.Message, text: str) -> Run:
         expects_completion_message=False,
     )
     with config.explaining():
-        receipt = await services.engine.spawner.spawn(
-            spec,
-            requester=caller.session,
-            settings=config.settings,
-            cwd="",
-            is_operator=caller.is_operator,
-            ceiling=caller.ceiling,
-            environment=None,
-        )
+        receipt = await services.engine.spawner.spawn(spec, caller.context(config.settings))
     return receipt.run
 
 

@@ -29,6 +29,7 @@ from subagents.domain.transcript.feed_entry import NAMES, NEWS
 from subagents.engine.runs.feed import Scope
 from subagents.engine.runs.sessions import EITHER
 from subagents.engine.runs.spawn import Receipt
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.errors import (
     Conflict,
     NotFound,
@@ -244,7 +245,7 @@ async def create_agent(session: SupervisorSession, params: Mapping[str, object])
     number = await services.engine.feed.newest()
     with config.explaining():
         receipt = await services.engine.spawner.spawn(
-            spec, requester=requester, settings=config.settings, cwd=spec.cwd
+            spec, SpawnContext(session=requester, settings=config.settings, cwd=spec.cwd)
         )
     subscription = Subscription(Scope(run=receipt.run.id), frozenset(NEWS), number)
     return Done(

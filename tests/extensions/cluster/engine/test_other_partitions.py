@@ -10,6 +10,7 @@ from tests.extensions.cluster.engine.engine_cluster import LEASE_S, Cluster, Nod
 from subagents.domain.run.run import Decision, Phase
 from subagents.domain.run.values import AttemptId, RunId, SessionKey
 from subagents.engine.runs.sessions import Sent
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.errors import Elsewhere, UsageError
 
 
@@ -54,7 +55,7 @@ def test_a_session_goes_on_in_its_partition_whoever_writes_into_it(tmp_path: Pat
 
         async def sent(node: Node, by: SessionKey, newest: RunId) -> Sent:
             message = node.engine.sessions.send(
-                newest, "and now?", by=by, settings=node.settings, is_operator=True
+                newest, "and now?", SpawnContext(session=by, settings=node.settings)
             )
             return await cluster.clock.result(message)
 

@@ -21,6 +21,7 @@ from subagents.config.settings import Settings
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import SessionKey
 from subagents.engine.engine import Engine
+from subagents.engine.runs.spawn_call import RunAsked, SpawnContext
 from subagents.errors import SubagentsError
 
 BATCH: Final = 10
@@ -60,7 +61,8 @@ class _Callers:
         ]
         receipts = await self._patiently(
             lambda: engine.spawner.spawn_batch(
-                specs, requester=session, settings=self._settings, cwd="/"
+                [RunAsked(spec=each) for each in specs],
+                SpawnContext(session=session, settings=self._settings, cwd="/"),
             )
         )
         ids = [each.run.id for each in receipts]
