@@ -701,11 +701,16 @@ def stores_the_runs_of_a_batch_one_by_one(patch: pytest.MonkeyPatch) -> None:
 
 @mutation
 def answers_a_repeated_key_before_its_commit(patch: pytest.MonkeyPatch) -> None:
-    async def repeated(self: Any, asked: Any, known: Any, _call: Any) -> Any:
-        live, keys = self._ledger.live, [each.spec.idempotency_key for each in asked]
-        return tuple(Receipt(run=live[known[key]], repeated=True) for key in keys)
+    def make(original: Any) -> Any:
+        async def repeated(self: Any, asked: Any, known: Any, call: Any) -> Any:
+            found = [self._ledger.live.get(known.get(each.spec.idempotency_key)) for each in asked]
+            if None in found:
+                return await original(self, asked, known, call)
+            return tuple(Receipt(run=run, repeated=True) for run in found)
 
-    patch.setattr(Spawner, "_repeated", repeated)
+        return repeated
+
+    wrap(patch, Spawner, "_repeated", make)
 
 
 @mutation
