@@ -11,8 +11,10 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
 
+from msgspec import structs
+
 from subagents.config import agent_cards
-from subagents.config.settings import DEFAULT_LANE, Settings
+from subagents.config.settings import Settings
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.rules import admission, ceilings, continuation, contract, idempotency
 from subagents.domain.rules.budgets import reservations
@@ -86,7 +88,7 @@ from subagents.ports import (
     Ids,
     Runtime,
 )
-from subagents.text import one_line, whole_ms
+from subagents.text import one_line
 
 LABEL_FROM_TASK_CHARS: Final = 32
 SPAWN_TOOL: Final = "sessions_spawn"
@@ -269,13 +271,15 @@ class Spawner:
             await self._ledger.committed()
         else:
             session_chain.evict_runs(self._ledger, before)
-        said = {draft.spawned.run_id: draft.warnings for draft in drafts}
+        stored = {run.id: run for run in runs}
+        # In the order in which they were asked for, and not of who waits for whom.
         return tuple(
             Receipt(
                 run=self._ledger.published.get(run.id, run),
-                warnings=(*reservations.warnings(run), *said.get(run.id, ())),
+                warnings=(*reservations.warnings(run), *draft.warnings),
             )
-            for run in _as_asked(runs, drafts)
+            for draft in drafts
+            for run in (stored[draft.spawned.run_id],)
         )
 
     async def _require_room(self, number: int, requester: SessionKey) -> int | None:
@@ -399,7 +403,6 @@ class Spawner:
             inherited=inherited,
             deny=[name for run in above for name in run.resolved.tools_deny],
         )
-        lane = spec.lane or agent.lane or DEFAULT_LANE
         label_of_place = spec.place or agent.place
         if label_of_place is not None:
             check_place(label_of_place, self._ledger.partitions.labels)
@@ -407,39 +410,21 @@ class Spawner:
         place = await self._place(
             spec, cwd, run_id, label, previous, is_here=label_of_place is None
         )
-        timeout_ms = (
-            settings.run_timeout_ms(agent_id)
-            if spec.run_timeout_seconds is None
-            else whole_ms(spec.run_timeout_seconds * 1000)
-        )
         depth = session_chain.depth(parent, previous)
         may_spawn = depth < settings.defaults.max_spawn_depth
+        fleet = agent_cards.rows(settings, agent_id) if may_spawn else ()
+        theirs = worker.resolved(spec, settings, cwd=place.cwd, fleet=fleet)
         resolved = Resolved(
-            agent_id=agent_id,
-            runtime=worker.runtime.name,
+            **structs.asdict(theirs),
             mode=asked.mode,
             label=label,
             cwd=place.cwd,
             worktree=place.tree,
-            lane=lane,
-            lane_slots=settings.lane_slots(lane),
             place=label_of_place,
-            model=spec.model or agent.model,
-            thinking=spec.thinking or agent.thinking,
-            instructions=agent.instructions,
-            timeout_ms=timeout_ms,
-            effective_tools=worker.tools,
-            tools_deny=worker.deny,
-            access=ceilings.placed(worker.access, place.cwd),
             max_spawn_depth=settings.defaults.max_spawn_depth,
             max_announce_chars=settings.defaults.max_announce_chars,
-            grace_ms=round(agent.grace_seconds * 1000),
-            abilities=worker.abilities,
-            alerts=agent.alerts.rules,
             max_transcript_mb=settings.defaults.max_transcript_mb,
             chosen=chosen,
-            fleet=agent_cards.rows(settings, agent_id) if may_spawn else (),
-            options=agent.options,
         )
         if spec.verification is not None and spec.verification.judge is not None:
             judge = await self._grants.judge(spec.verification.judge, resolved, call)
@@ -699,12 +684,6 @@ async def _for_each(drafts: Iterable[Awaitable[Draft]]) -> list[Draft]:
     if refused:
         raise together(refused, of=len(found) + len(refused))
     return found
-
-
-def _as_asked(runs: Iterable[Run], drafts: Sequence[Draft]) -> list[Run]:
-    """In the order in which they were asked for, and not of who waits for whom."""
-    order = {draft.spawned.run_id: number for number, draft in enumerate(drafts)}
-    return sorted(runs, key=lambda run: order[run.id])
 
 
 def _digests(asked: Sequence[RunAsked], cwd: str, plan: PlanAsked | None) -> dict[str, str]:
