@@ -78,7 +78,7 @@ async def _make_template(database: Path, settings: Settings, runs: int, records:
     try:
         await lifecycle.run_through(engine, settings, runs)
         for run in (await engine.queries.runs(RunFilter(limit=runs)))[::2]:
-            await engine.archive(run.id)
+            await engine.control.archive(run.id)
     finally:
         await engine.stop()
 

@@ -23,10 +23,10 @@ from subagents.config.settings import Agent, Settings, SubagentDefaults
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import SessionKey
-from subagents.engine.engine import Engine
+from subagents.engine.engine import Adapters, Engine
 from subagents.engine.kernel.system_clock import RandomIds, SystemClock
 from subagents.engine.kernel.threads import DaemonThreads
-from subagents.engine.parts import Adapters
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.engine.verification.verifier import Verifier
 from subagents.ports import Batch, RunFilter
 from subagents.process_tuning import SWITCH_S, calm_collector
@@ -137,16 +137,14 @@ async def run_through(engine: Engine, settings: Settings, runs: int) -> float:
         RuntimeError: A run did not end in time.
     """
     began = time.perf_counter()
+    context = SpawnContext(session=REQUESTER, settings=settings, cwd="/")
     receipts = await asyncio.gather(
-        *(
-            engine.spawn(RunSpec(task=f"task {i}"), requester=REQUESTER, settings=settings, cwd="/")
-            for i in range(runs)
-        )
+        *(engine.spawner.spawn(RunSpec(task=f"task {i}"), context) for i in range(runs))
     )
     ids = [receipt.run.id for receipt in receipts]
     ended: list[Run] = []
     for start in range(0, runs, WAIT_RUNS):
-        found = await engine.wait(
+        found = await engine.mailbox.wait(
             ids[start : start + WAIT_RUNS],
             session=REQUESTER,
             until="all",
@@ -155,7 +153,7 @@ async def run_through(engine: Engine, settings: Settings, runs: int) -> float:
         )
         if found.pending or found.missing:
             raise RuntimeError(f"{len(found.pending)} runs did not end within {WAIT_S} s")
-        await engine.acknowledge(found.offered, reader=READER)
+        await engine.mailbox.acknowledge(found.offered, reader=READER)
         ended += found.completed
     async with asyncio.timeout(WAIT_S):
         # The last ones are still being cleaned up; what is over on disk leaves memory.

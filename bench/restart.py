@@ -11,6 +11,7 @@ from pathlib import Path
 from bench.daemon import make_home, paths_of, serving
 from bench.lifecycle import REQUESTER, engine_on, settings_for
 from subagents.domain.run.spec import BATCH_RUNS_MAX, RunSpec
+from subagents.engine.runs.spawn_call import RunAsked, SpawnContext
 from subagents.store.sqlite.sqlite_store import SqliteStore
 
 
@@ -22,12 +23,17 @@ async def _fill(database: Path, runs: int) -> None:
         # The first one gets the slot and is lost with this process; the next one then holds it.
         for _ in range(2):
             first = RunSpec(task="hold the only slot")
-            receipt = await engine.spawn(first, requester=REQUESTER, settings=settings, cwd="/")
+            receipt = await engine.spawner.spawn(
+                first, SpawnContext(session=REQUESTER, settings=settings, cwd="/")
+            )
         waiting = RunSpec(task="work", chain_after=receipt.run.id)
         specs = [RunSpec(task="work"), waiting] * (runs // 2)
         for start in range(0, len(specs), BATCH_RUNS_MAX):
             part = specs[start : start + BATCH_RUNS_MAX]
-            await engine.spawn_batch(part, requester=REQUESTER, settings=settings, cwd="/")
+            await engine.spawner.spawn_batch(
+                [RunAsked(spec=each) for each in part],
+                SpawnContext(session=REQUESTER, settings=settings, cwd="/"),
+            )
     finally:
         await engine.stop()
 

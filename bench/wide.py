@@ -18,6 +18,7 @@ from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.spec import OnDependencyFailure, RunSpec
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.engine.engine import Engine
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.store.sqlite.sqlite_store import SqliteStore
 
 GROUP: Final = 100
@@ -65,11 +66,9 @@ async def _spawn(
 ) -> list[RunId]:
     receipts = await asyncio.gather(
         *(
-            engine.spawn(
+            engine.spawner.spawn(
                 RunSpec(task="t", agent_id=agent, **spec),  # type: ignore[arg-type]
-                requester=session,
-                settings=SETTINGS,
-                cwd="/",
+                SpawnContext(session=session, settings=SETTINGS, cwd="/"),
             )
             for _ in range(number)
         )
@@ -78,9 +77,11 @@ async def _spawn(
 
 
 async def _take(engine: Engine, session: SessionKey, ids: list[RunId]) -> None:
-    found = await engine.wait(ids, session=session, until="all", timeout_s=WAIT_S, reader=READER)
+    found = await engine.mailbox.wait(
+        ids, session=session, until="all", timeout_s=WAIT_S, reader=READER
+    )
     assert len(found.completed) == len(ids), found
-    await engine.acknowledge(found.offered, reader=READER)
+    await engine.mailbox.acknowledge(found.offered, reader=READER)
 
 
 async def children(engine: Engine, number: int) -> dict[str, float]:
@@ -93,7 +94,7 @@ async def children(engine: Engine, number: int) -> dict[str, float]:
         await _take(engine, session, ids)
     loop, everything = spent.each_us(number)
     assert len((await engine.queries.run(parent)).children) == number
-    await engine.cancel(parent, by="bench", reason=None)
+    await engine.control.cancel(parent, by="bench", reason=None)
     await _take(engine, REQUESTER, [parent])
     return {"loop_us": loop, "all_us": everything}
 
@@ -113,7 +114,7 @@ async def fan_in(engine: Engine, number: int) -> dict[str, float]:
             on_dependency_failure=OnDependencyFailure.RUN,
         )
     (last,) = await _spawn(engine, REQUESTER, 1, depends_on=tuple(ids))
-    await engine.cancel(gate, by="bench", reason=None)
+    await engine.control.cancel(gate, by="bench", reason=None)
     for start in range(0, number, GROUP):
         await _take(engine, REQUESTER, ids[start : start + GROUP])
     await _take(engine, REQUESTER, [last])
@@ -128,7 +129,7 @@ async def chain(engine: Engine, depth: int) -> dict[str, float]:
     for _ in range(depth):
         ids += await _spawn(engine, session, 1, "lead")
         session = (await _until(engine, ids[-1], Phase.RUNNING)).session_key
-    await engine.cancel(ids[0], by="bench", reason=None)
+    await engine.control.cancel(ids[0], by="bench", reason=None)
     await _take(engine, REQUESTER, ids[:1])
     loop, everything = spent.each_us(depth)
     return {"loop_us": loop, "all_us": everything}

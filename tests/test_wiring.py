@@ -60,4 +60,4 @@ def test_attempts_record_the_configured_name_of_their_daemon_else_the_hosts(
         with closing(threads):
             pass
 
-    assert node.engine._parts.ledger._node == (name or os.uname().nodename)
+    assert node.engine.adapters.node == (name or os.uname().nodename)

@@ -9,8 +9,8 @@ from subagents import extension
 from subagents.config.paths import Paths
 from subagents.config.settings import Settings
 from subagents.engine.attempts.placement import ClusterPlaces
+from subagents.engine.engine import Sharing
 from subagents.engine.kernel.threads import DaemonThreads
-from subagents.engine.parts import Sharing
 from subagents.ports import EngineClock, OffLoop, Runtime, Store, Workplace
 from subagents.run_logs import RunLogs, file_logs
 from subagents.stores import store_of

@@ -21,12 +21,11 @@ from subagents.config.user_config import UserConfig
 from subagents.couriers.steer_courier import SteerCourier
 from subagents.domain.run.values import AttemptId
 from subagents.engine.attempts.placement import runtime_at
-from subagents.engine.engine import Engine
+from subagents.engine.engine import Adapters, Engine
 from subagents.engine.kernel import ownership
 from subagents.engine.kernel.ledger import CommitListener
 from subagents.engine.kernel.system_clock import RandomIds, SystemClock
 from subagents.engine.kernel.threads import DaemonThreads, on_own_loop
-from subagents.engine.parts import Adapters
 from subagents.engine.schedules.schedules import SettingsOf
 from subagents.engine.verification.command_sandbox import CommandSandbox
 from subagents.engine.verification.verifier import Verifier
@@ -148,7 +147,7 @@ def build_node(
             processes=processes,
             clock=clock,
             off_loop=off_loop,
-            promise=lambda: engine.promise(),  # noqa: PLW0108 - made below
+            promise=lambda: engine.ownership.promise(),  # noqa: PLW0108 - made below
             workplace=lambda: engine.workplace,
         )
     )
@@ -298,7 +297,6 @@ def services_of(
 
     return Services(
         engine=node.engine,
-        queries=node.engine.queries,
         load_config=config_loader(node.paths, environ, overrides or {}),
         user=user,
         paths=node.paths,
@@ -308,7 +306,6 @@ def services_of(
             started_at_ms=wall_ms(),
         ),
         database=node.ours.store,
-        orphans=node.engine.orphans,
         off_loop=node.threads[0],
         reading=node.threads[1],
         refusals=Refusals(node.paths.state_dir / FILE_NAME, node.threads[0], node.engine),

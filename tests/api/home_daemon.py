@@ -10,7 +10,7 @@ import json
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -22,10 +22,9 @@ from subagents.api.server.daemon import run_daemon
 from subagents.config.layers import Config, load
 from subagents.config.paths import Paths
 from subagents.config.settings import DaemonSettings
-from subagents.engine.engine import Engine
+from subagents.engine.engine import Adapters, Engine
 from subagents.engine.kernel.system_clock import RandomIds, SystemClock
 from subagents.engine.kernel.threads import DaemonThreads
-from subagents.engine.parts import Adapters
 from subagents.engine.verification.verifier import Verifier
 from subagents.followers.follower_host import FollowerHost
 from subagents.ports import Launch, StartedInfo
@@ -89,9 +88,6 @@ def build(home: Path, config: str = CONFIG) -> Services:
     command = CommandRuntime(paths.attempts_dir, clock, threads)
     store = SqliteStore(paths.database, synchronous="OFF")  # no machine loses its power here
 
-    async def orphans() -> Sequence[tuple[str, int]]:
-        return ()
-
     settings = load_config(None, {}, {}).settings
     engine = Engine(
         Adapters(
@@ -119,12 +115,10 @@ def build(home: Path, config: str = CONFIG) -> Services:
     )
     return Services(
         engine=engine,
-        queries=engine.queries,
         load_config=load_config,
         paths=paths,
         info=DaemonInfo(version="0.0.test", pid=os.getpid(), started_at_ms=wall_ms()),
         database=store,
-        orphans=orphans,
         off_loop=threads,
         reading=threads,
         refusals=Refusals(paths.state_dir / FILE_NAME, threads, engine),
@@ -167,7 +161,7 @@ class Home:
 
     def worker(self, run_id: str, attempt: int = 1) -> dict[str, str]:
         """The headers of a worker of the runtime "scripted"; it must have been started."""
-        runtime = self.services.engine.runtimes["scripted"]
+        runtime = self.services.engine.adapters.runtimes["scripted"]
         assert isinstance(runtime, TellingRuntime)
         return {"Authorization": f"Bearer {runtime.tokens[f'{run_id}#{attempt}']}"}
 
@@ -235,7 +229,7 @@ class Home:
             *(f"POST {path} HTTP/1.1", "host: x", "x-subagents-reader: gone"),
             *(*headers, f"content-length: {len(body)}"),
         ]
-        waiters = self.services.engine._parts.mailbox._waiters
+        waiters = self.services.engine.mailbox._waiters
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as gone:
             gone.connect(str(self.services.paths.socket))
             gone.sendall("\r\n".join([*lines, "", ""]).encode() + body)

@@ -16,6 +16,7 @@ from subagents.domain.run.run import Run
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import SessionKey, replace
 from subagents.engine.engine import Engine
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.wiring import build_node
 
 ME: Final = SessionKey("agent:main:main")
@@ -41,17 +42,15 @@ async def handed_over(engine: Engine, cwd: Path) -> list[Run]:
     """Runs of ours that ended, were read and are over."""
     settings = load(None, os.environ, paths=Paths.resolve({"SUBAGENTS_HOME": str(cwd)})).settings
     receipts = [
-        await engine.spawn(
+        await engine.spawner.spawn(
             RunSpec(task=f"echo {number}; echo no >&2", agent_id="command"),
-            requester=ME,
-            settings=settings,
-            cwd=str(cwd),
+            SpawnContext(session=ME, settings=settings, cwd=str(cwd)),
         )
         for number in range(RUNS)
     ]
     ids = [receipt.run.id for receipt in receipts]
-    found = await engine.wait(ids, session=ME, until="all", timeout_s=30, reader="me")
-    await engine.acknowledge(found.offered, reader="me")
+    found = await engine.mailbox.wait(ids, session=ME, until="all", timeout_s=30, reader="me")
+    await engine.mailbox.acknowledge(found.offered, reader="me")
     async with asyncio.timeout(30):
         while engine.queries.open_runs:  # noqa: ASYNC110 - no event says so
             await asyncio.sleep(0.01)
@@ -75,7 +74,7 @@ def test_an_ended_run_leaves_few_files_and_a_pruned_one_nothing(tmp_path: Path) 
             assert [run.result for run in ended] == [str(number) for number in range(RUNS)]
             left = entries(paths.state_dir)
             for _ in range(2):
-                await node.engine.sweep()
+                await node.engine.sweep.once()
             return left, entries(paths.state_dir)
         finally:
             await node.stop()

@@ -44,14 +44,14 @@ CONTRACT = Contract(artifacts=(Artifact(path="out.txt"),))
 @pytest.mark.requirement("engine:outlives-mistakes")
 def test_a_deadline_holds_after_the_timers_broke(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        fire, failures = world.parts.timers.fire_due, [MemoryError()]
+        fire, failures = world.engine.timers.fire_due, [MemoryError()]
 
         def failing() -> int:
             if failures:
                 raise failures.pop()
             return fire()
 
-        world.parts.timers.fire_due = failing  # type: ignore[method-assign]
+        world.engine.timers.fire_due = failing  # type: ignore[method-assign]
         run = await world.until(await world.spawn("hang", run_timeout_seconds=20), within_s=40)
 
         assert (failures, run.outcome and run.outcome.status) == ([], Status.TIMEOUT)
@@ -92,7 +92,7 @@ def test_after_failed_commits_the_engine_goes_on_from_the_disk(
         await world.until(first, Phase.RUNNING)
         world.store.failures_left = failures
         with pytest.raises(StoreUnavailable, match="the disk said no"):
-            await world.engine.cancel(first, by="me")
+            await world.engine.control.cancel(first, by="me")
         assert world.engine.degraded == "the disk said no"
         with pytest.raises(StoreUnavailable):
             await world.try_spawn("quick")
@@ -115,7 +115,7 @@ def test_an_end_whose_commit_failed_is_seen_again_and_announced_once(tmp_path: P
         run_id = await world.spawn("slow")
         await world.until(run_id, Phase.RUNNING)
         waiting = asyncio.ensure_future(
-            world.engine.wait([run_id], session=ME, timeout_s=500, reader="r")
+            world.engine.mailbox.wait([run_id], session=ME, timeout_s=500, reader="r")
         )
         await world.clock.advance(9.9)
         world.store.failures_left = 1
@@ -137,7 +137,7 @@ def test_no_call_is_served_while_memory_is_being_read_back(tmp_path: Path) -> No
         await world.spawn("hang")
         reading = asyncio.Event()
         go_on = asyncio.Event()
-        off_loop = world.parts.ledger._off_loop
+        off_loop = world.engine.ledger._off_loop
 
         async def slow_reading(work: object) -> object:
             reading.set()
@@ -147,7 +147,7 @@ def test_no_call_is_served_while_memory_is_being_read_back(tmp_path: Path) -> No
         world.store.failures_left = 1
         with pytest.raises(StoreUnavailable):
             await world.try_spawn("hang", requester=OTHER)
-        world.parts.ledger._off_loop = slow_reading  # type: ignore[assignment]
+        world.engine.ledger._off_loop = slow_reading  # type: ignore[assignment]
         await world.clock.until(reading.is_set, within_s=10)
         early = [
             world.try_spawn("hang", is_operator=False),
@@ -156,7 +156,7 @@ def test_no_call_is_served_while_memory_is_being_read_back(tmp_path: Path) -> No
         refused = await asyncio.gather(*early, return_exceptions=True)
         assert [type(each) for each in refused] == [Forbidden, StoreUnavailable]
         go_on.set()
-        world.parts.ledger._off_loop = off_loop
+        world.engine.ledger._off_loop = off_loop
         await world.clock.until(lambda: world.engine.degraded is None, within_s=10)
 
         assert world.store.count(RunFilter(), most=10_000) == 1
@@ -177,14 +177,14 @@ def test_an_engine_whose_store_was_taken_over_stops_for_good_and_leaves_its_work
         older, told = await world.taken_over(), asyncio.Event()
         older.on_fenced(told.set)
         with pytest.raises(Fenced, match="epoch 1 is over"):
-            await older.cancel(run_id, by="me")
+            await older.control.cancel(run_id, by="me")
         await world.clock.until(told.is_set, within_s=1)
 
         assert older.fence is not None
         assert older.degraded == older.fence.message
         with pytest.raises(Fenced):
-            await older.sweep()
-        assert (older.live_attempts, older.effects_pending) == (0, 0)
+            await older.sweep.once()
+        assert (older.supervisor.live_attempts, older.outbox.pending) == (0, 0)
         await world.clock.advance(5)
         assert older.fence is not None, "it tries nothing again"
         await older.stop()
@@ -305,10 +305,10 @@ def test_a_run_whose_row_is_damaged_is_set_aside_and_everything_else_goes_on(
         assert (await world.until(child)).outcome == OK
         row = await world.engine.queries.inbox(None, unconsumed=True)
         assert {each.message.run_id for each in row} == {child, other, ended}
-        await world.engine.sweep()
+        await world.engine.sweep.once()
         await world.engine.queries.attention()
         assert (await world.run(dependant)).phase is Phase.WAITING
-        await world.engine.cancel(dependant, by="me")
+        await world.engine.control.cancel(dependant, by="me")
         assert (await world.until(dependant)).is_settled
         assert (await world.until(await world.spawn("quick"))).outcome == OK
         with closing(sqlite3.connect(world.path)) as connection:
@@ -363,9 +363,11 @@ def test_crashes_at_every_second_lose_and_double_nothing(tmp_path: Path) -> None
 def test_stopping_waits_for_what_was_accepted_and_leaves_workers_alone(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await world.spawn("slow")
-        request = await world.clock.result(world.engine.ask(run_id, "which?", timeout_s=600))
+        request = await world.clock.result(
+            world.engine.questions.ask(run_id, "which?", timeout_s=600)
+        )
         answering = asyncio.ensure_future(
-            world.engine.answer(request.id, "x", decision=Decision.ANSWER, by="me")
+            world.engine.questions.answer(request.id, "x", decision=Decision.ANSWER, by="me")
         )
         await world.clock.idle()
         await world.clock.result(world.engine.stop())

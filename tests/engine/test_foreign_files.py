@@ -12,6 +12,7 @@ from subagents.domain.run.outcome import Reason
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.spec import Artifact, Backoff, Contract, OnFailure, RunSpec
 from subagents.domain.run.values import RunId, replace
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.ports import Launch, StartedInfo
 
 OUT: Final = Contract(artifacts=(Artifact(path="out.txt"),))
@@ -217,12 +218,9 @@ def test_what_another_writes_before_a_session_goes_on_is_not_its_work(
         assert not run.outcome.is_ok
         await world.clock.advance(1)
         await meanwhile(world)
-        sending = world.engine.spawn(
+        sending = world.engine.spawner.spawn(
             RunSpec(task="go on", agent_id="talker", continues=run_id),
-            requester=ME,
-            settings=settings,
-            cwd=str(world.directory),
-            is_operator=True,
+            SpawnContext(session=ME, settings=settings, cwd=str(world.directory)),
         )
         receipt = await world.clock.result(sending)
         found = error_of(await world.until(receipt.run.id))

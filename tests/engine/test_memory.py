@@ -52,12 +52,14 @@ def test_a_run_that_is_over_is_in_no_collection_of_the_engine_after_a_sweep(
         for _ in range(RUNS):
             run_id = await world.spawn()
             await world.until(run_id)
-            rows = await world.clock.result(world.engine.offer_inbox(ME, reader="me", limit=9))
+            rows = await world.clock.result(
+                world.engine.mailbox.offer_inbox(ME, reader="me", limit=9)
+            )
             await world.clock.result(
-                world.engine.acknowledge([row.message.id for row in rows], reader="me")
+                world.engine.mailbox.acknowledge([row.message.id for row in rows], reader="me")
             )
         await world.clock.advance(200)
-        await world.clock.result(world.engine.sweep())
+        await world.clock.result(world.engine.sweep.once())
 
         grown = {name: size for name, size in held(world.engine).items() if size >= RUNS}
         assert grown == {}

@@ -92,7 +92,7 @@ def test_a_run_that_0_1_0_paused_goes_on_when_it_is_told_to(tmp_path: Path) -> N
         assert paused.control.paused
         assert paused.attempts == ()
 
-        await world.engine.resume(paused.id, by="me")
+        await world.engine.control.resume(paused.id, by="me")
 
         assert ended(await world.until(paused.id)) == "ok"
 

@@ -31,7 +31,7 @@ def test_a_turn_that_was_started_before_a_crash_is_stopped_when_it_may_not_start
         run_id = await world.spawn("hang")
         run = await world.until(run_id, Phase.RUNNING)
         stop = BudgetStop(by=run_id, label="hang", used="4s of 4s", at_ms=world.clock.now_ms())
-        world.parts.ledger.live[run_id] = replace(run, budget=replace(run.budget, stop=stop))
+        world.engine.ledger.live[run_id] = replace(run, budget=replace(run.budget, stop=stop))
         refs: list[AttemptRef] = []
 
         async def stopping(ref: AttemptRef, *, grace_s: float) -> None:
@@ -41,7 +41,7 @@ def test_a_turn_that_was_started_before_a_crash_is_stopped_when_it_may_not_start
         effect = ResumeAttempt(attempt=1, turn=2, message="news")
         entry = OutboxEntry(run_id=run_id, seq=run.seq, index=0, effect=effect)
 
-        answer = await world.parts.outbox._answer(run, entry)
+        answer = await world.engine.outbox._answer(run, entry)
 
         assert isinstance(answer, AttemptStartFailed)
         assert [(ref.attempt_id, ref.turns) for ref in refs] == [(f"{run_id}#1", 2)]
@@ -57,7 +57,7 @@ def test_effects_that_an_error_interrupted_go_on_while_the_ledger_is_well(
     monkeypatch.setattr("subagents.engine.outbox.RETRY_FIRST_S", 0.01)
 
     async def scenario(world: World) -> None:
-        outbox, failures = world.parts.outbox, [error]
+        outbox, failures = world.engine.outbox, [error]
         interrupted = "_drain" if isinstance(error, MemoryError) else "_perform"
         real = getattr(outbox, interrupted)
 
@@ -68,7 +68,7 @@ def test_effects_that_an_error_interrupted_go_on_while_the_ledger_is_well(
 
         setattr(outbox, interrupted, failing)
         run_id = await world.spawn("quick")
-        while failures or world.engine.effects_pending:
+        while failures or world.engine.outbox.pending:
             await world.clock.advance(1)
             await asyncio.sleep(0.001)
 

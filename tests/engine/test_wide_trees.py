@@ -60,7 +60,7 @@ async def children_cancelled_with_their_parent(world: World, number: int) -> flo
         for run_id in await spawned(world, session, GROUP, agent_id="hang"):
             await world.until(run_id, Phase.RUNNING)
     with counting_calls() as counted:
-        await world.clock.result(world.engine.cancel(parent, by="me"))
+        await world.clock.result(world.engine.control.cancel(parent, by="me"))
         await taken(world, ME, [parent])
         await world.clock.until(lambda: not world.engine.queries.open_runs)
     return counted.calls / number
@@ -75,7 +75,7 @@ async def fan_in(world: World, number: int) -> float:
         for _ in range(number // GROUP):
             ids += await spawned(world, ME, GROUP, depends_on=(gate,), on_dependency_failure=go_on)
         last = await world.spawn(depends_on=tuple(ids))
-        await world.clock.result(world.engine.cancel(gate, by="me"))
+        await world.clock.result(world.engine.control.cancel(gate, by="me"))
         await world.until(last)
     return counted.calls / number
 
@@ -90,10 +90,10 @@ async def spawned(
 
 async def taken(world: World, session: SessionKey, ids: list[RunId]) -> None:
     found = await world.clock.result(
-        world.engine.wait(ids, session=session, until="all", reader="me", timeout_s=300)
+        world.engine.mailbox.wait(ids, session=session, until="all", reader="me", timeout_s=300)
     )
     assert len(found.completed) == len(ids)
-    await world.clock.result(world.engine.acknowledge(found.offered, reader="me"))
+    await world.clock.result(world.engine.mailbox.acknowledge(found.offered, reader="me"))
 
 
 @pytest.mark.requirement("children:linear")

@@ -21,9 +21,9 @@ from subagents.domain.run.signals import Signal
 from subagents.domain.run.spec import Abilities, RunSpec
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.domain.run.worker_output import OutputBatch
-from subagents.engine.engine import Engine
-from subagents.engine.parts import Adapters, Parts, Sharing
+from subagents.engine.engine import Adapters, Engine, Sharing
 from subagents.engine.runs.spawn import Receipt
+from subagents.engine.runs.spawn_call import RunAsked, SpawnContext
 from subagents.engine.verification.verifier import Verifier
 from subagents.errors import StoreUnavailable
 from subagents.ports import (
@@ -255,11 +255,6 @@ class World:
         self.store: Troubled
         self.engine: Engine
 
-    @property
-    def parts(self) -> Parts:
-        """What the engine is made of, for tests that break things from the inside."""
-        return self.engine._parts
-
     # -- life ------------------------------------------------------------------------------
 
     async def taken_over(self) -> Engine:
@@ -308,8 +303,8 @@ class World:
         self.store.is_held = True
         await self.engine._life.stop()
         await self.engine._tasks.stop()
-        await self.parts.outbox.stop()
-        await self.parts.supervisor.stop()
+        await self.engine.outbox.stop()
+        await self.engine.supervisor.stop()
         self.store.close()
 
     async def restart(self, *, reboot: bool = False) -> None:
@@ -351,13 +346,15 @@ class World:
         settings = spec.pop("settings", self.settings)
         ceiling = spec.pop("ceiling", None)
         wanted = RunSpec(**{"task": f"do {agent}", "agent_id": agent, **spec})
-        return await self.engine.spawn(
+        return await self.engine.spawner.spawn(
             wanted,
-            requester=requester,
-            settings=settings,
-            cwd=str(self.directory),
-            is_operator=is_operator,
-            ceiling=ceiling,
+            SpawnContext(
+                session=requester,
+                settings=settings,
+                cwd=str(self.directory),
+                is_operator=is_operator,
+                ceiling=ceiling,
+            ),
         )
 
     async def spawn(self, agent: str | None = "quick", **spec: Any) -> RunId:
@@ -366,17 +363,19 @@ class World:
     async def batch(
         self, *specs: RunSpec, requester: SessionKey = ME, is_operator: bool = True
     ) -> list[RunId]:
-        receipts = await self.engine.spawn_batch(
-            specs,
-            requester=requester,
-            settings=self.settings,
-            cwd=str(self.directory),
-            is_operator=is_operator,
+        receipts = await self.engine.spawner.spawn_batch(
+            [RunAsked(spec=each) for each in specs],
+            SpawnContext(
+                session=requester,
+                settings=self.settings,
+                cwd=str(self.directory),
+                is_operator=is_operator,
+            ),
         )
         return [receipt.run.id for receipt in receipts]
 
     def spawn_child(self, parent: RunId, agent: str = "quick", **spec: Any) -> Awaitable[RunId]:
-        run = self.parts.ledger.published[parent]
+        run = self.engine.ledger.published[parent]
         return self.spawn(agent, requester=run.session_key, is_operator=False, **spec)
 
     async def run(self, run_id: RunId) -> Run:
@@ -386,7 +385,7 @@ class World:
         """Let time pass until the run is in one of these phases, or settled when none is named."""
 
         def arrived() -> bool:
-            run = self.parts.ledger.published.get(run_id) or self.store.run(run_id)
+            run = self.engine.ledger.published.get(run_id) or self.store.run(run_id)
             assert run is not None
             return run.phase in phases if phases else run.is_settled
 

@@ -60,22 +60,16 @@ def application(host: Host, life: Any) -> Starlette:
     paths = Paths(config_file=here, state_dir=here, cache_dir=here, runtime_dir=here, socket=here)
     services = Services(
         engine=life.engine,
-        queries=life.engine.queries,
         load_config=lambda *_: _refused(),
         paths=paths,
         info=DaemonInfo(version="simulated", pid=1, started_at_ms=0),
         database=life.store,
-        orphans=_no_orphans,
         off_loop=host.off_loop,
         reading=host.off_loop,
         refusals=Refusals(here, host.off_loop, life.engine),
         now_ms=host.clock.now_ms,
     )
     return create_app(services)
-
-
-async def _no_orphans() -> list[tuple[str, int]]:
-    return []
 
 
 def _refused() -> Any:

@@ -42,6 +42,7 @@ from subagents.domain.run.spec import Backoff, Cleanup, OnDependencyFailure, Run
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.domain.run.values import replace as set_
 from subagents.engine.engine import Engine
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.errors import SubagentsError, Unavailable
 
 T = TypeVar("T")
@@ -201,12 +202,14 @@ class ClusterScenario:
         while True:
             try:
                 receipt = await self._world.call(
-                    lambda engine: engine.spawn(
+                    lambda engine: engine.spawner.spawn(
                         spec,
-                        requester=session,
-                        settings=self._world.settings,
-                        cwd="/",
-                        is_operator=is_operator,
+                        SpawnContext(
+                            session=session,
+                            settings=self._world.settings,
+                            cwd="/",
+                            is_operator=is_operator,
+                        ),
                     )
                 )
             except Unavailable:
@@ -237,7 +240,7 @@ class ClusterScenario:
         before, seen = dict(self._told), list[Run]()
 
         async def wait(engine: Engine) -> list[str]:
-            found = await engine.wait(
+            found = await engine.mailbox.wait(
                 [], session=session, until="any", timeout_s=wait_s, reader=reader
             )
             seen[:] = (*found.completed, *found.pending)
@@ -246,7 +249,7 @@ class ClusterScenario:
             return self._offered(found.offered, reader, engine)
 
         async def read(engine: Engine) -> list[str]:
-            rows = await engine.offer_inbox(session, reader=reader)
+            rows = await engine.mailbox.offer_inbox(session, reader=reader)
             return self._offered([row.message.id for row in rows], reader, engine)
 
         names = await self._try(wait if wait_s else read)
@@ -256,7 +259,7 @@ class ClusterScenario:
             return
         await self._pause(1.0)
         self._world.channels.let_go(names, reader)
-        done = await self._try(lambda engine: engine.acknowledge(names, reader=reader))
+        done = await self._try(lambda engine: engine.mailbox.acknowledge(names, reader=reader))
         if done is None:
             return
         self._world.channels.acknowledged([n for n in names if not n.endswith(ANNOUNCE_SUFFIX)])
@@ -301,11 +304,15 @@ class ClusterScenario:
             match rng.randrange(3):
                 case 0:
                     self._judge.cancels_asked.add(run_id)
-                    await self._try(lambda engine, it=run_id: engine.cancel(it, by="simulation"))  # type: ignore[misc]  # the default binds this run
+                    await self._try(
+                        lambda engine, it=run_id: engine.control.cancel(it, by="simulation")  # type: ignore[misc]  # the default binds this run
+                    )
                 case 1:
-                    await self._try(lambda engine, it=run_id: engine.steer(it, "hurry", by="it"))  # type: ignore[misc]
+                    await self._try(
+                        lambda engine, it=run_id: engine.control.steer(it, "hurry", by="it")  # type: ignore[misc]
+                    )
                 case _:
-                    await self._try(lambda engine: engine.sweep())
+                    await self._try(lambda engine: engine.sweep.once())
 
     async def _lead_workers(self) -> None:
         workers = self._world.workers
@@ -327,12 +334,14 @@ class ClusterScenario:
         spec = self._spec(label)
         while self._world.workers.is_live(worker):
             found = await self._try(
-                lambda engine: engine.spawn(
+                lambda engine: engine.spawner.spawn(
                     spec,
-                    requester=worker.session_key,
-                    settings=self._world.settings,
-                    cwd="/",
-                    is_operator=False,
+                    SpawnContext(
+                        session=worker.session_key,
+                        settings=self._world.settings,
+                        cwd="/",
+                        is_operator=False,
+                    ),
                 )
             )
             if found is not None:
@@ -361,7 +370,7 @@ class ClusterScenario:
         hangs = worker is not None and worker.ends_s - self._world.loop.time() > 100
         if hangs and run.control.cancel is None and not run.is_settled:
             self._judge.cancels_asked.add(run.id)
-            await self._try(lambda engine: engine.cancel(run.id, by="simulation"))
+            await self._try(lambda engine: engine.control.cancel(run.id, by="simulation"))
 
     def unrest(self) -> str:
         """What there is still to be done, for people; empty = all is at rest."""
@@ -373,7 +382,7 @@ class ClusterScenario:
             life = machine.life
             if life is None or not life.is_serving:
                 return f"{machine.name} does not serve"
-            if life.engine._parts.ledger.live or life.engine.live_attempts:
+            if life.engine.ledger.live or life.engine.supervisor.live_attempts:
                 found.append(f"{life.store.identity} has runs in memory")
             owned.append(len(world.database.owned(life.store.identity)))
         if sum(owned) != PARTITIONS or max(owned) > -(-PARTITIONS // len(owned)):

@@ -46,8 +46,7 @@ from subagents.domain.run.signals import ResultSeen, Signal, Vanished
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import AttemptId
 from subagents.domain.run.worker_output import OutputBatch
-from subagents.engine.engine import Engine
-from subagents.engine.parts import Adapters
+from subagents.engine.engine import Adapters, Engine
 from subagents.errors import (
     DaemonUnreachable,
     Elsewhere,
@@ -325,7 +324,7 @@ class Machine:
     @property
     def has_failed(self) -> bool:
         """See ``delivery_channels.Daemon``."""
-        return self.life is None or self.life.engine._parts.ledger.failure is not None
+        return self.life is None or self.life.engine.ledger.failure is not None
 
     async def hazard(self) -> None:
         """See ``Surroundings.hazard``."""
@@ -372,13 +371,13 @@ class Machine:
             raise RuntimeUnavailable("the right of its node is over")
 
     async def _peers_promise(self, peers: Sequence[SeenNode]) -> bool:
-        """See ``Adapters.peers_promise``."""
+        """See ``cluster_sharing.PeersPromise``."""
         answers = [await self._promise_of(each.name) for each in peers]
         return all(answers)
 
     async def _promise_of(self, name: str) -> bool:
         async def asked(engine: Engine) -> bool:
-            return engine.promise()
+            return engine.ownership.promise()
 
         peer = next(each for each in self.world.machines if each.name == name)
         try:

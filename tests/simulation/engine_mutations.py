@@ -50,7 +50,8 @@ from subagents.engine.records import track_record_log as performance
 from subagents.engine.records.recorder import Recorder
 from subagents.engine.records.results import Results
 from subagents.engine.runs.idempotency_keys import IdempotencyKeys
-from subagents.engine.runs.spawn import NOTHING_BESIDE, Receipt, Spawner
+from subagents.engine.runs.spawn import Receipt, Spawner
+from subagents.engine.runs.spawn_call import NOTHING_BESIDE
 from subagents.engine.runs.sweep import Sweep
 from subagents.engine.runs.timers import Timers
 from subagents.engine.schedules.due_times import next_due
@@ -512,8 +513,8 @@ def watches_on_while_memory_is_thrown_away(patch: pytest.MonkeyPatch) -> None:
 @mutation
 def gives_up_starting_over(patch: pytest.MonkeyPatch) -> None:
     async def recover(self: Any) -> None:
-        await self._parts.outbox.stop()
-        await self._parts.supervisor.stop()
+        await self.outbox.stop()
+        await self.supervisor.stop()
         await self._tasks.stop()
         await self._clock.sleep(1.0)
         await self._off_loop(self._store.probe)
@@ -687,10 +688,10 @@ def takes_a_failed_delivery_for_one(patch: pytest.MonkeyPatch) -> None:
 @mutation
 def stores_the_runs_of_a_batch_one_by_one(patch: pytest.MonkeyPatch) -> None:
     def make(original: Any) -> Any:
-        async def spawn_batch(self: Any, specs: Any, **given: Any) -> Any:
-            if any(spec.depends_on or spec.chain_after for spec in specs):
-                return await original(self, specs, **given)
-            found = [await original(self, [spec], **given) for spec in specs]
+        async def spawn_batch(self: Any, asked: Any, context: Any, **given: Any) -> Any:
+            if any(each.spec.depends_on or each.spec.chain_after for each in asked):
+                return await original(self, asked, context, **given)
+            found = [await original(self, [each], context, **given) for each in asked]
             return tuple(receipt for receipts in found for receipt in receipts)
 
         return spawn_batch
@@ -700,11 +701,16 @@ def stores_the_runs_of_a_batch_one_by_one(patch: pytest.MonkeyPatch) -> None:
 
 @mutation
 def answers_a_repeated_key_before_its_commit(patch: pytest.MonkeyPatch) -> None:
-    async def repeated(self: Any, specs: Any, known: Any, _spawn: Any) -> Any:
-        live = self._ledger.live
-        return tuple(Receipt(run=live[known[s.idempotency_key]], repeated=True) for s in specs)
+    def make(original: Any) -> Any:
+        async def repeated(self: Any, asked: Any, known: Any, call: Any) -> Any:
+            found = [self._ledger.live.get(known.get(each.spec.idempotency_key)) for each in asked]
+            if None in found:
+                return await original(self, asked, known, call)
+            return tuple(Receipt(run=run, repeated=True) for run in found)
 
-    patch.setattr(Spawner, "_repeated", repeated)
+        return repeated
+
+    wrap(patch, Spawner, "_repeated", make)
 
 
 @mutation

@@ -35,9 +35,8 @@ from subagents.config.settings import Settings
 from subagents.couriers.steer_courier import SteerCourier
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import RunId, attempt_id
-from subagents.engine.engine import Engine
+from subagents.engine.engine import Adapters, Engine
 from subagents.engine.kernel.live_runs import Failure
-from subagents.engine.parts import Adapters
 from subagents.errors import DaemonUnreachable, Fenced, StoreUnavailable, SubagentsError
 from subagents.ports import Batch, RunFilter, Store
 from subagents.store.progress_files import ProgressFiles
@@ -262,7 +261,7 @@ class Host:
     @property
     def has_failed(self) -> bool:
         """See ``delivery_channels.Daemon``."""
-        return self.life is None or self.life.engine._parts.ledger.failure is not None
+        return self.life is None or self.life.engine.ledger.failure is not None
 
     def happens(self, probability: float) -> bool:
         """Draw a fault; never in the calm at the end."""
@@ -363,8 +362,8 @@ class Host:
                 owner="simulated",
             )
         )
-        engine._parts.ledger.on_commit(self._committed)
-        engine._parts.ledger.on_failure(self._commit_failed)
+        engine.ledger.on_commit(self._committed)
+        engine.ledger.on_failure(self._commit_failed)
         return Life(self.crashes + self.stops, engine, store)
 
     def new_store(self) -> Store:

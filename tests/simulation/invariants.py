@@ -656,16 +656,18 @@ class Judge:
                 )
 
     def _check_memory(self, engine: Engine) -> None:
-        index = engine._parts.ledger.lanes
+        index = engine.ledger.lanes
         if held := index.held_by_lane():
             self.fail("no slot leaks", f"held at rest: {held}")
         for session in {run.requester for run in self.view.values()}:
             if index.active(session):
                 self.fail("no slot leaks", f"{session} still has active children")
-        if engine.live_attempts:
-            self.fail("no slot leaks", f"{engine.live_attempts} attempts are still watched")
-        if engine._parts.ledger.live:
-            self.fail("no slot leaks", f"in memory at rest: {sorted(engine._parts.ledger.live)}")
+        if engine.supervisor.live_attempts:
+            self.fail(
+                "no slot leaks", f"{engine.supervisor.live_attempts} attempts are still watched"
+            )
+        if engine.ledger.live:
+            self.fail("no slot leaks", f"in memory at rest: {sorted(engine.ledger.live)}")
 
     def check_result(self, run: Run, number: int, expected: str, kept: ResultFiles) -> None:
         """An attempt that ended well has the text that its worker gave, or says that it was cut."""

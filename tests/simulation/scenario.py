@@ -66,6 +66,7 @@ from subagents.domain.run.values import replace as set_
 from subagents.engine.engine import Engine
 from subagents.engine.messages.mailbox import WaitResult
 from subagents.engine.runs.spawn import Receipt
+from subagents.engine.runs.spawn_call import RunAsked, SpawnContext
 from subagents.errors import DaemonUnreachable, StoreUnavailable, SubagentsError
 from subagents.ports import InboxRow
 
@@ -400,12 +401,14 @@ class Scenario:
         while True:
             try:
                 receipts = await self._host.call(
-                    lambda engine: engine.spawn_batch(
-                        specs,
-                        requester=session,
-                        settings=self._host.settings,
-                        cwd="/",
-                        is_operator=session in OPERATORS,
+                    lambda engine: engine.spawner.spawn_batch(
+                        [RunAsked(spec=each) for each in specs],
+                        SpawnContext(
+                            session=session,
+                            settings=self._host.settings,
+                            cwd="/",
+                            is_operator=session in OPERATORS,
+                        ),
                     )
                 )
             except (DaemonUnreachable, StoreUnavailable):
@@ -421,12 +424,14 @@ class Scenario:
 
     async def _submit_again(self, spec: RunSpec, session: SessionKey) -> None:
         receipt = await self._try(
-            lambda engine: engine.spawn(
+            lambda engine: engine.spawner.spawn(
                 spec,
-                requester=session,
-                settings=self._host.settings,
-                cwd="/",
-                is_operator=session in OPERATORS,
+                SpawnContext(
+                    session=session,
+                    settings=self._host.settings,
+                    cwd="/",
+                    is_operator=session in OPERATORS,
+                ),
             )
         )
         if receipt is not None:
@@ -462,7 +467,7 @@ class Scenario:
         killed_s = rng.random() * timeout_s if self._is_killed() else None
 
         async def wait(engine: Engine) -> WaitResult:
-            found = await engine.wait(
+            found = await engine.mailbox.wait(
                 ids, session=session, until=until, timeout_s=timeout_s, reader=reader
             )
             self._offered(found.offered, reader)
@@ -493,7 +498,7 @@ class Scenario:
         rng = self._rng
 
         async def read(engine: Engine) -> Sequence[InboxRow]:
-            rows = await engine.offer_inbox(session, reader=reader)
+            rows = await engine.mailbox.offer_inbox(session, reader=reader)
             self._offered([row.message.id for row in rows], reader)
             return rows
 
@@ -527,7 +532,7 @@ class Scenario:
         if self._rng.random() < 0.2:
             names = [*names, *names]
         self._channels.let_go([*names], reader)
-        done = await self._try(lambda engine: engine.acknowledge(names, reader=reader))
+        done = await self._try(lambda engine: engine.mailbox.acknowledge(names, reader=reader))
         if done is None:
             return
         # Questions are consumed by their answers.
@@ -542,7 +547,9 @@ class Scenario:
         request_id = RequestId(row.message.id)
         decision = self._rng.choice((Decision.ANSWER, Decision.APPROVE, Decision.DENY))
         await self._try(
-            lambda engine: engine.answer(request_id, "as you like", decision=decision, by=reader)
+            lambda engine: engine.questions.answer(
+                request_id, "as you like", decision=decision, by=reader
+            )
         )
 
     async def _follow(self) -> None:
@@ -598,24 +605,24 @@ class Scenario:
 
     async def _cancel(self, run_id: RunId) -> None:
         self._judge.cancels_asked.add(run_id)
-        run = await self._try(lambda engine: engine.cancel(run_id, by="simulation"))
+        run = await self._try(lambda engine: engine.control.cancel(run_id, by="simulation"))
         if run is not None:
             self._judge.promised(run)
 
     async def _pause_run(self, run_id: RunId) -> None:
-        if await self._try(lambda engine: engine.pause(run_id, by="simulation")) is None:
+        if await self._try(lambda engine: engine.control.pause(run_id, by="simulation")) is None:
             return
         self._start(self._resume_later(run_id))
 
     async def _resume_later(self, run_id: RunId) -> None:
         await self._pause(20.0)
-        await self._try(lambda engine: engine.resume(run_id, by="simulation"))
+        await self._try(lambda engine: engine.control.resume(run_id, by="simulation"))
 
     async def _steer(self, run_id: RunId) -> None:
-        await self._try(lambda engine: engine.steer(run_id, "hurry", by="simulation"))
+        await self._try(lambda engine: engine.control.steer(run_id, "hurry", by="simulation"))
 
     async def _sweep(self, _run_id: RunId) -> None:
-        await self._try(lambda engine: engine.sweep())
+        await self._try(lambda engine: engine.sweep.once())
 
     async def _ask_for_old(self) -> None:
         """Somebody wants results again that were archived: they are unread again, and kept."""
@@ -625,12 +632,14 @@ class Scenario:
                 await self._redeliver(run.id)
 
     async def _redeliver(self, run_id: RunId) -> None:
-        await self._try(lambda engine: engine.redeliver(run_id, by="simulation"))
+        await self._try(lambda engine: engine.control.redeliver(run_id, by="simulation"))
 
     async def _retry(self, run_id: RunId) -> None:
         settings = self._host.settings
         receipt = await self._try(
-            lambda engine: engine.retry(run_id, requester=SESSIONS[0], settings=settings)
+            lambda engine: engine.spawner.retry(
+                run_id, SpawnContext(session=SESSIONS[0], settings=settings)
+            )
         )
         if receipt is not None:
             self._judge.promised(receipt.run)
@@ -681,7 +690,7 @@ class Scenario:
             asked = (run.id, len(run.attempts), need, counted)
             is_firm = rng.random() < 0.3
             await self._try(
-                lambda engine, asked=asked, is_firm=is_firm: engine.hold(  # type: ignore[misc]  # the defaults bind this question
+                lambda engine, asked=asked, is_firm=is_firm: engine.request_desk.hold(  # type: ignore[misc]  # the defaults bind this question
                     *asked, is_firm=is_firm, line_s=2.0
                 )
             )
@@ -712,12 +721,14 @@ class Scenario:
         while self._world.is_live(worker):
             try:
                 receipt = await self._host.call(
-                    lambda engine: engine.spawn(
+                    lambda engine: engine.spawner.spawn(
                         spec,
-                        requester=worker.session_key,
-                        settings=self._host.settings,
-                        cwd="/",
-                        is_operator=False,
+                        SpawnContext(
+                            session=worker.session_key,
+                            settings=self._host.settings,
+                            cwd="/",
+                            is_operator=False,
+                        ),
                     )
                 )
             except (DaemonUnreachable, StoreUnavailable):
@@ -733,7 +744,7 @@ class Scenario:
         timeout_s = rng.choice((1.0, 10.0))
 
         async def wait(engine: Engine) -> WaitResult:
-            found = await engine.wait(
+            found = await engine.mailbox.wait(
                 [], session=worker.session_key, until="all", timeout_s=timeout_s, reader=reader
             )
             self._offered(found.offered, reader)
@@ -746,7 +757,7 @@ class Scenario:
     async def _ask(self, worker: Worker, _number: int, rng: random.Random) -> None:
         timeout_s, default = rng.choice((2.0, 60.0)), rng.choice((None, "go on"))
         request = await self._try(
-            lambda engine: engine.ask(
+            lambda engine: engine.questions.ask(
                 worker.run_id, "May I?", timeout_s=timeout_s, default_answer=default
             )
         )
@@ -755,7 +766,7 @@ class Scenario:
         asked = request.id
         for _ in range(2):
             is_answered = self._is_answered(worker.run_id, asked)
-            found = await self._try(lambda engine: engine.answer_of(asked, wait_s=3.0))
+            found = await self._try(lambda engine: engine.questions.answer_of(asked, wait_s=3.0))
             if is_answered and found is not None and found.answer is None:
                 self._judge.fail("an answer reaches who asked", asked)
 
@@ -769,11 +780,13 @@ class Scenario:
     async def _tell(self, worker: Worker, _number: int, rng: random.Random) -> None:
         run_id, kind = worker.run_id, rng.randrange(3)
         if kind == 0:
-            await self._try(lambda engine: engine.notify(run_id, "news", priority="info"))
+            await self._try(lambda engine: engine.questions.notify(run_id, "news", priority="info"))
         elif kind == 1:
-            await self._try(lambda engine: engine.report(run_id, Report(summary="done")))
+            await self._try(lambda engine: engine.reports.report(run_id, Report(summary="done")))
         else:
-            taken = await self._try(lambda engine: engine.progress(run_id, Progress(phase="half")))
+            taken = await self._try(
+                lambda engine: engine.reports.progress(run_id, Progress(phase="half"))
+            )
             self._progressed[run_id] += taken is not None and taken.stored
 
     _Deed = Callable[["Scenario", Worker, int, random.Random], Awaitable[None]]
@@ -827,7 +840,7 @@ class Scenario:
     async def _discard(self, run: Run) -> None:
         run_id = run.id
         if run.control.paused:
-            await self._try(lambda engine: engine.resume(run_id, by="simulation"))
+            await self._try(lambda engine: engine.control.resume(run_id, by="simulation"))
         worker = self._world.workers.get(run.attempt_id) if run.attempts else None
         hangs = worker is not None and worker.ends_s - self._world.loop.time() > 300
         if hangs and run.control.cancel is None and not run.is_settled:
@@ -837,9 +850,9 @@ class Scenario:
         life = self._host.life
         if life is None or self._judge.outstanding:
             return False
-        if life.engine._parts.ledger.live or life.engine.live_attempts:
+        if life.engine.ledger.live or life.engine.supervisor.live_attempts:
             return False
-        if not life.engine._parts.track_records.is_current:
+        if not life.engine.track_records.is_current:
             return False
         unread = self._host.reader().inbox(None, unconsumed=True)
         mine = [row for row in unread if row.message.session_key in SESSIONS]

@@ -18,6 +18,7 @@ from subagents.engine.runs.sessions import (
     STEER,
     Sent,
 )
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.errors import SubagentsError
 
 PAUSE_S: Final = 10.0
@@ -70,7 +71,7 @@ class SessionTalk:
 
     async def _interrupt(self, run_id: RunId) -> None:
         try:
-            await self._host.call(lambda engine: engine.interrupt(run_id, by="simulation"))
+            await self._host.call(lambda engine: engine.control.interrupt(run_id, by="simulation"))
         except SubagentsError:
             return
 
@@ -81,12 +82,10 @@ class SessionTalk:
         key = rng.choice((None, f"message {len(self._heard)} of {self._caller}"))
 
         async def send(engine: Engine) -> Sent:
-            return await engine._parts.sessions.send(
+            return await engine.sessions.send(
                 run_id,
                 "and now?",
-                by=self._caller,
-                settings=self._host.settings,
-                is_operator=True,
+                SpawnContext(session=self._caller, settings=self._host.settings),
                 mode=mode,
                 key=key,
             )

@@ -156,15 +156,15 @@ class StopTalk:
         self._judge.stops.asked(by, asyncio.get_running_loop().time() + after_ms / 1000)
         if is_turn:
             planned = await self._try(
-                lambda engine: engine.interrupt(run.id, by=by, after_ms=after_ms)
+                lambda engine: engine.control.interrupt(run.id, by=by, after_ms=after_ms)
             )
         else:
             planned = await self._try(
-                lambda engine: engine.plan_cancel(run.id, by=by, after_ms=after_ms)
+                lambda engine: engine.control.plan_cancel(run.id, by=by, after_ms=after_ms)
             )
         if planned is not None and rng.random() < 0.5:
             await asyncio.sleep(rng.random() * AFTER_S)
-            await self._try(lambda engine: engine.withdraw_cancel(run.id, by=by))
+            await self._try(lambda engine: engine.control.withdraw_cancel(run.id, by=by))
 
     async def _try(self, request: Callable[[Engine], Coroutine[Any, Any, Run]]) -> Run | None:
         try:

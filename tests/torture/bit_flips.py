@@ -63,15 +63,15 @@ async def _live(world: World, *, rounds: int) -> None:
         for agent in ("quick", "fail", "flaky", "tooled", "says_report", "unstartable"):
             await world.spawn(agent, label=f"{agent} {number}", task=f"{agent} ☃ " * 20)
         await world.clock.advance(60)
-        await world.engine.sweep()
+        await world.engine.sweep.once()
     ended = await world.engine.queries.inbox(ME, unconsumed=True, limit=ALL)
     read = [row.message.id for row in ended][::2]
-    await world.engine.acknowledge(read, reader="me")
+    await world.engine.mailbox.acknowledge(read, reader="me")
     parent = await world.spawn("hang", idempotency_key="parent")
     await world.until(parent, Phase.RUNNING)
     for agent in ("slow", "tells", "hang", "quick"):
         await world.spawn_child(parent, agent, idempotency_key=f"child {agent}")
-    await world.engine.steer(parent, "go on ☃", by="me")
+    await world.engine.control.steer(parent, "go on ☃", by="me")
     for number in range(4):
         await world.spawn("hang", label=f"open {number}", idempotency_key=f"key {number}")
         await world.spawn("slow", depends_on=(parent,), retry_count=2)
@@ -301,7 +301,7 @@ async def _started(directory: Path, copy: Copy) -> list[str]:
     try:
         aside = {each.name for each in await world.engine.queries.set_aside()}
         wanted = {run_id for run_id in copy.answers["open"] if run_id not in aside}
-        loaded: set[str] = set(world.parts.ledger.published)
+        loaded: set[str] = set(world.engine.ledger.published)
         await world.clock.advance(1)
         started = {launch.run_id for launch in world.runtime.launches}
         return [

@@ -8,20 +8,81 @@ process took the store over it ends all that acts and says so: its workers are t
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final, Protocol
 
-from subagents.domain.run.run import Phase, Report, Run
-from subagents.domain.run.values import RunId, Value
+from subagents.config.settings import Settings
+from subagents.domain.redaction.redact_events import secrets_of
+from subagents.domain.run.run import Phase, Run
+from subagents.domain.run.values import AttemptId, RunId, Value
+from subagents.engine.attempts.judges import Judges
+from subagents.engine.attempts.placement import (
+    ClusterPlaces,
+    Placement,
+    runtime_at,
+    workplace_at,
+)
+from subagents.engine.attempts.provider_gate import ProviderGates, ProviderOf, own_provider
+from subagents.engine.attempts.request_desk import RequestDesk, Reserves
 from subagents.engine.attempts.shared_spending import SharedSpending
+from subagents.engine.attempts.supervisor import Supervisor
+from subagents.engine.attempts.workplaces import LocalWorkplace
+from subagents.engine.attempts.workspaces import Workspaces
+from subagents.engine.kernel.kernel import Kernel
+from subagents.engine.kernel.ledger import CommitListener, Ledger
 from subagents.engine.kernel.live_runs import Failure
+from subagents.engine.kernel.ownership import Ownership, in_line
+from subagents.engine.kernel.partitions import Partitions
+from subagents.engine.kernel.quarantine import Quarantine
 from subagents.engine.kernel.tasks import Tasks
 from subagents.engine.kernel.worker_tokens import Identity, identify
-from subagents.engine.parts import Adapters, Parts
-from subagents.engine.sharing import Membership
+from subagents.engine.messages.alert_history import AlertHistory
+from subagents.engine.messages.delivery import Deliveries
+from subagents.engine.messages.mailbox import Mailbox
+from subagents.engine.messages.questions import Questions
+from subagents.engine.messages.reports import Reports
+from subagents.engine.outbox import Outbox
+from subagents.engine.records.artifact_files import ArtifactFiles
+from subagents.engine.records.counters import Counters
+from subagents.engine.records.recorder import Recorder
+from subagents.engine.records.results import Results
+from subagents.engine.records.track_record_log import TrackRecords
+from subagents.engine.runs.agent_choice import AgentChoice
+from subagents.engine.runs.control import Control
+from subagents.engine.runs.emergency_stops import EmergencyStops
+from subagents.engine.runs.environments import PassesProvider, passes_nothing
+from subagents.engine.runs.feed import Feed
+from subagents.engine.runs.grants import ProofOf, no_proof_needed
+from subagents.engine.runs.queries import Queries
+from subagents.engine.runs.sessions import Sessions
+from subagents.engine.runs.spawn import Spawner
+from subagents.engine.runs.surroundings import Surroundings
+from subagents.engine.runs.sweep import Orphans, Sweep
+from subagents.engine.runs.timers import Timers
+from subagents.engine.schedules.schedules import Schedules, SettingsOf
+from subagents.engine.verification.verifier import Verifier
 from subagents.errors import Fenced, StoreUnavailable, UsageError
-from subagents.ports import Lease, OutboxEntry, Runtime
+from subagents.ports import (
+    ArtifactLog,
+    Courier,
+    EngineClock,
+    EnvironmentLog,
+    Ids,
+    Lease,
+    OffLoop,
+    OutboxEntry,
+    OwnLoop,
+    PerformanceLog,
+    ProgressLog,
+    ResultLog,
+    Runtime,
+    Store,
+    TranscriptLog,
+    WorkerSecrets,
+    Worktrees,
+)
 
 log = logging.getLogger(__name__)
 
@@ -37,88 +98,363 @@ class Recovery(Value, frozen=True):
     decision: str
 
 
-class Engine:
-    """One node, as its callers see it: every change is a call, everything else is read only."""
+def _always(settings: Settings) -> SettingsOf:
+    async def settings_of(_cwd: str) -> Settings:
+        return settings
 
-    def __init__(self, given: Adapters) -> None:  # noqa: PLR0915 - one line per call
-        self._store, self._clock, self._off_loop = given.store, given.clock, given.off_loop
-        self._owner = given.owner
-        self._close_logs = given.close_logs
-        self._parts = parts = Parts(given)
+    return settings_of
+
+
+async def _no_others() -> bool:
+    return True
+
+
+async def _no_orphans(_known: Callable[[], set[AttemptId]]) -> list[tuple[str, int]]:
+    return []
+
+
+class PermitDesk(Reserves, Protocol):
+    """Asks how many slots, and how much of shared caps, this daemon may use."""
+
+    async def run(self) -> None:
+        """Ask as long as there is something to ask, until cancelled."""
+        ...
+
+    async def close(self) -> None:
+        """Nobody asks any more, after ``run`` ended."""
+        ...
+
+
+class Membership(Protocol):
+    """This daemon's part among those that share the store."""
+
+    async def look(self) -> None:
+        """One look, and what follows from it.
+
+        Raises:
+            StoreUnavailable: It cannot be asked now.
+            Fenced: We are over.
+        """
+        ...
+
+    async def run(self, right_s: float) -> None:
+        """Look until cancelled, several times while a right of so many seconds holds."""
+        ...
+
+    async def leave(self) -> None:
+        """This daemon stops: others have at once what nothing of is under way here."""
+        ...
+
+    async def drain(self, *, is_on: bool) -> None:
+        """See ``Engine.drain``."""
+        ...
+
+
+class Sharing(Protocol):
+    """What there is besides where other daemons share the store; an extension brings it."""
+
+    @property
+    def partitions(self) -> Partitions:
+        """What is ours."""
+
+    async def all_promise(self) -> bool:
+        """Whether each of the others, asked now, promises what ``Ownership.promise`` says."""
+
+    def permit_desk(
+        self,
+        kernel: Kernel,
+        gates: ProviderGates,
+        spending: SharedSpending,
+        on_answer: Callable[[], None],
+    ) -> PermitDesk | None:
+        """What asks for permits; None = nothing is counted together.
+
+        ``on_answer`` is called when more may be kept of caps than before.
+        """
+
+    def membership(self, engine: "Engine", memory: asyncio.Lock) -> Membership:
+        """What takes part; ``memory`` is held by whoever loads runs, or gives some back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adapters:
+    """Everything an engine has from outside; ``wiring`` names the real ones."""
+
+    store: Store
+    runtimes: Mapping[str, Runtime]
+    """By the name that agents' configuration calls them."""
+    couriers: Mapping[str, Sequence[Courier]]
+    """By the first word of a route's phase: ``direct``, ``steer``."""
+    clock: EngineClock
+    ids: Ids
+    off_loop: OffLoop
+    """For the store and the logs."""
+    renewing: OffLoop | None = None
+    """For ``Store.renew``; None = ``off_loop``."""
+    own_loop: OwnLoop = in_line
+    """For the same."""
+    verifier: Verifier
+    settings: Settings
+    """The daemon's own; a spawn brings those of its caller."""
+    owner: str
+    """This process, in leases."""
+    node: str | None = None
+    """Name of this daemon, in attempts; None = they record none."""
+    progress_log: ProgressLog
+    transcripts: TranscriptLog
+    performance: PerformanceLog
+    results: ResultLog
+    artifact_copies: ArtifactLog | None = None
+    """Of files that passed their contract; None = only the files themselves are read."""
+    tidy_logs: Callable[[], None] = lambda: None
+    """Moves what these have of archived runs to where it is cheap to keep. Blocks; may raise
+    ``StoreUnavailable``."""
+    close_logs: Callable[[], None] = lambda: None
+    """Nobody uses them any more. Blocks."""
+    worker_env: Callable[[Run], Mapping[str, str | None]] = lambda _run: {}
+    """Added to the environment of a run's workers; None = not set there, whatever we have."""
+    contract_env: Callable[[Run], Mapping[str, str]] = lambda _run: {}
+    """Added to that of the commands of an operator's contract."""
+    secrets_of: Callable[[Run], tuple[str, ...]] = secrets_of
+    """What a run's worker must not repeat besides what looks like a secret."""
+    orphans: Orphans = _no_orphans
+    """See ``sweep.Orphans``."""
+    provider_of: ProviderOf = own_provider
+    worktrees: Worktrees | None = None
+    """None = none can be made here."""
+    environments: EnvironmentLog | None = None
+    """None = callers can bring none."""
+    passes_provider: PassesProvider = passes_nothing
+    """Whether a run's worker is given a variable by which its caller asks a model provider."""
+    worker_secrets: WorkerSecrets | None = None
+    """None = variables hold what they say."""
+    proof_of: ProofOf = no_proof_needed
+    settings_of: SettingsOf | None = None
+    """For what schedules start; None = ``settings``, wherever that is."""
+    extend_work: Callable[[int], None] = lambda _until_ms: None
+    """See ``Ownership``: lets this node's workers live until then."""
+    taking: Callable[[], Coroutine[Any, Any, None]] | None = None
+    """Takes attempts of other nodes, until cancelled; None = there are no others."""
+    places: ClusterPlaces | None = None
+    """Where attempts can run besides here; None = nowhere."""
+    sharing: Sharing | None = None
+    """What there is besides where other daemons share ``store``; None = all of it is ours."""
+    on_commit: tuple[CommitListener, ...] = ()
+    """Called with every durable batch, after all parts."""
+
+
+class Engine:
+    """One node: its parts, made from the lower ones up, each given those that it calls.
+
+    Every change is a call of the part that answers it, everything else is read only.
+    """
+
+    def __init__(self, adapters: Adapters) -> None:  # noqa: PLR0915 - one statement per part
+        self.adapters = adapters
+        settings, runtimes = adapters.settings, adapters.runtimes
+        lease_ms = int(settings.daemon.lease_seconds * 1000)
+        sharing = adapters.sharing
+        self.partitions = Partitions() if sharing is None else sharing.partitions
+        self.ledger = ledger = Ledger(
+            adapters.store,
+            adapters.off_loop,
+            adapters.clock,
+            adapters.ids,
+            lease_ms=lease_ms,
+            partitions=self.partitions,
+            secrets_of=adapters.secrets_of,
+            place_of=self._place_of,
+            may_start=self._may_start,
+        )
+        self.ownership = Ownership(
+            adapters.store,
+            adapters.renewing or adapters.off_loop,
+            adapters.clock,
+            ledger.fail,
+            extend=adapters.extend_work,
+            all_promise=_no_others if sharing is None else sharing.all_promise,
+            own_loop=adapters.own_loop,
+        )
+        kernel = Kernel(ledger, adapters.store, adapters.off_loop, adapters.clock)
+        _, self._store, self._off_loop, self._clock = kernel
+        runtime_of = partial(runtime_at, runtimes, adapters.places)
+        self.placement = Placement(
+            kernel, cluster=adapters.places, is_alive=self.partitions.is_alive
+        )
+        quarantine = Quarantine()
+
+        self.mailbox = Mailbox(kernel)
+        self.questions = Questions(kernel)
+        self.reports = Reports(
+            kernel,
+            adapters.progress_log,
+            flush=lambda run_id: self.supervisor.flush(run_id),  # noqa: PLW0108 - made below
+        )
+        self.results = Results(
+            kernel, adapters.results, bytes_max=settings.retention.result_bytes_max
+        )
+        self.counters = Counters(ledger)
+        self.recorder = Recorder(kernel, adapters.transcripts)
+        self.track_records = TrackRecords(
+            kernel, adapters.performance, is_shared=self.partitions.is_shared
+        )
+        self.deliveries = Deliveries(
+            kernel,
+            self.mailbox,
+            adapters.couriers,
+            timeout_ms=settings.defaults.announce_timeout_ms,
+        )
+
+        self.provider_gates = ProviderGates(kernel, adapters.provider_of)
+        self.shared_spending = SharedSpending(kernel, settings.budgets.caps)
+        self.permit_desk = (
+            None
+            if sharing is None
+            else sharing.permit_desk(
+                kernel,
+                self.provider_gates,
+                self.shared_spending,
+                lambda: self.request_desk.look_again(),  # noqa: PLW0108 - made below
+            )
+        )
+        self.request_desk = RequestDesk(kernel, self.shared_spending.caps_for, self.permit_desk)
+        self.artifacts = ArtifactFiles(adapters.off_loop, adapters.artifact_copies)
+        self.workplace = LocalWorkplace(
+            adapters.verifier, self.artifacts, adapters.worktrees, adapters.off_loop
+        )
+        workplace_of = partial(workplace_at, self.workplace, adapters.places)
+        self.workspaces = Workspaces(kernel, self.recorder, adapters.worktrees, workplace_of)
+        self.supervisor = Supervisor(
+            kernel,
+            runtime_of=runtime_of,
+            recorder=self.recorder,
+            reports=self.reports,
+            results=self.results,
+            provider_gates=self.provider_gates,
+            workspaces=self.workspaces,
+            shared_spending=self.shared_spending,
+            lease_ms=lease_ms,
+            worker_secrets=adapters.worker_secrets,
+        )
+
+        self.surroundings = partial(Surroundings, kernel, self.provider_gates, self.recorder)
+        """What rows need besides their runs; made anew for each answer."""
+        self.queries = Queries(kernel, self.mailbox, self.recorder, quarantine)
+        self.feed = Feed(kernel)
+        self.timers = Timers(
+            kernel,
+            backs_off=self.provider_gates.is_backing_off,
+            on_step=(
+                self.provider_gates.clock_stepped,
+                self.recorder.clock_stepped,
+                lambda by_ms: self.schedules.clock_stepped(by_ms),  # noqa: PLW0108 - made below
+            ),
+        )
+        self.emergency_stops = EmergencyStops(kernel, self.timers, runtime_of)
+        self.alert_history = AlertHistory(kernel, self.queries.these, self.recorder.concerns)
+        self.control = Control(kernel, self.queries, self.emergency_stops)
+        self.agent_choice = AgentChoice(self.queries, self.track_records, runtimes)
+        self.spawner = Spawner(
+            kernel,
+            agents=self.agent_choice,
+            queries=self.queries,
+            ids=adapters.ids,
+            runtimes=runtimes,
+            verifier=adapters.verifier,
+            workspaces=self.workspaces,
+            shared_spending=self.shared_spending,
+            proof_of=adapters.proof_of,
+            environments=adapters.environments,
+            passes_provider=adapters.passes_provider,
+        )
+        self.sessions = Sessions(kernel, self.queries, self.control, self.spawner)
+        self.schedules = Schedules(
+            kernel,
+            ids=adapters.ids,
+            queries=self.queries,
+            spawner=self.spawner,
+            control=self.control,
+            mailbox=self.mailbox,
+            settings_of=adapters.settings_of or _always(settings),
+            environments=adapters.environments,
+            begin=lambda: self._tasks.keep(self.schedules.run, "schedules", self._clock),
+        )
+        self.sweep = Sweep(
+            kernel,
+            queries=self.queries,
+            timers=self.timers,
+            mailbox=self.mailbox,
+            reports=self.reports,
+            recorder=self.recorder,
+            results=self.results,
+            track_records=self.track_records,
+            workspaces=self.workspaces,
+            runtime_of=runtime_of,
+            settings=settings,
+            orphans=adapters.orphans,
+            environments=adapters.environments,
+            keeps=self.schedules.keeps,
+            tidy_logs=adapters.tidy_logs,
+            artifacts=self.artifacts,
+        )
+        self.outbox = Outbox(
+            kernel,
+            runtime_of=runtime_of,
+            placement=self.placement,
+            workplace_of=workplace_of,
+            deliveries=self.deliveries,
+            worker_env=adapters.worker_env,
+            contract_env=adapters.contract_env,
+            worker_secrets=adapters.worker_secrets,
+            quarantine=quarantine,
+            supervisor=self.supervisor,
+            workspaces=self.workspaces,
+            judges=Judges(kernel, ids=adapters.ids, shared_spending=self.shared_spending),
+        )
+        # Listeners take note, wake waiters and start tasks; none waits. So whoever they wake acts
+        # only after all have heard, and the order is that in which tasks begin: a message that was
+        # consumed is closed, and an attempt is watched, before the outbox performs more effects;
+        # followers of the feed come after every part that may be asked about what they read.
+        ledger.on_commit(
+            self.counters.on_commit,
+            self.mailbox.on_commit,
+            self.questions.on_commit,
+            self.reports.on_commit,
+            self.timers.on_commit,
+            self.schedules.on_commit,
+            self.supervisor.on_commit,
+            self.provider_gates.on_commit,
+            self.request_desk.on_commit,
+            self.recorder.on_commit,
+            self.track_records.on_commit,
+            self.outbox.on_commit,
+            self.feed.on_commit,
+            *adapters.on_commit,
+        )
+        ledger.on_failure(self.counters.on_failure, self._failed)
+
         self._tasks = Tasks()
         self._life = Tasks()
         self._holding = Tasks()
         """What renews our right, from the store's opening to its closing."""
         self._memory = asyncio.Lock()
         """Whoever loads runs, or gives some back, does it alone."""
-        self.promise = parts.ownership.promise
-        self.partitions = parts.partitions
-        """Which sessions and runs this node decides about."""
-        self._membership: Membership | None = None
-        if given.sharing is not None:
-            self._membership = given.sharing.membership(parts, self._memory)
+        self._membership = None if sharing is None else sharing.membership(self, self._memory)
         self._epoch = 0
         self._on_fenced: list[Callable[[], None]] = []
         self.may_be_over = False
         """Whether ``require_ownership`` can refuse, or what holds now can end during a call."""
         self.recoveries: tuple[Recovery, ...] = ()
         """What the newest start decided about each open run."""
-        self.runtimes: Mapping[str, Runtime] = given.runtimes
-        """Every runtime that workers can be started with, by its name."""
-        parts.ledger.on_failure(self._failed)
-        parts.schedules.begin = self._begin_schedules
 
-        # To be read.
-        self.queries = parts.queries
-        self.alerts = parts.alert_history.page
-        self.feed = parts.feed
-        self.counters = parts.counters
-        self.surroundings = parts.surroundings
-        self.backing_off = parts.provider_gates.backing_off
-        self.read_log = parts.recorder.read
-        self.new_lines = parts.recorder.listening
-        self.watch_of = parts.recorder.watch_of
-        self.stats, self.series = parts.track_records.stats, parts.track_records.series
-        self.known_agents = parts.agent_choice.known
-        self.progress_of = parts.reports.progress_of
-        self.results, self.artifacts = parts.results, parts.artifacts
-        self.diff_of = parts.workspaces.diff
-        self.answer_of = parts.questions.answer_of
-        self.unread_count = parts.mailbox.unread_count
-        self.courier_of = parts.deliveries.courier_of
-        self.is_under_way = parts.mailbox.is_under_way
+    def _place_of(self, run: Run) -> str | None:
+        """Where the attempt runs that is granted a slot now; None = it is not decided yet."""
+        here = self.adapters
+        return here.node if here.places is None else self.placement.at_grant(run)
 
-        # Calls, each on the part that answers it.
-        self.spawn = parts.spawner.spawn
-        self.spawn_batch = parts.spawner.spawn_batch
-        self.retry, self.retry_all = parts.spawner.retry, parts.spawner.retry_all
-        self.workplace = parts.workplace
-        self.schedules = parts.schedules
-        self.send = parts.sessions.send
-        self.cancel = parts.control.cancel
-        self.plan_cancel = parts.control.plan_cancel
-        self.withdraw_cancel = parts.control.withdraw_cancel
-        self.interrupt = parts.control.interrupt
-        self.steer = parts.control.steer
-        self.pause = parts.control.pause
-        self.prioritize = parts.control.prioritize
-        self.resume = parts.control.resume
-        self.redeliver, self.dismiss = parts.control.redeliver, parts.control.dismiss
-        self.archive = parts.control.archive
-        self.note_refusal = parts.control.note_refusal
-        self.hold = parts.request_desk.hold
-        self.ask = parts.questions.ask
-        self.answer = parts.questions.answer
-        self.notify = parts.questions.notify
-        self.progress = parts.reports.progress
-        self.wait = parts.mailbox.wait
-        self.offer_inbox = parts.mailbox.offer_inbox
-        self.expect = parts.mailbox.expect
-        self.release = parts.mailbox.release
-        self.note_returned, self.note_told = parts.mailbox.note_returned, parts.mailbox.note_told
-        self.acknowledge = parts.mailbox.acknowledge
-        self.sweep, self.orphans = parts.sweep.once, parts.sweep.orphans
-        self.on_commit = parts.ledger.on_commit
+    def _may_start(self, run: Run) -> bool:
+        # The gate last: who passes it first is the one that tries the provider.
+        return self.shared_spending.admit(run) and self.provider_gates.admit(run)
 
     # -- life ------------------------------------------------------------------------------
 
@@ -129,7 +465,7 @@ class Engine:
             AlreadyRunning: Another process holds the store.
             CorruptState: The store cannot be trusted; nothing was changed.
         """
-        ownership = self._parts.ownership
+        ownership = self.ownership
         self._epoch, held_s, asked_ms = await self._off_loop(self._take_over)
         ownership.given(held_s, asked_ms=asked_ms)
         await ownership.prolong_work(asked_ms)
@@ -147,11 +483,11 @@ class Engine:
             await self._membership.look()
             look = partial(self._membership.run, held_s or RECOVER_S)
             self._life.keep(look, "membership", self._clock)
-        if self._parts.taking is not None:
-            self._life.keep(self._parts.taking, "taking", self._clock)
+        if self.adapters.taking is not None:
+            self._life.keep(self.adapters.taking, "taking", self._clock)
 
     def _take_over(self) -> tuple[int, float | None, int]:
-        epoch = self._store.open(self._owner)
+        epoch = self._store.open(self.adapters.owner)
         asked_ms = self._clock.elapsed_ms()
         return epoch, self._store.renew(), asked_ms
 
@@ -160,67 +496,64 @@ class Engine:
             await self._load_all()
 
     async def _load_all(self) -> None:
-        parts, ledger = self._parts, self._parts.ledger
-        await parts.partitions.load()
-        await parts.spawner.keys.load()
-        await parts.shared_spending.load()
+        ledger = self.ledger
+        await self.partitions.load()
+        await self.spawner.keys.load()
+        await self.shared_spending.load()
         stored = await self._off_loop(self._store.load_schedules)
-        parts.schedules.load([e for e in stored if await parts.partitions.has(e.requester)])
-        await parts.recorder.pause()
+        self.schedules.load([e for e in stored if await self.partitions.has(e.requester)])
+        await self.recorder.pause()
         # Last, and nothing is awaited after it: from here on calls are served again.
-        outbox = await ledger.load(self._owner, self._epoch)
-        parts.recorder.reset()
-        parts.counters.reset()
-        parts.track_records.reset()
-        parts.timers.tell_again()
-        parts.emergency_stops.record()
+        outbox = await ledger.load(self.adapters.owner, self._epoch)
+        self.recorder.reset()
+        self.counters.reset()
+        self.track_records.reset()
+        self.timers.tell_again()
+        self.emergency_stops.record()
         self.recoveries = decisions(ledger.published.values(), outbox, ledger.leases)
         for run in ledger.published.values():
-            parts.timers.arm(run)
-        parts.supervisor.adopt()
+            self.timers.arm(run)
+        self.supervisor.adopt()
         for entry in outbox:
-            parts.outbox.add(entry)
+            self.outbox.add(entry)
         ledger.fill_lanes()
         for name, work in (
             ("ledger", ledger.run),
-            ("timers", parts.timers.run),
-            ("shared budgets", parts.shared_spending.run),
-            ("provider gates", parts.provider_gates.run),
-            ("sweep", parts.sweep.run),
-            ("silence", parts.recorder.run),
-            ("recorder", parts.recorder.write_on),
-            ("track records", parts.track_records.run),
+            ("timers", self.timers.run),
+            ("shared budgets", self.shared_spending.run),
+            ("provider gates", self.provider_gates.run),
+            ("sweep", self.sweep.run),
+            ("silence", self.recorder.run),
+            ("recorder", self.recorder.write_on),
+            ("track records", self.track_records.run),
         ):
             self._tasks.keep(work, name, self._clock)
-        if parts.permit_desk is not None:
-            self._tasks.keep(parts.permit_desk.run, "permits", self._clock)
-        parts.schedules.begin_if_needed()
-
-    def _begin_schedules(self) -> None:
-        self._tasks.keep(self._parts.schedules.run, "schedules", self._clock)
+        if self.permit_desk is not None:
+            self._tasks.keep(self.permit_desk.run, "permits", self._clock)
+        self.schedules.begin_if_needed()
 
     async def stop(self) -> None:
         """End all tasks and close the store; workers that can outlive us go on."""
         await self._life.stop()
         if self._membership is not None:
             await self._membership.leave()
-        await self._parts.outbox.stop()
-        await self._parts.supervisor.stop()
+        await self.outbox.stop()
+        await self.supervisor.stop()
         try:
-            await self._parts.ledger.committed()
+            await self.ledger.committed()
         except StoreUnavailable:
             log.warning("stopping with uncommitted changes: the store cannot be written")
         except Fenced:
             log.warning("stopping with uncommitted changes: the store is another's")
-        await self._parts.reports.stop()
+        await self.reports.stop()
         if self.fence is None:
-            await self._parts.track_records.settle()
+            await self.track_records.settle()
         await self._tasks.stop()
-        if self._parts.permit_desk is not None:
-            await self._parts.permit_desk.close()
+        if self.permit_desk is not None:
+            await self.permit_desk.close()
         if self.fence is None:
             await self._off_loop(self._store.checkpoint)
-        await self._off_loop(self._close_logs)
+        await self._off_loop(self.adapters.close_logs)
         # Not before: until then our workers are ours, whoever waits for what is committed last.
         await self._holding.stop()
         await self._off_loop(self._store.close)
@@ -228,7 +561,7 @@ class Engine:
     async def drain(self, *, is_on: bool) -> None:
         """Take no more partitions and give back those that we have, or take part again.
 
-        Returns at once; one with a worker of ours is given back when that has ended.
+        Returns at once; one with a worker of ours is adapters back when that has ended.
 
         Raises:
             UsageError: There is no other daemon.
@@ -249,12 +582,12 @@ class Engine:
     @property
     def fence(self) -> Fenced | None:
         """Why this engine is over for good; None = it is not."""
-        failure = self._parts.ledger.failure
+        failure = self.ledger.failure
         return failure if isinstance(failure, Fenced) else None
 
     def _failed(self, error: Failure) -> None:
-        self._parts.mailbox.failed()
-        self._parts.questions.wake_all()
+        self.mailbox.failed()
+        self.questions.wake_all()
         if isinstance(error, Fenced):
             self.may_be_over = True
             log.error("the store is another's, nothing is done here any more: %s", error)
@@ -265,8 +598,8 @@ class Engine:
 
     async def _end_acting(self) -> None:
         """Nobody acts on memory any more; workers go on."""
-        await self._parts.outbox.stop()
-        await self._parts.supervisor.stop()
+        await self.outbox.stop()
+        await self.supervisor.stop()
         await self._tasks.stop()
 
     async def _give_up(self) -> None:
@@ -282,13 +615,13 @@ class Engine:
         while True:
             # Whoever acts on memory ends first, or it would act on what never became durable.
             await self._end_acting()
-            await self._parts.emergency_stops.end_due()
+            await self.emergency_stops.end_due()
             try:
                 await self._clock.sleep(RECOVER_S)
                 await self._off_loop(self._store.probe)
                 await self._load_and_resume()
             except Fenced as error:
-                self._parts.ledger.fail(error)
+                self.ledger.fail(error)
                 return
             except StoreUnavailable as error:
                 log.warning("the store cannot be written yet: %s", error)
@@ -298,14 +631,14 @@ class Engine:
                 log.exception("starting over from the disk failed")
                 continue
             break
-        log.info("the store can be written again; %s runs are open", len(self._parts.ledger.live))
+        log.info("the store can be written again; %s runs are open", len(self.ledger.live))
 
     # -- calls and properties that concern several parts -----------------------------------
 
     @property
     def degraded(self) -> str | None:
         """Why nothing can be changed now; None while all is well."""
-        failure = self._parts.ledger.failure or self._parts.ownership.lapse
+        failure = self.ledger.failure or self.ownership.lapse
         return failure.message if failure is not None else None
 
     def require_ownership(self) -> None:
@@ -317,37 +650,13 @@ class Engine:
             Fenced: The store is another's.
             StoreUnavailable: It may be; the same call can be repeated.
         """
-        refusal = self.fence or self._parts.ownership.lapse
+        refusal = self.fence or self.ownership.lapse
         if refusal is not None:
             raise refusal
 
-    @property
-    def shared_spending(self) -> SharedSpending:
-        """The caps over several runs, and what is used of them."""
-        return self._parts.shared_spending
-
-    @property
-    def live_attempts(self) -> int:
-        return self._parts.supervisor.live_attempts
-
-    @property
-    def effects_pending(self) -> int:
-        """Committed effects that are not done yet."""
-        return self._parts.outbox.pending
-
-    async def report(self, run_id: RunId, report: Report) -> None:
-        """See ``Reports.report``; what was seen of the worker's output so far comes before it."""
-        self._parts.supervisor.flush(run_id)
-        await self._parts.reports.report(run_id, report)
-
-    async def tool_used(self, run_id: RunId, attempt: int, name: str) -> None:
-        """See ``Reports.tool_used``; what was seen of the worker's output comes before it."""
-        self._parts.supervisor.flush(run_id)
-        await self._parts.reports.tool_used(run_id, attempt, name)
-
     def identify(self, token: str) -> Identity:
         """Whom a worker's token stands for; see ``worker_tokens.identify``."""
-        return identify(token, self._parts.ledger.published, self._parts.ledger.aside)
+        return identify(token, self.ledger.published, self.ledger.aside)
 
 
 def decisions(

@@ -24,7 +24,7 @@ MEMORY_BYTES = 3 * 1024 * 1024
 async def with_events(home: Home, count: int) -> RunId:
     run_id = RunId((await home.spawn("hang"))["runId"])
     await home.until_phase(run_id, "running")
-    ledger = home.services.engine._parts.ledger
+    ledger = home.services.engine.ledger
     for number in range(count):
         seen = ToolSeen(key=f"t{number}", name=f"Bash {number} {'x' * 200}")
         ledger.apply_now(run_id, SignalReceived(at_ms=number, attempt=1, signal=seen))
@@ -45,7 +45,7 @@ def test_why_of_ten_thousand_events_costs_so_much_for_each_and_constant_memory(
             assert len(found["steps"]) == STEPS_MAX
             assert f"Bash {EVENTS - 1}" in found["steps"][-1]["text"]
 
-            run = await home.services.queries.run(run_id)
+            run = await home.services.engine.queries.run(run_id)
             with counting_calls() as counted:
                 await causes.why(home.services, run)
             assert counted.calls < EVENTS * CALLS_PER_EVENT_MAX
@@ -66,7 +66,7 @@ def test_other_calls_get_their_turn_after_each_page_while_a_long_history_is_told
     async def scenario() -> None:
         async with serving(tmp_path) as home:
             run_id = await with_events(home, 3_000)
-            run = await home.services.queries.run(run_id)
+            run = await home.services.engine.queries.run(run_id)
             telling = asyncio.create_task(causes.why(home.services, run))
             longest, before = 0, 0
             with counting_calls() as counted:

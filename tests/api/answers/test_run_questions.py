@@ -14,14 +14,14 @@ def test_a_question_is_answered_once_and_who_came_second_is_told(tmp_path: Path)
     async def scenario(desk: ToolCaller) -> None:
         boss = await desk.worker("boss", label="boss")
         engine = desk.home.services.engine
-        asked = await engine.ask(boss.run_id, "left?", timeout_s=60)
+        asked = await engine.questions.ask(boss.run_id, "left?", timeout_s=60)
         answer = await desk.call(
             "respond_orchestrator_request", requestId=asked.id, response="left", decision="approve"
         )
         second = await desk.ok(
             "respond_orchestrator_request", requestId=asked.id, response="right", decision="deny"
         )
-        stored = (await engine.answer_of(asked.id, wait_s=0)).answer
+        stored = (await engine.questions.answer_of(asked.id, wait_s=0)).answer
 
         assert answer.structured["status"] == "answered"
         assert "inbox:" not in answer.text
@@ -57,7 +57,7 @@ def test_an_answer_that_fits_no_question_is_refused(
 ) -> None:
     async def scenario(desk: ToolCaller) -> None:
         boss = await desk.worker("boss")
-        await desk.home.services.engine.ask(boss.run_id, "left?", timeout_s=60)
+        await desk.home.services.engine.questions.ask(boss.run_id, "left?", timeout_s=60)
         given = {name: value.replace("{id}", boss.run_id) for name, value in arguments.items()}
 
         assert says in (await desk.refused("respond_orchestrator_request", **given)).text
@@ -69,7 +69,7 @@ def test_an_answer_that_fits_no_question_is_refused(
 def test_a_worker_does_not_answer_its_own_question(tmp_path: Path) -> None:
     async def scenario(desk: ToolCaller) -> None:
         boss = await desk.worker("boss")
-        asked = await desk.home.services.engine.ask(boss.run_id, "may I?", timeout_s=60)
+        asked = await desk.home.services.engine.questions.ask(boss.run_id, "may I?", timeout_s=60)
         answer = await boss.refused(
             "respond_orchestrator_request", requestId=asked.id, response="yes"
         )
@@ -108,7 +108,7 @@ def test_a_yes_in_words_does_not_decide_what_a_run_may_do(tmp_path: Path) -> Non
 def test_attention_names_the_answer_for_each_option_of_a_question(tmp_path: Path) -> None:
     async def scenario(desk: ToolCaller) -> None:
         boss = await desk.worker("boss")
-        asked = await desk.home.services.engine.ask(
+        asked = await desk.home.services.engine.questions.ask(
             boss.run_id, "which one?", options=("size", "by name"), timeout_s=60
         )
 
@@ -126,7 +126,7 @@ def test_attention_names_the_answer_for_each_option_of_a_question(tmp_path: Path
 def test_attention_names_the_no_of_a_question_and_none_of_a_notice(tmp_path: Path) -> None:
     async def scenario(desk: ToolCaller) -> None:
         boss = await desk.worker("boss")
-        asked = await desk.home.services.engine.ask(boss.run_id, "drop it?", timeout_s=60)
+        asked = await desk.home.services.engine.questions.ask(boss.run_id, "drop it?", timeout_s=60)
         await boss.ok("notify_parent", message="disk full", priority="blocker")
 
         items = (await desk.home.ok("GET", "/v1/attention"))["items"]

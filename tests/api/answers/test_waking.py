@@ -13,7 +13,8 @@ from subagents.domain.run.values import SessionKey
 
 
 def said(courier: str | None, waker: Waker | None = None, *, resumes: bool | None = None) -> str:
-    engine = SimpleNamespace(courier_of=lambda _session: courier)
+    deliveries = SimpleNamespace(courier_of=lambda _session: courier)
+    engine = SimpleNamespace(deliveries=deliveries)
     requester = None
     if resumes is not None:
         requester = SimpleNamespace(

@@ -18,7 +18,7 @@ async def lines(home: Home) -> list[Document]:
 
 async def events(home: Home, run_id: str) -> list[CallRefused]:
     await home.services.refusals.flush()
-    entries = await home.services.queries.journal(RunId(run_id), limit=500)
+    entries = await home.services.engine.queries.journal(RunId(run_id), limit=500)
     return [entry.event for entry in entries if isinstance(entry.event, CallRefused)]
 
 

@@ -37,7 +37,7 @@ def test_a_run_keeps_at_most_fifty_refusals_and_the_file_all(tmp_path: Path) -> 
         await asyncio.to_thread(call_many)
         assert len(await lines(home)) == 60
         assert len(await events(home, run_id)) == REFUSALS_MAX
-        assert (await home.services.queries.run(RunId(run_id))).refusals == REFUSALS_MAX
+        assert (await home.services.engine.queries.run(RunId(run_id))).refusals == REFUSALS_MAX
 
     play(tmp_path, scenario)
 

@@ -161,7 +161,7 @@ async def until_consumed(home: Home, run_id: str) -> None:
 
 
 async def is_consumed(home: Home, run_id: str) -> bool:
-    run = await home.services.queries.run(RunId(run_id))
+    run = await home.services.engine.queries.run(RunId(run_id))
     return run.announcement_consumed_ms is not None
 
 

@@ -64,7 +64,7 @@ def test_a_client_that_leaves_while_it_waits_takes_nothing_with_it(
         wire = Wire(home, tasks=False)
         spawned = await wire.call("sessions_spawn", task="x", agentId="hang")
         run_id = str(spawned["structuredContent"]["runId"])
-        mailbox = home.services.engine._parts.mailbox
+        mailbox = home.services.engine.mailbox
         params = {"name": "sessions_wait", "arguments": {"runIds": [run_id]}}
         connection = await asyncio.to_thread(
             wire.open, "tools/call", params, {"MCP-Protocol-Version": version}
@@ -73,7 +73,7 @@ def test_a_client_that_leaves_while_it_waits_takes_nothing_with_it(
         connection.close()
         # Whoever waits for nobody is woken up and goes.
         await until(lambda: run_id not in mailbox._waiters)
-        await home.services.engine.cancel(RunId(run_id), by="test")
+        await home.services.engine.control.cancel(RunId(run_id), by="test")
         found = await wire.call("sessions_wait", runIds=[run_id])
         assert found["structuredContent"]["completed"][0]["runId"] == run_id
 
@@ -215,11 +215,11 @@ def test_whenever_a_call_is_cancelled_again_and_again_what_it_was_offered_is_fre
             exchange.is_over = True
             exchange.release()
             for _ in range(100):
-                rows = await engine.offer_inbox(desk.caller.session, reader="alive")
+                rows = await engine.mailbox.offer_inbox(desk.caller.session, reader="alive")
                 if rows:
                     break
             offered = [row.message.id for row in rows]
-            engine.release(offered, reader="alive")
+            engine.mailbox.release(offered, reader="alive")
             assert offered == [message], f"round {number}: {dying.reader} still holds it"
         # Some were cancelled before the answer and some after: both were tried.
         assert 0 < in_time < ROUNDS

@@ -67,7 +67,7 @@ def test_every_tool_of_a_requester_answers(era: str, tmp_path: Path) -> None:
             run_id = spawned.structured_content["runId"]
             key = spawned.structured_content["childSessionKey"]
             await home.until_phase(run_id, "running")
-            question = await home.services.engine.ask(RunId(run_id), "which?")
+            question = await home.services.engine.questions.ask(RunId(run_id), "which?")
             calls: dict[str, dict[str, Any]] = {
                 "sessions_wait": {"runIds": [run_id], "timeoutSeconds": 0},
                 "sessions_list": {},
@@ -111,7 +111,7 @@ def test_every_tool_of_a_worker_answers_to_its_token(era: str, tmp_path: Path) -
                 answer = await client.call_tool(name, arguments)
                 assert not answer.is_error, (name, text_of(answer))
         assert set(calls) == set(WORKER)
-        run = await home.services.queries.run(RunId(run_id))
+        run = await home.services.engine.queries.run(RunId(run_id))
         assert run.attempt.reported.report is not None
         assert run.questions.requests[0].answer is not None
 

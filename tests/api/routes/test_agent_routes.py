@@ -161,7 +161,7 @@ def test_records_that_cannot_be_read_are_an_answer_with_the_way_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario(home: Home) -> None:
-        log = home.services.engine._parts.track_records._records
+        log = home.services.engine.track_records._records
 
         def broken() -> dict[int, int]:
             raise PermissionError(13, "Permission denied")

@@ -384,7 +384,7 @@ alerts.off = ["git_commit"]
 async def raised(home: Home, run_id: str, kind: AlertKind, number: int) -> None:
     """As the detectors raise it: through the ledger, with fields of its own."""
     alert = Alert(kind=kind, text=f"{kind} {number}", key=f"{kind}{number}", fields={})
-    ledger = home.services.engine._parts.ledger
+    ledger = home.services.engine.ledger
     await ledger.apply(RunId(run_id), Alerted(at_ms=home.services.now_ms() + number, alert=alert))
 
 

@@ -237,7 +237,7 @@ def test_a_question_without_options_brings_the_tool_that_failed_last(tmp_path: P
         run = (await home.spawn("shell", task=FAILS))["runId"]
         await home.until_phase(run, "running")
 
-        recorder, run_id = home.services.queries._recorder, RunId(run)
+        recorder, run_id = home.services.engine.queries._recorder, RunId(run)
         await until(lambda: recorder.failed_call(run_id) is not None)
         for question, options in (("which?", ["a", "b"]), ("what now?", [])):
             body = {"runId": run, "question": question, "options": options}

@@ -151,7 +151,7 @@ def test_what_nobody_would_page_through_is_not_counted_and_the_answer_says_so(
         await home.wait(*runs)
         for run_id in runs[:5]:
             await home.until_phase(run_id, "completed")
-            await home.services.engine.archive(RunId(run_id))
+            await home.services.engine.control.archive(RunId(run_id))
 
         async def counts(query: str) -> tuple[object, ...]:
             page = await home.ok("GET", f"/v1/runs?{query}")
@@ -247,7 +247,7 @@ def test_what_lists_and_trees_leave_out_as_archived_is_counted(tmp_path: Path) -
         old, new = [(await home.spawn(label=label))["runId"] for label in ("old", "new")]
         await home.wait(old, new)
         await home.until_phase(old, "completed")
-        await home.services.engine.archive(RunId(old))
+        await home.services.engine.control.archive(RunId(old))
 
         for path, name in (("/v1/runs?", "runs"), ("/v1/tree?", "roots")):
             seen = await home.ok("GET", path)

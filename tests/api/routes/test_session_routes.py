@@ -426,7 +426,7 @@ def test_an_agent_goes_on_only_with_what_lies_below_it(tmp_path: Path) -> None:
         assert "belongs to another session" in refused.text
         assert found.lineage.requester_run == boss.run_id
         assert found.lineage.depth == 2
-        parent = await desk.home.services.queries.run(boss.run_id)
+        parent = await desk.home.services.engine.queries.run(boss.run_id)
         assert [child.run_id for child in parent.children] == [own, sent["runId"]]
 
     play(tmp_path, scenario, config)
@@ -453,12 +453,12 @@ def test_a_session_outlives_the_archive(tmp_path: Path) -> None:
         first = (await home.spawn("talker"))["runId"]
         await ended(home, first)
         engine = home.services.engine
-        await engine.archive(RunId(first))
-        await until(lambda: RunId(first) not in engine._parts.ledger.live)
+        await engine.control.archive(RunId(first))
+        await until(lambda: RunId(first) not in engine.ledger.live)
         sent = await send(home, first, "still there?")
 
         assert (await ended(home, sent["runId"]))["result"] == "still there?"
-        assert RunId(first) not in engine._parts.ledger.live
+        assert RunId(first) not in engine.ledger.live
 
     run(tmp_path, scenario)
 
@@ -483,7 +483,7 @@ def test_near_its_deadline_a_worker_is_told_to_finish_and_report(tmp_path: Path)
         late = (await home.spawn("late"))["runId"]
         await ended(home, late)
         why = str(await home.ok("GET", f"/v1/runs/{late}/why"))
-        runtime = home.services.engine.runtimes["scripted"]
+        runtime = home.services.engine.adapters.runtimes["scripted"]
         assert isinstance(runtime, ScriptedRuntime)
         (warning,) = runtime._attempts[AttemptId(f"{late}#1")].messages.values()
 

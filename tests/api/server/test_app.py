@@ -57,7 +57,7 @@ def test_nothing_is_answered_from_memory_while_the_runs_may_be_anothers(tmp_path
         run_id = (await home.spawn())["runId"]
         await home.until_phase(run_id, "completed")
         home.services.engine.may_be_over = True  # as on a store that lends the right
-        ownership = home.services.engine._parts.ownership
+        ownership = home.services.engine.ownership
         ownership.given(0.0, asked_ms=0)
 
         for path in ("/v1/runs", f"/v1/runs/{run_id}", "/v1/inbox", "/v1/runs/nothing"):

@@ -17,7 +17,7 @@ def test_a_message_goes_into_the_live_turn_or_waits_for_the_next_as_asked(tmp_pa
 
         assert (steered["status"], steered["runId"]) == ("steered", live.run_id)
         assert queued["status"] == "queued"
-        run = await desk.home.services.queries.run(live.run_id)
+        run = await desk.home.services.engine.queries.run(live.run_id)
         assert run.control.steers == ()
 
     play(tmp_path, scenario)
@@ -33,7 +33,7 @@ def test_a_followup_is_kept_for_a_turn_of_its_own(tmp_path: Path) -> None:
         waited = await desk.ok("sessions_wait", runIds=["talk"], timeoutSeconds=15)
 
         assert sent["status"] == "accepted"
-        run = await desk.home.services.queries.run(worker.run_id)
+        run = await desk.home.services.engine.queries.run(worker.run_id)
         assert run.attempts[-1].turn.number == 2
         # The scripted runtime answers a turn with what it was told.
         assert "and now?" in waited["completed"][0]["result"]

@@ -22,10 +22,10 @@ def test_kill_ends_a_run_and_all_below_it_and_can_be_repeated(tmp_path: Path) ->
         assert answer.structured["status"] == "cancelling"
         assert waited["completed"][0]["outcome"]["status"] == "cancelled"
         assert again["status"] == "already ended"
-        run = await desk.home.services.queries.run(child.run_id)
+        run = await desk.home.services.engine.queries.run(child.run_id)
         assert run.outcome is not None
         assert run.outcome.status == "cancelled"
-        boss_run = await desk.home.services.queries.run(boss.run_id)
+        boss_run = await desk.home.services.engine.queries.run(boss.run_id)
         cancel = boss_run.control.cancel
         assert cancel is not None
         assert (cancel.by, cancel.reason) == (
@@ -61,10 +61,10 @@ def test_the_one_open_question_of_a_run_is_answered_by_naming_the_run(tmp_path: 
         boss = await desk.worker("boss", label="boss")
         engine = desk.home.services.engine
         none = await desk.refused("subagents", action="answer", target="boss", message="x")
-        first = await engine.ask(boss.run_id, "one?", timeout_s=60)
+        first = await engine.questions.ask(boss.run_id, "one?", timeout_s=60)
         done = await desk.ok("subagents", action="answer", target="boss", message="yes")
-        second = await engine.ask(boss.run_id, "two?", timeout_s=60)
-        third = await engine.ask(boss.run_id, "three?", timeout_s=60)
+        second = await engine.questions.ask(boss.run_id, "two?", timeout_s=60)
+        third = await engine.questions.ask(boss.run_id, "three?", timeout_s=60)
         several = await desk.refused("subagents", action="answer", target="boss", message="x")
         named = await desk.ok("subagents", action="answer", target=third.id, message="y")
 

@@ -14,7 +14,7 @@ def test_the_agents_one_may_spawn_are_listed_with_card_load_and_record(tmp_path:
         await desk.ok("sessions_wait")
         await desk.spawn("leaf")
         await desk.spawn("leaf")
-        ledger = desk.home.services.engine._parts.ledger
+        ledger = desk.home.services.engine.ledger
         await until(lambda: ledger.lanes.held(("narrow", 1)) == 1)
         found = {each["id"]: each for each in (await desk.ok("agents_list"))["agents"]}
         boss = await desk.worker("boss")

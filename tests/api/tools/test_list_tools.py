@@ -101,8 +101,8 @@ def test_the_list_says_what_a_run_is_blocked_by_and_the_tree_only_that_it_is(
     async def scenario(desk: ToolCaller) -> None:
         boss = await desk.worker("boss", label="boss")
         engine = desk.home.services.engine
-        await engine.ask(boss.run_id, "left or right?", timeout_s=60)
-        await engine.progress(
+        await engine.questions.ask(boss.run_id, "left or right?", timeout_s=60)
+        await engine.reports.progress(
             boss.run_id, Progress(phase="packing", percent_complete=40, updated_at_ms=1)
         )
         (row,) = (await desk.ok("sessions_list"))["sessions"]
@@ -218,7 +218,7 @@ def test_somebody_elses_run_is_refused_by_every_tool_and_the_refusal_kept(
     async def scenario(desk: ToolCaller) -> None:
         other = desk.elsewhere("other")
         theirs = await other.worker("boss", label="theirs")
-        await desk.home.services.engine.ask(theirs.run_id, "who?", timeout_s=60)
+        await desk.home.services.engine.questions.ask(theirs.run_id, "who?", timeout_s=60)
         given = {
             key: value.format(id=theirs.run_id, key=theirs.caller.session)
             for key, value in arguments.items()
@@ -230,7 +230,7 @@ def test_somebody_elses_run_is_refused_by_every_tool_and_the_refusal_kept(
             assert answer.structured["status"] == "forbidden"
             assert answer.structured["details"] == {"guardrail": "ownership"}
             assert f"run {theirs.run_id} belongs to another session" in answer.text
-        run = await desk.home.services.queries.run(theirs.run_id)
+        run = await desk.home.services.engine.queries.run(theirs.run_id)
         assert run.control.cancel is None
         assert run.control.steers == ()
         assert len(run.pending_requests) == 1
@@ -268,7 +268,7 @@ def test_a_run_is_found_by_id_label_prefix_last_and_the_session_of_any_attempt(
     async def scenario(desk: ToolCaller) -> None:
         run_id = await desk.spawn("bad", label="twice", retryCount=1, retryDelay=1)
         run = await desk.until_phase(run_id, "completed")
-        await until(lambda: run.id not in desk.home.services.engine._parts.ledger.published)
+        await until(lambda: run.id not in desk.home.services.engine.ledger.published)
         keys = [each.session.key for each in run.attempts]
 
         assert len(set(keys)) == 2

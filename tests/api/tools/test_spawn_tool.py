@@ -315,7 +315,7 @@ def test_a_workers_child_works_where_the_worker_was_put(tmp_path: Path) -> None:
         boss = await desk.worker("boss", cwd=str(tmp_path / "project"))
         child = await boss.spawn("quick")
 
-        assert (await desk.home.services.queries.run(child)).resolved.cwd == str(  # type: ignore[arg-type]  # an id from the wire
+        assert (await desk.home.services.engine.queries.run(child)).resolved.cwd == str(  # type: ignore[arg-type]  # an id from the wire
             tmp_path / "project"
         )
 

@@ -49,7 +49,7 @@ def test_parameters_that_are_null_count_as_absent_at_any_depth(tmp_path: Path) -
             dependsOn=None,
             verification={"artifacts": [artifact], "commands": None},
         )
-        run = await desk.home.services.queries.run(found["runId"])
+        run = await desk.home.services.engine.queries.run(found["runId"])
 
         assert run.spec.verification is not None
         # What stands in a JSON Schema is the caller's: there null means something.

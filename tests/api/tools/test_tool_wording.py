@@ -19,7 +19,7 @@ def test_a_page_of_the_longest_rows_stays_small_enough_for_a_context(tmp_path: P
         ids = [each["runId"] for each in found["receipts"]]
         for run_id in ids[:4]:
             await desk.until_phase(run_id, "running")
-            await desk.home.services.engine.ask(run_id, "?" * 4000, timeout_s=60)
+            await desk.home.services.engine.questions.ask(run_id, "?" * 4000, timeout_s=60)
         answer = await desk.call("sessions_list", limit=200)
 
         assert len(answer.text) <= ANSWER_CHARS_MAX
@@ -57,9 +57,7 @@ def test_many_long_results_fit_in_one_answer_and_what_does_not_fit_is_not_taken(
     async def scenario(desk: ToolCaller) -> None:
         batch = [{"task": "x"}] * 60
         await desk.ok("sessions_spawn", agentId="long", batch=batch)
-        await until(
-            lambda: not desk.home.services.engine._parts.ledger.unsettled(desk.caller.session)
-        )
+        await until(lambda: not desk.home.services.engine.ledger.unsettled(desk.caller.session))
         seen: list[str] = []
         while len(seen) < 60:
             answer = await desk.call("sessions_wait", timeoutSeconds=15)
@@ -96,7 +94,7 @@ def test_a_result_that_poses_as_instructions_stays_inside_its_fence(tmp_path: Pa
 def test_a_question_with_a_long_context_is_cut_and_its_fence_closed(tmp_path: Path) -> None:
     async def scenario(desk: ToolCaller) -> None:
         boss = await desk.worker("boss")
-        await desk.home.services.engine.ask(
+        await desk.home.services.engine.questions.ask(
             boss.run_id, "which?", context="`line`\n" * 5000, timeout_s=60
         )
         answer = await desk.call("subagents", action="inbox")

@@ -205,13 +205,13 @@ def test_a_wait_whose_caller_went_away_leaves_nothing_taken(tmp_path: Path) -> N
             waiting.cancel()
             await asyncio.gather(waiting, return_exceptions=True)
             if not waiting.cancelled():
-                desk.home.services.engine.release(waiting.result().offered, reader="desk")
+                desk.home.services.engine.mailbox.release(waiting.result().offered, reader="desk")
 
-            rival = await desk.home.services.engine.offer_inbox(
+            rival = await desk.home.services.engine.mailbox.offer_inbox(
                 desk.caller.session, reader=f"rival-{turns}"
             )
             assert [row.message.run_id for row in rival] == [run_id]
-            desk.home.services.engine.release(
+            desk.home.services.engine.mailbox.release(
                 [row.message.id for row in rival], reader=f"rival-{turns}"
             )
 
@@ -245,7 +245,7 @@ def test_a_wait_that_ends_while_its_caller_is_told_of_it_gives_back_when_it_is_c
 
 
 async def rival_takes(desk: ToolCaller) -> Sequence[InboxRow]:
-    return await desk.home.services.engine.offer_inbox(desk.caller.session, reader="rival")
+    return await desk.home.services.engine.mailbox.offer_inbox(desk.caller.session, reader="rival")
 
 
 @pytest.mark.requirement("tools:wait:cancelled")
@@ -270,7 +270,7 @@ def test_an_answer_that_is_cancelled_while_it_is_finished_gives_back_what_it_too
             await asyncio.Event().wait()
             return 0
 
-        monkeypatch.setattr(desk.home.services.engine, "unread_count", never_counted)
+        monkeypatch.setattr(desk.home.services.engine.mailbox, "unread_count", never_counted)
         waiting = asyncio.create_task(desk.call(name, **arguments))
         await counting.wait()
         assert await rival_takes(desk) == ()
@@ -348,7 +348,7 @@ def test_the_inbox_hands_over_a_page_that_fits_and_keeps_the_rest(tmp_path: Path
             await desk.until_phase(run_id, "completed")
         all_of_them = await rival_takes(desk)
         engine = desk.home.services.engine
-        engine.release([row.message.id for row in all_of_them], reader="rival")
+        engine.mailbox.release([row.message.id for row in all_of_them], reader="rival")
         ids = [row.message.run_id for row in all_of_them]  # as they ended
         seen: list[str] = []
         while len(seen) < 30:
@@ -363,7 +363,7 @@ def test_the_inbox_hands_over_a_page_that_fits_and_keeps_the_rest(tmp_path: Path
             await desk.acknowledge(answer)
             rest = await rival_takes(desk)
             assert [row.message.run_id for row in rest] == ids[len(seen) :]
-            engine.release([row.message.id for row in rest], reader="rival")
+            engine.mailbox.release([row.message.id for row in rest], reader="rival")
         assert seen == ids
 
     play(tmp_path, scenario)
@@ -376,7 +376,7 @@ def test_a_wait_returns_on_a_question_once_and_then_waits_for_the_end(tmp_path: 
         await desk.until_phase(run_id, "running")
         waiting = asyncio.create_task(desk.ok("sessions_wait", runIds=[run_id], timeoutSeconds=60))
         engine = desk.home.services.engine
-        asked = await engine.ask(RunId(run_id), "which branch?", options=("a", "b"))
+        asked = await engine.questions.ask(RunId(run_id), "which branch?", options=("a", "b"))
         async with asyncio.timeout(30):
             found = await waiting
 
@@ -395,7 +395,7 @@ def test_a_wait_returns_on_a_question_once_and_then_waits_for_the_end(tmp_path: 
         assert "needs" not in again
         (pending,) = again["pending"]
         assert f"respond_orchestrator_request requestId={asked.id}" in pending["why"]
-        await engine.ask(RunId(run_id), "and which tag?")
+        await engine.questions.ask(RunId(run_id), "and which tag?")
         (second,) = (await desk.ok("sessions_wait", timeoutSeconds=60))["needs"]
         assert second["text"] == "and which tag?"
 
@@ -407,7 +407,9 @@ def test_a_wait_returns_on_a_blocker_and_names_the_tool_that_answers_it(tmp_path
     async def scenario(desk: ToolCaller) -> None:
         run_id = await desk.spawn("hang")
         await desk.until_phase(run_id, "running")
-        await desk.home.services.engine.notify(RunId(run_id), "disk full", priority="blocker")
+        await desk.home.services.engine.questions.notify(
+            RunId(run_id), "disk full", priority="blocker"
+        )
         answer = await desk.call("sessions_wait", timeoutSeconds=60)
 
         how = f"Answer: respond_orchestrator_request requestId={run_id}:n1"
@@ -425,8 +427,8 @@ def test_agents_are_told_of_tools_and_people_of_commands(tmp_path: Path) -> None
         await desk.until_phase(run_id, "running")
         await desk.until_phase(bad, "completed")
         engine = desk.home.services.engine
-        await engine.ask(RunId(run_id), "which branch?", options=("a", "b"))
-        await engine.notify(RunId(run_id), "disk full", priority="blocker")
+        await engine.questions.ask(RunId(run_id), "which branch?", options=("a", "b"))
+        await engine.questions.notify(RunId(run_id), "disk full", priority="blocker")
         calls: list[tuple[str, dict[str, Any]]] = [
             ("sessions_wait", {"timeoutSeconds": 1}),
             ("sessions_wait", {"runIds": [run_id], "timeoutSeconds": 0}),
@@ -446,7 +448,7 @@ def test_agents_are_told_of_tools_and_people_of_commands(tmp_path: Path) -> None
             said = f"{answer.text}\n{answer.structured}"
             found = COMMAND.findall(said)
             assert not found, (name, arguments, found)
-        rows = await desk.home.services.queries.inbox(desk.caller.session, unconsumed=False)
+        rows = await desk.home.services.engine.queries.inbox(desk.caller.session, unconsumed=False)
         assert len(rows) == 3
         for row in rows:
             assert TOOL.search(row.message.text) is None, row.message.text

@@ -123,7 +123,7 @@ def test_the_last_report_counts_and_is_stored_whole(tmp_path: Path) -> None:
 def test_a_report_is_the_last_act_until_another_tool_is_used(tmp_path: Path) -> None:
     async def scenario(home: Home, run_id: str) -> None:
         def is_last() -> bool:
-            return home.services.engine._parts.ledger.published[run_id].attempt.last.is_report  # type: ignore[index]  # a RunId
+            return home.services.engine.ledger.published[run_id].attempt.last.is_report  # type: ignore[index]  # a RunId
 
         await told(home, run_id, "report_completion", summary="done")
         assert is_last()
@@ -261,7 +261,7 @@ def test_a_question_holds_the_line_until_its_answer(tmp_path: Path) -> None:
 
 
 def _pending(home: Home, run_id: str) -> list[RequestId]:
-    run = home.services.engine._parts.ledger.published[run_id]  # type: ignore[index]  # a RunId
+    run = home.services.engine.ledger.published[run_id]  # type: ignore[index]  # a RunId
     return [request.id for request in run.pending_requests]
 
 

@@ -136,12 +136,12 @@ class ToolCaller:
 
     async def acknowledge(self, answer: Answer) -> int:
         """What a server does once the answer has left it."""
-        return await self.home.services.engine.acknowledge(
+        return await self.home.services.engine.mailbox.acknowledge(
             answer.offered, reader=self.caller.reader
         )
 
     async def until_phase(self, run_id: str, *phases: str) -> Run:
-        published = self.home.services.engine._parts.ledger.published
+        published = self.home.services.engine.ledger.published
 
         def is_there() -> bool:
             run = published.get(RunId(run_id))
@@ -149,7 +149,7 @@ class ToolCaller:
             return run is None or str(run.phase) in phases
 
         await until(is_there)
-        return await self.home.services.queries.run(RunId(run_id))
+        return await self.home.services.engine.queries.run(RunId(run_id))
 
     def elsewhere(self, name: str, **changes: Any) -> "ToolCaller":
         """Another top-level session of the same daemon."""

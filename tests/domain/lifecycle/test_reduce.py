@@ -78,9 +78,9 @@ from subagents.domain.run.run import (
 from subagents.domain.run.signals import ResultSeen
 from subagents.domain.run.spec import (
     Abilities,
-    Fallback,
     OnDependencyFailure,
     OnFailure,
+    ResolvedAgent,
     RunSpec,
 )
 from subagents.domain.run.values import RunId, SessionKey, announcement_id, replace
@@ -1064,8 +1064,8 @@ def silent(on_stuck: OnStuck, *, abilities: Abilities = ALL_ABILITIES) -> Life:
 def with_fallback() -> Life:
     """A run of ``a`` that ``b`` does when one of its two dependencies fails."""
     other = a_resolved(agent_id="b", runtime="other", lane="slow")
-    names = Fallback.__struct_fields__
-    fallback = Fallback(**{name: getattr(other, name) for name in names})
+    names = ResolvedAgent.__struct_fields__
+    fallback = ResolvedAgent(**{name: getattr(other, name) for name in names})
     spec = RunSpec(
         task="do it",
         on_dependency_failure=OnDependencyFailure.FALLBACK,

@@ -4,7 +4,15 @@ import msgspec
 import pytest
 from tests.builders import a_resolved
 
-from subagents.domain.run.spec import Backoff, Budget, Contract, Isolation, OnFailure, RunSpec
+from subagents.domain.run.spec import (
+    Backoff,
+    Budget,
+    Contract,
+    Isolation,
+    OnFailure,
+    ResolvedAgent,
+    RunSpec,
+)
 from subagents.domain.run.workspace import Worktree
 
 
@@ -48,3 +56,11 @@ def test_the_project_of_a_run_in_a_worktree_is_where_it_was_asked_for() -> None:
 
     assert a_resolved(cwd="/here").project == "/here"
     assert a_resolved(cwd="/trees/job/sub", worktree=tree).project == "/repo/sub"
+
+
+@pytest.mark.requirement("journal:fallback")
+def test_a_fallback_is_stored_with_all_its_fields_which_versions_before_require() -> None:
+    fallback = ResolvedAgent(agent_id="b", runtime="command", lane="slow", lane_slots=1)
+    stored = msgspec.to_builtins(a_resolved(fallback=fallback))
+    assert tuple(stored["fallback"]) == ResolvedAgent.__struct_encode_fields__
+    assert "model" not in stored

@@ -30,7 +30,7 @@ async def until_judged(world: World, run_id: RunId) -> Run:
     """The judge, at work."""
 
     def is_running() -> bool:
-        known = world.parts.ledger.published
+        known = world.engine.ledger.published
         judges = [known.get(child.run_id) for child in known[run_id].children]
         return any(judge is not None and judge.phase is Phase.RUNNING for judge in judges)
 
@@ -189,7 +189,7 @@ def test_a_crash_before_the_judge_was_spawned_spawns_it_after_the_restart(
         run_id = await world.spawn("writer", verification=contract())
 
         def is_asked() -> bool:
-            return bool(world.parts.ledger.published[run_id].verification.passed)
+            return bool(world.engine.ledger.published[run_id].verification.passed)
 
         await world.clock.until(is_asked)
         await world.crash()
@@ -214,7 +214,7 @@ def test_cancelling_the_judged_run_ends_its_judge_first(tmp_path: Path) -> None:
         run_id = await world.spawn("writer", verification=contract("hang"))
         judge = await until_judged(world, run_id)
 
-        await world.clock.result(world.engine.cancel(run_id, by="me"))
+        await world.clock.result(world.engine.control.cancel(run_id, by="me"))
         run = await world.until(run_id)
 
         assert run.outcome is not None

@@ -113,7 +113,7 @@ def test_output_is_let_go_when_the_end_is_durable_and_not_before(tmp_path: Path)
         await world.clock.advance(30)
         world.hold_commits()
         await world.clock.advance(60)
-        assert world.parts.ledger.live[run_id].attempt.evidence.exit is not None
+        assert world.engine.ledger.live[run_id].attempt.evidence.exit is not None
         assert runtime.told == []
         world.let_commits_go()
         await world.until(run_id, Phase.COMPLETED)

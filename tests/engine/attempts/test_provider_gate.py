@@ -98,7 +98,7 @@ def test_the_wait_is_what_the_provider_asks_for_else_doubles_up_to_five_minutes(
 
 async def until_wait(world: World, run_id: RunId, number: int) -> None:
     def has_come() -> bool:
-        now = world.parts.ledger.published[run_id]
+        now = world.engine.ledger.published[run_id]
         is_waiting = now.phase is Phase.RETRY_WAIT and now.retry.limited is not None
         return is_waiting and now.retry.limited is not None and now.retry.limited.waits == number
 
@@ -189,7 +189,7 @@ def test_a_run_that_waits_for_its_provider_can_be_cancelled(tmp_path: Path) -> N
     async def scenario(world: World) -> None:
         run = await spawn(world, refused())
         await world.until(run.id, Phase.RETRY_WAIT)
-        await world.clock.result(world.engine.cancel(run.id, by="me"))
+        await world.clock.result(world.engine.control.cancel(run.id, by="me"))
         ended = await world.run(run.id)
         assert ended.outcome is not None
         assert ended.outcome.status is Status.CANCELLED
@@ -223,7 +223,7 @@ def test_while_one_run_is_refused_no_other_starts_and_then_one_goes_first(tmp_pa
         await world.until(free)  # somebody else's provider: not held up
         for run_id in others:
             run = await world.run(run_id)
-            gate = world.parts.provider_gates.gate_of(run)
+            gate = world.engine.provider_gates.gate_of(run)
             assert run.phase is Phase.QUEUED
             assert gate is not None
             assert gate.provider == "limited"
@@ -249,7 +249,7 @@ def test_a_probe_that_is_refused_keeps_the_others_waiting_for_longer(tmp_path: P
         both = [await world.run(run_id) for run_id in (first, second)]
         assert sorted(len(run.attempts) for run in both) in ([0, 2], [1, 1])
         waiting = next(run for run in both if run.phase is Phase.QUEUED)
-        gate = world.parts.provider_gates.gate_of(waiting)
+        gate = world.engine.provider_gates.gate_of(waiting)
         assert gate is not None
         assert gate.waits == 2
         assert gate.until_ms - world.clock.now_ms() > 20_000
@@ -272,7 +272,7 @@ def test_a_probe_that_is_cancelled_before_it_knows_lets_the_others_go_at_once(
         second = await world.spawn("limited", settings=quick)
         assert (await world.run(second)).phase is Phase.QUEUED
 
-        await world.clock.result(world.engine.cancel(first, by="me"))
+        await world.clock.result(world.engine.control.cancel(first, by="me"))
 
         assert (await world.until(second, within_s=5)).result == "done"
 
@@ -289,15 +289,15 @@ def test_a_live_attempt_that_backs_off_is_shown_and_closes_the_gate(tmp_path: Pa
         await world.until(run_id, Phase.RUNNING)
         await world.clock.advance(0.5)
         run = await world.run(run_id)
-        shown = world.engine.backing_off(run)
+        shown = world.engine.provider_gates.backing_off(run)
         assert shown == "provider limit (429), next try in 4 s"
         other = await world.spawn("limited", settings=settings)
         assert (await world.run(other)).phase is Phase.QUEUED
         await world.clock.advance(5)
-        assert world.engine.backing_off(run) == "provider limit (429), trying again"
+        assert world.engine.provider_gates.backing_off(run) == "provider limit (429), trying again"
         assert (await world.run(other)).phase is Phase.RUNNING
         await world.clock.advance(60)
-        assert world.engine.backing_off(run) is None
+        assert world.engine.provider_gates.backing_off(run) is None
 
     in_world(tmp_path, scenario)
 
@@ -310,7 +310,7 @@ def test_a_live_attempt_that_waits_because_another_was_refused_says_so(tmp_path:
         run_id = await world.spawn("limited", settings=settings)
         await world.until(run_id, Phase.RUNNING)
         await world.clock.advance(0.5)
-        shown = world.engine.backing_off(await world.run(run_id))
+        shown = world.engine.provider_gates.backing_off(await world.run(run_id))
         assert shown == "provider limit, next try in 3 s"
         other = await world.spawn("limited", settings=settings)
         assert (await world.run(other)).phase is Phase.RUNNING
@@ -333,7 +333,7 @@ def test_programs_that_try_again_by_themselves_do_not_lengthen_the_wait_of_other
         second = await world.spawn("limited", settings=settings)
         await world.until(second, Phase.RETRY_WAIT)
         third = await world.spawn("limited", settings=settings)
-        gate = world.parts.provider_gates.gate_of(await world.run(third))
+        gate = world.engine.provider_gates.gate_of(await world.run(third))
         assert gate is not None
         assert gate.until_ms - world.clock.now_ms() <= provider_limits.FIRST_WAIT_MS
 
@@ -384,7 +384,7 @@ def test_while_the_first_one_tries_again_by_itself_the_others_wait_for_what_it_f
         second = await world.spawn("limited", settings=settings)
         await world.clock.advance(35)
         run = await world.run(second)
-        gate = world.parts.provider_gates.gate_of(run)
+        gate = world.engine.provider_gates.gate_of(run)
         assert (run.phase, gate is not None and gate.waits) == (Phase.QUEUED, 1)
         await world.clock.advance(7)
         for run_id in (first, second):

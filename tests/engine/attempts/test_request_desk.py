@@ -33,8 +33,8 @@ async def ask(
     need = Need(input_tokens=tokens - tokens // 2, output_tokens=tokens // 2)
     usage = Usage(tokens_in=used) if used else Usage()
     counted = Counted(usage=usage, lost_tokens=lost)
-    number = len(world.parts.ledger.live[run_id].attempts)
-    asking = world.engine.hold(run_id, number, need, counted, line_s=0)
+    number = len(world.engine.ledger.live[run_id].attempts)
+    asking = world.engine.request_desk.hold(run_id, number, need, counted, line_s=0)
     return await world.clock.result(asking)
 
 
@@ -58,7 +58,8 @@ def test_of_many_that_ask_at_once_only_those_are_granted_for_whom_there_is_room(
         workers = [await running(world, lead) for _ in range(20)]
         need = Need(input_tokens=8_000, output_tokens=2_000, least_output_tokens=2_000)
         asking = [
-            world.engine.hold(each, 1, need, Counted(), line_s=0, is_firm=True) for each in workers
+            world.engine.request_desk.hold(each, 1, need, Counted(), line_s=0, is_firm=True)
+            for each in workers
         ]
         found = await world.clock.result(asyncio.gather(*asking))
         # A tenth is the lead's own.
@@ -76,7 +77,7 @@ def test_who_is_short_waits_for_the_answers_of_others(tmp_path: Path) -> None:
         first, second = [await running(world, lead) for _ in range(2)]
         assert (await ask(world, first, 800)).granted
         need = Need(input_tokens=250, output_tokens=250, least_output_tokens=250)
-        waiting = asyncio.ensure_future(world.engine.hold(second, 1, need, Counted()))
+        waiting = asyncio.ensure_future(world.engine.request_desk.hold(second, 1, need, Counted()))
         await world.clock.idle()
         assert not waiting.done()
         await use(world, first, 300)
@@ -103,7 +104,7 @@ def test_a_request_whose_input_alone_is_too_much_ends_the_run_with_what_it_has(
         assert await world.folded(run_id) == run
         need = Need(input_tokens=1, output_tokens=1)
         with pytest.raises(NotFound):
-            await world.engine.hold(run_id, 1, need, Counted())
+            await world.engine.request_desk.hold(run_id, 1, need, Counted())
 
     in_world(tmp_path, scenario)
 
@@ -117,7 +118,7 @@ def test_what_is_held_is_still_held_after_kill_9_and_over_with_the_attempt(tmp_p
         await world.restart()
         assert spending.promised(await world.run(lead)).tokens == 800
         assert (await ask(world, second, 500)).again
-        await world.clock.result(world.engine.cancel(first, by="me"))
+        await world.clock.result(world.engine.control.cancel(first, by="me"))
         await world.until(first)
         assert spending.promised(await world.run(lead)).tokens == 0
         assert (await ask(world, second, 500)).granted
@@ -130,7 +131,9 @@ def test_the_worker_of_an_attempt_before_gets_nothing(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await running(world, budget=Budget(max_tokens=1_000))
         with pytest.raises(Conflict, match="attempt 0"):
-            await world.engine.hold(run_id, 0, Need(input_tokens=1, output_tokens=1), Counted())
+            await world.engine.request_desk.hold(
+                run_id, 0, Need(input_tokens=1, output_tokens=1), Counted()
+            )
 
     in_world(tmp_path, scenario)
 
@@ -152,7 +155,7 @@ def test_whatever_happens_spent_and_held_together_never_exceed_the_cap(  # noqa:
         numbers = itertools.count()
         for _ in range(data.draw(st.integers(1, 25), label="steps")):
             run_id = data.draw(st.sampled_from(workers))
-            live = world.parts.ledger.live.get(run_id)
+            live = world.engine.ledger.live.get(run_id)
             if live is None or live.phase is not Phase.RUNNING or live.attempt.evidence.stop:
                 continue
             act = data.draw(st.sampled_from(("ask", "ask", "answer", "lose", "kill -9", "cancel")))
@@ -174,7 +177,7 @@ def test_whatever_happens_spent_and_held_together_never_exceed_the_cap(  # noqa:
             elif act == "kill -9":
                 await world.restart()
             elif act == "cancel" and run_id != lead and next(numbers) % 4 == 0:
-                await world.clock.result(world.engine.cancel(run_id, by="me"))
+                await world.clock.result(world.engine.control.cancel(run_id, by="me"))
                 await world.until(run_id)
                 # What its stream did not say before it was killed nobody will ever know.
                 run = await world.run(run_id)

@@ -22,7 +22,7 @@ from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.spec import Budget, RunSpec
 from subagents.domain.run.values import RunId, replace
 from subagents.engine.attempts.shared_spending import local_day
-from subagents.engine.runs.spawn import PlanAsked
+from subagents.engine.runs.spawn_call import PlanAsked, RunAsked, SpawnContext
 from subagents.errors import Forbidden
 from subagents.ports import RunFilter
 
@@ -63,7 +63,7 @@ def daily(limit: int) -> Budgets:
 
 
 def sums(world: World) -> dict[str, int]:
-    shared = world.parts.shared_spending
+    shared = world.engine.shared_spending
     return {cap.key: shared.used(cap).tokens for cap in shared.caps}
 
 
@@ -129,7 +129,7 @@ def test_what_a_run_used_before_midnight_is_of_the_day_before_also_after_kill_9(
         await use(world, run_id, 4_700)
         ended = await running(world)
         await use(world, ended, 50)
-        await world.clock.result(world.engine.cancel(ended, by="me"))
+        await world.clock.result(world.engine.control.cancel(ended, by="me"))
         await world.until(ended)
         assert sums(world) == {"budgets.daily": 750}
         await world.restart()
@@ -179,11 +179,9 @@ def test_the_runs_of_a_plan_share_its_budget_with_what_they_spawn(tmp_path: Path
     async def scenario(world: World) -> None:
         specs = [RunSpec(task="x", agent_id="hang", label=f"p{n}") for n in range(3)]
         receipts = await world.clock.result(
-            world.engine.spawn_batch(
-                specs,
-                requester=ME,
-                settings=world.settings,
-                cwd=str(tmp_path),
+            world.engine.spawner.spawn_batch(
+                [RunAsked(spec=each) for each in specs],
+                SpawnContext(session=ME, settings=world.settings, cwd=str(tmp_path)),
                 plan=PlanAsked(budget=Budget(max_tokens=1_000)),
             )
         )
@@ -192,7 +190,7 @@ def test_the_runs_of_a_plan_share_its_budget_with_what_they_spawn(tmp_path: Path
             await world.until(each, Phase.RUNNING)
         child = await running(world, first)
         await use(world, child, 500)
-        await world.clock.result(world.engine.cancel(third, by="me"))
+        await world.clock.result(world.engine.control.cancel(third, by="me"))
         await world.until(third)
         await world.restart()
         assert sums(world) == {f"plan:{first}": 500}
@@ -248,7 +246,7 @@ def test_a_spawn_reads_no_run_for_a_cap_and_without_caps_nothing_is_summed(
         world.settings = replace(world.settings, budgets=Budgets())
         await world.boot()
         await use(world, await running(world), 10)
-        assert world.parts.shared_spending._used == {}
+        assert world.engine.shared_spending._used == {}
 
     play(tmp_path, daily(10**6), scenario)
 
@@ -284,7 +282,7 @@ def test_whatever_happens_the_sums_are_the_same_after_a_restart(data: DataObject
                     await ask(world, run_id, 100)
                 else:
                     live.remove(run_id)
-                    await world.clock.result(world.engine.cancel(run_id, by="me"))
+                    await world.clock.result(world.engine.control.cancel(run_id, by="me"))
                     await world.until(run_id)
         before = sums(world)
         await world.restart()

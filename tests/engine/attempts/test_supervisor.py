@@ -78,14 +78,14 @@ def test_a_worker_is_watched_on_after_a_read_of_the_store_that_failed(tmp_path: 
         await world.restart()
         await world.clock.advance(3)
         world.runtime.is_blind = False
-        find, failures = world.parts.recorder.positions, [StoreUnavailable("it cannot be read")]
+        find, failures = world.engine.recorder.positions, [StoreUnavailable("it cannot be read")]
 
         async def positions(run: Run, *, is_new: bool) -> Mapping[str, int]:
             if failures:
                 raise failures.pop()
             return await find(run, is_new=is_new)
 
-        world.parts.supervisor._recorder.positions = positions  # type: ignore[method-assign]
+        world.engine.supervisor._recorder.positions = positions  # type: ignore[method-assign]
 
         assert (await world.until(run_id, within_s=90)).outcome == OK
         assert failures == []
@@ -96,7 +96,7 @@ def test_a_worker_is_watched_on_after_a_read_of_the_store_that_failed(tmp_path: 
 @pytest.mark.requirement("recovery:failed-result")
 def test_a_result_that_could_not_be_taken_at_first_is_read_again(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        results, failures = world.parts.results, [MemoryError()]
+        results, failures = world.engine.results, [MemoryError()]
         keep = results.kept
 
         async def kept(run: Run, seen: ResultSeen | LongResult) -> ResultSeen:
@@ -135,8 +135,8 @@ def test_the_late_end_of_a_lost_turn_is_not_that_of_the_turn_after_it(tmp_path: 
         await world.until(run_id, Phase.ENDING)
         await world.until(run_id, Phase.RUNNING)
 
-        world.parts.supervisor._apply(first_turn, Vanished(key=f"{run_id}#1:late", error="gone"))
-        await world.parts.ledger.committed()
+        world.engine.supervisor._apply(first_turn, Vanished(key=f"{run_id}#1:late", error="gone"))
+        await world.engine.ledger.committed()
 
         run = await world.run(run_id)
         assert (run.phase, run.attempt.turn.number) == (Phase.RUNNING, 2)
@@ -154,7 +154,7 @@ def test_a_quiet_worker_keeps_its_lease_for_hours(tmp_path: Path) -> None:
         assert (await world.run(run_id)).phase is Phase.RUNNING
         assert lease.until_ms > world.clock.now_ms()
         assert (lease.owner, lease.attempt) == ("boot1", 1)
-        await world.clock.result(world.engine.cancel(run_id, by="me"))
+        await world.clock.result(world.engine.control.cancel(run_id, by="me"))
         await world.until(run_id)
         assert world.store.load_leases() == []
 

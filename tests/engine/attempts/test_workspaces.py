@@ -79,7 +79,7 @@ def test_last_words_are_kept_whatever_ended_the_run(tmp_path: Path, how: str) ->
         if how == "cancel":
             await world.until(run_id, Phase.RUNNING)
             await world.clock.advance(1)
-            await world.clock.result(world.engine.cancel(run_id, by="me"))
+            await world.clock.result(world.engine.control.cancel(run_id, by="me"))
         elif how == "lost":
             await world.until(run_id, Phase.RUNNING)
             await world.clock.advance(1)
@@ -111,7 +111,7 @@ def test_of_a_worker_that_said_nothing_nothing_is_written_and_its_log_still_read
         run = await world.until(await spawn(world, {"exit": 1}))
         assert run.remains.words is None
         assert not (tmp_path / "transcripts").exists()
-        page = await world.engine.read_log(run, LogQuery(limit=10))
+        page = await world.engine.recorder.read(run, LogQuery(limit=10))
         assert [line.type for line in page.lines][:1] == [LineType.USER]
 
     in_world(tmp_path, scenario)
@@ -172,7 +172,7 @@ def test_an_engine_without_worktrees_refuses_them(tmp_path: Path) -> None:
 
 def with_worktrees(world: World, home: Path) -> None:
     trees = GitWorktrees(home, world.off_loop, os.environ)
-    world.parts.workspaces._worktrees = world.parts.workplace._worktrees = trees
+    world.engine.workspaces._worktrees = world.engine.workplace._worktrees = trees
 
 
 async def isolated(world: World, repository: Path, *script: Mapping[str, object]) -> Run:
@@ -196,10 +196,10 @@ def test_the_worktree_of_a_deleted_run_goes_when_it_is_clean_and_stays_with_its_
             assert run.remains.changes.files == 1
         assert undone.resolved.worktree is not None
         (Path(undone.resolved.cwd) / "new.txt").unlink()
-        await world.clock.result(world.engine.acknowledge(await unread(world), reader="me"))
+        await world.clock.result(world.engine.mailbox.acknowledge(await unread(world), reader="me"))
         world.clock.jump(30 * 24 * 3600)
-        await world.clock.result(world.engine.sweep())
-        await world.clock.result(world.engine.sweep())
+        await world.clock.result(world.engine.sweep.once())
+        await world.clock.result(world.engine.sweep.once())
 
         assert world.store.run(kept.id) is None
         assert kept.resolved.worktree is not None
@@ -215,7 +215,7 @@ def is_there(*parts: str) -> bool:
 
 
 async def unread(world: World) -> list[str]:
-    rows = await world.engine.offer_inbox(ME, reader="me")
+    rows = await world.engine.mailbox.offer_inbox(ME, reader="me")
     return [row.message.id for row in rows]
 
 
@@ -299,7 +299,7 @@ def test_a_crash_while_it_is_looked_what_an_attempt_left_does_not_lose_its_end(
             await asyncio.get_running_loop().create_future()
             return None
 
-        world.parts.supervisor._remains = slow
+        world.engine.supervisor._remains = slow
         run_id = await world.spawn("quick")
         await world.clock.until(is_looking.is_set)
         await world.clock.advance(world.settings.daemon.lease_seconds)

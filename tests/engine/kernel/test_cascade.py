@@ -29,8 +29,8 @@ def test_a_cancel_reaches_running_queued_and_waiting_descendants(tmp_path: Path)
         assert (await world.run(queued)).phase is Phase.QUEUED
         assert (await world.run(waiting)).phase is Phase.WAITING
 
-        await world.clock.result(world.engine.cancel(parent, by="me", reason="enough"))
-        await world.clock.until(lambda: not world.parts.ledger.live, within_s=2)
+        await world.clock.result(world.engine.control.cancel(parent, by="me", reason="enough"))
+        await world.clock.until(lambda: not world.engine.ledger.live, within_s=2)
 
         outcomes = [(await world.run(run_id)).outcome for run_id in family]
         assert all(outcome is not None for outcome in outcomes)
@@ -91,10 +91,10 @@ def test_a_parent_that_waited_for_its_child_is_not_told_again(tmp_path: Path) ->
         session = (await world.until(parent, Phase.RUNNING)).session_key
         child = await world.spawn_child(parent, "quick")
         found = await world.clock.result(
-            world.engine.wait([child], session=session, timeout_s=30, reader=session)
+            world.engine.mailbox.wait([child], session=session, timeout_s=30, reader=session)
         )
         assert found.offered == (announcement_id(child),)
-        await world.clock.result(world.engine.acknowledge(found.offered, reader=session))
+        await world.clock.result(world.engine.mailbox.acknowledge(found.offered, reader=session))
 
         run = await world.until(parent)
 

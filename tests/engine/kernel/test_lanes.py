@@ -12,7 +12,7 @@ from subagents.domain.run.outcome import (
 from subagents.domain.run.run import Phase
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import RunId
-from subagents.engine.runs.spawn import PlanAsked
+from subagents.engine.runs.spawn_call import PlanAsked, RunAsked, SpawnContext
 from subagents.extensions.plans.plans import Plans
 
 
@@ -21,8 +21,8 @@ def test_never_more_runs_work_at_once_than_the_lane_has_slots(tmp_path: Path) ->
     async def scenario(world: World) -> None:
         ids = [await world.spawn("slow") for _ in range(20)]
         most = 0
-        while world.parts.ledger.live:
-            busy = [r for r in world.parts.ledger.published.values() if r.phase is Phase.RUNNING]
+        while world.engine.ledger.live:
+            busy = [r for r in world.engine.ledger.published.values() if r.phase is Phase.RUNNING]
             most = max(most, len(busy))
             await world.clock.advance(1)
 
@@ -55,7 +55,7 @@ def test_a_lane_of_one_slot_does_not_deadlock_with_nested_runs(tmp_path: Path) -
         child = await world.spawn_child(parent, "quick")
 
         found = await world.clock.result(
-            world.engine.wait([child], session=session, timeout_s=30, reader=session)
+            world.engine.mailbox.wait([child], session=session, timeout_s=30, reader=session)
         )
 
         assert [run.id for run in found.completed] == [child]
@@ -83,17 +83,15 @@ def test_a_parent_keeps_its_slot_for_the_turn_that_follows(tmp_path: Path) -> No
 
 
 def at_work(world: World) -> list[str]:
-    published = world.parts.ledger.published.values()
+    published = world.engine.ledger.published.values()
     return sorted(run.resolved.label for run in published if run.phase is Phase.RUNNING)
 
 
 async def plan_of(world: World, jobs: int | None, *specs: RunSpec) -> list[RunId]:
     receipts = await world.clock.result(
-        world.engine.spawn_batch(
-            specs,
-            requester=ME,
-            settings=world.settings,
-            cwd=str(world.directory),
+        world.engine.spawner.spawn_batch(
+            [RunAsked(spec=each) for each in specs],
+            SpawnContext(session=ME, settings=world.settings, cwd=str(world.directory)),
             plan=PlanAsked(name="p", jobs=jobs),
         )
     )
@@ -129,7 +127,7 @@ def test_at_most_so_many_runs_of_a_plan_work_at_once(
     async def scenario(world: World) -> None:
         ids = await plan_of(world, jobs, *steps(7, agent, runTimeoutSeconds=300))
         seen = 0
-        while world.parts.ledger.live:
+        while world.engine.ledger.live:
             seen = max(seen, len(at_work(world)))
             await world.clock.advance(1)
         assert seen == most
@@ -166,14 +164,14 @@ def test_a_slot_of_a_plan_comes_free_however_its_run_leaves_it(tmp_path: Path, h
         match how:
             case "cancel":
                 busy = [each for each in ids if (await world.run(each)).phase is Phase.RUNNING]
-                await world.clock.result(world.engine.cancel(busy[0], by="me"))
+                await world.clock.result(world.engine.control.cancel(busy[0], by="me"))
             case "restart":
                 await world.restart()
             case "pause":
                 queued = [each for each in ids if (await world.run(each)).phase is Phase.QUEUED]
-                await world.clock.result(world.engine.pause(queued[0], by="me"))
+                await world.clock.result(world.engine.control.pause(queued[0], by="me"))
                 await world.clock.advance(15)
-                await world.clock.result(world.engine.resume(queued[0], by="me"))
+                await world.clock.result(world.engine.control.resume(queued[0], by="me"))
             case _:
                 pass
         seen = 0
@@ -193,8 +191,8 @@ def test_steps_that_are_retried_keep_the_bound_of_their_plan(tmp_path: Path) -> 
         for each in ids:
             await world.until(each)
         again = await world.clock.result(
-            Plans(world.engine.queries, world.engine).retry(
-                ids[0], requester=ME, settings=world.settings, is_operator=True, ceiling=None
+            Plans(world.engine.queries, world.engine.spawner).retry(
+                ids[0], SpawnContext(session=ME, settings=world.settings, ceiling=None)
             )
         )
         assert {each.run.resolved.step.jobs for each in again if each.run.resolved.step} == {1}
@@ -209,11 +207,9 @@ def test_more_jobs_than_slots_are_said_once(
 ) -> None:
     async def scenario(world: World) -> None:
         receipts = await world.clock.result(
-            world.engine.spawn_batch(
-                steps(runs, "quick"),
-                requester=ME,
-                settings=world.settings,
-                cwd=str(tmp_path),
+            world.engine.spawner.spawn_batch(
+                [RunAsked(spec=each) for each in steps(runs, "quick")],
+                SpawnContext(session=ME, settings=world.settings, cwd=str(tmp_path)),
                 plan=PlanAsked(jobs=jobs),
             )
         )

@@ -41,10 +41,10 @@ def test_a_spawn_is_visible_to_nobody_before_its_commit(tmp_path: Path) -> None:
         await world.clock.advance(30)
 
         assert not spawning.done()
-        assert world.parts.ledger.published == {}
+        assert world.engine.ledger.published == {}
         assert world.runtime.launches == []
         assert await world.engine.queries.runs(RunFilter()) == ()
-        look = await world.engine.wait([], session=ME, timeout_s=0, reader="r")
+        look = await world.engine.mailbox.wait([], session=ME, timeout_s=0, reader="r")
         assert look.completed == ()
         world.let_commits_go()
         await world.clock.result(spawning)
@@ -61,17 +61,17 @@ def test_an_end_is_told_to_nobody_before_its_commit(tmp_path: Path) -> None:
         run_id = await world.spawn("slow")
         await world.until(run_id, Phase.RUNNING)
         waiting = asyncio.ensure_future(
-            world.engine.wait([run_id], session=ME, timeout_s=500, reader="r")
+            world.engine.mailbox.wait([run_id], session=ME, timeout_s=500, reader="r")
         )
         await world.clock.advance(5)
         world.hold_commits()
         await world.clock.advance(60)
-        assert world.parts.ledger.live[run_id].is_settled
+        assert world.engine.ledger.live[run_id].is_settled
 
         assert (await world.run(run_id)).phase is Phase.RUNNING
         assert not waiting.done()
         assert courier.asked == []
-        assert await world.engine.offer_inbox(ME, reader="r") == ()
+        assert await world.engine.mailbox.offer_inbox(ME, reader="r") == ()
         world.let_commits_go()
         found = await world.clock.result(waiting)
         assert found.offered == (announcement_id(run_id),)
@@ -105,7 +105,7 @@ def test_an_acknowledgement_over_a_failed_commit_is_not_called_done(
         for run_id in runs:
             await world.until(run_id, Phase.COMPLETED)
         ids = [announcement_id(run_id) for run_id in runs]
-        load_run = world.parts.ledger.load_run
+        load_run = world.engine.ledger.load_run
 
         async def slowly(run_id: RunId) -> Run:
             if run_id == runs[1]:
@@ -114,14 +114,14 @@ def test_an_acknowledgement_over_a_failed_commit_is_not_called_done(
                 await world.clock.until(lambda: world.engine.degraded is None, within_s=30)
             return await load_run(run_id)
 
-        monkeypatch.setattr(world.parts.ledger, "load_run", slowly)
+        monkeypatch.setattr(world.engine.ledger, "load_run", slowly)
         world.store.failures_left = 1
         with pytest.raises(StoreUnavailable, match="acknowledged"):
-            await world.engine.acknowledge(ids, reader="r")
+            await world.engine.mailbox.acknowledge(ids, reader="r")
         monkeypatch.undo()
 
-        await world.clock.result(world.engine.acknowledge(ids, reader="r"))
-        assert await world.engine.offer_inbox(ME, reader="r") == ()
+        await world.clock.result(world.engine.mailbox.acknowledge(ids, reader="r"))
+        assert await world.engine.mailbox.offer_inbox(ME, reader="r") == ()
 
     in_world(tmp_path, scenario)
 
@@ -132,7 +132,7 @@ def test_a_value_that_cannot_be_written_harms_nothing_but_its_own_call(tmp_path:
         run_id = await world.spawn("slow")
         await world.until(run_id, Phase.RUNNING)
         with pytest.raises(StoreUnavailable, match="could not be made"):
-            await world.engine.steer(run_id, "half a character: \ud800", by="me")
+            await world.engine.control.steer(run_id, "half a character: \ud800", by="me")
 
         assert (await world.until(run_id)).outcome == OK
         assert (await world.until(await world.spawn("quick"))).outcome == OK
@@ -147,16 +147,20 @@ def test_runs_that_are_over_leave_memory(tmp_path: Path) -> None:
         await world.until(parent, Phase.RUNNING)
         child = await world.spawn_child(parent, "quick")
         await world.until(child, Phase.COMPLETED)
-        assert child in world.parts.ledger.live, "its parent still needs it"
+        assert child in world.engine.ledger.live, "its parent still needs it"
         await world.until(parent, Phase.COMPLETED)
-        await world.clock.result(world.engine.acknowledge([announcement_id(parent)], reader="r"))
-        await world.clock.result(world.engine.acknowledge([announcement_id(parent)], reader="r"))
+        await world.clock.result(
+            world.engine.mailbox.acknowledge([announcement_id(parent)], reader="r")
+        )
+        await world.clock.result(
+            world.engine.mailbox.acknowledge([announcement_id(parent)], reader="r")
+        )
         await world.clock.advance(1)
 
-        assert world.parts.ledger.live == {}
-        assert world.parts.ledger.published == {}
-        assert world.parts.outbox.pending == 0
-        assert world.engine.live_attempts == 0
+        assert world.engine.ledger.live == {}
+        assert world.engine.ledger.published == {}
+        assert world.engine.outbox.pending == 0
+        assert world.engine.supervisor.live_attempts == 0
 
     in_world(tmp_path, scenario, max_spawn_depth=2)
 
@@ -174,7 +178,7 @@ def test_a_family_is_looked_through_once_however_many_of_it_end_one_by_one(
         lineage = Lineage(depth=2, requester_run=RunId("r-parent"))
         below = [replace(run, lineage=lineage) for run in runs]
         parent = replace(runs[0], id=RunId("r-parent"), children=children)
-        ledger = world.parts.ledger
+        ledger = world.engine.ledger
         ledger.live |= {run.id: run for run in (*below[:-1], parent)}
         ledger.published |= {run.id: run for run in (*below[:-1], parent)}
         with counting_calls() as counted:
@@ -201,7 +205,7 @@ def test_who_reads_a_run_while_it_is_deleted_does_not_get_it(tmp_path: Path) -> 
     async def scenario(world: World) -> None:
         run = over(a_run(1))
         world.store.commit(spawned(run))
-        ledger, off_loop = world.parts.ledger, world.parts.ledger._off_loop
+        ledger, off_loop = world.engine.ledger, world.engine.ledger._off_loop
 
         async def overtaken(work: Callable[[], T]) -> T:
             found = work()
@@ -224,7 +228,7 @@ def test_a_run_that_was_not_deleted_after_all_can_be_loaded_again(tmp_path: Path
     async def scenario(world: World) -> None:
         run = over(a_run(1))
         world.store.commit(spawned(run))
-        ledger = world.parts.ledger
+        ledger = world.engine.ledger
         with ledger.leaving([run.id]), pytest.raises(NotFound):
             await ledger.load_run(run.id)
 
@@ -294,7 +298,7 @@ def test_an_event_whose_follow_ups_break_is_never_written(
         cancelled = CancelRequested(at_ms=world.clock.now_ms(), by="me", reason="enough")
 
         with pytest.raises(RuntimeError, match="broken"):
-            world.parts.ledger.apply_now(waiting, cancelled)
+            world.engine.ledger.apply_now(waiting, cancelled)
         await world.clock.advance(10)
 
         assert world.store.run(waiting) == known
@@ -307,7 +311,7 @@ def test_the_ledger_counts_the_events_that_can_be_seen_as_the_store_numbers_them
     tmp_path: Path,
 ) -> None:
     async def scenario(world: World) -> None:
-        ledger = world.parts.ledger
+        ledger = world.engine.ledger
         assert ledger.number == world.store.newest_number() == 0
         kept, gone = await world.spawn("quick"), await world.spawn("quick")
         for run_id in (kept, gone):
@@ -316,9 +320,9 @@ def test_the_ledger_counts_the_events_that_can_be_seen_as_the_store_numbers_them
         assert ledger.number == world.store.newest_number() > 0
         world.store.prune([gone])
         await world.restart()
-        assert world.parts.ledger.number == world.store.newest_number()
+        assert world.engine.ledger.number == world.store.newest_number()
         await world.until(await world.spawn("quick"), Phase.COMPLETED)
         await world.clock.advance(1)
-        assert world.parts.ledger.number == world.store.newest_number()
+        assert world.engine.ledger.number == world.store.newest_number()
 
     in_world(tmp_path, scenario)

@@ -33,7 +33,7 @@ def test_the_same_failure_again_and_again_is_quarantined_with_one_alert(tmp_path
         await world.boot(runtime)
         run_id = await world.spawn("hang")
         await world.until(run_id, Phase.RUNNING)
-        await world.clock.result(world.engine.cancel(run_id, by="me"))
+        await world.clock.result(world.engine.control.cancel(run_id, by="me"))
         await world.clock.advance(HOURS_S)
 
         assert runtime.tries <= FAILURES + HOURS_S / TRY_AGAIN_S + 1

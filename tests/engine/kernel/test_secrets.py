@@ -38,7 +38,7 @@ def test_why_a_worker_could_not_start_is_told_without_the_secret(tmp_path: Path)
         assert run.outcome is not None
         assert run.outcome.error is not None
         assert "no login with remote: [redacted]" in run.outcome.error
-        rows = await world.engine.offer_inbox(ME, reader="me")
+        rows = await world.engine.mailbox.offer_inbox(ME, reader="me")
         assert "[redacted]" in rows[0].message.text
         with closing(sqlite3.connect(world.path)) as database:
             (events,) = database.execute(
@@ -57,10 +57,10 @@ def test_progress_in_its_own_file_is_clean_before_the_event_is(tmp_path: Path) -
         run_id = await world.spawn("hang")
         await world.until(run_id, Phase.RUNNING)
         said = Progress(phase=EVERY, metrics={"key": SHOWN["aws"]})
-        taken = await world.clock.result(world.engine.progress(run_id, said))
+        taken = await world.clock.result(world.engine.reports.progress(run_id, said))
 
         assert taken.stored
-        (line,) = await world.clock.result(world.engine.progress_of(run_id))
+        (line,) = await world.clock.result(world.engine.reports.progress_of(run_id))
         assert found_in(line.phase) == []
         assert line.metrics == {"key": "[redacted]"}
         assert found_in(everything(tmp_path)) == []
@@ -73,8 +73,12 @@ def test_a_question_with_a_secret_asked_again_is_the_question_that_stands(tmp_pa
     async def scenario(world: World) -> None:
         run_id = await world.spawn("hang")
         await world.until(run_id, Phase.RUNNING)
-        first = await world.clock.result(world.engine.ask(run_id, EVERY, options=(EVERY, "b")))
-        again = await world.clock.result(world.engine.ask(run_id, EVERY, options=(EVERY, "b")))
+        first = await world.clock.result(
+            world.engine.questions.ask(run_id, EVERY, options=(EVERY, "b"))
+        )
+        again = await world.clock.result(
+            world.engine.questions.ask(run_id, EVERY, options=(EVERY, "b"))
+        )
 
         assert again.id == first.id
         assert found_in(first.question) == []

@@ -97,7 +97,7 @@ def test_a_token_costs_no_event_of_its_own_and_is_forgotten_once_its_worker_has_
 
         assert granted.token_hash == digest(world.runtime.launches[0].env[TOKEN])
         assert issued(world, run_id) == []
-        assert world.parts.ledger.tokens.get(run_id, 1) is None
+        assert world.engine.ledger.tokens.get(run_id, 1) is None
 
     in_world(tmp_path, scenario)
 

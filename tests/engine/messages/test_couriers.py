@@ -193,7 +193,7 @@ def test_what_bubbles_up_is_steered_into_the_nearest_living_ancestor(tmp_path: P
         await world.until(parent, Phase.RUNNING)
         child = await world.spawn_child(parent, "quick")
         await world.until(child, Phase.ANNOUNCE_DEFERRED)
-        await world.clock.result(world.engine.cancel(parent, by="me"))
+        await world.clock.result(world.engine.control.cancel(parent, by="me"))
         await world.until(parent)
         deaf.deaf = False
 
@@ -273,14 +273,14 @@ def test_while_a_courier_carries_it_no_reader_is_offered_it_and_afterwards_none_
         await world.until(run_id)
         await world.clock.idle()
         assert courier.begun == 1
-        assert await world.engine.offer_inbox(ME, reader="r") == ()
-        found = await world.engine.wait([run_id], session=ME, timeout_s=0, reader="r")
+        assert await world.engine.mailbox.offer_inbox(ME, reader="r") == ()
+        found = await world.engine.mailbox.wait([run_id], session=ME, timeout_s=0, reader="r")
         assert ([run.id for run in found.completed], found.offered) == ([run_id], ())
 
         courier.outcome.set_result(DIRECT)
         await world.until(run_id, Phase.COMPLETED)
 
-        assert await world.engine.offer_inbox(ME, reader="r") == ()
+        assert await world.engine.mailbox.offer_inbox(ME, reader="r") == ()
         assert [event.path for event in consumptions(world, run_id)] == [DeliveryPath.DIRECT]
 
     in_world(tmp_path, scenario, couriers=[courier])
@@ -294,7 +294,7 @@ def test_when_a_courier_fails_readers_get_it_at_once(tmp_path: Path) -> None:
         run_id = await world.spawn()
         await world.until(run_id)
         waiting = asyncio.ensure_future(
-            world.engine.wait([], session=ME, timeout_s=300, reader="r")
+            world.engine.mailbox.wait([], session=ME, timeout_s=300, reader="r")
         )
         await world.clock.idle()
         assert not waiting.done()
@@ -320,10 +320,10 @@ def test_whoever_holds_the_line_is_told_by_its_wait_and_not_by_a_courier_too(
         run_id = await world.spawn("slow")
         wanted = [run_id] if by_id else []
         found = await world.clock.result(
-            world.engine.wait(wanted, session=ME, timeout_s=60, reader="r")
+            world.engine.mailbox.wait(wanted, session=ME, timeout_s=60, reader="r")
         )
         assert found.offered == (announcement_id(run_id),)
-        await world.clock.result(world.engine.acknowledge(found.offered, reader="r"))
+        await world.clock.result(world.engine.mailbox.acknowledge(found.offered, reader="r"))
         run = await world.until(run_id, Phase.COMPLETED)
 
         assert courier.carried == []
@@ -342,7 +342,7 @@ def test_what_a_reader_was_offered_and_never_acknowledged_a_courier_carries_late
     async def scenario(world: World) -> None:
         run_id = await world.spawn("slow")
         found = await world.clock.result(
-            world.engine.wait([run_id], session=ME, timeout_s=60, reader="dead")
+            world.engine.mailbox.wait([run_id], session=ME, timeout_s=60, reader="dead")
         )
         assert len(found.offered) == 1
         begun = world.clock.now_ms()
@@ -365,7 +365,10 @@ def test_a_late_acknowledgement_beside_a_courier_is_one_consumption(tmp_path: Pa
         await world.until(run_id)
         await world.clock.idle()
         message = announcement_id(run_id)
-        assert await world.clock.result(world.engine.acknowledge([message], reader="late")) == 1
+        assert (
+            await world.clock.result(world.engine.mailbox.acknowledge([message], reader="late"))
+            == 1
+        )
         courier.outcome.set_result(DIRECT)
         await world.clock.idle()
 
@@ -390,7 +393,7 @@ def test_a_courier_that_never_ends_is_a_failed_try_and_the_row_stays(tmp_path: P
         assert [each.outcome for each in tries(run)] == [
             DeliveryFailed(retryable=True, error=error)
         ]
-        assert len(await world.engine.offer_inbox(ME, reader="r")) == 1
+        assert len(await world.engine.mailbox.offer_inbox(ME, reader="r")) == 1
 
     in_world(tmp_path, scenario, couriers=[courier], announce_timeout_ms=50)
 

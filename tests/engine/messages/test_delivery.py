@@ -51,7 +51,7 @@ def test_a_courier_that_carried_it_has_consumed_it_and_the_try_is_on_record(tmp_
         assert (row.consumed_by, run.announcement_consumed_ms) == ("direct", world.clock.now_ms())
         assert run.delivery is not None
         assert [each.outcome for each in run.delivery.tries] == [DIRECT]
-        found = await world.engine.wait([run.id], session=ME, timeout_s=0, reader="late")
+        found = await world.engine.mailbox.wait([run.id], session=ME, timeout_s=0, reader="late")
         assert ([r.id for r in found.completed], found.offered) == ([run.id], ())
 
     in_world(tmp_path, scenario, couriers=[FakeCourier("direct", DIRECT)])
@@ -118,12 +118,12 @@ def test_giving_up_keeps_the_result_lists_it_and_can_be_redelivered(tmp_path: Pa
         assert kinds == ["undelivered"]
         assert len(world.store.inbox(ME, unconsumed=True)) == 1
         courier._outcomes = [DIRECT]
-        await world.clock.result(world.engine.redeliver(run_id, by="me"))
+        await world.clock.result(world.engine.control.redeliver(run_id, by="me"))
         again = await world.until(run_id, Phase.COMPLETED)
         assert again.announcement_consumed_ms is not None
-        await world.clock.result(world.engine.redeliver(run_id, by="me"))
+        await world.clock.result(world.engine.control.redeliver(run_id, by="me"))
         with pytest.raises(Conflict, match="was not read yet: it waits in the inbox"):
-            await world.engine.redeliver(run_id, by="me")
+            await world.engine.control.redeliver(run_id, by="me")
 
     in_world(tmp_path, scenario, couriers=[courier])
 
@@ -133,12 +133,12 @@ def test_a_result_that_was_only_queued_can_be_given_again(tmp_path: Path) -> Non
     async def scenario(world: World) -> None:
         run_id = await world.spawn(expects_completion_message=False)
         await world.until(run_id, Phase.COMPLETED)
-        mailbox = world.parts.mailbox
+        mailbox = world.engine.mailbox
         await world.clock.result(mailbox.wait([run_id], session=ME, reader="first"))
         await world.clock.result(mailbox.acknowledge([announcement_id(run_id)], reader="first"))
         assert not world.store.inbox(ME, unconsumed=True)
 
-        await world.clock.result(world.engine.redeliver(run_id, by=ME))
+        await world.clock.result(world.engine.control.redeliver(run_id, by=ME))
 
         assert len(world.store.inbox(ME, unconsumed=True)) == 1
 
@@ -150,16 +150,16 @@ def test_a_caller_that_lost_what_it_read_is_given_it_again_once_and_on_record(
     tmp_path: Path,
 ) -> None:
     async def scenario(world: World) -> None:
-        mailbox = world.parts.mailbox
+        mailbox = world.engine.mailbox
         run_id = await world.spawn()
         first = await world.clock.result(mailbox.wait([run_id], session=ME, reader="first"))
         with pytest.raises(Conflict, match="was not read yet"):
-            await world.engine.redeliver(run_id, by=ME)
+            await world.engine.control.redeliver(run_id, by=ME)
         await world.clock.result(mailbox.acknowledge([announcement_id(run_id)], reader="first"))
         await world.until(run_id, Phase.COMPLETED)
         assert not world.store.inbox(ME, unconsumed=True)
 
-        await world.clock.result(world.engine.redeliver(run_id, by=ME))
+        await world.clock.result(world.engine.control.redeliver(run_id, by=ME))
         again = await world.clock.result(mailbox.wait([run_id], session=ME, reader="second"))
         results = [[each.result for each in found.completed] for found in (first, again)]
         assert results[0] == results[1] == ["done"]
@@ -187,7 +187,7 @@ def test_a_result_whose_requester_was_pruned_goes_into_no_inbox_that_nobody_read
         world.store.prune([parent])
 
         with pytest.raises(Conflict, match="no longer kept"):
-            await world.engine.redeliver(child, by=ME)
+            await world.engine.control.redeliver(child, by=ME)
 
     in_world(tmp_path, scenario, max_spawn_depth=2)
 
@@ -195,13 +195,13 @@ def test_a_result_whose_requester_was_pruned_goes_into_no_inbox_that_nobody_read
 @pytest.mark.requirement("delivery:redelivered")
 def test_a_result_is_offered_once_more_only_when_that_is_committed(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        mailbox = world.parts.mailbox
+        mailbox = world.engine.mailbox
         run_id = await world.spawn()
         await world.clock.result(mailbox.wait([run_id], session=ME, reader="first"))
         await world.clock.result(mailbox.acknowledge([announcement_id(run_id)], reader="first"))
         await world.until(run_id, Phase.COMPLETED)
         await world.restart()  # which forgets who read what a moment ago
-        mailbox, ledger = world.parts.mailbox, world.parts.ledger
+        mailbox, ledger = world.engine.mailbox, world.engine.ledger
         await ledger.load_run(run_id)
         ledger.apply_now(run_id, Redelivered(at_ms=world.clock.now_ms(), by=ME, inbox=ME))
 
@@ -219,8 +219,8 @@ def test_a_given_up_result_that_was_read_needs_no_attention(tmp_path: Path) -> N
     async def scenario(world: World) -> None:
         run_id = await world.spawn()
         await world.until(run_id, Phase.COMPLETED_GIVEUP)
-        found = await world.engine.wait([run_id], session=ME, timeout_s=0, reader="r")
-        await world.clock.result(world.engine.acknowledge(found.offered, reader="r"))
+        found = await world.engine.mailbox.wait([run_id], session=ME, timeout_s=0, reader="r")
+        await world.clock.result(world.engine.mailbox.acknowledge(found.offered, reader="r"))
 
         assert await world.engine.queries.attention(ME) == ()
 
@@ -255,7 +255,7 @@ def test_what_a_dead_parent_never_read_goes_to_the_nearest_living_ancestor(tmp_p
         inbox = (await world.run(parent)).session.first_key
         assert len(world.store.inbox(inbox, unconsumed=True)) == 1
 
-        await world.clock.result(world.engine.cancel(parent, by="me"))
+        await world.clock.result(world.engine.control.cancel(parent, by="me"))
         await world.until(parent, Phase.COMPLETED)
 
         assert world.store.inbox(inbox, unconsumed=True) == []
@@ -276,13 +276,13 @@ def test_waiting_ends_with_any_or_all_of_the_runs(tmp_path: Path) -> None:
         ids = [slow, quick]
 
         either = await world.clock.result(
-            world.engine.wait(ids, session=ME, until="any", timeout_s=60, reader="r")
+            world.engine.mailbox.wait(ids, session=ME, until="any", timeout_s=60, reader="r")
         )
         assert [run.id for run in either.completed] == [quick]
         assert [run.id for run in either.pending] == [slow]
         assert world.clock.now_ms() - begun == 5_000
         both = await world.clock.result(
-            world.engine.wait(ids, session=ME, until="all", timeout_s=60, reader="r")
+            world.engine.mailbox.wait(ids, session=ME, until="all", timeout_s=60, reader="r")
         )
         assert [run.id for run in both.completed] == ids
         assert world.clock.now_ms() - begun == 10_000
@@ -297,7 +297,7 @@ def test_a_wait_that_times_out_says_what_is_pending_and_what_is_missing(tmp_path
         ids = [hang, hang, RunId("r-none")]
         begun = world.clock.now_ms()
         found = await world.clock.result(
-            world.engine.wait(ids, session=ME, until="all", timeout_s=7, reader="r")
+            world.engine.mailbox.wait(ids, session=ME, until="all", timeout_s=7, reader="r")
         )
 
         assert world.clock.now_ms() - begun == 7_000
@@ -311,10 +311,10 @@ def test_a_wait_that_times_out_says_what_is_pending_and_what_is_missing(tmp_path
 def test_the_bounds_of_a_wait_are_named(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         with pytest.raises(UsageError, match='until must be "any" or "all", not "some"'):
-            await world.engine.wait([], session=ME, until="some", reader="r")
+            await world.engine.mailbox.wait([], session=ME, until="some", reader="r")
         many = ["r-x"] * 1_001
         with pytest.raises(UsageError, match="runIds has 1001 entries, at most 1000"):
-            await world.engine.wait(many, session=ME, reader="r")  # type: ignore[arg-type]
+            await world.engine.mailbox.wait(many, session=ME, reader="r")  # type: ignore[arg-type]
 
     in_world(tmp_path, scenario)
 
@@ -326,14 +326,19 @@ def test_fifty_children_that_end_in_the_same_millisecond_are_all_returned(tmp_pa
         await world.spawn("slow", requester=OTHER)
 
         found = await world.clock.result(
-            world.engine.wait([], session=ME, until="all", timeout_s=60, reader="r")
+            world.engine.mailbox.wait([], session=ME, until="all", timeout_s=60, reader="r")
         )
 
         assert sorted(run.id for run in found.completed) == sorted(ids)
         assert len({run.ended_at_ms for run in found.completed}) == 1
         assert len(found.offered) == 50
-        assert await world.clock.result(world.engine.acknowledge(found.offered, reader="r")) == 50
-        again = await world.engine.wait([], session=ME, until="any", timeout_s=0, reader="r")
+        assert (
+            await world.clock.result(world.engine.mailbox.acknowledge(found.offered, reader="r"))
+            == 50
+        )
+        again = await world.engine.mailbox.wait(
+            [], session=ME, until="any", timeout_s=0, reader="r"
+        )
         assert again.completed == ()
 
     in_world(tmp_path, scenario, max_concurrent=100)
@@ -345,16 +350,17 @@ def test_of_two_readers_one_is_offered_the_result_and_consumes_it(tmp_path: Path
         run_id = await world.spawn("slow")
         readers = ["first", "second", "third"]
         waits = [
-            world.engine.wait([run_id], session=ME, timeout_s=60, reader=name) for name in readers
+            world.engine.mailbox.wait([run_id], session=ME, timeout_s=60, reader=name)
+            for name in readers
         ]
         found = await world.clock.result(asyncio.gather(*waits))
 
         offered = [(name, each.offered) for name, each in zip(readers, found, strict=True)]
         (winner,) = [name for name, messages in offered if messages]
         assert all(len(each.completed) == 1 for each in found)
-        assert await world.engine.offer_inbox(ME, reader="fourth") == ()
+        assert await world.engine.mailbox.offer_inbox(ME, reader="fourth") == ()
         message = announcement_id(run_id)
-        acks = [world.engine.acknowledge([message], reader=winner) for _ in range(5)]
+        acks = [world.engine.mailbox.acknowledge([message], reader=winner) for _ in range(5)]
         assert sum(await world.clock.result(asyncio.gather(*acks))) == 1
         (row,) = world.store.inbox(ME, unconsumed=False)
         assert row.consumed_by == winner
@@ -370,12 +376,12 @@ def test_whoever_else_waits_for_a_run_sees_its_end_and_leaves_it_to_its_requeste
         run_id = await world.spawn("slow")
         other = SessionKey("agent:main:somebody-else")
         seen = await world.clock.result(
-            world.engine.wait([run_id], session=other, timeout_s=60, reader="other")
+            world.engine.mailbox.wait([run_id], session=other, timeout_s=60, reader="other")
         )
         assert [run.id for run in seen.completed] == [run_id]
         assert seen.offered == ()
 
-        found = await world.engine.wait([run_id], session=ME, timeout_s=0, reader="mine")
+        found = await world.engine.mailbox.wait([run_id], session=ME, timeout_s=0, reader="mine")
         assert found.offered == (announcement_id(run_id),)
 
     in_world(tmp_path, scenario)
@@ -386,17 +392,19 @@ def test_an_offer_nobody_acknowledged_is_made_again_after_its_lease(tmp_path: Pa
     async def scenario(world: World) -> None:
         run_id = await world.spawn()
         await world.until(run_id, Phase.COMPLETED)
-        (row,) = await world.engine.offer_inbox(ME, reader="dead")
+        (row,) = await world.engine.mailbox.offer_inbox(ME, reader="dead")
         assert row.message.run_id == run_id
-        assert await world.engine.offer_inbox(ME, reader="alive") == ()
-        assert len(await world.engine.offer_inbox(ME, reader="dead")) == 1
+        assert await world.engine.mailbox.offer_inbox(ME, reader="alive") == ()
+        assert len(await world.engine.mailbox.offer_inbox(ME, reader="dead")) == 1
 
         await world.clock.advance(61)
 
-        (again,) = await world.engine.offer_inbox(ME, reader="alive")
+        (again,) = await world.engine.mailbox.offer_inbox(ME, reader="alive")
         assert again.message.id == row.message.id
-        await world.clock.result(world.engine.acknowledge([again.message.id], reader="alive"))
-        assert await world.engine.offer_inbox(ME, reader="dead") == ()
+        await world.clock.result(
+            world.engine.mailbox.acknowledge([again.message.id], reader="alive")
+        )
+        assert await world.engine.mailbox.offer_inbox(ME, reader="dead") == ()
 
     in_world(tmp_path, scenario)
 
@@ -405,10 +413,10 @@ def test_an_offer_nobody_acknowledged_is_made_again_after_its_lease(tmp_path: Pa
 def test_an_offer_does_not_outlive_the_daemon(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         await world.until(await world.spawn(), Phase.COMPLETED)
-        assert len(await world.engine.offer_inbox(ME, reader="dead")) == 1
+        assert len(await world.engine.mailbox.offer_inbox(ME, reader="dead")) == 1
         await world.restart()
 
-        assert len(await world.engine.offer_inbox(ME, reader="alive")) == 1
+        assert len(await world.engine.mailbox.offer_inbox(ME, reader="alive")) == 1
 
     in_world(tmp_path, scenario)
 
@@ -419,7 +427,7 @@ def test_acknowledging_what_does_not_exist_is_refused(tmp_path: Path) -> None:
         hang = await world.spawn("hang")
         for name in (announcement_id(hang), "r-none:announce", "x"):
             with pytest.raises(NotFound):
-                await world.engine.acknowledge([name], reader="r")
+                await world.engine.mailbox.acknowledge([name], reader="r")
 
     in_world(tmp_path, scenario)
 
@@ -429,10 +437,12 @@ def test_a_consumed_result_stays_consumed_after_a_crash(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await world.spawn()
         await world.until(run_id, Phase.COMPLETED)
-        await world.clock.result(world.engine.acknowledge([announcement_id(run_id)], reader="r"))
+        await world.clock.result(
+            world.engine.mailbox.acknowledge([announcement_id(run_id)], reader="r")
+        )
         await world.restart()
 
-        assert await world.engine.offer_inbox(ME, reader="other") == ()
+        assert await world.engine.mailbox.offer_inbox(ME, reader="other") == ()
         assert (await world.run(run_id)).announcement_consumed_ms is not None
 
     in_world(tmp_path, scenario)
@@ -445,7 +455,7 @@ def test_a_session_without_runs_waits_for_nothing(tmp_path: Path) -> None:
         begun = world.clock.now_ms()
 
         found = await world.clock.result(
-            world.engine.wait([], session=nobody, timeout_s=30, reader="r")
+            world.engine.mailbox.wait([], session=nobody, timeout_s=30, reader="r")
         )
 
         assert found.completed == found.pending == ()
@@ -473,7 +483,7 @@ def test_agentwire_872_a_requester_parked_for_hours_over_restarts_still_gets_the
         waits = 0
         while True:
             found = await world.clock.result(
-                world.engine.wait([], session=ME, timeout_s=600, reader="parked")
+                world.engine.mailbox.wait([], session=ME, timeout_s=600, reader="parked")
             )
             waits += 1
             if found.completed:
@@ -485,10 +495,10 @@ def test_agentwire_872_a_requester_parked_for_hours_over_restarts_still_gets_the
         # Nobody acknowledges: days later, after many sweeps and restarts, it lies there still.
         for _ in range(3):
             world.clock.jump(20 * 24 * 3_600)
-            await world.clock.result(world.engine.sweep())
+            await world.clock.result(world.engine.sweep.once())
             await world.restart()
         late = await world.clock.result(
-            world.engine.wait([], session=ME, timeout_s=0, reader="late")
+            world.engine.mailbox.wait([], session=ME, timeout_s=0, reader="late")
         )
         assert late.offered == (announcement_id(run_id),)
 
@@ -503,17 +513,20 @@ def test_openswarm_434_twenty_answers_reach_their_workers_in_one_commit_each_and
         run_ids = [await world.spawn("hang") for _ in range(20)]
         for run_id in run_ids:
             await world.until(run_id, Phase.RUNNING)
-        asks = [world.engine.ask(run_id, "which?", timeout_s=86_400) for run_id in run_ids]
+        asks = [
+            world.engine.questions.ask(run_id, "which?", timeout_s=86_400) for run_id in run_ids
+        ]
         asked = [await world.clock.result(each) for each in asks]
         waiting = [
-            asyncio.ensure_future(world.engine.answer_of(each.id, wait_s=600)) for each in asked
+            asyncio.ensure_future(world.engine.questions.answer_of(each.id, wait_s=600))
+            for each in asked
         ]
         # Nearly the longest wait there is: no back-off may have grown meanwhile.
         await world.clock.advance(590)
         then_ms, commits = world.clock.now_ms(), world.store.commits
         for each in asked:
             await world.clock.result(
-                world.engine.answer(each.id, "b", decision=Decision.ANSWER, by="me")
+                world.engine.questions.answer(each.id, "b", decision=Decision.ANSWER, by="me")
             )
 
         found = await world.clock.result(asyncio.gather(*waiting))

@@ -14,7 +14,7 @@ from subagents.engine.messages.delivery import BUSY
 
 def is_under_way(world: World, run_id: RunId) -> bool:
     (row,) = [row for row in world.store.inbox(ME, unconsumed=True) if row.message.run_id == run_id]
-    return world.engine.is_under_way(row.message)
+    return world.engine.mailbox.is_under_way(row.message)
 
 
 @pytest.mark.requirement("delivery:under-way")
@@ -27,7 +27,7 @@ def test_a_result_is_under_way_while_a_call_waits_for_it_or_for_the_session(
         assert not is_under_way(world, done)
         calls = [
             asyncio.create_task(
-                world.engine.wait(runs, session=ME, until="all", timeout_s=60, reader="a")
+                world.engine.mailbox.wait(runs, session=ME, until="all", timeout_s=60, reader="a")
             )
             for runs in ([done, other], [])
         ]
@@ -47,7 +47,7 @@ def test_a_client_that_polls_is_expected_only_so_long(tmp_path: Path) -> None:
         done = await world.spawn()
         await world.until(done, Phase.COMPLETED)
 
-        world.engine.expect([announcement_id(done)], for_ms=11_000)
+        world.engine.mailbox.expect([announcement_id(done)], for_ms=11_000)
         assert is_under_way(world, done)
         await world.clock.advance(12)
         assert not is_under_way(world, done)
@@ -61,7 +61,7 @@ def test_a_courier_carries_what_a_client_that_polled_never_came_for(tmp_path: Pa
 
     async def scenario(world: World) -> None:
         run_id = await world.spawn("slow")
-        world.engine.expect([announcement_id(run_id)], for_ms=60_000)
+        world.engine.mailbox.expect([announcement_id(run_id)], for_ms=60_000)
         run = await world.until(run_id, Phase.COMPLETED)
 
         assert run.delivery is not None

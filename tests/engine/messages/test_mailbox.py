@@ -26,11 +26,11 @@ def test_whoever_waits_gets_what_a_dead_reader_held_as_soon_as_its_lease_is_over
     async def scenario(world: World) -> None:
         run_id = await world.spawn()
         await world.until(run_id, Phase.COMPLETED)
-        assert len(await world.engine.offer_inbox(ME, reader="dead")) == 1
+        assert len(await world.engine.mailbox.offer_inbox(ME, reader="dead")) == 1
         begun = world.clock.now_ms()
 
         found = await world.clock.result(
-            world.engine.wait([], session=ME, timeout_s=300, reader="alive")
+            world.engine.mailbox.wait([], session=ME, timeout_s=300, reader="alive")
         )
 
         assert found.offered == (announcement_id(run_id),)
@@ -44,14 +44,14 @@ def test_whoever_waits_beside_a_reader_is_let_go_when_that_one_acknowledges(tmp_
     async def scenario(world: World) -> None:
         run_id = await world.spawn()
         await world.until(run_id, Phase.COMPLETED)
-        (row,) = await world.engine.offer_inbox(ME, reader="first")
+        (row,) = await world.engine.mailbox.offer_inbox(ME, reader="first")
         waiting = asyncio.ensure_future(
-            world.engine.wait([], session=ME, timeout_s=300, reader="second")
+            world.engine.mailbox.wait([], session=ME, timeout_s=300, reader="second")
         )
         await world.clock.advance(10)
         assert not waiting.done()
         begun = world.clock.now_ms()
-        await world.clock.result(world.engine.acknowledge([row.message.id], reader="first"))
+        await world.clock.result(world.engine.mailbox.acknowledge([row.message.id], reader="first"))
 
         found = await world.clock.result(waiting)
 
@@ -66,7 +66,9 @@ def test_whoever_waits_is_told_at_once_though_another_has_given_up_waiting(tmp_p
     async def scenario(world: World) -> None:
         run_id = await world.spawn("slow")
         gone, stays = (
-            asyncio.ensure_future(world.engine.wait([], session=ME, timeout_s=300, reader=reader))
+            asyncio.ensure_future(
+                world.engine.mailbox.wait([], session=ME, timeout_s=300, reader=reader)
+            )
             for reader in ("gone", "stays")
         )
         await world.until(run_id, Phase.RUNNING)
@@ -90,7 +92,7 @@ def test_of_two_that_look_at_the_same_moment_one_is_told_what_ended_and_the_othe
         run_ids = [await world.spawn() for _ in range(3)]
         for run_id in run_ids:
             await world.until(run_id, Phase.COMPLETED)
-        mailbox = world.parts.mailbox
+        mailbox = world.engine.mailbox
         read = mailbox._off_loop
 
         async def read_as_a_thread_does(work: Callable[[], T]) -> T:
@@ -102,7 +104,7 @@ def test_of_two_that_look_at_the_same_moment_one_is_told_what_ended_and_the_othe
         found = await world.clock.result(
             asyncio.gather(
                 *(
-                    world.engine.wait([], session=ME, timeout_s=1, reader=reader)
+                    world.engine.mailbox.wait([], session=ME, timeout_s=1, reader=reader)
                     for reader in ("first", "second")
                 )
             )
@@ -128,17 +130,17 @@ def test_omnigent_5614_what_nobody_acknowledges_is_offered_once_more_and_then_ne
             return [item.kind for item in await world.engine.queries.attention(ME)]
 
         for reader in ("first wake", "second wake"):
-            assert len(await world.engine.offer_inbox(ME, reader=reader)) == 1
+            assert len(await world.engine.mailbox.offer_inbox(ME, reader=reader)) == 1
             assert await kinds() == []
             await world.clock.advance(61)
 
         assert await kinds() == ["unread"]
-        await world.clock.result(world.engine.sweep())
+        await world.clock.result(world.engine.sweep.once())
         (item,) = await world.engine.queries.attention(ME)
         assert (item.kind, item.run.id) == ("unread", run_id)
         assert item.text == "offered to 2 readers, none of which took it"
-        (row,) = await world.engine.offer_inbox(ME, reader="awake")
-        await world.clock.result(world.engine.acknowledge([row.message.id], reader="awake"))
+        (row,) = await world.engine.mailbox.offer_inbox(ME, reader="awake")
+        await world.clock.result(world.engine.mailbox.acknowledge([row.message.id], reader="awake"))
         assert await kinds() == []
 
     in_world(tmp_path, scenario)
@@ -149,11 +151,11 @@ def test_a_wait_that_does_not_ask_for_needs_is_left_alone_by_questions(tmp_path:
     async def scenario(world: World) -> None:
         run_id = await world.spawn("hang")
         await world.until(run_id, Phase.RUNNING)
-        await world.clock.result(world.engine.ask(run_id, "which?"))
+        await world.clock.result(world.engine.questions.ask(run_id, "which?"))
         begun = world.clock.now_ms()
 
         found = await world.clock.result(
-            world.engine.wait([run_id], session=ME, timeout_s=5, reader="me")
+            world.engine.mailbox.wait([run_id], session=ME, timeout_s=5, reader="me")
         )
 
         assert (found.needs, world.clock.now_ms() - begun) == ((), 5_000)
@@ -168,19 +170,19 @@ def test_each_session_is_told_of_a_question_once_and_a_waiting_one_at_once(tmp_p
         await world.until(run_id, Phase.RUNNING)
 
         def wait(timeout_s: float) -> Coroutine[Any, Any, WaitResult]:
-            return world.engine.wait(
+            return world.engine.mailbox.wait(
                 [run_id], session=ME, timeout_s=timeout_s, reader="me", returns_on_needs=True
             )
 
         waiting = asyncio.ensure_future(wait(300))
         await world.clock.advance(1)
-        asked = await world.clock.result(world.engine.ask(run_id, "which?"))
+        asked = await world.clock.result(world.engine.questions.ask(run_id, "which?"))
         (need,) = (await world.clock.result(waiting)).needs
         assert (need.id, need.run.id) == (asked.id, run_id)
 
         # Whoever did not get the answer is told again; whoever got it is not.
         assert len((await world.clock.result(wait(0))).needs) == 1
-        world.engine.note_told([need.id], session=ME)
+        world.engine.mailbox.note_told([need.id], session=ME)
         assert (await world.clock.result(wait(1))).needs == ()
 
     in_world(tmp_path, scenario)
@@ -203,7 +205,7 @@ def test_a_wait_returns_when_the_provider_refuses_an_awaited_run_and_once_only(
         run_id = await world.spawn("limited", settings=settings)
 
         def wait() -> Coroutine[Any, Any, WaitResult]:
-            return world.engine.wait(
+            return world.engine.mailbox.wait(
                 [run_id], session=ME, timeout_s=300, reader="me", returns_on_needs=True
             )
 
@@ -214,7 +216,7 @@ def test_a_wait_returns_when_the_provider_refuses_an_awaited_run_and_once_only(
         assert limited is not None
         assert (limited.text, need.id) == ("429", f"{run_id}:limit:{limited.since_ms}")
 
-        world.engine.note_told([need.id], session=ME)
+        world.engine.mailbox.note_told([need.id], session=ME)
         ended = await world.clock.result(wait())
         assert ([run.result for run in ended.completed], ended.needs) == (["done after all"], ())
 
@@ -228,14 +230,14 @@ def test_what_a_failed_commit_was_to_consume_is_unread_and_consumed_by_the_next_
     async def scenario(world: World) -> None:
         run_id = await world.spawn("hang")
         await world.until(run_id, Phase.RUNNING)
-        await world.clock.result(world.engine.notify(run_id, "half way"))
-        (row,) = await world.engine.offer_inbox(ME, reader="first")
+        await world.clock.result(world.engine.questions.notify(run_id, "half way"))
+        (row,) = await world.engine.mailbox.offer_inbox(ME, reader="first")
         world.store.failures_left = 1
         with pytest.raises(StoreUnavailable):
-            await world.engine.acknowledge([row.message.id], reader="first")
+            await world.engine.mailbox.acknowledge([row.message.id], reader="first")
         await world.clock.until(lambda: world.engine.degraded is None, within_s=30)
 
-        done = world.engine.acknowledge([row.message.id], reader="second")
+        done = world.engine.mailbox.acknowledge([row.message.id], reader="second")
 
         assert await world.clock.result(done) == 1
         assert world.store.inbox(ME, unconsumed=True) == []

@@ -34,16 +34,16 @@ async def shown(world: World, run_id: RunId) -> tuple[object, object, object]:
 def test_a_notice_is_in_the_inbox_when_the_call_returns(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await working(world)
-        await world.clock.result(world.engine.notify(run_id, "half way"))
-        await world.clock.result(world.engine.notify(run_id, "stuck", priority="blocker"))
+        await world.clock.result(world.engine.questions.notify(run_id, "half way"))
+        await world.clock.result(world.engine.questions.notify(run_id, "stuck", priority="blocker"))
         with pytest.raises(UsageError, match="priority must be info, question or blocker"):
-            await world.engine.notify(run_id, "x", priority="loud")
+            await world.engine.questions.notify(run_id, "x", priority="loud")
 
-        rows = await world.engine.offer_inbox(ME, reader="me")
+        rows = await world.engine.mailbox.offer_inbox(ME, reader="me")
         assert [row.message.kind for row in rows] == [MessageKind.NOTICE, MessageKind.BLOCKER]
         names = [row.message.id for row in rows]
-        assert await world.clock.result(world.engine.acknowledge(names, reader="me")) == 2
-        assert await world.clock.result(world.engine.acknowledge(names, reader="me")) == 0
+        assert await world.clock.result(world.engine.mailbox.acknowledge(names, reader="me")) == 2
+        assert await world.clock.result(world.engine.mailbox.acknowledge(names, reader="me")) == 0
 
     in_world(tmp_path, scenario)
 
@@ -55,14 +55,16 @@ def test_a_question_or_blocker_is_shown_until_it_is_answered_also_when_it_was_re
     async def scenario(world: World) -> None:
         run_id = await working(world)
         assert await shown(world, run_id) == ("running", 0, None)
-        await world.clock.result(world.engine.notify(run_id, "half way"))
+        await world.clock.result(world.engine.questions.notify(run_id, "half way"))
         assert await shown(world, run_id) == ("running", 0, None)
-        await world.clock.result(world.engine.notify(run_id, "disk full", priority="blocker"))
+        await world.clock.result(
+            world.engine.questions.notify(run_id, "disk full", priority="blocker")
+        )
         await world.clock.advance(1)
-        await world.clock.result(world.engine.ask(run_id, "which disk?"))
+        await world.clock.result(world.engine.questions.ask(run_id, "which disk?"))
         assert await shown(world, run_id) == ("blocked", 2, "disk full")
-        names = [r.message.id for r in await world.engine.offer_inbox(ME, reader="me")]
-        await world.clock.result(world.engine.acknowledge(names, reader="me"))
+        names = [r.message.id for r in await world.engine.mailbox.offer_inbox(ME, reader="me")]
+        await world.clock.result(world.engine.mailbox.acknowledge(names, reader="me"))
 
         assert await shown(world, run_id) == ("blocked", 2, "disk full")
         needs = await world.engine.queries.attention(ME)
@@ -81,13 +83,15 @@ def test_a_question_or_blocker_is_shown_until_it_is_answered_also_when_it_was_re
 def test_the_answer_to_a_notice_is_on_record_and_reaches_the_worker_once(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await working(world)
-        await world.clock.result(world.engine.notify(run_id, "which disk?", priority="question"))
+        await world.clock.result(
+            world.engine.questions.notify(run_id, "which disk?", priority="question")
+        )
         name = RequestId(f"{run_id}:n1")
         await world.restart()
 
         for text, is_first in (("/mnt", True), ("/tmp", False)):
             taken = await world.clock.result(
-                world.engine.answer(name, text, decision=Decision.ANSWER, by="me")
+                world.engine.questions.answer(name, text, decision=Decision.ANSWER, by="me")
             )
             assert taken is is_first
         await world.clock.advance(2)
@@ -95,12 +99,12 @@ def test_the_answer_to_a_notice_is_on_record_and_reaches_the_worker_once(tmp_pat
         assert world.runtime.steered == ['[Answer to your question "which disk?"]: /mnt']
         assert await shown(world, run_id) == ("running", 0, None)
         assert world.store.inbox(ME, unconsumed=True) == []
-        stored = (await world.engine.answer_of(name, wait_s=0)).answer
+        stored = (await world.engine.questions.answer_of(name, wait_s=0)).answer
         assert stored is not None
         assert (stored.text, stored.by) == ("/mnt", "me")
         for wrong in ("n2", "q1"):
             with pytest.raises(NotFound, match=f"request {run_id}:{wrong} does not exist"):
-                await world.engine.answer(
+                await world.engine.questions.answer(
                     RequestId(f"{run_id}:{wrong}"), "x", decision=Decision.ANSWER, by="me"
                 )
 
@@ -112,8 +116,10 @@ def test_a_message_to_the_worker_answers_its_notices(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await working(world)
         for text in ("disk full", "no network"):
-            await world.clock.result(world.engine.notify(run_id, text, priority="blocker"))
-        await world.clock.result(world.engine.steer(run_id, "use /mnt, offline", by="me"))
+            await world.clock.result(
+                world.engine.questions.notify(run_id, text, priority="blocker")
+            )
+        await world.clock.result(world.engine.control.steer(run_id, "use /mnt, offline", by="me"))
 
         assert await shown(world, run_id) == ("running", 0, None)
         assert world.store.inbox(ME, unconsumed=True) == []
@@ -127,11 +133,11 @@ def test_a_message_to_the_worker_answers_its_notices(tmp_path: Path) -> None:
 def test_a_runtime_that_takes_no_messages_keeps_the_answer_on_record(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await working(world)
-        await world.clock.result(world.engine.notify(run_id, "stuck", priority="blocker"))
+        await world.clock.result(world.engine.questions.notify(run_id, "stuck", priority="blocker"))
         name = RequestId(f"{run_id}:n1")
 
         assert await world.clock.result(
-            world.engine.answer(name, "go on", decision=Decision.ANSWER, by="me")
+            world.engine.questions.answer(name, "go on", decision=Decision.ANSWER, by="me")
         )
 
         assert await shown(world, run_id) == ("running", 0, None)
@@ -145,7 +151,9 @@ def test_a_runtime_that_takes_no_messages_keeps_the_answer_on_record(tmp_path: P
 def test_an_unread_notice_of_an_ended_attempt_is_still_news(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await working(world, "slow")
-        await world.clock.result(world.engine.notify(run_id, "disk full", priority="blocker"))
+        await world.clock.result(
+            world.engine.questions.notify(run_id, "disk full", priority="blocker")
+        )
         await world.until(run_id)
 
         assert (await world.run(run_id)).pending_requests == ()
@@ -165,11 +173,11 @@ def test_a_worker_cannot_flood_its_requester(tmp_path: Path) -> None:
         run_id = await working(world)
         for number in range(20):
             await world.clock.result(
-                world.engine.notify(run_id, f"stuck {number}", priority="blocker")
+                world.engine.questions.notify(run_id, f"stuck {number}", priority="blocker")
             )
         with pytest.raises(RateLimited, match="at most 20 unanswered question or blocker notices"):
-            await world.engine.notify(run_id, "stuck again", priority="question")
-        await world.clock.result(world.engine.notify(run_id, "news"))
+            await world.engine.questions.notify(run_id, "stuck again", priority="question")
+        await world.clock.result(world.engine.questions.notify(run_id, "news"))
 
     in_world(tmp_path, scenario)
 
@@ -183,8 +191,8 @@ REPORTED = Contract(artifacts=(Artifact(path="out.txt"),), require_completion_re
 def test_a_tool_used_after_the_report_is_named_by_the_contract(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await working(world, "late_writer", verification=REPORTED)
-        await world.clock.result(world.engine.report(run_id, Report(summary="wrote it")))
-        await world.clock.result(world.engine.tool_used(run_id, 1, "sessions_spawn"))
+        await world.clock.result(world.engine.reports.report(run_id, Report(summary="wrote it")))
+        await world.clock.result(world.engine.reports.tool_used(run_id, 1, "sessions_spawn"))
 
         run = await world.until(run_id)
 
@@ -201,17 +209,19 @@ def test_a_tool_used_after_the_report_is_named_by_the_contract(tmp_path: Path) -
 def test_a_tool_that_changes_nothing_costs_no_commit(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await working(world)
-        await world.clock.result(world.engine.tool_used(run_id, 1, "sessions_list"))
+        await world.clock.result(world.engine.reports.tool_used(run_id, 1, "sessions_list"))
         assert (await world.run(run_id)).attempt.last.tool is None
-        await world.clock.result(world.engine.report(run_id, Report(summary="done")))
+        await world.clock.result(world.engine.reports.report(run_id, Report(summary="done")))
         seq = (await world.run(run_id)).seq
-        await world.clock.result(world.engine.tool_used(run_id, 1, "report_completion"))
-        await world.clock.result(world.engine.tool_used(run_id, 2, "sessions_list"))
-        await world.clock.result(world.engine.tool_used(RunId("r-none"), 1, "sessions_list"))
+        await world.clock.result(world.engine.reports.tool_used(run_id, 1, "report_completion"))
+        await world.clock.result(world.engine.reports.tool_used(run_id, 2, "sessions_list"))
+        await world.clock.result(
+            world.engine.reports.tool_used(RunId("r-none"), 1, "sessions_list")
+        )
         assert (await world.run(run_id)).seq == seq
 
         for _ in range(3):
-            await world.clock.result(world.engine.tool_used(run_id, 1, "sessions_list"))
+            await world.clock.result(world.engine.reports.tool_used(run_id, 1, "sessions_list"))
 
         run = await world.run(run_id)
         assert (run.seq, run.attempt.last.is_report) == (seq + 1, False)

@@ -37,9 +37,9 @@ def test_an_answer_reaches_the_waiting_worker_at_once(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await working(world)
         request = await world.clock.result(
-            world.engine.ask(run_id, "which?", options=("a", "b"), context="two files")
+            world.engine.questions.ask(run_id, "which?", options=("a", "b"), context="two files")
         )
-        waiting = asyncio.ensure_future(world.engine.answer_of(request.id, wait_s=50))
+        waiting = asyncio.ensure_future(world.engine.questions.answer_of(request.id, wait_s=50))
         await world.clock.advance(10)
         assert not waiting.done()
         asked = world.store.inbox(ME, unconsumed=True)
@@ -47,7 +47,7 @@ def test_an_answer_reaches_the_waiting_worker_at_once(tmp_path: Path) -> None:
         then = world.clock.now_ms()
 
         assert await world.clock.result(
-            world.engine.answer(request.id, "b", decision=Decision.ANSWER, by="me")
+            world.engine.questions.answer(request.id, "b", decision=Decision.ANSWER, by="me")
         )
         found = await world.clock.result(waiting)
 
@@ -66,13 +66,13 @@ def test_a_question_that_a_list_showed_is_answered_before_its_commit_returned(
     async def scenario(world: World) -> None:
         run_id = await working(world)
         world.delay_commits()
-        asking = asyncio.ensure_future(world.engine.ask(run_id, "which?"))
+        asking = asyncio.ensure_future(world.engine.questions.ask(run_id, "which?"))
         await world.clock.advance(0)
         (row,) = await world.engine.queries.runs(RunFilter())
         (shown,) = row.pending_requests
 
         answering = asyncio.ensure_future(
-            world.engine.answer(shown.id, "b", decision=Decision.ANSWER, by="me")
+            world.engine.questions.answer(shown.id, "b", decision=Decision.ANSWER, by="me")
         )
         await world.clock.advance(0)
         world.let_commits_go()
@@ -87,18 +87,18 @@ def test_a_question_that_a_list_showed_is_answered_before_its_commit_returned(
 def test_of_many_answers_the_first_counts_also_after_a_crash(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await working(world)
-        request = await world.clock.result(world.engine.ask(run_id, "which?"))
+        request = await world.clock.result(world.engine.questions.ask(run_id, "which?"))
         answers = [
-            world.engine.answer(request.id, text, decision=Decision.ANSWER, by=text)
+            world.engine.questions.answer(request.id, text, decision=Decision.ANSWER, by=text)
             for text in ("one", "two", "three")
         ]
         assert sorted(await world.clock.result(asyncio.gather(*answers))) == [False, False, True]
-        stored = (await world.engine.answer_of(request.id, wait_s=0)).answer
+        stored = (await world.engine.questions.answer_of(request.id, wait_s=0)).answer
         await world.restart()
 
-        found = (await world.engine.answer_of(request.id, wait_s=0)).answer
+        found = (await world.engine.questions.answer_of(request.id, wait_s=0)).answer
         assert found == stored
-        assert not await world.engine.answer(
+        assert not await world.engine.questions.answer(
             request.id, "late", decision=Decision.ANSWER, by="late"
         )
 
@@ -110,12 +110,12 @@ def test_a_question_survives_a_crash_with_its_deadline(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await working(world)
         request = await world.clock.result(
-            world.engine.ask(run_id, "which?", timeout_s=100, default_answer="blue")
+            world.engine.questions.ask(run_id, "which?", timeout_s=100, default_answer="blue")
         )
         await world.clock.advance(40)
         await world.restart()
         assert len(world.store.inbox(ME, unconsumed=True)) == 1
-        found = await world.clock.result(world.engine.answer_of(request.id, wait_s=500))
+        found = await world.clock.result(world.engine.questions.answer_of(request.id, wait_s=500))
 
         assert found.answer is not None
         assert (found.answer.decision, found.answer.text) == (Decision.DEFAULT, "blue")
@@ -128,8 +128,10 @@ def test_a_question_survives_a_crash_with_its_deadline(tmp_path: Path) -> None:
 def test_an_unanswered_question_without_a_default_times_out(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await working(world)
-        request = await world.clock.result(world.engine.ask(run_id, "which?", timeout_s=5))
-        found = await world.clock.result(world.engine.answer_of(request.id, wait_s=50))
+        request = await world.clock.result(
+            world.engine.questions.ask(run_id, "which?", timeout_s=5)
+        )
+        found = await world.clock.result(world.engine.questions.answer_of(request.id, wait_s=50))
 
         assert found.answer is not None
         assert (found.answer.decision, found.answer.by) == (Decision.TIMEOUT, "deadline")
@@ -142,25 +144,25 @@ def test_the_limits_of_questions_are_kept_and_named(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await working(world)
         for number in range(3):
-            await world.clock.result(world.engine.ask(run_id, f"which {number}?"))
+            await world.clock.result(world.engine.questions.ask(run_id, f"which {number}?"))
         with pytest.raises(RateLimited) as fourth:
-            await world.engine.ask(run_id, "another?")
+            await world.engine.questions.ask(run_id, "another?")
         assert fourth.value.limit == "at most 3 unanswered questions per run"
         assert fourth.value.retry_after_s is None
         for number in (1, 2, 3):
             name = RequestId(f"{run_id}:q{number}")
             await world.clock.result(
-                world.engine.answer(name, "x", decision=Decision.ANSWER, by="me")
+                world.engine.questions.answer(name, "x", decision=Decision.ANSWER, by="me")
             )
         await world.clock.advance(20)
         for number in range(2):
-            await world.clock.result(world.engine.ask(run_id, f"which then {number}?"))
+            await world.clock.result(world.engine.questions.ask(run_id, f"which then {number}?"))
         with pytest.raises(RateLimited) as sixth:
-            await world.engine.ask(run_id, "another?")
+            await world.engine.questions.ask(run_id, "another?")
         assert sixth.value.limit == "at most 5 questions per minute and run"
         assert sixth.value.retry_after_s == 40
         await world.clock.advance(40)
-        await world.clock.result(world.engine.ask(run_id, "another?"))
+        await world.clock.result(world.engine.questions.ask(run_id, "another?"))
 
     in_world(tmp_path, scenario)
 
@@ -171,13 +173,13 @@ def test_one_requester_has_at_most_twenty_open_questions(tmp_path: Path) -> None
         for _ in range(10):
             run_id = await working(world)
             for number in range(2):
-                await world.clock.result(world.engine.ask(run_id, f"which {number}?"))
+                await world.clock.result(world.engine.questions.ask(run_id, f"which {number}?"))
         last = await working(world)
 
         with pytest.raises(RateLimited, match="at most 20 unanswered questions at one requester"):
-            await world.engine.ask(last, "another?")
+            await world.engine.questions.ask(last, "another?")
         # Notices are no questions: nobody waits for their answer.
-        await world.clock.result(world.engine.notify(last, "stuck", priority="blocker"))
+        await world.clock.result(world.engine.questions.notify(last, "stuck", priority="blocker"))
         open_questions = await world.engine.queries.attention(ME)
         assert [item.kind for item in open_questions] == ["question"] * 20 + ["blocker"]
 
@@ -189,19 +191,21 @@ def test_the_same_question_asked_again_is_the_one_that_stands(tmp_path: Path) ->
     async def scenario(world: World) -> None:
         run_id = await working(world)
         first = await world.clock.result(
-            world.engine.ask(run_id, "which?", options=("a", "b"), timeout_s=100)
+            world.engine.questions.ask(run_id, "which?", options=("a", "b"), timeout_s=100)
         )
         await world.clock.advance(10)
-        again = [world.engine.ask(run_id, "which?", options=("a", "b")) for _ in range(9)]
+        again = [world.engine.questions.ask(run_id, "which?", options=("a", "b")) for _ in range(9)]
         assert await world.clock.result(asyncio.gather(*again)) == [first] * 9
-        other = await world.clock.result(world.engine.ask(run_id, "which?"))
+        other = await world.clock.result(world.engine.questions.ask(run_id, "which?"))
         assert other.id == f"{run_id}:q2"
         assert len(world.store.inbox(ME, unconsumed=True)) == 2
 
         await world.clock.result(
-            world.engine.answer(first.id, "a", decision=Decision.ANSWER, by="me")
+            world.engine.questions.answer(first.id, "a", decision=Decision.ANSWER, by="me")
         )
-        anew = await world.clock.result(world.engine.ask(run_id, "which?", options=("a", "b")))
+        anew = await world.clock.result(
+            world.engine.questions.ask(run_id, "which?", options=("a", "b"))
+        )
         assert anew.id == f"{run_id}:q3"
 
     in_world(tmp_path, scenario)
@@ -213,16 +217,16 @@ def test_a_call_repeated_by_its_client_finds_its_question_also_after_the_answer(
 ) -> None:
     async def scenario(world: World) -> None:
         run_id = await working(world)
-        asked = await world.clock.result(world.engine.ask(run_id, "which?", call_id="c1"))
+        asked = await world.clock.result(world.engine.questions.ask(run_id, "which?", call_id="c1"))
         await world.clock.result(
-            world.engine.answer(asked.id, "a", decision=Decision.ANSWER, by="me")
+            world.engine.questions.answer(asked.id, "a", decision=Decision.ANSWER, by="me")
         )
 
-        again = await world.clock.result(world.engine.ask(run_id, "which?", call_id="c1"))
+        again = await world.clock.result(world.engine.questions.ask(run_id, "which?", call_id="c1"))
         assert again.id == asked.id
         assert again.answer is not None
         assert again.answer.text == "a"
-        other = await world.clock.result(world.engine.ask(run_id, "which?", call_id="c2"))
+        other = await world.clock.result(world.engine.questions.ask(run_id, "which?", call_id="c2"))
         assert other.id == f"{run_id}:q2"
 
     in_world(tmp_path, scenario)
@@ -233,7 +237,9 @@ def test_questions_asked_at_once_are_durable_before_any_of_them_is_told(tmp_path
     async def scenario(world: World) -> None:
         run_id = await working(world)
         world.hold_commits()
-        asking = [asyncio.ensure_future(world.engine.ask(run_id, "which?")) for _ in range(3)]
+        asking = [
+            asyncio.ensure_future(world.engine.questions.ask(run_id, "which?")) for _ in range(3)
+        ]
         await world.clock.advance(5)
         assert not any(each.done() for each in asking)
         world.let_commits_go()
@@ -249,14 +255,14 @@ def test_questions_asked_at_once_are_durable_before_any_of_them_is_told(tmp_path
 def test_a_new_attempt_asks_its_own_question(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await working(world, "hang", retry_count=1, run_timeout_seconds=5)
-        first = await world.clock.result(world.engine.ask(run_id, "which?"))
+        first = await world.clock.result(world.engine.questions.ask(run_id, "which?"))
         await world.until(run_id, Phase.RETRY_WAIT)
         await world.until(run_id, Phase.RUNNING)
 
-        second = await world.clock.result(world.engine.ask(run_id, "which?"))
+        second = await world.clock.result(world.engine.questions.ask(run_id, "which?"))
 
         assert (second.id, second.attempt) == (f"{run_id}:q2", 2)
-        assert (await world.engine.answer_of(first.id, wait_s=0)).answer is not None
+        assert (await world.engine.questions.answer_of(first.id, wait_s=0)).answer is not None
 
     in_world(tmp_path, scenario)
 
@@ -266,12 +272,12 @@ def test_a_new_attempt_asks_its_own_question(tmp_path: Path) -> None:
 def test_a_question_without_a_time_stands_until_it_is_answered(tmp_path: Path, days: float) -> None:
     async def scenario(world: World) -> None:
         run_id = await working(world)
-        asked = await world.clock.result(world.engine.ask(run_id, "which?"))
+        asked = await world.clock.result(world.engine.questions.ask(run_id, "which?"))
         assert asked.deadline_ms is None
 
         await world.clock.advance(days * 86_400)
-        assert (await world.engine.answer_of(asked.id, wait_s=0)).answer is None
-        assert await world.engine.answer(asked.id, "a", decision=Decision.ANSWER, by="me")
+        assert (await world.engine.questions.answer_of(asked.id, wait_s=0)).answer is None
+        assert await world.engine.questions.answer(asked.id, "a", decision=Decision.ANSWER, by="me")
         assert (await world.run(run_id)).phase is Phase.RUNNING
 
     in_world(tmp_path, scenario)
@@ -292,7 +298,7 @@ def test_a_question_stands_as_long_as_asked_and_with_a_default_ten_minutes(
 ) -> None:
     async def scenario(world: World) -> None:
         run_id = await working(world)
-        asked = await world.clock.result(world.engine.ask(run_id, "which?", **given))
+        asked = await world.clock.result(world.engine.questions.ask(run_id, "which?", **given))
         assert asked.deadline_ms == asked.asked_at_ms + seconds * 1000
 
     in_world(tmp_path, scenario)
@@ -322,8 +328,8 @@ def test_a_question_to_a_requester_that_ended_goes_to_the_ancestor_at_work(
         parent, child = await left_alone(world)
         dead = (await world.run(parent)).session.first_key
 
-        request = await world.clock.result(world.engine.ask(child, "which?"))
-        await world.clock.result(world.engine.notify(child, "stuck", priority="blocker"))
+        request = await world.clock.result(world.engine.questions.ask(child, "which?"))
+        await world.clock.result(world.engine.questions.notify(child, "stuck", priority="blocker"))
 
         assert world.store.inbox(dead, unconsumed=True) == []
         assert unread(world, ME) == [request.id, f"{child}:n1"]
@@ -331,9 +337,9 @@ def test_a_question_to_a_requester_that_ended_goes_to_the_ancestor_at_work(
         assert [item.kind for item in needs] == ["question", "blocker"]
         assert await world.engine.queries.attention(dead) == ()
         assert await world.clock.result(
-            world.engine.answer(request.id, "b", decision=Decision.ANSWER, by="me")
+            world.engine.questions.answer(request.id, "b", decision=Decision.ANSWER, by="me")
         )
-        found = (await world.engine.answer_of(request.id, wait_s=0)).answer
+        found = (await world.engine.questions.answer_of(request.id, wait_s=0)).answer
         assert found is not None
         assert (found.text, found.by) == ("b", "me")
 
@@ -345,14 +351,14 @@ def test_the_limit_at_a_requester_counts_what_its_inbox_really_holds(tmp_path: P
     async def scenario(world: World) -> None:
         _, child = await left_alone(world)
         for number in range(3):
-            await world.clock.result(world.engine.ask(child, f"bubbled {number}?"))
+            await world.clock.result(world.engine.questions.ask(child, f"bubbled {number}?"))
         for number in range(17):
             run_id = await working(world)
-            await world.clock.result(world.engine.ask(run_id, f"own {number}?"))
+            await world.clock.result(world.engine.questions.ask(run_id, f"own {number}?"))
         last = await working(world)
 
         with pytest.raises(RateLimited, match="at most 20 unanswered questions at one requester"):
-            await world.engine.ask(last, "another?")
+            await world.engine.questions.ask(last, "another?")
 
     in_world(tmp_path, scenario, max_spawn_depth=2, max_concurrent=50)
 
@@ -367,7 +373,7 @@ def test_an_open_question_moves_on_when_its_requester_ends_and_is_answered_once(
         await world.until(child, Phase.RUNNING)
         grandchild = await world.spawn_child(child, "hang")
         await world.until(grandchild, Phase.RUNNING)
-        first = await world.clock.result(world.engine.ask(grandchild, "which?"))
+        first = await world.clock.result(world.engine.questions.ask(grandchild, "which?"))
         inbox = (await world.run(child)).session.first_key
         assert unread(world, inbox) == [first.id]
 
@@ -378,7 +384,7 @@ def test_an_open_question_moves_on_when_its_requester_ends_and_is_answered_once(
         assert unread(world, ME) == [first.id]
         assert world.store.inbox(inbox, unconsumed=True) == []
         answers = [
-            world.engine.answer(first.id, text, decision=Decision.ANSWER, by=text)
+            world.engine.questions.answer(first.id, text, decision=Decision.ANSWER, by=text)
             for text in ("one", "two")
         ]
         assert sorted(await world.clock.result(asyncio.gather(*answers))) == [False, True]
@@ -394,14 +400,14 @@ def test_wrong_questions_are_refused_by_name(tmp_path: Path) -> None:
         ended = await world.spawn("quick")
         await world.until(ended, Phase.COMPLETED)
         with pytest.raises(UsageError, match="question must not be empty"):
-            await world.engine.ask(run_id, " ")
+            await world.engine.questions.ask(run_id, " ")
         for seconds in (0, -1, 30 * 24 * 3600 + 1):
             with pytest.raises(UsageError, match="timeoutSeconds must be"):
-                await world.engine.ask(run_id, "x?", timeout_s=seconds)
+                await world.engine.questions.ask(run_id, "x?", timeout_s=seconds)
         with pytest.raises(NotFound):
-            await world.engine.ask(ended, "x?")
+            await world.engine.questions.ask(ended, "x?")
         with pytest.raises(NotFound, match="request r-none:q1 does not exist"):
-            await world.engine.answer_of(RequestId("r-none:q1"), wait_s=0)
+            await world.engine.questions.answer_of(RequestId("r-none:q1"), wait_s=0)
 
     in_world(tmp_path, scenario)
 
@@ -410,13 +416,15 @@ def test_wrong_questions_are_refused_by_name(tmp_path: Path) -> None:
 def test_the_end_of_the_attempt_closes_its_questions(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await working(world, "slow")
-        request = await world.clock.result(world.engine.ask(run_id, "which?"))
+        request = await world.clock.result(world.engine.questions.ask(run_id, "which?"))
         await world.until(run_id)
-        found = await world.engine.answer_of(request.id, wait_s=0)
+        found = await world.engine.questions.answer_of(request.id, wait_s=0)
 
         assert found.answer is not None
         assert found.answer.decision is Decision.CANCELLED
-        assert not await world.engine.answer(request.id, "x", decision=Decision.ANSWER, by="me")
+        assert not await world.engine.questions.answer(
+            request.id, "x", decision=Decision.ANSWER, by="me"
+        )
 
     in_world(tmp_path, scenario)
 
@@ -429,7 +437,7 @@ def test_a_report_lowers_the_outcome_and_ends_nothing(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await working(world, "slow")
         failed = Report(summary="no", status=ReportStatus.FAILED, blockers=("no key",))
-        await world.clock.result(world.engine.report(run_id, failed))
+        await world.clock.result(world.engine.reports.report(run_id, failed))
         assert (await world.run(run_id)).phase is Phase.RUNNING
 
         run = await world.until(run_id)
@@ -447,7 +455,7 @@ def test_a_required_report_is_checked(tmp_path: Path) -> None:
 
     async def scenario(world: World) -> None:
         told = await working(world, "late_writer", verification=contract)
-        await world.clock.result(world.engine.report(told, Report(summary="wrote it")))
+        await world.clock.result(world.engine.reports.report(told, Report(summary="wrote it")))
         silent = await working(world, "late_writer", verification=contract)
 
         run = await world.until(told)
@@ -466,8 +474,8 @@ def test_a_run_without_a_live_attempt_can_say_nothing(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         waiting = await world.spawn(depends_on=(await working(world),))
         with pytest.raises(Conflict, match="has no live attempt"):
-            await world.engine.notify(waiting, "hello")
+            await world.engine.questions.notify(waiting, "hello")
         with pytest.raises(Conflict, match="has no live attempt"):
-            await world.engine.report(waiting, Report(summary="x"))
+            await world.engine.reports.report(waiting, Report(summary="x"))
 
     in_world(tmp_path, scenario)

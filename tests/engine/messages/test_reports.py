@@ -33,11 +33,11 @@ async def working(world: World, agent: str = "hang", **spec: object) -> RunId:
 
 async def tell(world: World, run_id: RunId, phase: str, **more: object) -> ProgressAnswer:
     progress = Progress(phase=phase, **more)  # type: ignore[arg-type]  # the test says which
-    return await world.clock.result(world.engine.progress(run_id, progress))
+    return await world.clock.result(world.engine.reports.progress(run_id, progress))
 
 
 async def phases(world: World, run_id: RunId) -> list[str]:
-    return [each.phase for each in await world.engine.progress_of(run_id)]
+    return [each.phase for each in await world.engine.reports.progress_of(run_id)]
 
 
 @pytest.mark.requirement("mailbox:progress-rate", "progress:rate-limited", "progress:one-in-30s")
@@ -70,7 +70,7 @@ def test_progress_is_taken_once_in_thirty_seconds_and_too_soon_is_an_answer(
 def test_of_updates_at_the_same_instant_one_is_stored(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await working(world)
-        told = [world.engine.progress(run_id, Progress(phase=str(n))) for n in range(20)]
+        told = [world.engine.reports.progress(run_id, Progress(phase=str(n))) for n in range(20)]
 
         found = await world.clock.result(asyncio.gather(*told))
 
@@ -103,7 +103,7 @@ def test_the_log_has_everything_and_the_run_only_the_latest(tmp_path: Path) -> N
         await world.clock.advance(30)
         await tell(world, run_id, "two")
 
-        first, second = await world.engine.progress_of(run_id)
+        first, second = await world.engine.reports.progress_of(run_id)
         assert (first.level, first.metrics, first.number) == (level, metrics, 1)
         run = await world.run(run_id)
         assert run.progress.latest == second
@@ -176,7 +176,7 @@ def test_a_crash_before_the_commit_leaves_a_line_that_the_next_update_replaces(
     async def scenario(world: World) -> None:
         run_id = await working(world)
         world.hold_commits()
-        lost = asyncio.ensure_future(world.engine.progress(run_id, Progress(phase="lost")))
+        lost = asyncio.ensure_future(world.engine.reports.progress(run_id, Progress(phase="lost")))
         await world.clock.advance(1)
         assert not lost.done()
         await world.restart()
@@ -196,7 +196,7 @@ def test_a_log_that_cannot_be_written_is_an_error_and_changes_nothing(tmp_path: 
         run_id = await working(world)
         (tmp_path / "progress").write_text("in the way")
         with pytest.raises(StoreUnavailable, match=f"the progress of {run_id} cannot be kept"):
-            await world.engine.progress(run_id, Progress(phase="one"))
+            await world.engine.reports.progress(run_id, Progress(phase="one"))
         assert (await world.run(run_id)).progress.latest is None
         (tmp_path / "progress").unlink()
 
@@ -211,15 +211,17 @@ def test_the_log_goes_with_its_run(tmp_path: Path) -> None:
         run_id = await working(world, "slow")
         await tell(world, run_id, "one")
         await world.until(run_id, Phase.COMPLETED)
-        await world.clock.result(world.engine.acknowledge([f"{run_id}:announce"], reader="me"))
+        await world.clock.result(
+            world.engine.mailbox.acknowledge([f"{run_id}:announce"], reader="me")
+        )
         file = tmp_path / "progress" / f"{run_id}.jsonl"
         await world.clock.advance(3600)
-        await world.clock.result(world.engine.sweep())
+        await world.clock.result(world.engine.sweep.once())
         assert file.exists()
 
         # Set forward, not lived through: eight days of lease beats say nothing about this.
         world.clock.jump(8 * 24 * 3600)
-        await world.clock.result(world.engine.sweep())
+        await world.clock.result(world.engine.sweep.once())
 
         assert not file.exists()
         with pytest.raises(NotFound):
@@ -233,7 +235,7 @@ def test_a_run_without_a_live_attempt_shows_no_progress(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         waiting = await world.spawn(depends_on=(await working(world),))
         with pytest.raises(Conflict, match="has no live attempt"):
-            await world.engine.progress(waiting, Progress(phase="x"))
+            await world.engine.reports.progress(waiting, Progress(phase="x"))
         assert await world.engine.queries.attention(ME) == ()
 
     in_world(tmp_path, scenario)
@@ -290,7 +292,7 @@ def test_after_a_crash_a_stream_that_is_read_again_is_in_the_log_once(tmp_path: 
         await world.restart()
         await world.until(run_id, Phase.COMPLETED)
 
-        found = await world.engine.progress_of(run_id)
+        found = await world.engine.reports.progress_of(run_id)
 
         assert [each.number for each in found] == [*range(1, len(found) + 1)]
         assert len({each.phase for each in found}) == len(found)
@@ -306,7 +308,7 @@ def test_a_full_log_takes_nothing_more_of_a_stream(tmp_path: Path) -> None:
         for number in range(100):
             assert await tell(world, run_id, f"step {number}") == STORED
             await world.clock.advance(30)
-        reports = world.parts.reports
+        reports = world.engine.reports
         seen = reports.paced(run_id, ProgressSeen(key="k", progress=Progress(phase="more")))
         assert seen.progress.number == 0
         assert seen.is_paced
@@ -322,7 +324,7 @@ def test_a_report_counts_as_the_last_call_after_tools_that_were_seen_before_it(
         run_id = await world.spawn("tooled")
         await world.until(run_id, Phase.RUNNING)
         await world.clock.idle()
-        await world.clock.result(world.engine.report(run_id, Report(summary="all done")))
+        await world.clock.result(world.engine.reports.report(run_id, Report(summary="all done")))
         run = await world.until(run_id)
 
         assert run.report is not None

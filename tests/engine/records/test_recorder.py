@@ -60,7 +60,7 @@ def texts(count: int, start: int = 0) -> list[OutputItem]:
 async def lines(world: World, run_id: RunId, **query: object) -> Sequence[Line]:
     run = await world.run(run_id)
     asked = LogQuery(limit=1000, **query)  # type: ignore[arg-type]
-    return (await world.clock.result(world.engine.read_log(run, asked))).lines
+    return (await world.clock.result(world.engine.recorder.read(run, asked))).lines
 
 
 def spoken(found: Sequence[Line]) -> list[str]:
@@ -159,7 +159,7 @@ def test_an_alert_is_durable_before_the_line_and_told_once_over_a_restart(tmp_pa
         ]
         # As if the crash had come between the alert and the line it belongs to.
         await world.crash()
-        world.parts.recorder._transcripts.forget(run_id)
+        world.engine.recorder._transcripts.forget(run_id)
         await world.boot(world.runtime)
         await world.clock.advance(1)
 
@@ -176,7 +176,7 @@ def test_who_waits_to_write_while_a_transcript_is_deleted_does_not_bring_it_back
 ) -> None:
     async def scenario(world: World) -> None:
         run_id = await talking(world, *texts(1))
-        recorder, run = world.parts.recorder, await world.run(run_id)
+        recorder, run = world.engine.recorder, await world.run(run_id)
         assert len(recorder._transcripts.read(run_id, LogQuery()).lines) > 1
         opened = recorder._of(run_id)
         await opened.lock.acquire()  # somebody writes now
@@ -257,7 +257,7 @@ def test_a_reader_that_goes_away_while_it_writes_takes_nothing_along(
     async def scenario(world: World) -> None:
         run_id = await talking(world, *texts(1))
         run = await world.run(run_id)
-        recorder = world.parts.recorder
+        recorder = world.engine.recorder
         world.hold_commits()
         await recorder.record(
             run, OutputBatch(items=(*texts(2, start=1), RATE_LIMITED), positions={})
@@ -290,9 +290,9 @@ def test_lines_that_could_not_be_kept_leave_no_silent_hole(
             broken.setattr(
                 "subagents.store.transcripts.transcript_files.TranscriptFiles.append", full
             )
-            await world.parts.recorder.record(run, OutputBatch(items=tuple(texts(3))))
+            await world.engine.recorder.record(run, OutputBatch(items=tuple(texts(3))))
             await world.clock.advance(1)
-        await world.parts.recorder.record(run, OutputBatch(items=tuple(texts(2, start=3))))
+        await world.engine.recorder.record(run, OutputBatch(items=tuple(texts(2, start=3))))
         await world.clock.advance(1)
         found = await lines(world, run_id)
 
@@ -390,10 +390,12 @@ def test_whoever_reads_the_end_of_a_run_is_not_told_its_old_news(tmp_path: Path)
     async def scenario(world: World) -> None:
         run_id = await talking(world, RATE_LIMITED)
         assert len(await world.engine.queries.inbox(ME, unconsumed=True)) == 1
-        await world.clock.result(world.engine.cancel(run_id, by="me"))
+        await world.clock.result(world.engine.control.cancel(run_id, by="me"))
         await world.until(run_id)
-        found = await world.clock.result(world.engine.wait([run_id], session=ME, reader="me"))
-        await world.clock.result(world.engine.acknowledge(found.offered, reader="me"))
+        found = await world.clock.result(
+            world.engine.mailbox.wait([run_id], session=ME, reader="me")
+        )
+        await world.clock.result(world.engine.mailbox.acknowledge(found.offered, reader="me"))
 
         assert await world.engine.queries.inbox(ME, unconsumed=True) == ()
         assert len(await world.engine.queries.inbox(ME)) == 2
@@ -426,7 +428,7 @@ def test_what_a_killed_daemon_wrote_is_synced_before_its_workers_copy_goes(
         await lines(world, run_id)
         await world.crash()
         await world.boot()
-        recorder, run = world.parts.recorder, await world.run(run_id)
+        recorder, run = world.engine.recorder, await world.run(run_id)
         synced: list[RunId] = []
         monkeypatch.setattr(recorder._transcripts, "sync", synced.append)
         recorder._open.clear()  # nothing is read in this life of what had ended in the last one

@@ -52,7 +52,7 @@ def test_a_long_result_is_read_whole_and_its_row_stays_small(tmp_path: Path) -> 
 @pytest.mark.requirement("results:whole")
 def test_a_result_above_the_bound_keeps_its_end_and_tells_its_size(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        world.parts.results._bytes_max = 100_000
+        world.engine.results._bytes_max = 100_000
         run = await ended(world, LONG)
         conclusion = run.conclusion
 
@@ -82,12 +82,14 @@ def test_the_file_goes_with_its_run(tmp_path: Path) -> None:
         run_id = (await ended(world, LONG)).id
         folder = world.directory / "results" / run_id
         assert len(list(folder.iterdir())) == 1
-        await world.clock.result(world.engine.acknowledge([announcement_id(run_id)], reader="me"))
+        await world.clock.result(
+            world.engine.mailbox.acknowledge([announcement_id(run_id)], reader="me")
+        )
         world.clock.jump(2 * 3_600)
-        await world.clock.result(world.engine.sweep())
+        await world.clock.result(world.engine.sweep.once())
         world.clock.jump(8 * 24 * 3_600)
 
-        assert (await world.clock.result(world.engine.sweep())).pruned == 1
+        assert (await world.clock.result(world.engine.sweep.once())).pruned == 1
         assert not folder.exists()
 
     in_world(tmp_path, scenario)

@@ -22,6 +22,7 @@ from subagents.domain.track_record.track_record import (
 )
 from subagents.engine.records import track_record_log as module
 from subagents.engine.records.track_record_log import RETRY_S
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.store.sqlite.sqlite_store import SqliteStore
 from subagents.store.track_record_files import PerformanceFiles
 
@@ -82,7 +83,9 @@ def test_nothing_that_happens_to_a_run_later_writes_its_record_again(tmp_path: P
     async def scenario(world: World) -> None:
         run_id = await world.spawn("quick")
         await over(world, run_id)
-        await world.clock.result(world.engine.acknowledge([f"{run_id}:announce"], reader="me"))
+        await world.clock.result(
+            world.engine.mailbox.acknowledge([f"{run_id}:announce"], reader="me")
+        )
         await world.clock.advance(2 * 3600)  # it is archived by the sweep
         assert (await world.run(run_id)).times.archived_at_ms is not None
         await world.restart()
@@ -103,7 +106,7 @@ def test_a_crash_after_any_commit_loses_no_record_and_doubles_none(
     def scenario_of(moment: int) -> Callable[[World], Awaitable[bool]]:
         async def scenario(world: World) -> bool:
             # It hears of no commit: no line is written before the crash.
-            world.parts.ledger._on_commit.remove(world.parts.track_records.on_commit)
+            world.engine.ledger._on_commit.remove(world.engine.track_records.on_commit)
             begun = world.store.commits
             run_id = await world.spawn(agent, retry_count=1, retry_delay=0)
 
@@ -189,10 +192,10 @@ def test_a_start_reads_no_run_whose_record_a_sweep_or_a_stop_has_seen_written(
         assert await reads_at_a_start() == 0, "that start has moved the mark"
         late = await world.spawn("quick")
         await over(world, late)
-        await world.engine.sweep()
+        await world.engine.sweep.once()
         assert await reads_at_a_start() == 0
         await over(world, await world.spawn("quick"))
-        await world.parts.track_records.settle()  # as at a stop
+        await world.engine.track_records.settle()  # as at a stop
         assert await reads_at_a_start() == 0
         assert len(ends(world)) == len({end[0] for end in ends(world)}) == 5
 
@@ -213,11 +216,11 @@ def test_the_mark_stays_behind_what_could_not_be_written(
     async def scenario(world: World) -> None:
         nonlocal is_full
         await over(world, await world.spawn("quick"))
-        await world.engine.sweep()
+        await world.engine.sweep.once()
         monkeypatch.setattr(PerformanceFiles, "append", full)
         run_id = await world.spawn("quick")
         await over(world, run_id)
-        await world.engine.sweep()
+        await world.engine.sweep.once()
         await world.crash()
         is_full = False
         await world.boot()
@@ -251,7 +254,7 @@ def test_a_log_that_cannot_be_written_holds_up_no_run_and_is_made_good(
                 await over(world, run_id)
             await world.clock.advance(4 * RETRY_S)
         assert lines(world) == []
-        assert len(world.parts.track_records._due) == 2, "the others wait in the store"
+        assert len(world.engine.track_records._due) == 2, "the others wait in the store"
         warnings = [each for each in caplog.messages if "No space" in each]
         assert len(warnings) == 1, "said once"
 
@@ -334,14 +337,14 @@ def test_days_rotate_and_after_thirty_of_them_the_sweep_takes_the_oldest(tmp_pat
         assert names == ["agent-performance-2023-11-14.jsonl", "agent-performance-2023-11-15.jsonl"]
 
         world.clock.jump((RETENTION_DAYS - 1) * 24 * 3600)
-        await world.clock.result(world.engine.sweep())
+        await world.clock.result(world.engine.sweep.once())
         assert [file.name for file in files(world)] == names[1:]
 
         await world.restart()
         await world.clock.idle()
         assert ends(world) == [(second, 1, "success")], "what is too old is not made again"
         world.clock.jump(24 * 3600)
-        await world.clock.result(world.engine.sweep())
+        await world.clock.result(world.engine.sweep.once())
         assert files(world) == []
 
     in_world(tmp_path, scenario)
@@ -355,13 +358,13 @@ def test_a_repeated_run_names_the_attempt_it_repeats_and_the_escalation_behind_i
         first = await world.spawn("quick", verification=ESCALATED)
         await over(world, first)
         again = await world.clock.result(
-            world.engine.retry(first, requester=ME, settings=world.settings)
+            world.engine.spawner.retry(first, SpawnContext(session=ME, settings=world.settings))
         )
         await over(world, again.run.id)
         crashed = await world.spawn("fail", verification=ESCALATED)
         await over(world, crashed)
         receipt = await world.clock.result(
-            world.engine.retry(crashed, requester=ME, settings=world.settings)
+            world.engine.spawner.retry(crashed, SpawnContext(session=ME, settings=world.settings))
         )
         await over(world, receipt.run.id)
         found = {each["runId"]: (each["retryOf"], each["escalatedFrom"]) for each in lines(world)}
@@ -383,7 +386,7 @@ def test_statistics_have_read_what_ended_before_they_were_asked_for(tmp_path: Pa
         lies = await world.spawn("silent", verification=CONTRACT, tags=("x", "y"))
         for run_id in (*quick, lies):
             await over(world, run_id)
-        found = await world.engine.stats()
+        found = await world.engine.track_records.stats()
         by_name = {each.name: each for each in found}
 
         assert list(by_name) == ["quick", "silent"]
@@ -393,12 +396,12 @@ def test_statistics_have_read_what_ended_before_they_were_asked_for(tmp_path: Pa
 
         again = await world.spawn("quick")
         await over(world, again)
-        (only,) = await world.engine.stats(Wanted(agent="quick"))
+        (only,) = await world.engine.track_records.stats(Wanted(agent="quick"))
         assert only.outcomes["success"] == 4, "read on from where it was"
-        tags = await world.engine.stats(Wanted(by=By.TAG))
+        tags = await world.engine.track_records.stats(Wanted(by=By.TAG))
         assert [(each.name, each.attempt_count) for each in tags] == [("x", 4), ("y", 1), (None, 1)]
         await world.restart()
-        assert await world.engine.stats(Wanted(agent="quick")) == (only,)
+        assert await world.engine.track_records.stats(Wanted(agent="quick")) == (only,)
 
     in_world(tmp_path, scenario)
 
@@ -409,7 +412,7 @@ def test_statistics_are_of_so_many_days_and_of_files_as_they_are_now(tmp_path: P
         await over(world, await world.spawn("quick"))
         await world.clock.advance(2 * 24 * 3600)
         await over(world, await world.spawn("quick"))
-        stats = world.engine.stats
+        stats = world.engine.track_records.stats
 
         async def successes(days: int) -> list[int]:
             return [each.outcomes[Result.SUCCESS] for each in await stats(days=days)]
@@ -434,7 +437,7 @@ def test_a_series_is_read_on_from_where_it_was_and_agrees_with_the_statistics(
 ) -> None:
     async def scenario(world: World) -> None:
         async def attempts() -> list[int]:
-            found = await world.engine.series(SeriesBy.AGENT, Bucket.DAY, days=3)
+            found = await world.engine.track_records.series(SeriesBy.AGENT, Bucket.DAY, days=3)
             return [sum(each.attempts for each in groups.values()) for _, groups in found]
 
         await over(world, await world.spawn("quick"))
@@ -443,8 +446,12 @@ def test_a_series_is_read_on_from_where_it_was_and_agrees_with_the_statistics(
         for agent in ("quick", "fail"):
             await over(world, await world.spawn(agent))
         assert await attempts() == [0, 1, 2]
-        assert sum(each.attempt_count for each in await world.engine.stats(days=3)) == 3
-        only = await world.engine.series(SeriesBy.COST, Bucket.HOUR, days=1, agent="fail")
+        assert (
+            sum(each.attempt_count for each in await world.engine.track_records.stats(days=3)) == 3
+        )
+        only = await world.engine.track_records.series(
+            SeriesBy.COST, Bucket.HOUR, days=1, agent="fail"
+        )
         assert [groups[None].attempts for _, groups in only if groups] == [1]
 
     in_world(tmp_path, scenario)

@@ -15,6 +15,7 @@ from subagents.domain.run.run import Decision, Phase, Run
 from subagents.domain.run.spec import Isolation, Network
 from subagents.domain.run.values import RunId, replace
 from subagents.engine.runs.sessions import Sent
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.errors import Forbidden, UsageError
 
 READ, WRITE, FULL = AccessLevel.READ, AccessLevel.WRITE, AccessLevel.FULL
@@ -92,7 +93,7 @@ def test_more_than_the_caller_may_waits_for_a_yes(tmp_path: Path) -> None:
         assert run_building.run_status(run) == "blocked"
         assert "only" not in str(access_of(run).narrowed)
 
-        await world.engine.answer(question.id, "", decision=Decision.APPROVE, by="me")
+        await world.engine.questions.answer(question.id, "", decision=Decision.APPROVE, by="me")
         run = await world.until(run.id, Phase.RUNNING)
         assert access_of(run).level is WRITE
         assert await world.folded(run.id) == run
@@ -105,7 +106,9 @@ def test_more_than_the_caller_may_waits_for_a_yes(tmp_path: Path) -> None:
 def test_anything_but_a_yes_is_a_no(tmp_path: Path, decision: Decision) -> None:
     async def scenario(world: World) -> None:
         run = await asking(world)
-        await world.engine.answer(run.pending_requests[0].id, "not now", decision=decision, by="me")
+        await world.engine.questions.answer(
+            run.pending_requests[0].id, "not now", decision=decision, by="me"
+        )
 
         await ended_without_a_start(world, run.id, "denied by me (not now)")
 
@@ -120,7 +123,7 @@ def test_a_run_waits_for_its_yes_for_hours_and_starts_on_a_yes_alone(tmp_path: P
         await world.clock.advance(6 * 3_600)
         assert (await world.run(run.id)).phase is Phase.WAITING
         request = run.pending_requests[0]
-        await world.engine.answer(request.id, "", decision=Decision.APPROVE, by="me")
+        await world.engine.questions.answer(request.id, "", decision=Decision.APPROVE, by="me")
         await world.until(run.id, Phase.RUNNING)
 
     in_world(tmp_path, scenario)
@@ -130,7 +133,7 @@ def test_a_run_waits_for_its_yes_for_hours_and_starts_on_a_yes_alone(tmp_path: P
 def test_a_run_that_is_cancelled_asks_no_more(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run = await asking(world)
-        await world.engine.cancel(run.id, by="me", reason=None)
+        await world.engine.control.cancel(run.id, by="me", reason=None)
         run = await world.until(run.id)
         assert run.pending_requests == ()
         assert run.outcome is not None
@@ -145,7 +148,7 @@ def test_a_yes_waits_for_the_other_runs_all_the_same(tmp_path: Path) -> None:
         first = await world.spawn("slow")
         run = await asking(world, depends_on=(first,))
         question = run.pending_requests[0]
-        await world.engine.answer(question.id, "", decision=Decision.APPROVE, by="me")
+        await world.engine.questions.answer(question.id, "", decision=Decision.APPROVE, by="me")
         assert (await world.run(run.id)).phase is Phase.WAITING
         await world.until(first)
         await world.until(run.id, Phase.RUNNING)
@@ -170,13 +173,12 @@ def test_a_caller_sends_no_message_to_a_worker_that_may_do_more_than_itself(tmp_
             await world.until(run_id, Phase.RUNNING)
 
         def send(run_id: RunId, ceiling: Ceiling | None, mode: str = "either") -> Awaitable[Sent]:
-            return world.engine.send(
+            return world.engine.sessions.send(
                 run_id,
                 "write it",
-                by=ME,
-                settings=world.settings,
-                is_operator=False,
-                ceiling=ceiling,
+                SpawnContext(
+                    session=ME, settings=world.settings, is_operator=False, ceiling=ceiling
+                ),
                 mode=mode,
             )
 
@@ -186,12 +188,12 @@ def test_a_caller_sends_no_message_to_a_worker_that_may_do_more_than_itself(tmp_
             assert refused.value.hint is not None
             assert "ask the user to send it" in refused.value.hint
         with pytest.raises(Forbidden, match="may only read"):
-            await world.engine.steer(strong, "write it", by="me", ceiling=READER)
+            await world.engine.control.steer(strong, "write it", by="me", ceiling=READER)
         assert world.runtime.steered == []
 
         assert (await world.clock.result(send(weak, READER))).status == "steered"
         assert (await world.clock.result(send(strong, None))).status == "steered"
-        stopped = await world.clock.result(world.engine.cancel(strong, by="me"))
+        stopped = await world.clock.result(world.engine.control.cancel(strong, by="me"))
         assert stopped.control.cancel is not None
 
     in_world(tmp_path, scenario)

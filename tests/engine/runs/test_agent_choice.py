@@ -10,6 +10,7 @@ from subagents.config.settings import Agent, AgentSubagents, Capabilities
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import Abilities, Isolation, RunSpec
 from subagents.domain.run.values import SessionKey, replace
+from subagents.engine.runs.spawn_call import RunAsked, SpawnContext
 from subagents.errors import NotFound
 
 BOTH = ("scripted", "command")
@@ -51,8 +52,8 @@ def test_the_agent_that_fits_the_task_is_chosen_and_the_reason_stored(tmp_path: 
         assert run.resolved.chosen is not None
         assert run.resolved.chosen.text.startswith("best of 2: the hint names its tags: tests")
         assert (await chosen(world, "the documentation")).resolved.agent_id == "writer"
-        again = world.engine.retry(
-            (await world.until(run.id)).id, requester=ME, settings=world.settings
+        again = world.engine.spawner.retry(
+            (await world.until(run.id)).id, SpawnContext(session=ME, settings=world.settings)
         )
         assert (await world.clock.result(again)).run.resolved.agent_id == "tester"
 
@@ -64,8 +65,9 @@ def test_the_runs_of_one_call_are_spread_over_agents_that_fit_alike(tmp_path: Pa
     async def scenario(world: World) -> None:
         world.settings = replace(settings_of(), agents={"a": agent("works"), "b": agent("works")})
         spec = RunSpec(task="anything", agent_id="auto")
-        spawning = world.engine.spawn_batch(
-            [spec] * 4, requester=ME, settings=world.settings, cwd=str(tmp_path)
+        spawning = world.engine.spawner.spawn_batch(
+            [RunAsked(spec=each) for each in [spec] * 4],
+            SpawnContext(session=ME, settings=world.settings, cwd=str(tmp_path)),
         )
         receipts = await world.clock.result(spawning)
         assert [each.run.resolved.agent_id for each in receipts] == ["a", "b", "a", "b"]

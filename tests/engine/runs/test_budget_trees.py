@@ -37,9 +37,9 @@ async def use(world: World, run_id: RunId, tokens: int, cost: float | None = Non
     """The worker of a live run reports its totals."""
     usage = Usage(tokens_in=tokens, cost_usd=cost)
     seen = UsageSeen(key=f"usage{next(_numbers)}", usage=usage)
-    number = len(world.parts.ledger.live[run_id].attempts)
+    number = len(world.engine.ledger.live[run_id].attempts)
     event = SignalReceived(at_ms=world.clock.now_ms(), attempt=number, signal=seen)
-    await world.clock.result(world.parts.ledger.apply(run_id, event))
+    await world.clock.result(world.engine.ledger.apply(run_id, event))
     await world.clock.idle()
 
 
@@ -75,7 +75,7 @@ def test_fifty_racing_children_get_no_more_than_there_is(tmp_path: Path) -> None
 
     async def scenario(world: World) -> None:
         lead = await running(world, budget=Budget(max_tokens=100_000))
-        session = world.parts.ledger.published[lead].session_key
+        session = world.engine.ledger.published[lead].session_key
         tries = [
             world.try_spawn(
                 "hang", requester=session, is_operator=False, budget=Budget(max_tokens=7_000)
@@ -102,7 +102,7 @@ def test_a_child_that_ends_gives_back_what_it_did_not_use(tmp_path: Path) -> Non
         error = await refused(world, lead, budget=Budget(max_tokens=200))
         assert "has 100 of 1k tokens left for sub-agents (100 more are kept" in error.message
         await use(world, first, 300)
-        await world.clock.result(world.engine.cancel(first, by="me"))
+        await world.clock.result(world.engine.control.cancel(first, by="me"))
         await world.until(first)
         await use(world, lead, 50)
 
@@ -121,7 +121,7 @@ def test_a_child_that_ends_gives_back_what_it_did_not_use(tmp_path: Path) -> Non
 def test_a_batch_that_does_not_fit_as_a_whole_stores_nothing(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         lead = await running(world, budget=Budget(max_runs=4))
-        session = world.parts.ledger.published[lead].session_key
+        session = world.engine.ledger.published[lead].session_key
         specs = [RunSpec(task="x", agent_id="hang", label=f"c{n}") for n in range(4)]
         with pytest.raises(Forbidden, match="has 3 of 4 runs left for sub-agents, and 4 runs"):
             await world.batch(*specs, requester=session)
@@ -263,7 +263,7 @@ def test_use_that_reaches_the_limit_stops_the_run_at_once_and_not_with_the_next_
 def test_a_start_that_was_still_to_come_does_not_happen_any_more(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         top = await running(world, budget=Budget(max_tokens=100))
-        world.parts.outbox.add = lambda entry: None  # type: ignore[method-assign]
+        world.engine.outbox.add = lambda entry: None  # type: ignore[method-assign]
         child = await world.spawn_child(top, "hang")
         await use(world, top, 95)
         assert (await world.run(child)).phase is Phase.SPAWNING
@@ -347,9 +347,9 @@ def test_without_any_budget_all_is_summed_and_nothing_stopped(tmp_path: Path) ->
             attempt=1,
             signal=UsageSeen(key="late", usage=Usage(tokens_in=10**12)),
         )
-        await world.clock.result(world.engine.cancel(child, by="me"))
+        await world.clock.result(world.engine.control.cancel(child, by="me"))
         await world.until(child)
-        await world.parts.ledger.apply(child, ended)
+        await world.engine.ledger.apply(child, ended)
         assert spending.spent(await world.run(top)).tokens_in == 10**9
         told = [e for e in world.store.journal(top, limit=1000) if isinstance(e.event, ChildSpent)]
         assert len(told) == 1
@@ -377,7 +377,7 @@ class Tree:
         self.before: dict[RunId, Books] = {}
 
     def live(self) -> list[RunId]:
-        known = self.world.parts.ledger.live
+        known = self.world.engine.ledger.live
         return [each for each in self.runs if each in known and known[each].phase in HOLDS_SLOT]
 
     def _pick(self) -> RunId | None:
@@ -395,7 +395,7 @@ class Tree:
         parent = self._pick()
         requester = ME
         if parent is not None and self.data.draw(st.integers(0, 4)):
-            requester = self.world.parts.ledger.live[parent].session_key
+            requester = self.world.engine.ledger.live[parent].session_key
         await self.begin(requester, self.data.draw(st.sampled_from(BUDGETS)))
 
     async def begin(self, requester: SessionKey, budget: Budget | None) -> None:
@@ -429,15 +429,15 @@ class Tree:
         run_id = self._pick()
         if run_id is not None:
             await self.world.runtime.stop(  # as if it had ended by itself
-                ref_of(self.world.parts.ledger.live[run_id]), grace_s=0
+                ref_of(self.world.engine.ledger.live[run_id]), grace_s=0
             )
 
     def signal(self, run_id: RunId, signal: UsageSeen) -> None:
-        run = self.world.parts.ledger.live[run_id]
+        run = self.world.engine.ledger.live[run_id]
         event = SignalReceived(
             at_ms=self.world.clock.now_ms(), attempt=len(run.attempts), signal=signal
         )
-        self.world.parts.ledger.apply_now(run_id, event, key=f"u{next(_numbers)}")
+        self.world.engine.ledger.apply_now(run_id, event, key=f"u{next(_numbers)}")
 
     def look(self) -> None:
         """What must hold whenever all is still."""
@@ -470,7 +470,7 @@ class Tree:
         assert low or not is_low
         if is_low:
             for child in run.active_children:
-                assert self.world.parts.ledger.live[child.run_id].phase not in HOLDS_SLOT
+                assert self.world.engine.ledger.live[child.run_id].phase not in HOLDS_SLOT
 
 
 class Books(NamedTuple):

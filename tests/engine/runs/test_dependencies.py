@@ -22,6 +22,7 @@ from subagents.domain.run.spec import (
     RunSpec,
 )
 from subagents.domain.text.event_words import sentence
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.errors import (
     Conflict,
     NotFound,
@@ -60,7 +61,7 @@ def test_a_run_chained_to_an_ended_one_starts_at_once(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         first = await world.spawn("quick")
         await world.until(first, Phase.COMPLETED)
-        assert first not in world.parts.ledger.live
+        assert first not in world.engine.ledger.live
         begun = world.clock.now_ms()
         second = await world.spawn(depends_on=(first,), include_dependency_result=True)
 
@@ -98,7 +99,7 @@ def test_a_failed_step_ends_those_that_need_it_and_only_those(tmp_path: Path) ->
         both = await world.spawn(depends_on=(bad, slow))
         only_slow = await world.spawn(depends_on=(slow,))
         failed = await world.until(both, Phase.COMPLETED)
-        assert both not in world.parts.ledger.live
+        assert both not in world.engine.ledger.live
 
         run = await world.until(only_slow, within_s=60)
 
@@ -119,7 +120,7 @@ def test_cancelling_one_dependant_does_not_strand_the_others(tmp_path: Path) -> 
         slow = await world.spawn("slow")
         dropped = await world.spawn(depends_on=(slow,))
         kept = await world.spawn(depends_on=(slow,))
-        await world.clock.result(world.engine.cancel(dropped, by="me"))
+        await world.clock.result(world.engine.control.cancel(dropped, by="me"))
         await world.until(dropped, Phase.COMPLETED)
 
         assert (await world.until(kept, within_s=60)).outcome == OK
@@ -282,10 +283,12 @@ def test_a_run_can_be_started_again_from_its_stored_parameters(tmp_path: Path) -
         slow = await world.spawn("slow")
         await world.until(first, Phase.COMPLETED)
         with pytest.raises(Conflict, match="cancel it first"):
-            await world.engine.retry(slow, requester=ME, settings=world.settings)
+            await world.engine.spawner.retry(
+                slow, SpawnContext(session=ME, settings=world.settings)
+            )
 
         receipt = await world.clock.result(
-            world.engine.retry(first, requester=ME, settings=world.settings)
+            world.engine.spawner.retry(first, SpawnContext(session=ME, settings=world.settings))
         )
 
         assert receipt.run.id != first

@@ -43,7 +43,7 @@ def test_a_cancel_that_cannot_be_stored_ends_the_workers_and_is_recorded_later(
         await break_store(world)
 
         with pytest.raises(StoreUnavailable) as refused:
-            await world.engine.cancel(parent, by="me")
+            await world.engine.control.cancel(parent, by="me")
 
         assert "ended all the same" in str(refused.value.hint)
         await world.clock.until(

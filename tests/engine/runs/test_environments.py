@@ -11,8 +11,8 @@ from tests.builders import Life, a_resolved, spawned
 from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId
-from subagents.engine.runs.dependencies import Draft
 from subagents.engine.runs.environments import Environments
+from subagents.engine.runs.spawn_call import Draft, RunAsked
 from subagents.errors import StoreUnavailable
 from subagents.store.environment_files import EnvironmentFiles
 
@@ -28,9 +28,15 @@ def environments(files: EnvironmentFiles) -> Environments:
     return Environments(here, files)
 
 
-def draft(run_id: str, runtime: str = "codex", previous: Run | None = None) -> Draft:
+def draft(
+    run_id: str,
+    runtime: str = "codex",
+    previous: Run | None = None,
+    brought: CallerEnvironment | None = BROUGHT,
+) -> Draft:
     event = spawned(resolved=a_resolved(runtime=runtime), run_id=RunId(run_id))
-    return Draft(spawned=event, labels=(), previous=previous)
+    asked = RunAsked(spec=event.spec, previous=previous, environment=brought)
+    return Draft(asked=asked, spawned=event)
 
 
 @pytest.mark.requirement("environment:continued")
@@ -44,13 +50,13 @@ def test_a_run_that_continues_a_session_has_what_was_given_to_the_one_before(
     files.keep([first.id], earlier)
     drafts = [draft("r-1", previous=first), draft("r-2"), draft("r-3", "command")]
 
-    kept = asyncio.run(environments(files).keep(drafts, [BROUGHT] * 3))
+    kept = asyncio.run(environments(files).keep(drafts))
 
     assert [each.spawned.run_id for each in kept] == ["r-1", "r-2", "r-3"]
     assert files.read(RunId("r-1")) == CallerEnvironment(given={**earlier.given, **BROUGHT.given})
     assert files.read(RunId("r-2")) == CallerEnvironment(given=BROUGHT.given)
     assert files.read(RunId("r-3")) == BROUGHT
-    (alone,) = asyncio.run(environments(files).keep([draft("r-4", previous=first)], ()))
+    (alone,) = asyncio.run(environments(files).keep([draft("r-4", previous=first, brought=None)]))
     assert alone.spawned.resolved.caller_env == ("OLD", "TOKEN")
 
 
@@ -60,7 +66,5 @@ def test_what_cannot_be_kept_for_one_is_kept_for_none(tmp_path: Path) -> None:
     files.keep([RunId("r-2")], BROUGHT)  # in the way
 
     with pytest.raises(StoreUnavailable, match="nothing was stored"):
-        asyncio.run(
-            environments(files).keep([draft("r-1", "command"), draft("r-2")], [BROUGHT] * 2)
-        )
+        asyncio.run(environments(files).keep([draft("r-1", "command"), draft("r-2")]))
     assert list(tmp_path.iterdir()) == []

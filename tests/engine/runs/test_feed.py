@@ -135,9 +135,9 @@ def test_a_completion_is_told_also_by_whoever_reads_before_the_commit_is_publish
     async def work(world: World) -> None:
         run_id = await world.spawn("slow")
         await world.clock.advance(1)
-        before = world.parts.ledger.published[run_id]
+        before = world.engine.ledger.published[run_id]
         await world.until(run_id)
-        world.parts.ledger.published[run_id] = before
+        world.engine.ledger.published[run_id] = before
 
         (end,) = await read(world, follower(world, ends=True))
 
@@ -289,9 +289,9 @@ def test_a_run_that_changes_all_the_time_is_shown_once_a_second_and_as_it_is_at_
         await world.until(run_id, Phase.RUNNING)
         first = await world.clock.result(one.more(0))
         for _ in range(5):
-            await world.engine.pause(run_id, by="me")
-            await world.engine.resume(run_id, by="me")
-        await world.engine.cancel(run_id, by="me")
+            await world.engine.control.pause(run_id, by="me")
+            await world.engine.control.resume(run_id, by="me")
+        await world.engine.control.cancel(run_id, by="me")
         await world.until(run_id, Phase.COMPLETED)
         at_once = await world.clock.result(one.more(0))
         begun_ms = world.clock.steady_ms()
@@ -314,7 +314,7 @@ def test_who_comes_back_before_a_change_was_shown_is_shown_it_then(tmp_path: Pat
         await world.until(run_id, Phase.RUNNING)
         await world.clock.result(one.more(0))
         whole = one.resume_at
-        await world.engine.cancel(run_id, by="me")
+        await world.engine.control.cancel(run_id, by="me")
         await world.until(run_id, Phase.COMPLETED)
         events = await world.clock.result(one.more(0))
 

@@ -18,7 +18,7 @@ from subagents.ports import RunFilter
 def test_an_unknown_run_is_said_to_be_unknown(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         with pytest.raises(NotFound, match="run r-none does not exist"):
-            await world.engine.cancel("r-none", by="me")  # type: ignore[arg-type]
+            await world.engine.control.cancel("r-none", by="me")  # type: ignore[arg-type]
 
     in_world(tmp_path, scenario)
 
@@ -49,7 +49,7 @@ def test_a_run_is_never_read_older_than_a_list_has_shown_it(tmp_path: Path) -> N
         run_id = await world.spawn("hang")
         await world.until(run_id, Phase.RUNNING)
         world.delay_commits()
-        cancelling = asyncio.ensure_future(world.engine.cancel(run_id, by="me"))
+        cancelling = asyncio.ensure_future(world.engine.control.cancel(run_id, by="me"))
         await world.clock.advance(0)
         (row,) = await world.engine.queries.runs(RunFilter())
         assert row.control.cancel is not None

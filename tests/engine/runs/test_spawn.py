@@ -21,6 +21,7 @@ from subagents.domain.run.spec import (
     RunSpec,
 )
 from subagents.domain.run.values import RunId, SessionKey, replace
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.errors import (
     ContractError,
     Forbidden,
@@ -47,11 +48,9 @@ def narrow(**agents: Agent) -> Settings:
 
 
 async def with_variables(world: World, spec: RunSpec) -> RunId:
-    spawning = world.engine.spawn(
+    spawning = world.engine.spawner.spawn(
         spec,
-        requester=ME,
-        settings=world.settings,
-        cwd=str(world.directory),
+        SpawnContext(session=ME, settings=world.settings, cwd=str(world.directory)),
         environment=BROUGHT,
     )
     return (await world.clock.result(spawning)).run.id
@@ -179,7 +178,9 @@ def test_what_an_operator_spawns_is_queued_and_never_refused(tmp_path: Path) -> 
         await world.restart()
         ids.append(await world.spawn("slow"))
         receipt = await world.clock.result(
-            world.engine.retry((await world.until(ids[0])).id, requester=ME, settings=CAPPED)
+            world.engine.spawner.retry(
+                (await world.until(ids[0])).id, SpawnContext(session=ME, settings=CAPPED)
+            )
         )
         ids.append(receipt.run.id)
 
@@ -496,7 +497,7 @@ def test_a_spawn_whose_commit_fails_was_never_there(tmp_path: Path) -> None:
         await world.clock.advance(5)
 
         assert stored(world) == 0
-        assert world.parts.ledger.live == {}
+        assert world.engine.ledger.live == {}
         assert world.runtime.launches == []
         assert isinstance(await world.spawn("slow"), str)
 
@@ -509,9 +510,11 @@ def test_a_thousand_runs_in_one_batch_all_end(tmp_path: Path) -> None:
         specs = [RunSpec(task=f"t{n}", agent_id="quick") for n in range(1_000)]
         ids = await world.clock.result(world.batch(*specs))
         left: set[RunId] = set(ids)
-        await world.clock.until(lambda: not world.parts.ledger.live, within_s=60)
+        await world.clock.until(lambda: not world.engine.ledger.live, within_s=60)
 
-        found = await world.engine.wait(ids, session=ME, until="all", timeout_s=0, reader="me")
+        found = await world.engine.mailbox.wait(
+            ids, session=ME, until="all", timeout_s=0, reader="me"
+        )
         assert {run.id for run in found.completed} == left
         assert len(found.offered) == 1_000
         assert len(world.runtime.launches) == 1_000
@@ -562,7 +565,9 @@ def test_variables_of_a_caller_are_kept_for_the_run_and_its_retry_and_in_no_even
     async def scenario(world: World) -> None:
         first = await with_variables(world, RunSpec(task="x", agent_id="quick"))
         again = await world.clock.result(
-            world.engine.retry((await world.until(first)).id, requester=ME, settings=world.settings)
+            world.engine.spawner.retry(
+                (await world.until(first)).id, SpawnContext(session=ME, settings=world.settings)
+            )
         )
         # Only a plain command is what a person would have typed into their shell.
         given = BROUGHT.given.keys()

@@ -121,12 +121,12 @@ def test_the_last_sign_of_life_is_what_its_worker_said_last(tmp_path: Path) -> N
         assert later is not None
         assert begun < later <= world.clock.now_ms()
         # As after a restart, until its output was read again.
-        world.parts.recorder._open.clear()
+        world.engine.recorder._open.clear()
         run = await world.run(run_id)
         assert run.progress.latest is not None
         assert world.engine.surroundings().last_sign_ms(run) == run.progress.latest.updated_at_ms
         assert world.engine.surroundings().failed_call(run) is None
-        await world.engine.cancel(run_id, by="me")
+        await world.engine.control.cancel(run_id, by="me")
         ended = await world.until(run_id)
         assert world.engine.surroundings().last_sign_ms(ended) is None
 

@@ -11,6 +11,7 @@ from subagents.config.settings import SubagentDefaults
 from subagents.domain.run.run import Phase
 from subagents.domain.run.spec import Cleanup, Mode
 from subagents.domain.run.values import RunId, announcement_id
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.engine.runs.sweep import ROWS_MAX
 from subagents.errors import Conflict, NotFound
 from subagents.extensions.testing.stored_values import a_run, over, spawned
@@ -22,9 +23,9 @@ def test_the_sweep_finds_what_the_timers_missed(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await world.spawn("fail", retry_count=1, retry_delay=600_000)
         await world.until(run_id, Phase.RETRY_WAIT)
-        world.parts.timers._due.clear()
+        world.engine.timers._due.clear()
         world.clock.jump(700)
-        report = await world.clock.result(world.engine.sweep())
+        report = await world.clock.result(world.engine.sweep.once())
 
         assert report.redriven == 1
         assert len((await world.until(run_id)).attempts) == 2
@@ -47,17 +48,17 @@ def test_ended_runs_are_archived_a_while_after_they_were_read_and_sessions_never
             return [run.id for run in await queries.runs(RunFilter())]
 
         world.clock.jump(30 * 24 * 3_600)
-        await world.clock.result(world.engine.sweep())
+        await world.clock.result(world.engine.sweep.once())
         assert await listed() == [kept, failed, run_id]
 
-        read = world.engine.acknowledge([announcement_id(run_id)], reader="me")
+        read = world.engine.mailbox.acknowledge([announcement_id(run_id)], reader="me")
         await world.clock.result(read)
         world.clock.jump(59 * 60)
-        await world.clock.result(world.engine.sweep())
+        await world.clock.result(world.engine.sweep.once())
         assert await listed() == [kept, failed, run_id]
 
         world.clock.jump(120)
-        await world.clock.result(world.engine.sweep())
+        await world.clock.result(world.engine.sweep.once())
         run = await world.run(run_id)
         assert run.times.archived_at_ms is not None
         assert run.result == "done"
@@ -77,7 +78,7 @@ def test_one_pass_archives_and_prunes_all_that_is_due(tmp_path: Path) -> None:
         world.store.commit(spawned(*runs))
         world.clock.jump(8 * 24 * 3_600)
 
-        report = await world.clock.result(world.engine.sweep())
+        report = await world.clock.result(world.engine.sweep.once())
 
         assert (report.archived, report.pruned) == (number, number)
         assert world.store.count(RunFilter(archived=True), most=10_000) == 0
@@ -96,8 +97,8 @@ def test_two_passes_at_once_prune_each_run_once(tmp_path: Path) -> None:
             await asyncio.sleep(0)  # others go on meanwhile
             return work()
 
-        world.parts.sweep._off_loop = in_a_thread
-        passes = asyncio.gather(world.engine.sweep(), world.engine.sweep())
+        world.engine.sweep._off_loop = in_a_thread
+        passes = asyncio.gather(world.engine.sweep.once(), world.engine.sweep.once())
         reports = await world.clock.result(passes)
 
         assert [each.pruned for each in reports] == [number, 0]
@@ -112,13 +113,15 @@ def test_a_run_is_pruned_a_week_after_it_was_read_and_never_before(tmp_path: Pat
         await world.until(unread, Phase.COMPLETED)
         await world.until(read, Phase.COMPLETED)
         world.clock.jump(2 * 3_600)
-        await world.clock.result(world.engine.sweep())
+        await world.clock.result(world.engine.sweep.once())
         world.clock.jump(24 * 3_600)
-        await world.clock.result(world.engine.acknowledge([announcement_id(read)], reader="me"))
+        await world.clock.result(
+            world.engine.mailbox.acknowledge([announcement_id(read)], reader="me")
+        )
         world.clock.jump(7 * 24 * 3_600 - 100)
-        assert (await world.clock.result(world.engine.sweep())).pruned == 0
+        assert (await world.clock.result(world.engine.sweep.once())).pruned == 0
         world.clock.jump(200)
-        report = await world.clock.result(world.engine.sweep())
+        report = await world.clock.result(world.engine.sweep.once())
 
         assert report.pruned == 1
         assert world.store.run(read) is None
@@ -137,11 +140,13 @@ def test_a_run_that_is_being_pruned_takes_no_event_that_could_not_be_written(
 
         async def use_it(ref: AttemptRef) -> None:
             with pytest.raises(NotFound, match="does not exist"):
-                await world.engine.note_refusal(run_id, at_ms=0, call="x", reason="no", by="me")
+                await world.engine.control.note_refusal(
+                    run_id, at_ms=0, call="x", reason="no", by="me"
+                )
             refused.set()
 
         world.runtime.forget = use_it  # type: ignore[method-assign]
-        report = await world.clock.result(world.engine.sweep())
+        report = await world.clock.result(world.engine.sweep.once())
 
         assert (report.pruned, refused.is_set(), world.engine.degraded) == (1, True, None)
 
@@ -152,9 +157,9 @@ def test_a_run_that_is_being_pruned_takes_no_event_that_could_not_be_written(
 def test_a_run_that_somebody_uses_is_not_pruned(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await ready_to_prune(world)
-        await world.parts.ledger.load_run(run_id)
+        await world.engine.ledger.load_run(run_id)
 
-        report = await world.clock.result(world.engine.sweep())
+        report = await world.clock.result(world.engine.sweep.once())
 
         assert (report.pruned, world.runtime.forgotten) == (0, [])
 
@@ -172,7 +177,7 @@ def test_a_session_whose_run_is_being_pruned_cannot_be_gone_on_with(tmp_path: Pa
             refused.set()
 
         world.runtime.forget = go_on  # type: ignore[method-assign]
-        await world.clock.result(world.engine.sweep())
+        await world.clock.result(world.engine.sweep.once())
 
         assert refused.is_set()
         assert world.store.count(RunFilter(archived=True), most=10_000) == 0
@@ -184,8 +189,10 @@ async def ready_to_prune(world: World) -> RunId:
     """A run that is over, archived, and was read long ago."""
     run_id = await world.spawn()
     await world.until(run_id, Phase.COMPLETED)
-    await world.clock.result(world.engine.acknowledge([announcement_id(run_id)], reader="me"))
-    await world.clock.result(world.engine.archive(run_id))
+    await world.clock.result(
+        world.engine.mailbox.acknowledge([announcement_id(run_id)], reader="me")
+    )
+    await world.clock.result(world.engine.control.archive(run_id))
     world.clock.jump(8 * 24 * 3_600)
     return run_id
 
@@ -218,7 +225,9 @@ def test_with_the_session_goes_the_task_and_so_a_retry_is_refused(tmp_path: Path
         rows = world.store.inbox(None, unconsumed=False)
         assert "subagents retry" not in rows[0].message.text
         with pytest.raises(Conflict, match=r"was deleted when it ended \(cleanup: delete\)"):
-            await world.engine.retry(deleted, requester=ME, settings=world.settings)
-        await world.engine.retry(kept, requester=ME, settings=world.settings)
+            await world.engine.spawner.retry(
+                deleted, SpawnContext(session=ME, settings=world.settings)
+            )
+        await world.engine.spawner.retry(kept, SpawnContext(session=ME, settings=world.settings))
 
     in_world(tmp_path, scenario)

@@ -91,7 +91,7 @@ def test_unknown_tools_are_refused_by_name_and_nothing_is_stored(tmp_path: Path)
             await world.try_spawn("able", tools_allow=("read", "shell", "browser"))
         assert refused.value.guardrail == "tools"
         assert "shell, browser not among the agent's tools (read, write)" in refused.value.message
-        assert world.parts.ledger.live == {}
+        assert world.engine.ledger.live == {}
 
     in_world(tmp_path, scenario)
 

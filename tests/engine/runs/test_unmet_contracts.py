@@ -33,7 +33,7 @@ async def refusal(world: World, **spec: Any) -> ContractError:
     with pytest.raises(ContractError) as caught:
         await world.clock.result(world.try_spawn("quick", **spec))
     assert world.runtime.launches == []
-    assert world.parts.ledger.published == {}, "nothing was stored"
+    assert world.engine.ledger.published == {}, "nothing was stored"
     return caught.value
 
 
@@ -125,7 +125,7 @@ def test_with_access_named_as_the_refusal_says_a_person_is_asked_and_the_contrac
         assert run.phase is Phase.WAITING
         request = run.pending_requests[0]
         assert "asks for more" in request.question
-        await world.engine.answer(request.id, "", decision=Decision.APPROVE, by="me")
+        await world.engine.questions.answer(request.id, "", decision=Decision.APPROVE, by="me")
         run = await world.until(run_id)
         assert run.outcome is not None
         assert run.outcome.is_ok

@@ -199,7 +199,7 @@ def test_one_time_waits_for_its_predecessor_and_no_more(tmp_path: Path) -> None:
         assert decisions(world) == ["skipped", "started", "started"]
         assert "one time waits already" in now_of(world).times[0].text
         assert second.phase is Phase.WAITING
-        await world.clock.result(world.engine.cancel(first.id, by="me"))
+        await world.clock.result(world.engine.control.cancel(first.id, by="me"))
         await world.until(second.id, Phase.RUNNING)
 
     in_world(tmp_path, scenario)
@@ -345,13 +345,13 @@ def test_nothing_starts_for_a_schedule_that_was_removed_or_paused_in_the_last_mo
 ) -> None:
     async def scenario(world: World) -> None:
         schedule = await added(world)
-        brought = world.parts.schedules._brought
+        brought = world.engine.schedules._brought
 
         async def change_first(due: Schedule) -> Any:
             await getattr(world.engine.schedules, change)(schedule.id)
             return await brought(due)
 
-        monkeypatch.setattr(world.parts.schedules, "_brought", change_first)
+        monkeypatch.setattr(world.engine.schedules, "_brought", change_first)
         await world.clock.advance(3_601)
 
         assert await runs_of(world) == []
@@ -373,7 +373,7 @@ def test_the_variables_brought_with_it_are_kept_for_each_time_and_go_with_it(
         schedule = await world.clock.result(adding)
         await world.clock.advance(3_601)
         await world.restart()
-        await world.clock.result(world.engine.sweep())
+        await world.clock.result(world.engine.sweep.once())
         await world.clock.advance(3_600)
         runs = await runs_of(world)
         assert [run.resolved.caller_env for run in runs] == [("TOKEN",), ("TOKEN",)]

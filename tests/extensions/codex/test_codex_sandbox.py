@@ -76,7 +76,7 @@ def test_codex_spawns_below_its_sandbox_by_a_call_and_by_a_task(tmp_path: Path) 
             }
             answer = await wire.ok("tools/call", **said)
             run_id = answer.get("taskId") or answer["structuredContent"]["runId"]
-            run = await home.services.queries.run(RunId(run_id))
+            run = await home.services.engine.queries.run(RunId(run_id))
             access = run.resolved.access
             assert access is not None
             assert access.level == AccessLevel.READ

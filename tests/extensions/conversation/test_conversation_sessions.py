@@ -15,10 +15,10 @@ from subagents.domain.run.outcome import Reason, Status
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import RunId, SessionKey
-from subagents.engine.engine import Engine
+from subagents.engine.engine import Adapters, Engine
 from subagents.engine.kernel.system_clock import RandomIds, SystemClock
-from subagents.engine.parts import Adapters
 from subagents.engine.runs.sessions import Sent
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.engine.verification.verifier import Verifier
 from subagents.extensions.conversation.conversation import ConversationRuntime
 from subagents.runtimes.process.shim import ProcessAttempts
@@ -44,12 +44,14 @@ class Desk:
 
     async def spawn(self, words: str) -> RunId:
         spec = RunSpec(task=words, agent_id="echo", label="job")
-        receipt = await self.engine.spawn(spec, requester=ME, settings=SETTINGS, cwd=self._cwd)
+        receipt = await self.engine.spawner.spawn(
+            spec, SpawnContext(session=ME, settings=SETTINGS, cwd=self._cwd)
+        )
         return receipt.run.id
 
     async def send(self, run_id: RunId, message: str, *, key: str | None = None) -> Sent:
-        return await self.engine._parts.sessions.send(
-            run_id, message, by=ME, settings=SETTINGS, is_operator=True, key=key
+        return await self.engine.sessions.send(
+            run_id, message, SpawnContext(session=ME, settings=SETTINGS), key=key
         )
 
     async def fits(self, run_id: RunId, is_so: Callable[[Run], bool]) -> Run:
@@ -138,7 +140,7 @@ def test_an_interrupted_program_says_its_last_words_and_takes_the_next_message(
             await desk.until(first, Phase.RUNNING)
             sent = await desk.send(first, "louder", key="m1")
             await desk.fits(first, lambda run: not run.control.steers)
-            await desk.engine.interrupt(first, by=ME, reason="enough")
+            await desk.engine.control.interrupt(first, by=ME, reason="enough")
             ended = await desk.over(first)
             again = await desk.send(first, "text the other half")
             whole = await desk.over(again.run.id)
@@ -170,7 +172,7 @@ def test_a_session_is_gone_on_with_after_its_run_was_stopped_over_a_restart(
             await desk.until(first, Phase.RUNNING)
             await desk.fits(first, lambda run: run.native_session is not None)
         async with engine_of(harness) as desk:
-            await desk.engine.cancel(first, by="me")
+            await desk.engine.control.cancel(first, by="me")
             cancelled = await desk.over(first)
             sent = await desk.send(first, "text salvaged")
             saved = await desk.over(sent.run.id)

@@ -92,7 +92,7 @@ def test_a_refused_spawn_is_an_answer_and_no_task(tmp_path: Path) -> None:
         answer = await Wire(home).call("sessions_spawn", task="x", agentId="hidden")
         assert answer["isError"]
         assert answer["structuredContent"]["status"] == "forbidden"
-        trees, _ = await home.services.queries.roots(RunFilter(requester=SessionKey(DESK)))
+        trees, _ = await home.services.engine.queries.roots(RunFilter(requester=SessionKey(DESK)))
         assert trees == ()
 
     play(tmp_path, scenario)
@@ -125,7 +125,7 @@ def test_cancelling_a_spawned_task_cancels_the_run(tmp_path: Path) -> None:
         acknowledged = await wire.ok("tasks/cancel", taskId=task_id)
         task = await wire.settled(task_id)
         again = await wire.ok("tasks/cancel", taskId=task_id)
-        run = await home.services.queries.run(RunId(task_id))
+        run = await home.services.engine.queries.run(RunId(task_id))
 
         assert set(acknowledged) - {"_meta"} == set(again) - {"_meta"} == {"resultType"}
         assert task["status"] == "cancelled"
@@ -243,7 +243,7 @@ async def asking(home: Home, wire: Wire, **more: Any) -> tuple[str, str]:
     """A task whose worker waits for an answer, and the id of its question."""
     task_id = await spawned(wire, "hang", label="asker")
     await home.until_phase(task_id, "running")
-    question = await home.services.engine.ask(RunId(task_id), "Which colour?", **more)
+    question = await home.services.engine.questions.ask(RunId(task_id), "Which colour?", **more)
     return task_id, str(question.id)
 
 
@@ -269,7 +269,7 @@ def test_a_workers_question_is_put_to_the_clients_user_and_the_answer_reaches_th
             question: {"action": "accept", "content": {"answer": "red"}},
         }
         await wire.ok("tasks/update", taskId=task_id, inputResponses=given)
-        run = await home.services.queries.run(RunId(task_id))
+        run = await home.services.engine.queries.run(RunId(task_id))
         assert run.questions.requests[0].answer is not None
         assert (run.questions.requests[0].answer.text, run.questions.requests[0].answer.by) == (
             "red",
@@ -290,7 +290,7 @@ def test_a_declined_question_is_not_put_again_and_stays_open_for_the_agent(tmp_p
         task = await wire.ok("tasks/get", taskId=task_id)
         assert task["status"] == "working"
         assert f"asks ({question}): Which colour?" in task["statusMessage"]
-        run = await home.services.queries.run(RunId(task_id))
+        run = await home.services.engine.queries.run(RunId(task_id))
         assert run.questions.requests[0].answer is None
 
     play(tmp_path, scenario)
@@ -324,11 +324,11 @@ def test_a_person_allows_more_access_in_the_clients_form_and_only_by_approve(
         form = task["inputRequests"][question]["params"]
         assert "May agent hang change files" in form["message"]
         assert form["requestedSchema"]["properties"]["answer"]["enum"] == ["approve", "deny"]
-        assert (await home.services.queries.run(RunId(task_id))).phase is Phase.WAITING
+        assert (await home.services.engine.queries.run(RunId(task_id))).phase is Phase.WAITING
 
         given = {question: {"action": "accept", "content": {"answer": content}}}
         await wire.ok("tasks/update", taskId=task_id, inputResponses=given)
-        run = await home.services.queries.run(RunId(task_id))
+        run = await home.services.engine.queries.run(RunId(task_id))
         assert run.approval is not None
         assert run.approval.answer is not None
         assert run.approval.answer.decision is decision
@@ -347,7 +347,7 @@ def test_the_agent_itself_cannot_allow_more_access(tmp_path: Path) -> None:
         answered = await wire.call("respond_orchestrator_request", **said)
 
         assert answered["isError"]
-        run = await home.services.queries.run(RunId(run_id))
+        run = await home.services.engine.queries.run(RunId(run_id))
         assert run.approval is not None
         assert (run.phase, run.approval.answer) == (Phase.WAITING, None)
 

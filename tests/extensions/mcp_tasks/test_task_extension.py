@@ -36,7 +36,7 @@ def test_a_spawn_is_a_task_for_who_declares_it_and_a_receipt_for_the_others(
             *("resultType", "taskId", "status", "statusMessage"),
             *("createdAt", "lastUpdatedAt", "ttlMs", "pollIntervalMs"),
         }
-        run = await home.services.queries.run(RunId(task["taskId"]))
+        run = await home.services.engine.queries.run(RunId(task["taskId"]))
         assert run.requester == "agent:main:desk"
         assert (task["resultType"], task["status"]) == ("task", "working")
         assert f'run {run.id} "w": ' in task["statusMessage"]

@@ -232,7 +232,7 @@ def test_a_list_of_plans_asks_for_the_steps_of_all_of_them_together(
     async def scenario(home: Home) -> None:
         for number in range(7):
             await spawned(home, f"p{number}", step("a"), step("b"))
-        store = home.services.queries._store
+        store = home.services.engine.queries._store
         original, calls = store.runs, 0
 
         def counting(where: RunFilter) -> Sequence[Run]:

@@ -79,7 +79,7 @@ def test_a_supervisor_is_told_nothing_from_memory_while_the_runs_may_be_anothers
     async def scenario() -> None:
         async with serving(tmp_path) as home, supervisor(home) as one:
             assert (await one.do("status"))["total"] == 0
-            home.services.engine._parts.ownership.given(0.0, asked_ms=0)
+            home.services.engine.ownership.given(0.0, asked_ms=0)
             code, message = await one.refused("status")
             assert (code, "whether its runs are still ours" in message) == (
                 "store_unavailable",

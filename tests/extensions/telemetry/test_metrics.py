@@ -171,7 +171,7 @@ def test_metrics_are_for_the_operator_and_not_for_agents(tmp_path: Path) -> None
 def test_agents_beyond_the_bound_share_one_label(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with serving(tmp_path) as home:
-            meter = Counters(home.services.engine._parts.ledger)
+            meter = Counters(home.services.engine.ledger)
             names = [meter.agent(f"agent{number}") for number in range(AGENTS_MAX + 5)]
             assert names[-5:] == [OTHER] * 5
             assert len(set(names)) == AGENTS_MAX + 1

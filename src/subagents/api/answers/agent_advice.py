@@ -39,8 +39,8 @@ async def stats_of(
     """
     with records_readable(services):
         if days is None:
-            return await services.engine.stats(wanted)
-        return await services.engine.stats(wanted, days=days)
+            return await services.engine.track_records.stats(wanted)
+        return await services.engine.track_records.stats(wanted, days=days)
 
 
 @contextmanager

@@ -51,6 +51,8 @@ async def why(services: Services, run: Run, *, steps_max: int = STEPS_MAX) -> Wh
 async def journal_pages(services: Services, run_id: RunId) -> AsyncIterator[Sequence[JournalEntry]]:
     """The journal from its first event on, a page at a time."""
     after_seq = 0
-    while page := await services.queries.journal(run_id, after_seq=after_seq, limit=JOURNAL_PAGE):
+    while page := await services.engine.queries.journal(
+        run_id, after_seq=after_seq, limit=JOURNAL_PAGE
+    ):
         yield page
         after_seq = page[-1].seq

@@ -209,13 +209,13 @@ async def log_page(
     """
     query = query_for(asked, run, now_ms=services.now_ms())
     due = time.monotonic() + asked.wait_s
-    with services.engine.new_lines(run.id) as written:
+    with services.engine.recorder.listening(run.id) as written:
         while True:
             written.clear()
-            run = await services.queries.run(run.id)
+            run = await services.engine.queries.run(run.id)
             # Asked before the lines: what was said until then is among them.
             is_over = _is_over(run, query)
-            page = await services.engine.read_log(run, query)
+            page = await services.engine.recorder.read(run, query)
             left_s = due - time.monotonic()
             if page.lines or is_over or left_s <= 0:
                 return _answer(run, query, page, is_over=is_over, bytes_max=bytes_max)

@@ -16,6 +16,7 @@ from subagents.domain.run.values import RunId, replace
 from subagents.domain.run.worker_output import LineType
 from subagents.domain.transcript.digest import digest, shortened
 from subagents.domain.transcript.transcript_query import Line, LogQuery
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.errors import Elsewhere, IdempotencyConflict, SubagentsError
 from subagents.text import fence, one_line
 
@@ -60,14 +61,14 @@ async def summary(services: Services, caller: Caller, run: Run, asked: Asked) ->
     """
     where = query_for(asked, run, now_ms=services.now_ms())
     lines, left_out, next_seq = await _newest_lines(services, run, where)
-    read = services.engine.read_log
+    read = services.engine.recorder.read
     newest = await read(run, replace(where, limit=NEWEST_LINES))
     words = await read(run, replace(where, types=(LineType.TEXT,), limit=WORDS))
     facts = digest(
         run,
         lines,
         words=shortened(words.lines),
-        watch=await services.engine.watch_of(run),
+        watch=await services.engine.recorder.watch_of(run),
         now_ms=services.now_ms(),
         left_out=left_out,
     )
@@ -94,7 +95,7 @@ async def _newest_lines(
     services: Services, run: Run, where: LogQuery
 ) -> tuple[list[Line], int, int]:
     """The newest lines that tell what happened, oldest first; how many older; the cursor behind."""
-    read = services.engine.read_log
+    read = services.engine.recorder.read
     query = replace(where, types=SHOWN_TYPES, limit=PAGE_LINES)
     newest = await read(run, query)
     if newest.total_lines <= PAGE_LINES:
@@ -155,13 +156,15 @@ async def _written(
     )
     engine = services.engine
     try:
-        receipt = await engine.spawn(
+        receipt = await engine.spawner.spawn(
             spec,
-            requester=caller.session,
-            settings=config.settings,
-            cwd=run.resolved.cwd,
-            # Who may be asked for summaries is the operator's word, whoever looks at a log.
-            is_operator=True,
+            SpawnContext(
+                session=caller.session,
+                settings=config.settings,
+                cwd=run.resolved.cwd,
+                # Who may be asked for summaries is the operator's word, whoever looks at a log.
+                is_operator=True,
+            ),
         )
         written_id = receipt.run.id
     except IdempotencyConflict as known:
@@ -171,11 +174,11 @@ async def _written(
         raise
     except SubagentsError as error:
         return structs.replace(found, note=f"{agent_id} could not be asked: {error.message}")
-    waited = await engine.wait(
+    waited = await engine.mailbox.wait(
         [written_id], session=caller.session, timeout_s=WAIT_S, reader=caller.reader
     )
-    await engine.acknowledge(waited.offered, reader=caller.reader)
-    written = await services.queries.run(written_id)
+    await engine.mailbox.acknowledge(waited.offered, reader=caller.reader)
+    written = await services.engine.queries.run(written_id)
     if written.outcome is None:
         note = f"{agent_id} has not answered within {WAIT_S} s"
     elif written.outcome.status is not Status.OK or not (written.result or "").strip():

@@ -55,7 +55,7 @@ async def asking_run(services: Services, caller: Caller, request_id: str) -> Run
     """
     run_id = RunId(request_id.rpartition(":")[0])
     try:
-        run = await services.queries.run(run_id)
+        run = await services.engine.queries.run(run_id)
     except NotFound as error:
         raise NotFound(
             f"request {request_id} does not exist", hint="see: subagents attention"
@@ -105,7 +105,7 @@ async def respond(
                 hint=f"subagents answer {request_id} --decision approve, or --decision deny",
                 details={"field": "decision"},
             )
-    taken = await services.engine.answer(
+    taken = await services.engine.questions.answer(
         RequestId(request_id), body.response, decision=decision, by=caller.session
     )
     status = "answered" if taken else ANSWERED_BEFORE
@@ -116,6 +116,6 @@ async def request_answer(
     services: Services, request_id: str, *, wait_s: float, status: str | None = None
 ) -> WorkerRequest:
     """The question as it stands, after waiting at most ``wait_s`` seconds for its answer."""
-    found = await services.engine.answer_of(RequestId(request_id), wait_s=wait_s)
-    run = await services.queries.run(RunId(request_id.rpartition(":")[0]))
+    found = await services.engine.questions.answer_of(RequestId(request_id), wait_s=wait_s)
+    run = await services.engine.queries.run(RunId(request_id.rpartition(":")[0]))
     return message_building.request(run, found, services.around(), status=status)

@@ -21,7 +21,7 @@ async def status(services: Services, run: Run) -> RunStatus:
     """
     now_ms = services.now_ms()
     around = services.around()
-    watch = await services.engine.watch_of(run)
+    watch = await services.engine.recorder.watch_of(run)
     usage = total_usage(run)
     is_over = run.ended_at_ms is not None
     took_ms = None
@@ -51,7 +51,7 @@ async def status(services: Services, run: Run) -> RunStatus:
         deadline=iso_or_none(run.attempts[-1].times.deadline_ms)
         if run.attempts and not is_over and run.control.frozen_since_ms is None
         else None,
-        waiting=around.lane(run).limit or services.engine.backing_off(run),
+        waiting=around.lane(run).limit or services.engine.provider_gates.backing_off(run),
     )
 
 

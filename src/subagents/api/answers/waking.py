@@ -40,7 +40,7 @@ def wake(
         requester: The run that speaks under that session; None = a session outside.
         waker: What its client said that it does.
     """
-    courier = services.engine.courier_of(session)
+    courier = services.engine.deliveries.courier_of(session)
     if requester is not None:
         if courier is not None:
             return "it comes into your turn as a message"

@@ -24,9 +24,11 @@ from starlette.types import Scope
 from subagents.api.calls.login import Login
 from subagents.api.calls.refusals import Refusal, is_refusal
 from subagents.api.calls.services import Services, services_of
+from subagents.config.settings import Settings
 from subagents.domain.redaction.redact import redact
 from subagents.domain.run.access import AccessLevel, Ceiling
 from subagents.domain.run.values import RunId, SessionKey
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.errors import SubagentsError, Unauthorized, Unavailable, UsageError
 from subagents.ports import TOKEN_VARIABLE, Origin
 
@@ -156,6 +158,16 @@ class Caller:
         request.scope["caller"] = caller
         return caller
 
+    def context(self, settings: Settings, cwd: str = "") -> SpawnContext:
+        """What the runs that it spawns go by; ``cwd`` is for those that name no directory."""
+        return SpawnContext(
+            session=self.session,
+            settings=settings,
+            cwd=cwd,
+            is_operator=self.is_operator,
+            ceiling=self.ceiling,
+        )
+
 
 def _session_and_reader(request: Request) -> tuple[SessionKey, str | None]:
     """The session as the client names it, and its reader.
@@ -269,7 +281,7 @@ def refuse_worker_without_token(
         raise Unauthorized(
             f"{session} is a worker's session, and the call has no token",
             hint=hint,
-            details={"runId": services.queries.run_of(session)},
+            details={"runId": services.engine.queries.run_of(session)},
         )
     try:
         origin = connection.origin(services.origin_of)
@@ -278,7 +290,7 @@ def refuse_worker_without_token(
     if origin is None:
         return
     run_id = RunId(origin.attempt_id.rpartition("#")[0])
-    run = services.queries.open_run(run_id)
+    run = services.engine.queries.open_run(run_id)
     # What a worker leaves behind is no person's before it is ended; a variable proves less.
     if origin.is_certain or (run is not None and not run.is_settled):
         raise Unauthorized(

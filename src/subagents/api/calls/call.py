@@ -105,7 +105,7 @@ def path_part(request: Request, name: str) -> str:
 
 async def find_run(services: Services, selector: str, caller: Caller) -> Run:
     """As ``run_of``, for a selector that came in a body."""
-    run = await services.queries.run(await resolve(services, selector, caller))
+    run = await services.engine.queries.run(await resolve(services, selector, caller))
     await require_own(services, run, caller)
     return run
 
@@ -120,15 +120,17 @@ async def resolve(services: Services, selector: str, caller: Caller) -> RunId:
             return False
         return True
 
-    inbox = services.queries.inbox_of(caller.session)
+    inbox = services.engine.queries.inbox_of(caller.session)
     may_see = None if caller.is_operator else is_own
-    return await services.queries.resolve(selector, inbox, may_see=may_see)
+    return await services.engine.queries.resolve(selector, inbox, may_see=may_see)
 
 
 async def plan_id_of(services: Services, selector: str, caller: Caller) -> str:
     """The id of the plan that a selector names; the caller's own plans come first."""
-    session = services.queries.inbox_of(caller.session)
-    return await services.queries.resolve_plan(selector, session, sees_all=caller.is_operator)
+    session = services.engine.queries.inbox_of(caller.session)
+    return await services.engine.queries.resolve_plan(
+        selector, session, sees_all=caller.is_operator
+    )
 
 
 async def require_own(services: Services, run: Run, caller: Caller) -> None:
@@ -145,7 +147,7 @@ async def require_own(services: Services, run: Run, caller: Caller) -> None:
             return
         if current.lineage.requester_run is None:
             break
-        current = await services.queries.run(current.lineage.requester_run)
+        current = await services.engine.queries.run(current.lineage.requester_run)
     raise Forbidden(
         f"run {run.id} belongs to another session; {caller.session} can read and touch only the"
         " runs below it",
@@ -161,7 +163,7 @@ async def own_attempt(services: Services, run_id: RunId, caller: Caller) -> Run:
         Forbidden: The caller is another run's worker.
         Conflict: The caller is the worker of an earlier attempt, which is over.
     """
-    run = await services.queries.run(run_id)
+    run = await services.engine.queries.run(run_id)
     is_current = caller.run_id == run_id and caller.attempt == len(run.attempts)
     if is_current or caller.is_operator:
         return run

@@ -111,7 +111,7 @@ class Refusals:
             return
         run_id = RunId(refusal.run_id)
         try:
-            if await self._engine.note_refusal(
+            if await self._engine.control.note_refusal(
                 run_id,
                 at_ms=refusal.at_ms,
                 call=refusal.call,

@@ -20,8 +20,8 @@ from subagents.domain.run.run import Run
 from subagents.domain.run.values import SessionKey
 from subagents.engine.engine import Engine
 from subagents.engine.records.counters import Histogram
-from subagents.engine.runs.queries import Queries
 from subagents.engine.runs.sessions import Sent
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.engine.runs.surroundings import Surroundings
 from subagents.errors import ConfigError, Unavailable
 from subagents.ports import Audience, Database, Exporter, ExportState, OffLoop, Origin
@@ -74,7 +74,6 @@ class Services:
     """Everything the daemon's calls use."""
 
     engine: Engine
-    queries: Queries
     load_config: Callable[[str | None, Mapping[str, str], Mapping[str, object]], Config]
     """``(cwd, SUBAGENTS_… variables of the caller, dotted key → value)``; blocking, and what a
     project's file says decides for how long: ``config_in`` asks it."""
@@ -82,8 +81,6 @@ class Services:
     info: DaemonInfo
     database: Database
     """Where everything is kept; blocking, asked through ``off_loop``."""
-    orphans: Callable[[], Awaitable[Sequence[tuple[str, int]]]]
-    """``(attempt id, pid)`` of every marked process that no open run owns."""
     off_loop: OffLoop
     reading: OffLoop
     """For files of configuration, which may come from anybody: nothing else waits behind them."""
@@ -159,7 +156,7 @@ class Services:
 
         So no row is older than ``seq``, and the events behind that number bring all that it lacks.
         """
-        return AsOf(seq=self.queries.seq, now_at=iso(self.now_ms()))
+        return AsOf(seq=self.engine.queries.seq, now_at=iso(self.now_ms()))
 
     def told(self, audience: Audience) -> list[ExportState]:
         """How it is going with each receiver of that kind; of none that is told nothing."""
@@ -198,13 +195,12 @@ class Services:
             config = self.config_known()
             config = config if is_operator else config.for_agents()
         with config.explaining():
-            sent = await self.engine.send(
+            sent = await self.engine.sessions.send(
                 run.id,
                 message,
-                by=by,
-                settings=config.settings,
-                is_operator=is_operator,
-                ceiling=ceiling,
+                SpawnContext(
+                    session=by, settings=config.settings, is_operator=is_operator, ceiling=ceiling
+                ),
                 mode=mode,
                 key=key,
             )

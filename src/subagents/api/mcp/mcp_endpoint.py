@@ -166,7 +166,7 @@ class McpEndpoint:
         if not await line.is_taken(scope, exchange.services):
             return
         offered = list(exchange.offered)
-        await exchange.services.engine.acknowledge(offered, reader=exchange.caller.reader)
+        await exchange.services.engine.mailbox.acknowledge(offered, reader=exchange.caller.reader)
         exchange.offered.clear()
 
     def _end_with_daemon(self, task: "asyncio.Task[Any]") -> None:

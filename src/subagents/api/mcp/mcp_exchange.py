@@ -34,7 +34,7 @@ class Exchange:
     def hand_over(self, message_ids: Iterable[MessageId]) -> None:
         """Let the answer carry these; given back at once when there is none to carry them."""
         if self.is_over:
-            self.services.engine.release(message_ids, reader=self.caller.reader)
+            self.services.engine.mailbox.release(message_ids, reader=self.caller.reader)
             return
         self.offered.extend(each for each in message_ids if each not in self.offered)
 
@@ -45,12 +45,12 @@ class Exchange:
             return
         self._noted.update(new)
         try:
-            await self.services.engine.note_returned(new, session=self.caller.session)
+            await self.services.engine.mailbox.note_returned(new, session=self.caller.session)
         except StoreUnavailable as error:
             # Whoever misses the note tells the worker once more.
             log.warning("what was returned to %s is not noted: %s", self.caller.session, error)
 
     def release(self) -> None:
         """Whatever was offered was not read: the next who asks may have it."""
-        self.services.engine.release(self.offered, reader=self.caller.reader)
+        self.services.engine.mailbox.release(self.offered, reader=self.caller.reader)
         self.offered.clear()

@@ -82,7 +82,7 @@ async def agents(request: Request) -> Response:
             allowed=caller.is_operator or agent_id in allowed,
             limits=_limits(agent_id, agent, settings),
             abilities=usable_abilities(
-                services.engine.runtimes.get(agent.runtime or ""), agent.options
+                services.engine.adapters.runtimes.get(agent.runtime or ""), agent.options
             ),
             probe=probes.get(agent_id),
         )
@@ -149,7 +149,7 @@ async def series(request: Request) -> Response:
     days = number_in(query, "days", default=SERIES_DAYS, low=1, high=RETENTION_DAYS)
     as_of = services.as_of()
     with agent_advice.records_readable(services):
-        found = await services.engine.series(
+        found = await services.engine.track_records.series(
             SeriesBy(by),
             Bucket(bucket),
             days=days,
@@ -174,7 +174,7 @@ async def suggestions(request: Request) -> Response:
     settings = await _settings(request, query, caller)
     own = agent_of(caller.session)
     able = working_agents(settings) if caller.is_operator else allowed_agents(settings, own)
-    found = await services.engine.known_agents(settings, able, session=caller.session)
+    found = await services.engine.agent_choice.known(settings, able, session=caller.session)
     order = ranked(found, hint=hint, tags=tags, cost_tier=cost_tier)
     listed = [agent_advice.suggested(each, found) for each in order[:limit]]
     return answer(agent_answers.Suggestions(suggestions=listed, total=len(order)))

@@ -118,7 +118,7 @@ async def diff(request: Request) -> Response:
     query = query_of(request, DIFF)
     run = await run_of(request, Caller.of(request))
     as_of = services.as_of()
-    found = await services.engine.diff_of(run, query.get("path"))
+    found = await services.engine.workspaces.diff(run, query.get("path"))
     return answer(
         WorktreeDiff(
             **as_of,

@@ -70,7 +70,7 @@ async def version(request: Request) -> Response:
     with contextlib.suppress(SubagentsError):
         # Whose rows those are is not for everybody who asks for a version.
         if Caller.of(request).is_operator:
-            aside = await services.queries.set_aside()
+            aside = await services.engine.queries.set_aside()
     return answer(
         DaemonVersion(
             version=services.info.version,
@@ -117,7 +117,7 @@ async def sweep(request: Request) -> Response:
     """POST /v1/sweep: the recovery pass, now."""
     services = services_of(request)
     require_operator(Caller.of(request), "sweep")
-    found = await services.engine.sweep()
+    found = await services.engine.sweep.once()
     return answer(
         SweepResult(
             archived=found.archived,
@@ -140,10 +140,10 @@ async def diagnostics(request: Request) -> Response:
             Diagnostics,
             daemon_pid=services.info.pid,
             uptime_seconds=max(services.now_ms() - services.info.started_at_ms, 0) // 1000,
-            open_runs=len(services.queries.open_runs),
-            live_attempts=services.engine.live_attempts,
+            open_runs=len(services.engine.queries.open_runs),
+            live_attempts=services.engine.supervisor.live_attempts,
             recoveries=services.engine.recoveries,
-            set_aside=await services.queries.set_aside(),
+            set_aside=await services.engine.queries.set_aside(),
             database=DatabaseState(path=database.place, bytes=size, problems=list(problems)),
             disk=DiskState(free_bytes=free),
             log=str(services.paths.log_file),
@@ -156,7 +156,7 @@ async def diagnostics(request: Request) -> Response:
             http_url=services.tcp.url,
             attempts_dir=str(services.paths.attempts_dir),
             degraded=services.refusing,
-            orphans=[_orphan(*each) for each in await services.orphans()],
+            orphans=[_orphan(*each) for each in await services.engine.sweep.orphans()],
             containment=await services.off_loop(services.containment),
             refusals=await _refusals(services),
             lanes=_lanes(services),
@@ -168,7 +168,7 @@ async def diagnostics(request: Request) -> Response:
 
 
 def _lanes(services: Services) -> list[LaneState]:
-    held, queued = services.queries.slots_by_lane(), services.queries.queued_by_lane()
+    held, queued = services.engine.queries.slots_by_lane(), services.engine.queries.queued_by_lane()
     settings = services.config_known().settings
     return [
         LaneState(

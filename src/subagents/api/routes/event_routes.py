@@ -95,7 +95,7 @@ async def events(request: Request) -> Response:
 
 
 def _rows(services: Services, runs: Sequence[Run]) -> Sequence[FeedDocument]:
-    now_ms, around, number = services.now_ms(), services.around(), services.queries.seq
+    now_ms, around, number = services.now_ms(), services.around(), services.engine.queries.seq
     rows = (run_building.shown(RunRow, run, now_ms, around) for run in runs)
     return [event_building.row_document(row, number, now_ms) for row in rows]
 
@@ -189,9 +189,9 @@ async def alerts(request: Request) -> Response:
     services, caller = services_of(request), Caller.of(request)
     query = query_of(request, ALERTS)
     run = await find_run(services, query["run"], caller) if "run" in query else None
-    inbox = services.queries.inbox_of(caller.session)
+    inbox = services.engine.queries.inbox_of(caller.session)
     as_of = services.as_of()
-    found = await services.engine.alerts(
+    found = await services.engine.alert_history.page(
         before=number_in(query, "cursor", default=NUMBER_MAX, high=NUMBER_MAX),
         limit=number_in(query, "limit", default=ALERTS_LIMIT, low=1, high=ALERTS_LIMIT_MAX),
         run_id=None if run is None else run.id,

@@ -86,7 +86,7 @@ async def wait(request: Request) -> Response:
     found = await while_connected(
         request,
         services,
-        services.engine.wait(
+        services.engine.mailbox.wait(
             run_ids,
             session=caller.session,
             until=until,
@@ -94,10 +94,10 @@ async def wait(request: Request) -> Response:
             reader=caller.reader,
             returns_on_needs=body.returns_on_needs,
         ),
-        unwanted=lambda found: services.engine.release(found.offered, reader=caller.reader),
+        unwanted=lambda found: services.engine.mailbox.release(found.offered, reader=caller.reader),
     )
-    await services.engine.note_returned(found.offered, session=caller.session)
-    services.engine.note_told((each.id for each in found.needs), session=caller.session)
+    await services.engine.mailbox.note_returned(found.offered, session=caller.session)
+    services.engine.mailbox.note_told((each.id for each in found.needs), session=caller.session)
     now_ms = services.now_ms()
     errors += [WaitError(run_id=each, error=f"run {each} does not exist") for each in found.missing]
     return answer(
@@ -118,11 +118,11 @@ async def take_inbox(request: Request) -> Response:
     services, caller = services_of(request), Caller.of(request)
     body = wire.parse_body(await body_of(request), wire.InboxBody)
     as_of = services.as_of()
-    rows = await services.engine.offer_inbox(
+    rows = await services.engine.mailbox.offer_inbox(
         caller.session, reader=caller.reader, limit=body.limit, only=body.message_ids
     )
     ids = [row.message.id for row in rows]
-    await services.engine.note_returned(ids, session=caller.session)
+    await services.engine.mailbox.note_returned(ids, session=caller.session)
     return answer(Inbox(**as_of, messages=await _messages(services, rows)))
 
 
@@ -134,16 +134,16 @@ async def look_at_inbox(request: Request) -> Response:
     services, caller = services_of(request), Caller.of(request)
     query = query_of(request, INBOX)
     limit = number_in(query, "limit", default=INBOX_LIMIT, low=1, high=wire.INBOX_LIMIT_MAX)
-    session = services.queries.inbox_of(caller.session)
+    session = services.engine.queries.inbox_of(caller.session)
     as_of = services.as_of()
     is_all = flag_in(query, "all")
-    rows = await services.queries.inbox(session, unconsumed=not is_all, limit=limit + 1)
+    rows = await services.engine.queries.inbox(session, unconsumed=not is_all, limit=limit + 1)
     truncated = None
     if len(rows) > limit:
         # Of all messages the newest are shown, of unread ones the oldest; how many more is unknown.
         rows = rows[-limit:] if is_all else rows[:limit]
         truncated = Truncated(shown=limit, total=limit, total_is_bound=True)
-    found = await _messages(services, rows, is_awaited=services.engine.is_under_way)
+    found = await _messages(services, rows, is_awaited=services.engine.mailbox.is_under_way)
     return answer(Inbox(**as_of, truncated=truncated, messages=found))
 
 
@@ -154,7 +154,7 @@ async def _messages(
     is_awaited: Callable[[domain.Message], bool] = lambda _: False,
 ) -> list[Message]:
     # A message outlives a run that is set aside.
-    runs = await services.queries.these([row.message.run_id for row in rows])
+    runs = await services.engine.queries.these([row.message.run_id for row in rows])
     return [
         message_building.message(row, runs.get(row.message.run_id), awaited=is_awaited(row.message))
         for row in rows
@@ -168,14 +168,14 @@ async def acknowledge(request: Request) -> Response:
     message_ids = [MessageId(each) for each in body.message_ids]
     if not caller.is_operator:
         for run_id, is_answer in dict.fromkeys(map(_about, message_ids)):
-            run = await services.queries.run(run_id)
+            run = await services.engine.queries.run(run_id)
             if is_answer and caller.session in run.session_keys:
                 continue  # the one kind of message about a run that is for its own worker
             await require_own(services, run, caller)
             if caller.session in run.session_keys:
                 raise Forbidden("a worker cannot read what it said", guardrail="ownership")
-    consumed = await services.engine.acknowledge(message_ids, reader=caller.reader)
-    services.engine.release(map(MessageId, body.release), reader=caller.reader)
+    consumed = await services.engine.mailbox.acknowledge(message_ids, reader=caller.reader)
+    services.engine.mailbox.release(map(MessageId, body.release), reader=caller.reader)
     return answer(Acknowledged(consumed=consumed))
 
 
@@ -188,8 +188,8 @@ async def attention(request: Request) -> Response:
     """GET /v1/attention: what needs a person; the operator sees everybody's."""
     services, caller = services_of(request), Caller.of(request)
     as_of = services.as_of()
-    found = await services.queries.attention(
-        None if caller.is_operator else services.queries.inbox_of(caller.session)
+    found = await services.engine.queries.attention(
+        None if caller.is_operator else services.engine.queries.inbox_of(caller.session)
     )
     around = services.around()
     asked = [(each.run, each.request) for each in found if each.request is not None]
@@ -231,7 +231,7 @@ async def ask(request: Request) -> Response:
     body = wire.parse_body(await body_of(request), wire.AskBody)
     run_id = await resolve(services, body.run_id, caller)
     run = await own_attempt(services, run_id, caller)
-    asked = await services.engine.ask(
+    asked = await services.engine.questions.ask(
         run.id,
         body.question,
         context=body.context,
@@ -239,7 +239,7 @@ async def ask(request: Request) -> Response:
         timeout_s=body.timeout_seconds,
         default_answer=body.default_answer,
     )
-    await services.engine.tool_used(run.id, len(run.attempts), "request_orchestrator")
+    await services.engine.reports.tool_used(run.id, len(run.attempts), "request_orchestrator")
     return answer(message_building.request(run, asked, services.around()), status=201)
 
 
@@ -259,7 +259,7 @@ async def report(request: Request) -> Response:
     services = services_of(request)
     run = await _spoken_for(request)
     given: Report = wire.parse_report(await body_of(request))
-    await services.engine.report(run.id, given)
+    await services.engine.reports.report(run.id, given)
     return answer(Taken(run_id=run.id, status="stored"))
 
 
@@ -268,8 +268,8 @@ async def progress(request: Request) -> Response:
     services = services_of(request)
     run = await _spoken_for(request)
     given = wire.parse_progress(await body_of(request), now_ms=services.now_ms())
-    taken = await services.engine.progress(run.id, given)
-    await services.engine.tool_used(run.id, len(run.attempts), "report_progress")
+    taken = await services.engine.reports.progress(run.id, given)
+    await services.engine.reports.tool_used(run.id, len(run.attempts), "report_progress")
     return answer(message_building.progress_taken(run, taken))
 
 
@@ -278,7 +278,7 @@ async def progress_of(request: Request) -> Response:
     services = services_of(request)
     run = await run_of(request, Caller.of(request))
     query_of(request, ())
-    found = await services.engine.progress_of(run.id)
+    found = await services.engine.reports.progress_of(run.id)
     return answer(
         ProgressLog(
             run_id=run.id,
@@ -294,8 +294,8 @@ async def notify(request: Request) -> Response:
     run = await _spoken_for(request)
     body = wire.parse_body(await body_of(request), wire.NotifyBody)
     priority = one_of("priority", body.priority, [*Priority])
-    await services.engine.notify(run.id, body.message, priority=priority)
-    await services.engine.tool_used(run.id, len(run.attempts), "notify_parent")
+    await services.engine.questions.notify(run.id, body.message, priority=priority)
+    await services.engine.reports.tool_used(run.id, len(run.attempts), "notify_parent")
     able = run.resolved.abilities
     reads_inbox = priority != "info" and not (able.steer or able.resume)
     note = "an answer comes into your inbox: subagents inbox" if reads_inbox else None
@@ -320,7 +320,7 @@ async def hold(request: Request) -> Response:
         lost_tokens=body.lost_tokens,
         lost_cost_usd=body.lost_cost_usd,
     )
-    waiting = services.engine.hold(run.id, number, need, counted, is_firm=body.firm)
+    waiting = services.engine.request_desk.hold(run.id, number, need, counted, is_firm=body.firm)
     found = await while_connected(request, services, waiting)
     return answer(made(RequestHold, found, limited=found.is_limited))
 

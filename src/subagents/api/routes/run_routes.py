@@ -99,20 +99,20 @@ async def list_runs(request: Request) -> Response:
     if "tree" in query:
         where = replace(where, below=(await find_run(services, query["tree"], caller)).id)
     elif "parent" not in query and not caller.is_operator:
-        where = replace(where, requester=services.queries.inbox_of(caller.session))
+        where = replace(where, requester=services.engine.queries.inbox_of(caller.session))
     as_of = services.as_of()
-    found = await services.queries.page(where)
+    found = await services.engine.queries.page(where)
     now_ms, around = services.now_ms(), services.around()
     rows = [run_building.shown(RunRow, run, now_ms, around) for run in found.runs]
     if where.top:
         parents = [run.id for run in found.runs if run.children]
-        counts = await services.queries.below(parents)
+        counts = await services.engine.queries.below(parents)
         rows = [
             structs.replace(row, below=run_building.below(counts, RunId(row.run_id)))
             for row in rows
         ]
     # Nobody knows whose they were.
-    aside = await services.queries.set_aside() if caller.is_operator else ()
+    aside = await services.engine.queries.set_aside() if caller.is_operator else ()
     return answer(
         RunPage(
             **as_of,
@@ -178,7 +178,7 @@ async def tree(request: Request) -> Response:
     """GET /v1/runs/{sel}/tree: the run and all below it."""
     services = services_of(request)
     run = await run_of(request, Caller.of(request))
-    found = await services.queries.tree(run.id, most=TREE_NODES_MAX)
+    found = await services.engine.queries.tree(run.id, most=TREE_NODES_MAX)
     return answer(run_building.tree(found, services.now_ms(), services.around()))
 
 
@@ -193,10 +193,10 @@ async def roots(request: Request) -> Response:
         limit_max=ROOTS_LIMIT_MAX,
     )
     if not caller.is_operator:
-        where = replace(where, requester=services.queries.inbox_of(caller.session))
+        where = replace(where, requester=services.engine.queries.inbox_of(caller.session))
     where = replace(where, top=where.requester is None)
     as_of = services.as_of()
-    trees, found = await services.queries.roots(where)
+    trees, found = await services.engine.queries.roots(where)
     now_ms, around = services.now_ms(), services.around()
     return answer(
         RunForest(
@@ -223,7 +223,9 @@ async def timeline(request: Request) -> Response:
     # A phase is known only from the events before it, so every page folds from the start; one
     # page of the journal is in memory at a time.
     while len(events) <= limit:
-        page = await services.queries.journal(run.id, after_seq=seq, limit=causes.JOURNAL_PAGE)
+        page = await services.engine.queries.journal(
+            run.id, after_seq=seq, limit=causes.JOURNAL_PAGE
+        )
         if not page:
             break
         seq = page[-1].seq
@@ -285,15 +287,17 @@ async def cancelled(services: Services, caller: Caller, run: Run, body: wire.Can
     """
     after_ms, by, reason = body.after_ms(), caller.session, body.reason
     if not after_ms:
-        return await services.engine.cancel(run.id, by=by, reason=reason)
-    return await services.engine.plan_cancel(run.id, by=by, after_ms=after_ms, reason=reason)
+        return await services.engine.control.cancel(run.id, by=by, reason=reason)
+    return await services.engine.control.plan_cancel(
+        run.id, by=by, after_ms=after_ms, reason=reason
+    )
 
 
 async def withdraw_cancel(request: Request) -> Response:
     """DELETE /v1/runs/{sel}/cancel: take a planned cancel back; harmless where there is none."""
     services, caller = services_of(request), Caller.of(request)
     run = await run_of(request, caller)
-    run = await services.engine.withdraw_cancel(run.id, by=caller.session)
+    run = await services.engine.control.withdraw_cancel(run.id, by=caller.session)
     return answer(run_building.changed(run, "not cancelled"))
 
 
@@ -302,24 +306,24 @@ async def steer(request: Request) -> Response:
     services, caller = services_of(request), Caller.of(request)
     run = await run_of(request, caller)
     body = wire.parse_body(await body_of(request), wire.SteerBody)
-    taken = await services.engine.steer(
+    taken = await services.engine.control.steer(
         run.id, body.message, by=caller.session, ceiling=caller.ceiling
     )
-    return answer(run_building.changed(await services.queries.run(run.id), taken))
+    return answer(run_building.changed(await services.engine.queries.run(run.id), taken))
 
 
 async def pause(request: Request) -> Response:
     """POST /v1/runs/{sel}/pause."""
     services, caller = services_of(request), Caller.of(request)
     run = await run_of(request, caller)
-    return _row(services, await services.engine.pause(run.id, by=caller.session))
+    return _row(services, await services.engine.control.pause(run.id, by=caller.session))
 
 
 async def resume(request: Request) -> Response:
     """POST /v1/runs/{sel}/resume."""
     services, caller = services_of(request), Caller.of(request)
     run = await run_of(request, caller)
-    return _row(services, await services.engine.resume(run.id, by=caller.session))
+    return _row(services, await services.engine.control.resume(run.id, by=caller.session))
 
 
 async def prioritize(request: Request) -> Response:
@@ -327,7 +331,7 @@ async def prioritize(request: Request) -> Response:
     services, caller = services_of(request), Caller.of(request)
     run = await run_of(request, caller)
     body = wire.parse_body(await body_of(request), wire.PriorityBody)
-    given = await services.engine.prioritize(run.id, body.priority, by=caller.session)
+    given = await services.engine.control.prioritize(run.id, body.priority, by=caller.session)
     return _row(services, given)
 
 
@@ -335,14 +339,14 @@ async def redeliver(request: Request) -> Response:
     """POST /v1/runs/{sel}/redeliver: give a result that was read, or given up, once more."""
     services, caller = services_of(request), Caller.of(request)
     run = await run_of(request, caller)
-    return _row(services, await services.engine.redeliver(run.id, by=caller.session))
+    return _row(services, await services.engine.control.redeliver(run.id, by=caller.session))
 
 
 async def dismiss(request: Request) -> Response:
     """POST /v1/runs/{sel}/dismiss: its escalation was dealt with; take it from attention."""
     services, caller = services_of(request), Caller.of(request)
     run = await run_of(request, caller)
-    return _row(services, await services.engine.dismiss(run.id, by=caller.session))
+    return _row(services, await services.engine.control.dismiss(run.id, by=caller.session))
 
 
 def _row(services: Services, run: Run) -> Response:

@@ -36,7 +36,7 @@ async def add(request: Request) -> Response:
         zone=body.zone,
         specs=body.specs,
         cwd=cwd_of(body.cwd, body.specs),
-        requester=services.queries.inbox_of(caller.session),
+        requester=services.engine.queries.inbox_of(caller.session),
         created_at_ms=0,
         decided_to_ms=0,
         overlap=Overlap(body.overlap),

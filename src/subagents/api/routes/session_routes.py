@@ -73,7 +73,7 @@ async def interrupt(request: Request) -> Response:
     services, caller = services_of(request), Caller.of(request)
     run = await run_of(request, caller)
     body = wire.parse_body(await body_of(request), wire.CancelBody)
-    run = await services.engine.interrupt(
+    run = await services.engine.control.interrupt(
         run.id, by=caller.session, after_ms=body.after_ms(), reason=body.reason
     )
     return answer(run_building.changed(run, "planned" if run.planned else "interrupting"))
@@ -83,7 +83,7 @@ async def withdraw_interrupt(request: Request) -> Response:
     """DELETE /v1/runs/{sel}/interrupt: take a planned interrupt back; harmless where none is."""
     services, caller = services_of(request), Caller.of(request)
     run = await run_of(request, caller)
-    run = await services.engine.withdraw_cancel(run.id, by=caller.session)
+    run = await services.engine.control.withdraw_cancel(run.id, by=caller.session)
     return answer(run_building.changed(run, "not interrupted"))
 
 
@@ -120,7 +120,7 @@ async def _first_run(services: Services, name: str) -> Run:
         NotFound: No session is bound to a thread of that name.
     """
     try:
-        run = await services.queries.run(RunId(name))
+        run = await services.engine.queries.run(RunId(name))
     except NotFound:
         run = None
     if run is None or run_building.thread_id(run) != name:

@@ -25,7 +25,8 @@ from subagents.domain.rules.parameter_checks import check_name
 from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.spec import IDEMPOTENCY_KEY_CHARS_MAX, Budget, RunSpec
 from subagents.domain.run.values import replace
-from subagents.engine.runs.spawn import PlanAsked, Receipt, Trial
+from subagents.engine.runs.spawn import Receipt
+from subagents.engine.runs.spawn_call import PlanAsked, RunAsked, Trial
 from subagents.errors import Forbidden, UsageError
 
 PLACE_CHARS_MAX: Final = 10
@@ -61,10 +62,9 @@ async def dry_plan(request: Request) -> Response:
 class _Asked(NamedTuple):
     """What a call wants to be started."""
 
-    specs: Sequence[RunSpec]
+    runs: Sequence[RunAsked]
     config: Config
     cwd: str
-    environments: Sequence[CallerEnvironment | None]
     plan: PlanAsked | None = None
 
 
@@ -77,12 +77,10 @@ async def _one_asked(request: Request) -> _Asked:
         check_name("Idempotency-Key", key, chars_max=IDEMPOTENCY_KEY_CHARS_MAX)
         spec = replace(spec, idempotency_key=key)
     config = await config_of(services, caller, body.cwd, body.config_env, body.overrides)
-    return _Asked(
-        _with_default([spec], body.default_agent, config),
-        config,
-        cwd_of(body.cwd, [spec]),
-        [_environment_of(caller, body.environment)],
-    )
+    (spec,) = _with_default([spec], body.default_agent, config)
+    cwd = cwd_of(body.cwd, [spec])
+    environment = _environment_of(caller, body.environment)
+    return _Asked([RunAsked(spec=spec, environment=environment)], config, cwd)
 
 
 async def _plan_asked(request: Request) -> _Asked:
@@ -90,11 +88,13 @@ async def _plan_asked(request: Request) -> _Asked:
     body = wire.parse_plan(await body_of(request, bytes_max=PLAN_BODY_BYTES_MAX))
     key = body.idempotency_key or request.headers.get("idempotency-key")
     config = await config_of(services, caller, body.cwd, body.config_env, body.overrides)
+    specs = _keyed(_with_default(body.specs, body.default_agent, config), key)
+    cwd = cwd_of(body.cwd, body.specs)
+    brought = environments_of(caller, body.environment, body.step_environments, len(specs))
     return _Asked(
-        _keyed(_with_default(body.specs, body.default_agent, config), key),
+        [RunAsked(spec=spec, environment=own) for spec, own in zip(specs, brought, strict=True)],
         config,
-        cwd_of(body.cwd, body.specs),
-        environments_of(caller, body.environment, body.step_environments, len(body.specs)),
+        cwd,
         PlanAsked(name=body.name, budget=plan_budget(body.budget), jobs=body.jobs),
     )
 
@@ -104,15 +104,10 @@ async def _spawned(
 ) -> tuple[Receipt, ...]:
     services, caller = services_of(request), Caller.of(request)
     with asked.config.explaining():
-        return await services.engine.spawn_batch(
-            asked.specs,
-            requester=caller.session,
-            settings=asked.config.settings,
-            cwd=asked.cwd,
-            is_operator=caller.is_operator,
-            ceiling=caller.ceiling,
+        return await services.engine.spawner.spawn_batch(
+            asked.runs,
+            caller.context(asked.config.settings, asked.cwd),
             plan=asked.plan,
-            environments=asked.environments,
             trial=trial,
         )
 
@@ -121,7 +116,8 @@ async def _dry_run(request: Request, asked: _Asked) -> Response:
     receipts = await _spawned(request, asked, trial=Trial.NOW)
     plan = None if asked.plan is None else asked.plan.budget
     around = services_of(request).around()
-    found = dry_run(receipts, asked.environments, around, plan=plan, warnings=asked.config.ignored)
+    brought = [each.environment for each in asked.runs]
+    found = dry_run(receipts, brought, around, plan=plan, warnings=asked.config.ignored)
     return answer(found)
 
 
@@ -213,13 +209,7 @@ async def retry(request: Request) -> Response:
     services, caller = services_of(request), Caller.of(request)
     run = await run_of(request, caller)
     config = await config_of(services, caller, run.resolved.project, {}, {})
-    receipt = await services.engine.retry(
-        run.id,
-        requester=caller.session,
-        settings=config.settings,
-        is_operator=caller.is_operator,
-        ceiling=caller.ceiling,
-    )
+    receipt = await services.engine.spawner.retry(run.id, caller.context(config.settings))
     return answer(run_building.receipt(receipt, config.ignored), status=201)
 
 
@@ -241,7 +231,7 @@ async def config_of(
             guardrail="config",
             hint="unset the SUBAGENTS_…__… variables",
         )
-    run = services.queries.open_run(caller.run_id) if caller.run_id is not None else None
+    run = services.engine.queries.open_run(caller.run_id) if caller.run_id is not None else None
     if run is not None and run.resolved.worktree is not None:
         cwd = run.resolved.project
     return await services.config_in(cwd, config_env, overrides, is_operator=caller.is_operator)

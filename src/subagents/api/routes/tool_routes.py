@@ -90,9 +90,9 @@ async def use_tool(request: Request) -> Response:
         request,
         services,
         call_tool(path_part(request, "name"), call),
-        unwanted=lambda found: services.engine.release(found.offered, reader=caller.reader),
+        unwanted=lambda found: services.engine.mailbox.release(found.offered, reader=caller.reader),
     )
-    await services.engine.note_returned(found.offered, session=caller.session)
+    await services.engine.mailbox.note_returned(found.offered, session=caller.session)
     content = msgspec.json.encode(
         ToolAnswer(
             text=found.text,
@@ -144,11 +144,11 @@ class Handover(Response):
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             await send(_piece(bytes(self.body)))
             if await is_taken(scope, receive, services.stopping):
-                await services.engine.acknowledge(self._offered, reader=reader)
+                await services.engine.mailbox.acknowledge(self._offered, reader=reader)
                 self._offered = ()
             await send(_piece(b"", is_last=True))
         finally:
-            services.engine.release(self._offered, reader=reader)
+            services.engine.mailbox.release(self._offered, reader=reader)
 
 
 def _piece(data: bytes, *, is_last: bool = False) -> Message:

@@ -145,7 +145,7 @@ async def _serve_all(
         mcp: McpEndpoint = app.state.mcp
         lag = LoopLag(app, services.loop_lag_s)
         later.callback(lag.stop)
-        services.engine.on_commit(lag.on_commit)
+        services.engine.ledger.on_commit(lag.on_commit)
 
         try:
             async with (

@@ -57,7 +57,9 @@ async def steer(call: Call, target: str, message: str, *, mode: str = STEER) -> 
 async def interrupt(call: Call, target: str, reason: str | None) -> Answer:
     """End the turn that is under way; what there is becomes a partial result."""
     run = await find_run(call.services, target, call.caller)
-    run = await call.services.engine.interrupt(run.id, by=call.caller.session, reason=reason)
+    run = await call.services.engine.control.interrupt(
+        run.id, by=call.caller.session, reason=reason
+    )
     structured = picked(run_building.changed(run, "interrupting"), CHANGED)
     text = f"interrupting: {run.id}. It ends partial; sessions_send mode=followup continues it."
     return Answer(text=text, structured=structured)

@@ -115,7 +115,7 @@ async def _run(call: Call, asked: ActionArguments) -> Run:
 
 async def _list(call: Call, asked: ActionArguments) -> Answer:
     where = RunFilter(
-        requester=call.services.queries.inbox_of(call.caller.session),
+        requester=call.services.engine.queries.inbox_of(call.caller.session),
         limit=min(asked.limit or LIST_LIMIT, LIST_LIMIT_MAX),
         offset=asked.offset or 0,
     )
@@ -172,8 +172,8 @@ async def _log(call: Call, asked: ActionArguments) -> Answer:
 
 
 async def _attention(call: Call, _asked: ActionArguments) -> Answer:
-    inbox = call.services.queries.inbox_of(call.caller.session)
-    everything = await call.services.queries.attention(inbox)
+    inbox = call.services.engine.queries.inbox_of(call.caller.session)
+    everything = await call.services.engine.queries.attention(inbox)
     found = everything[:ATTENTION_MAX]
     items = [
         {
@@ -244,7 +244,7 @@ def _whole_characters(page: bytes) -> bytes:
 
 async def _offer_announcement(call: Call, run: Run) -> tuple[MessageId, ...]:
     """Whoever reads the result has read its announcement, when that is in its own inbox."""
-    found = await call.services.engine.wait(
+    found = await call.services.engine.mailbox.wait(
         [run.id], session=call.caller.session, timeout_s=0, reader=call.caller.reader
     )
     return found.offered
@@ -253,12 +253,12 @@ async def _offer_announcement(call: Call, run: Run) -> tuple[MessageId, ...]:
 async def _inbox(call: Call, asked: ActionArguments) -> Answer:
     caller, engine = call.caller, call.services.engine
     limit = min(asked.limit or INBOX_LIMIT, INBOX_LIMIT_MAX)
-    rows = await engine.offer_inbox(caller.session, reader=caller.reader, limit=limit)
+    rows = await engine.mailbox.offer_inbox(caller.session, reader=caller.reader, limit=limit)
     taken = [row.message.id for row in rows]
     try:
         shown = [await _shown(call, row) for row in rows]
     except BaseException:
-        engine.release(taken, reader=caller.reader)
+        engine.mailbox.release(taken, reader=caller.reader)
         raise
     kept, used_bytes = 0, 0
     for each in shown:
@@ -266,7 +266,7 @@ async def _inbox(call: Call, asked: ActionArguments) -> Answer:
         if used_bytes > tool_wording.ANSWER_BYTES_MAX and kept:
             break
         kept += 1
-    engine.release(taken[kept:], reader=caller.reader)
+    engine.mailbox.release(taken[kept:], reader=caller.reader)
     texts = [str(each["text"]) for each in shown[:kept]]
     return Answer(
         text=tool_wording.bounded("\n\n".join(texts) or "No new messages."),
@@ -279,7 +279,7 @@ async def _shown(call: Call, row: InboxRow) -> Document:
     """A message, cut for a context; an announcement is told anew, so that its fences close."""
     document = picked(message_building.message(row), MESSAGE)
     if row.message.kind is MessageKind.ANNOUNCEMENT:
-        run = await call.services.queries.run(row.message.run_id)
+        run = await call.services.engine.queries.run(row.message.run_id)
         if run.outcome is not None and row.message.id == announcement_id(run.id):
             return {**document, "text": tool_wording.announced(run, tool_wording.RESULT_CHARS[0])}
     text = tool_wording.for_agents(row.message.text)
@@ -312,7 +312,9 @@ async def _kill(call: Call, asked: ActionArguments) -> Answer:
     reason = _reason(asked)
     was_over = run.is_settled
     if not was_over:
-        run = await call.services.engine.cancel(run.id, by=call.caller.session, reason=reason)
+        run = await call.services.engine.control.cancel(
+            run.id, by=call.caller.session, reason=reason
+        )
     status = "already ended" if was_over else "cancelling"
     structured = document_of(run_building.changed(run, status))
     return Answer(text=f"{status}: {tool_wording.line(run)}", structured=structured)
@@ -320,17 +322,23 @@ async def _kill(call: Call, asked: ActionArguments) -> Answer:
 
 async def _pause(call: Call, asked: ActionArguments) -> Answer:
     run = await _run(call, asked)
-    return await _state(call, await call.services.engine.pause(run.id, by=call.caller.session))
+    return await _state(
+        call, await call.services.engine.control.pause(run.id, by=call.caller.session)
+    )
 
 
 async def _resume(call: Call, asked: ActionArguments) -> Answer:
     run = await _run(call, asked)
-    return await _state(call, await call.services.engine.resume(run.id, by=call.caller.session))
+    return await _state(
+        call, await call.services.engine.control.resume(run.id, by=call.caller.session)
+    )
 
 
 async def _redeliver(call: Call, asked: ActionArguments) -> Answer:
     run = await _run(call, asked)
-    return await _state(call, await call.services.engine.redeliver(run.id, by=call.caller.session))
+    return await _state(
+        call, await call.services.engine.control.redeliver(run.id, by=call.caller.session)
+    )
 
 
 async def _answer(call: Call, asked: ActionArguments) -> Answer:

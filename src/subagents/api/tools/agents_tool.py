@@ -22,7 +22,7 @@ async def list_agents(call: Call) -> Answer:
     config = await config_of(call)
     session = call.caller.session
     agents = allowed_agents(config.settings, agent_of(session))
-    found = await call.services.engine.known_agents(config.settings, agents, session=session)
+    found = await call.services.engine.agent_choice.known(config.settings, agents, session=session)
     suggestions = ranked(found, hint=asked.hint or "", tags=asked.tags, cost_tier=asked.cost_tier)
     is_ranked = bool(asked.hint or asked.tags or asked.cost_tier)
     order = suggestions if is_ranked else sorted(suggestions, key=lambda each: each.agent_id)

@@ -99,7 +99,9 @@ async def _messages(call: Call, run: Run) -> list[SessionMessage]:
     found: list[SessionMessage] = []
     folded: Run | None = None
     seq = 0
-    while page := await call.services.queries.journal(run.id, after_seq=seq, limit=JOURNAL_PAGE):
+    while page := await call.services.engine.queries.journal(
+        run.id, after_seq=seq, limit=JOURNAL_PAGE
+    ):
         seq = page[-1].seq
         for step in explain.fold(page, folded):
             folded = step.run

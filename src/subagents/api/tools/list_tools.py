@@ -60,7 +60,7 @@ async def list_sessions(call: Call) -> Answer:
     kinds = {Mode(one_of("kinds", kind, list(Mode))) for kind in asked.kinds}
     minutes = asked.active_minutes
     where = RunFilter(
-        requester=services.queries.inbox_of(call.caller.session),
+        requester=services.engine.queries.inbox_of(call.caller.session),
         label=asked.label,
         agent_id=asked.agent_id,
         tags=() if asked.tag is None else (asked.tag,),
@@ -76,7 +76,7 @@ async def list_sessions(call: Call) -> Answer:
 
 async def listed(services: Services, where: RunFilter) -> Answer:
     """A page of runs, and how many there are besides."""
-    found = await services.queries.page(where)
+    found = await services.engine.queries.page(where)
     now_ms, total = services.now_ms(), found.total.number
     rows = [row(run, now_ms) for run in found.runs]
     after = where.offset + len(rows)
@@ -128,13 +128,13 @@ async def tree(call: Call) -> Answer:
     asked = decoded(call, TreeArguments)
     services = call.services
     if asked.root is None:
-        session = services.queries.inbox_of(call.caller.session)
+        session = services.engine.queries.inbox_of(call.caller.session)
         where = RunFilter(requester=session, limit=ROOTS_MAX)
-        roots, found = await services.queries.roots(where)
+        roots, found = await services.engine.queries.roots(where)
         older = Count(max(found.total.number - len(roots), 0), is_bound=found.total.is_bound)
     else:
         run = await find_run(services, asked.root, call.caller)
-        roots, older = (await services.queries.tree(run.id, most=TREE_NODES_MAX),), Count(0)
+        roots, older = (await services.engine.queries.tree(run.id, most=TREE_NODES_MAX),), Count(0)
     drawing = Drawing(services.now_ms(), asked.depth)
     nodes = [node for each in roots if (node := drawing.node(each, 0)) is not None]
     structured: Document = {"roots": nodes}

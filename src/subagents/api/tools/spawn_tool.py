@@ -21,6 +21,7 @@ from subagents.domain.run.spec import (
 )
 from subagents.domain.run.values import replace
 from subagents.engine.runs.spawn import Receipt
+from subagents.engine.runs.spawn_call import RunAsked, SpawnContext
 from subagents.errors import UsageError
 from subagents.text import one_line
 
@@ -59,13 +60,15 @@ async def spawn(call: Call) -> Answer:
     resolved = await _resolved_of(call)
     config = await _config(call, resolved)
     with config.explaining():
-        receipts = await call.services.engine.spawn_batch(
-            specs,
-            requester=call.caller.session,
-            settings=config.settings,
-            cwd=call.caller.cwd or (resolved.cwd if resolved else ""),
-            is_operator=False,
-            ceiling=call.caller.ceiling,
+        receipts = await call.services.engine.spawner.spawn_batch(
+            [RunAsked(spec=each) for each in specs],
+            SpawnContext(
+                session=call.caller.session,
+                settings=config.settings,
+                cwd=call.caller.cwd or (resolved.cwd if resolved else ""),
+                is_operator=False,
+                ceiling=call.caller.ceiling,
+            ),
         )
     # What a project's file may not say to agents holds for all of them: it is said once.
     first, *others = receipts
@@ -83,8 +86,8 @@ def requester_of(call: Call) -> Run | None:
     services, caller = call.services, call.caller
     if not caller.is_worker:
         return None
-    run_id = caller.run_id or services.queries.run_of(caller.session)
-    return None if run_id is None else services.queries.open_run(run_id)
+    run_id = caller.run_id or services.engine.queries.run_of(caller.session)
+    return None if run_id is None else services.engine.queries.open_run(run_id)
 
 
 def _batch(arguments: Mapping[str, object]) -> tuple[RunSpec, ...]:
@@ -156,8 +159,8 @@ async def _resolved_of(call: Call) -> Resolved | None:
     services, caller = call.services, call.caller
     if not caller.is_worker:
         return None
-    run_id = caller.run_id or services.queries.run_of(caller.session)
-    return None if run_id is None else (await services.queries.run(run_id)).resolved
+    run_id = caller.run_id or services.engine.queries.run_of(caller.session)
+    return None if run_id is None else (await services.engine.queries.run(run_id)).resolved
 
 
 def _documents(receipts: Sequence[Receipt]) -> list[Document]:

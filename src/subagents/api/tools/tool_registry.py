@@ -73,7 +73,7 @@ async def call_tool(name: str, call: Call) -> Answer:
     try:
         notice = await _inbox_notice(call)
     except BaseException:
-        call.services.engine.release(answer.offered, reader=call.caller.reader)
+        call.services.engine.mailbox.release(answer.offered, reader=call.caller.reader)
         raise
     if notice is None:
         return answer
@@ -86,7 +86,7 @@ async def _note_tool(call: Call, name: str) -> None:
     """A completion report given before this call is no longer the worker's last act."""
     run_id, attempt = call.caller.run_id, call.caller.attempt
     if run_id is not None and attempt is not None:
-        await call.services.engine.tool_used(run_id, attempt, name)
+        await call.services.engine.reports.tool_used(run_id, attempt, name)
 
 
 def refusal(error: SubagentsError) -> Answer:
@@ -140,8 +140,8 @@ def _require_visible(tool: Tool, call: Call) -> None:
 
 def _run_of(services: Services, caller: Caller) -> Run | None:
     """The open run on whose behalf a worker calls."""
-    run_id = caller.run_id or services.queries.run_of(caller.session)
-    run = services.queries.open_run(run_id) if run_id is not None else None
+    run_id = caller.run_id or services.engine.queries.run_of(caller.session)
+    run = services.engine.queries.open_run(run_id) if run_id is not None else None
     return None if run is None or run.is_settled else run
 
 
@@ -156,7 +156,7 @@ async def _inbox_notice(call: Call) -> str | None:
     hands already.
     """
     services = call.services
-    unread = await services.engine.unread_count(call.caller.session, most=UNREAD_SHOWN_MAX)
+    unread = await services.engine.mailbox.unread_count(call.caller.session, most=UNREAD_SHOWN_MAX)
     if unread == 0:
         return None
     number = f"{UNREAD_SHOWN_MAX}+" if unread >= UNREAD_SHOWN_MAX else str(unread)

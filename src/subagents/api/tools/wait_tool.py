@@ -71,7 +71,7 @@ async def _named(call: Call, selectors: Iterable[str]) -> tuple[list[RunId], lis
 async def _wait(call: Call, run_ids: Sequence[RunId], until: str, timeout_s: float) -> WaitResult:
     caller, engine = call.caller, call.services.engine
     waiting = asyncio.ensure_future(
-        engine.wait(
+        engine.mailbox.wait(
             run_ids,
             session=caller.session,
             until=until,
@@ -96,11 +96,11 @@ async def _wait(call: Call, run_ids: Sequence[RunId], until: str, timeout_s: flo
 
 def _release(call: Call, done: "asyncio.Task[WaitResult]") -> None:
     if not done.cancelled() and done.exception() is None:
-        call.services.engine.release(done.result().offered, reader=call.caller.reader)
+        call.services.engine.mailbox.release(done.result().offered, reader=call.caller.reader)
 
 
 def _sign_of_life(call: Call, run_ids: Sequence[RunId], waited_s: int) -> str:
-    queries = call.services.queries
+    queries = call.services.engine.queries
     if run_ids:
         found = [run for each in run_ids if (run := queries.open_run(each)) is not None]
     else:
@@ -117,7 +117,7 @@ def _answer(call: Call, found: WaitResult, errors: list[WaitError], *, waited_s:
     offered = tuple(each for each in found.offered if each in carried)
     # What this answer does not carry stays unread.
     rest = [each for each in found.offered if each not in offered]
-    call.services.engine.release(rest, reader=call.caller.reader)
+    call.services.engine.mailbox.release(rest, reader=call.caller.reader)
     now_ms = call.services.now_ms()
     pending = [
         replace(each, why=tool_wording.for_agents(each.why or ""))
@@ -127,7 +127,7 @@ def _answer(call: Call, found: WaitResult, errors: list[WaitError], *, waited_s:
         )
     ]
     needs = found.needs[:NEEDS_MAX]
-    call.services.engine.note_told((each.id for each in needs), session=call.caller.session)
+    call.services.engine.mailbox.note_told((each.id for each in needs), session=call.caller.session)
     structured: Document = {
         "completed": [each.document for each in shown],
         "pending": [document_of(each) for each in pending],

@@ -60,7 +60,7 @@ async def speaker(call: Call) -> Run:
 async def _report_completion(call: Call) -> Answer:
     run = await speaker(call)
     report = wire.report_of(call.arguments)
-    await call.services.engine.report(run.id, report)
+    await call.services.engine.reports.report(run.id, report)
     shown = made(WorkerReport, report)
     return Answer(
         text=f"Report stored ({report.status}). The last report counts; end your work now.",
@@ -78,7 +78,7 @@ async def _report_completion(call: Call) -> Answer:
 async def _report_progress(call: Call) -> Answer:
     run = await speaker(call)
     progress = wire.progress_of(call.arguments, now_ms=call.services.now_ms())
-    taken = await call.services.engine.progress(run.id, progress)
+    taken = await call.services.engine.reports.progress(run.id, progress)
     found = message_building.progress_taken(run, taken)
     text = f"Shown, {found.note}." if taken.is_latest_only else "Progress stored."
     if taken.retry_after_s is not None:
@@ -102,7 +102,7 @@ async def _notify_parent(call: Call) -> Answer:
     body = decode(dict(call.arguments), wire.NotifyBody)
     priority = one_of("priority", body.priority, [*Priority])
     try:
-        await call.services.engine.notify(run.id, body.message, priority=priority)
+        await call.services.engine.questions.notify(run.id, body.message, priority=priority)
     except RateLimited as error:
         return _too_soon(error)
     return Answer(
@@ -130,7 +130,7 @@ async def _request_orchestrator(call: Call) -> Answer:
         raise UsageError("question is required", details={"field": "question"})
     else:
         try:
-            request = await call.services.engine.ask(
+            request = await call.services.engine.questions.ask(
                 run.id,
                 asked.question,
                 context=asked.context,
@@ -165,7 +165,7 @@ async def _answer_of(call: Call, request_id: RequestId) -> Request:
     until = loop.time() + (HEARD_WAIT_S if call.hears_progress else ANSWER_WAIT_S)
     while True:
         left = max(until - loop.time(), 0.0)
-        found = await call.services.engine.answer_of(request_id, wait_s=min(left, TELL_S))
+        found = await call.services.engine.questions.answer_of(request_id, wait_s=min(left, TELL_S))
         if found.answer is not None or left <= TELL_S:
             return found
         await call.tell(f"no answer to {request_id} yet")

@@ -427,35 +427,11 @@ class ScheduledTime(Value, frozen=True):
     """Somebody started it before its time."""
 
 
-class Fallback(Value, frozen=True):
-    """What of ``Resolved`` is another agent's, under the same names."""
+class ResolvedAgent(Value, frozen=True, kw_only=True, omit_defaults=False):
+    """What of ``Resolved`` its agent decides. By itself it is stored with all its fields."""
 
     agent_id: str
     runtime: str
-    lane: str
-    lane_slots: int
-    model: str | None
-    thinking: str | None
-    instructions: str | None
-    timeout_ms: int
-    effective_tools: tuple[str, ...] | None
-    tools_deny: tuple[str, ...]
-    access: Access | None
-    grace_ms: int
-    abilities: Abilities
-    alerts: AlertRules
-    fleet: tuple[str, ...]
-    options: dict[str, object]
-
-
-class Resolved(Value, frozen=True):
-    """What the spawn came to: agent, runtime, limits; stored, so later edits change nothing."""
-
-    agent_id: str
-    runtime: str
-    mode: Mode
-    label: str
-    cwd: str
     lane: str
     lane_slots: int
     model: str | None = None
@@ -471,16 +447,26 @@ class Resolved(Value, frozen=True):
     descendant."""
     access: Access | None = None
     """None = of a run from before there were levels: nothing was kept from it."""
+    grace_ms: int = 5000
+    abilities: Abilities = Abilities()
+    alerts: AlertRules = AlertRules()
+    fleet: tuple[str, ...] = ()
+    """The agents it may spawn, one line each; empty where it may spawn none."""
+    options: dict[str, object] = {}
+    """The agent's runtime section as configured at the spawn (argv, stdin, env, …)."""
+
+
+class Resolved(ResolvedAgent, frozen=True, kw_only=True, omit_defaults=True):
+    """What the spawn came to: agent, runtime, limits; stored, so later edits change nothing."""
+
+    mode: Mode
+    label: str
+    cwd: str
     max_spawn_depth: int = 1
     max_announce_chars: int = 4000
     worktree: Worktree | None = None
     """Where it works apart from others; ``cwd`` lies in it."""
-    grace_ms: int = 5000
-    abilities: Abilities = Abilities()
-    alerts: AlertRules = AlertRules()
     max_transcript_mb: float = 32
-    fleet: tuple[str, ...] = ()
-    """The agents it may spawn, one line each; empty where it may spawn none."""
     shared_budget: Budget | None = None
     """What was left, at the spawn, of the budgets above it that it shares with other runs."""
     judge: "Resolved | None" = None
@@ -505,9 +491,7 @@ class Resolved(Value, frozen=True):
     caller_env: tuple[str, ...] | None = None
     """Names of the variables that its caller brought; their values are in a file of their own.
     None = there is none."""
-    options: dict[str, object] = {}
-    """The agent's runtime section as configured at the spawn (argv, stdin, env, …)."""
-    fallback: Fallback | None = None
+    fallback: ResolvedAgent | None = None
     """The agent that takes over when a dependency fails; None = none does, or it did."""
     instead_of: str | None = None
     """The agent that was asked for, where its fallback took over."""

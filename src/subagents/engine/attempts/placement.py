@@ -111,7 +111,6 @@ class Placement:
 
     Args:
         kernel: Of the engine.
-        node: Our name; None = attempts record none.
         cluster: None = all attempts run here.
         is_alive: Whether some start of the node with that name is alive.
     """
@@ -120,12 +119,10 @@ class Placement:
         self,
         kernel: Kernel,
         *,
-        node: str | None,
         cluster: ClusterPlaces | None,
         is_alive: Callable[[str], bool],
     ) -> None:
         self._ledger, self._clock = kernel.ledger, kernel.clock
-        self._node = node
         self._cluster = cluster
         self.is_alone = cluster is None
         """Everything runs here: nobody has to ask."""
@@ -135,13 +132,14 @@ class Placement:
     def at_grant(self, run: Run) -> str | None:
         """The place of the attempt that is granted a slot now; None = it is not decided yet."""
         cluster = self._cluster
-        if cluster is None:
-            return self._node
+        if cluster is None or not cluster.may_run_here(run):
+            return None
+        if not run.attempts and run.session.continues is not None:
+            return None
         next_one = attempt_id(run.id, len(run.attempts) + 1)
-        is_new = run.attempts or run.session.continues is None
         bound = self._judged_node(run) or self._session_node(run)
-        is_here = is_new and cluster.may_run_here(run) and bound in {None, cluster.node}
-        return cluster.node if is_here and cluster.slots.keep(next_one) else None
+        is_here = bound in {None, cluster.node} and cluster.slots.keep(next_one)
+        return cluster.node if is_here else None
 
     def on_commit(self, batch: Batch) -> None:
         """A run that is to end waits for no place any more."""

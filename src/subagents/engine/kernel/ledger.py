@@ -62,9 +62,10 @@ class Ledger:
         ids: Ids,
         *,
         lease_ms: int,
-        node: str | None = None,
         partitions: Partitions | None = None,
         secrets_of: Callable[[Run], tuple[str, ...]] = secrets_of,
+        place_of: Callable[[Run], str | None] = lambda _run: None,
+        may_start: Callable[[Run], bool] = lambda _run: True,
     ) -> None:
         self.partitions = partitions or Partitions()
         """Which runs are ours."""
@@ -75,19 +76,20 @@ class Ledger:
         self._clock = clock
         self._ids = ids
         self._lease_ms = lease_ms
-        self._node = node
+        self._place_of = place_of
+        """Where a run's next attempt is to run."""
+        self._may_start = may_start
+        """Whether a run may have a slot."""
         self._on_commit: list[CommitListener] = []
         self._on_failure: list[FailureListener] = []
         self._leaving: set[RunId] = set()
         """Runs that are about to be deleted; the disk forgets them, so no reset of memory may."""
-        self.place_of: Callable[[Run], str | None] = lambda _run: self._node
-        """Where a run's next attempt is to run; it holds from the next ``load`` on."""
-        self.may_start: Callable[[Run], bool] = lambda _run: True
-        """Whether a run may have a slot; as ``recorded``, it holds from the next ``load`` on."""
         self.permits: LanePermits | None = None
         """What the cluster gives this node of its lanes; it holds from the next ``load`` on."""
         self.recorded: Callable[[Run | None, Run, int], None] = lambda *_: None
-        """Called with a run before and after each change of its attempts in memory, and when."""
+        """Called with a run before and after each change of its attempts in memory, and when; as
+        ``permits``, it holds from the next ``load`` on.
+        """
         self.commit_s = 0.0
         """How long the newest commit took."""
         self.loads = 0  # grows when memory was thrown away: who acted on it before must not go on
@@ -102,9 +104,9 @@ class Ledger:
         """Runs that were not loaded because what is stored of them is damaged, and why."""
         self._runs = runs = LiveRuns(
             self._ids,
-            place_of=self.place_of,
+            place_of=self._place_of,
             secrets_of=self.secrets_of,
-            may_start=self.may_start,
+            may_start=self._may_start,
             recorded=self.recorded,
             on_work=self._wake,
             on_torn=self.fail,

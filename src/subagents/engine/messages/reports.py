@@ -1,7 +1,7 @@
 """What a worker reports of its own work: completion, progress, and which tools it used."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from subagents.domain.redaction.redact_events import redact_value
@@ -51,15 +51,19 @@ class Reports:
     Args:
         kernel: Its ledger takes what is said, its clock paces it.
         log: Keeps the updates of each run.
+        flush: Makes events of what was seen of a worker's output so far.
     """
 
     def __init__(
         self,
         kernel: Kernel,
         log: ProgressLog,
+        *,
+        flush: Callable[[RunId], None],
     ) -> None:
         self._ledger, _, self._off_loop, self._clock = kernel
         self._log = log
+        self._flush = flush
         self._writing: set[RunId] = set()
         """Runs with an update on its way into the log."""
         self._tasks = Tasks()
@@ -67,9 +71,12 @@ class Reports:
     async def report(self, run_id: RunId, report: Report) -> None:
         """The worker's own claim of completion; the last one counts.
 
+        What was seen of its output so far comes before it.
+
         Raises:
             Conflict: The run's attempt is not live.
         """
+        self._flush(run_id)
         run = live_attempt(self._ledger, run_id)
         await self._say(run, ReportSeen(key="", report=report))
 
@@ -77,7 +84,9 @@ class Reports:
         """The worker called one of our tools: a report before that is no longer its last act.
 
         Nothing is written unless that changes anything; of an attempt that is over nothing does.
+        What was seen of the worker's output so far comes before it.
         """
+        self._flush(run_id)
         if name == REPORT_TOOL:
             return
         run = self._ledger.live.get(run_id)

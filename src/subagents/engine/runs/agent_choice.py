@@ -10,13 +10,15 @@ from subagents.config.settings import DEFAULT_LANE, Agent, Settings
 from subagents.domain.rules.admission import holds_slot
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.spec import AgentChosen, Isolation, RunSpec
-from subagents.domain.run.values import SessionKey
+from subagents.domain.run.values import SessionKey, replace
 from subagents.domain.track_record.measured_card import measured_cost_tier
 from subagents.domain.track_record.suggest import Candidate, Suggestion, suggest
 from subagents.domain.track_record.track_record import Stats, Wanted
 from subagents.engine.records.track_record_log import TrackRecords
 from subagents.engine.runs.environments import PLAIN_COMMAND
+from subagents.engine.runs.grants import agent_that_spawns
 from subagents.engine.runs.queries import Queries
+from subagents.engine.runs.spawn_call import RunAsked, SpawnCall
 from subagents.errors import NotFound, Unavailable
 from subagents.ports import Runtime, usable_abilities
 
@@ -77,40 +79,32 @@ class AgentChoice:
         found = {name: record for name, record in records.items() if name is not None}
         return Known(agents, self._loads(settings, agents, session), found)
 
-    async def choose(
-        self,
-        specs: Sequence[RunSpec],
-        settings: Settings,
-        *,
-        own: str | None,
-        session: SessionKey,
-    ) -> list[AgentChosen | None]:
-        """For each spec that leaves its agent to us, the one that fits its task best.
+    async def choose(self, asked: list[RunAsked], call: SpawnCall) -> list[RunAsked]:
+        """Each run that leaves its agent to us, with the one that fits its task best.
 
         Args:
-            specs: Of one call: what one of them is given counts as load for the next.
-            settings: As they hold for the caller.
-            own: Id of the agent that calls, which may use those that it is allowed; None = an
-                operator, who may use all.
-            session: The caller's.
+            asked: Of one call: what one of them is given counts as load for the next.
+            call: Says who asks: an agent may use those that it is allowed, an operator all.
 
         Raises:
             NotFound: No agent can take one of them.
             Unavailable: What is known of the agents cannot be read.
         """
-        if AUTO in settings.agents or AUTO not in [spec.agent_id for spec in specs]:
-            return [None] * len(specs)
+        session, settings = call.context.session, call.context.settings
+        if AUTO in settings.agents or AUTO not in [each.spec.agent_id for each in asked]:
+            return asked
         able = (
             agent_cards.working_agents(settings)
-            if own is None
-            else agent_cards.allowed_agents(settings, own)
+            if call.is_free
+            else agent_cards.allowed_agents(settings, agent_that_spawns(call.parent, session))
         )
         found = await self.known(settings, able, session=session)
         given: Counter[str] = Counter()
-        chosen: list[AgentChosen | None] = []
-        for spec in specs:
+        chosen = []
+        for each in asked:
+            spec = each.spec
             if spec.agent_id != AUTO:
-                chosen.append(None)
+                chosen.append(each)
                 continue
             fit = {name: agent for name, agent in able.items() if self._can_take(spec, agent)}
             order = ranked(found._replace(agents=fit), hint=spec.task, given=given)
@@ -124,9 +118,8 @@ class AgentChoice:
                 )
             best = order[0]
             given[best.agent_id] += 1
-            chosen.append(
-                AgentChosen(agent_id=best.agent_id, among=len(order), reasons=best.reasons)
-            )
+            choice = AgentChosen(agent_id=best.agent_id, among=len(order), reasons=best.reasons)
+            chosen.append(replace(each, chosen=choice))
         return chosen
 
     def _can_take(self, spec: RunSpec, agent: Agent) -> bool:

@@ -4,30 +4,15 @@ from collections.abc import Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from subagents.domain.rules import admission
-from subagents.domain.run.events import Spawned
 from subagents.domain.run.linked_runs import Dependency
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import RunSpec
-from subagents.domain.run.values import RunId, SessionKey, Value
+from subagents.domain.run.values import RunId, SessionKey
 from subagents.domain.text.announcement import result_for_others
 from subagents.engine.kernel.ledger import Ledger
 from subagents.engine.runs.queries import Queries
+from subagents.engine.runs.spawn_call import Draft
 from subagents.errors import NotFound, UsageError
-
-
-class Draft(Value, frozen=True):
-    """A spec that passed every guardrail but the counted ones."""
-
-    spawned: Spawned
-    """As it will be stored; its time, budget and dependencies are those of the commit."""
-    labels: tuple[str, ...]
-    """Dependencies as asked, in order."""
-    warnings: tuple[str, ...] = ()
-    """For the receipt."""
-    previous: Run | None = None
-    """The run whose session this one continues."""
-    question: str | None = None
-    """What a person must allow before it begins."""
 
 
 class Dependencies:
@@ -44,7 +29,7 @@ class Dependencies:
             NotFound: A name fits no run of this requester.
             UsageError: A label is used twice, or the batch waits for itself in a circle.
         """
-        if len(drafts) == 1 and not drafts[0].labels:
+        if len(drafts) == 1 and not drafts[0].asked.labels:
             return {}
         named = [draft for draft in drafts if draft.spawned.spec.label]
         here = {draft.spawned.resolved.label: draft.spawned.run_id for draft in named}
@@ -56,7 +41,7 @@ class Dependencies:
         async def is_own(run: Run) -> bool:
             return run.requester == requester
 
-        names = dict.fromkeys(name for draft in drafts for name in draft.labels)
+        names = dict.fromkeys(name for draft in drafts for name in draft.asked.labels)
         above = self._ancestors(requester) if names else {}
         found: dict[str, Dependency] = {}
         for name in names:
@@ -64,7 +49,9 @@ class Dependencies:
                 found[name] = Dependency(run_id=here[name], label=name)
                 continue
             if name in above:
-                own = next(each.spawned.resolved.label for each in drafts if name in each.labels)
+                own = next(
+                    each.spawned.resolved.label for each in drafts if name in each.asked.labels
+                )
                 raise admission.circular((own, *above[name], own))
             try:
                 run_id = await self._queries.resolve(name, requester, may_see=is_own)
@@ -117,7 +104,7 @@ class Dependencies:
 
     def waits(self, draft: Draft, found: Mapping[str, Dependency]) -> bool:
         """Whether a run of this draft, stored at this instant, would wait for another one."""
-        return any(self.newest(found[name]).outcome is None for name in draft.labels)
+        return any(self.newest(found[name]).outcome is None for name in draft.asked.labels)
 
     def refuse_waiting_ancestors(
         self, parent: Run | None, draft: Draft, found: Mapping[str, Dependency]
@@ -142,7 +129,7 @@ class Dependencies:
             unsettled = [d.run_id for d in run.waiting.dependencies if d.outcome is None]
             return unsettled + [child.run_id for child in run.active_children]
 
-        wanted = [self.newest(found[name]) for name in draft.labels]
+        wanted = [self.newest(found[name]) for name in draft.asked.labels]
         start = [dependency.run_id for dependency in wanted if dependency.outcome is None]
         path = admission.find_path(start, waits_for, ancestors)
         if path is not None:
@@ -164,7 +151,8 @@ def dependencies_first(drafts: Sequence[Draft], found: Mapping[str, Dependency])
         return list(drafts)
     by_id = {draft.spawned.run_id: draft for draft in drafts}
     awaited = {
-        run_id: [found[name].run_id for name in draft.labels] for run_id, draft in by_id.items()
+        run_id: [found[name].run_id for name in draft.asked.labels]
+        for run_id, draft in by_id.items()
     }
     graph = {run_id: [each for each in ids if each in by_id] for run_id, ids in awaited.items()}
     try:

@@ -13,7 +13,7 @@ from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import Resolved
 from subagents.domain.run.values import replace
-from subagents.engine.runs.dependencies import Draft
+from subagents.engine.runs.spawn_call import Draft
 from subagents.errors import Conflict, StoreUnavailable
 from subagents.ports import EnvironmentLog, OffLoop
 
@@ -80,24 +80,21 @@ class Environments:
 
         await self._off_loop(read)
 
-    async def keep(
-        self, drafts: Sequence[Draft], brought: Sequence[CallerEnvironment | None]
-    ) -> list[Draft]:
+    async def keep(self, drafts: list[Draft]) -> list[Draft]:
         """The drafts with the names of what their caller brings; the values are durable.
 
         Args:
             drafts: Of runs that an operator asks for.
-            brought: What comes with each of them; () = nothing.
 
         Raises:
             Conflict: What was given to the run before cannot be read any more.
             StoreUnavailable: They cannot be kept.
         """
         if self._log is None:
-            return list(drafts)
+            return drafts
         groups: list[tuple[CallerEnvironment, list[Draft]]] = []
-        for draft, own in zip(drafts, brought or [None] * len(drafts), strict=True):
-            theirs = await self._theirs(draft, own or CallerEnvironment())
+        for draft in drafts:
+            theirs = await self._theirs(draft, draft.asked.environment or CallerEnvironment())
             same = next((meant for each, meant in groups if each == theirs), None)
             if same is None:
                 groups.append((theirs, [draft]))
@@ -121,7 +118,8 @@ class Environments:
         return list(found.values())
 
     async def _theirs(self, draft: Draft, brought: CallerEnvironment) -> CallerEnvironment:
-        before = None if draft.previous is None else await self.of(draft.previous)
+        previous = draft.asked.previous
+        before = None if previous is None else await self.of(previous)
         given = brought.given if before is None else {**before.given, **brought.given}
         resolved = draft.spawned.resolved
         is_plain = resolved.runtime == PLAIN_COMMAND

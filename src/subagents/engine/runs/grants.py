@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from msgspec import structs
+
 from subagents.config.programs.scope_probes import Proof
 from subagents.config.settings import DEFAULT_LANE, Agent, AgentIsolation, Settings
 from subagents.domain.rules import admission, ceilings, contract
@@ -18,18 +20,20 @@ from subagents.domain.run.events import Spawned
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import (
     Abilities,
-    Fallback,
     Isolation,
     Judge,
     Mode,
     Network,
     Resolved,
+    ResolvedAgent,
     RunSpec,
 )
 from subagents.domain.run.values import SessionKey, agent_of, replace
 from subagents.domain.text import judge_task
+from subagents.engine.runs.spawn_call import SpawnCall
 from subagents.errors import Forbidden, SubagentsError, UsageError
 from subagents.ports import Bound, Bounded, Limited, OffLoop, Runtime, abilities_of, access_of
+from subagents.text import whole_ms
 
 ProofOf = Callable[[str, Agent], Proof]
 """What probes found, by an agent's id and its table; blocking."""
@@ -43,6 +47,8 @@ def no_proof_needed(_agent_id: str, _agent: Agent) -> Proof:
 class Grant(NamedTuple):
     """What the worker of one run may do, and how it is kept to it."""
 
+    agent_id: str
+    agent: Agent
     runtime: Runtime
     abilities: Abilities
     access: Access
@@ -52,6 +58,35 @@ class Grant(NamedTuple):
     deny: tuple[str, ...]
     unproven: tuple[str, ...]
     """Warnings: what of it was never tried."""
+
+    def resolved(
+        self, spec: RunSpec, settings: Settings, *, cwd: str, fleet: tuple[str, ...]
+    ) -> ResolvedAgent:
+        """What is stored of it with a run of these parameters that works in ``cwd``."""
+        agent_id, agent = self.agent_id, self.agent
+        lane = spec.lane or agent.lane or DEFAULT_LANE
+        return ResolvedAgent(
+            agent_id=agent_id,
+            runtime=self.runtime.name,
+            lane=lane,
+            lane_slots=settings.lane_slots(lane),
+            model=spec.model or agent.model,
+            thinking=spec.thinking or agent.thinking,
+            instructions=agent.instructions,
+            timeout_ms=(
+                settings.run_timeout_ms(agent_id)
+                if spec.run_timeout_seconds is None
+                else whole_ms(spec.run_timeout_seconds * 1000)
+            ),
+            effective_tools=self.tools,
+            tools_deny=self.deny,
+            access=ceilings.placed(self.access, cwd),
+            grace_ms=round(agent.grace_seconds * 1000),
+            abilities=self.abilities,
+            alerts=agent.alerts.rules,
+            fleet=fleet,
+            options=agent.options,
+        )
 
 
 def agent_that_spawns(parent: Run | None, requester: SessionKey) -> str:
@@ -69,15 +104,7 @@ class Grants:
         self._runtimes = runtimes
         self._proofs = ScopeProofs(proof_of, off_loop)
 
-    def agent(
-        self,
-        wanted: str | None,
-        parent: Run | None,
-        requester: SessionKey,
-        settings: Settings,
-        *,
-        is_operator: bool,
-    ) -> tuple[str, Agent]:
+    def agent(self, wanted: str | None, call: SpawnCall) -> tuple[str, Agent]:
         """The agent asked for, by its id, or that of the caller, or the default one.
 
         Raises:
@@ -85,10 +112,11 @@ class Grants:
             NotFound: It is not configured.
             Forbidden: The caller may not spawn it.
         """
-        if wanted is not None and parent is None and is_operator:
+        settings = call.context.settings
+        if wanted is not None and call.is_free:
             agent_id = wanted.strip().lower()
             return agent_id, settings.agent(agent_id)
-        own = agent_that_spawns(parent, requester)
+        own = agent_that_spawns(call.parent, call.inbox)
         if wanted is None:
             own_agent = settings.agents.get(own)
             has_runtime = own_agent is not None and own_agent.runtime is not None
@@ -101,7 +129,7 @@ class Grants:
                 details={"field": "agentId"},
             )
         wanted = wanted.strip().lower()
-        if parent is not None or not is_operator:
+        if not call.is_free:
             own_section = settings.agents.get(own)
             allow = own_section.subagents.allow_agents if own_section is not None else ()
             admission.check_allowed(wanted, requester_agent=own, allow_agents=allow)
@@ -179,7 +207,9 @@ class Grants:
             runtime.check_scope(agent.options, tools, deny)
             unproven = await self._proofs.check(agent_id, agent)
         admission.check_usable(spec, runtime.name, abilities)
-        return Grant(runtime, abilities, bound.access, question, tools, deny, unproven)
+        return Grant(
+            agent_id, agent, runtime, abilities, bound.access, question, tools, deny, unproven
+        )
 
     async def _check_limits(self, agent_id: str, agent: Agent, runtime: Runtime) -> None:
         limits = agent.limits.given
@@ -193,16 +223,7 @@ class Grants:
                 hint=f"mend that (subagents doctor), or remove [agents.{agent_id}.limits]",
             )
 
-    async def judge(
-        self,
-        judge: Judge,
-        judged: Resolved,
-        *,
-        parent: Run | None,
-        requester: SessionKey,
-        settings: Settings,
-        is_operator: bool,
-    ) -> Resolved:
+    async def judge(self, judge: Judge, judged: Resolved, call: SpawnCall) -> Resolved:
         """What the judge of a contract comes to: an agent that its requester may use, too.
 
         Raises:
@@ -210,9 +231,7 @@ class Grants:
         """
         spec = judge_task.parameters(judge)
         try:
-            agent_id, agent = self.agent(
-                judge.agent_id, parent, requester, settings, is_operator=is_operator
-            )
+            agent_id, agent = self.agent(judge.agent_id, call)
             above = _above_judge(judged)
             worker = await self.grant(
                 spec,
@@ -230,62 +249,35 @@ class Grants:
             if isinstance(error, Forbidden) and error.guardrail == ceilings.GUARDRAIL:
                 error.hint = _more_or_less(judge, error.hint)
             raise
-        lane = agent.lane or DEFAULT_LANE
-        return replace(
-            judged,
-            agent_id=agent_id,
-            runtime=worker.runtime.name,
-            mode=Mode.RUN,
-            lane=lane,
-            lane_slots=settings.lane_slots(lane),
-            model=judge.model or agent.model,
-            thinking=agent.thinking,
-            instructions=agent.instructions,
-            timeout_ms=round(judge.run_timeout_seconds * 1000),
-            effective_tools=worker.tools,
-            tools_deny=worker.deny,
-            access=ceilings.placed(worker.access, judged.cwd),
-            worktree=None,
-            grace_ms=round(agent.grace_seconds * 1000),
-            abilities=worker.abilities,
-            alerts=agent.alerts.rules,
-            fleet=(),
-            options=agent.options,
-        )
+        theirs = worker.resolved(spec, call.context.settings, cwd=judged.cwd, fleet=())
+        return replace(judged, mode=Mode.RUN, worktree=None, **structs.asdict(theirs))
 
     async def fallback(
         self,
         spec: RunSpec,
         resolved: Resolved,
+        call: SpawnCall,
         *,
-        parent: Run | None,
-        requester: SessionKey,
-        settings: Settings,
-        is_operator: bool,
         found: Sequence[Ceiling],
         inherited: tuple[str, ...] | None,
-    ) -> Fallback:
+    ) -> ResolvedAgent:
         """What the agent comes to that takes over when a dependency fails.
 
         Args:
             spec: What was asked; its model is the first agent's, and is not asked of this one.
             resolved: What it came to with the first agent.
-            parent: The run whose agent spawns.
-            requester: Who spawns.
-            settings: The effective configuration.
-            is_operator: A person or their program calls.
+            call: Says who spawns.
             found: The ceilings above the run.
             inherited: The tools that it may have at most, None = any.
 
         Raises:
             SubagentsError: As for any spawn; the message names ``fallbackAgentId``.
         """
+        spec = replace(spec, model=None)
         try:
-            agent_id, agent = self.agent(
-                spec.fallback_agent_id, parent, requester, settings, is_operator=is_operator
-            )
+            agent_id, agent = self.agent(spec.fallback_agent_id, call)
             worker = await self.grant(
-                replace(spec, model=None),
+                spec,
                 agent_id,
                 agent,
                 cwd=resolved.cwd,
@@ -299,29 +291,7 @@ class Grants:
         except SubagentsError as error:
             _move(error, "fallbackAgentId", "fallbackAgentId")
             raise
-        lane = spec.lane or agent.lane or DEFAULT_LANE
-        return Fallback(
-            agent_id=agent_id,
-            runtime=worker.runtime.name,
-            lane=lane,
-            lane_slots=settings.lane_slots(lane),
-            model=agent.model,
-            thinking=spec.thinking or agent.thinking,
-            instructions=agent.instructions,
-            timeout_ms=(
-                settings.run_timeout_ms(agent_id)
-                if spec.run_timeout_seconds is None
-                else resolved.timeout_ms
-            ),
-            effective_tools=worker.tools,
-            tools_deny=worker.deny,
-            access=ceilings.placed(worker.access, resolved.cwd),
-            grace_ms=round(agent.grace_seconds * 1000),
-            abilities=worker.abilities,
-            alerts=agent.alerts.rules,
-            fleet=resolved.fleet,
-            options=agent.options,
-        )
+        return worker.resolved(spec, call.context.settings, cwd=resolved.cwd, fleet=resolved.fleet)
 
     async def _bound(
         self,

@@ -11,16 +11,13 @@ from subagents.domain.rules.continuation import check_resumable
 from subagents.domain.run.run import Continues, Run
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.engine.kernel.ledger import Ledger
-from subagents.engine.runs.dependencies import Draft
 from subagents.engine.runs.queries import Queries
+from subagents.engine.runs.spawn_call import Draft, SpawnCall
 from subagents.errors import Conflict, CorruptState, Forbidden, NotFound, UsageError
 from subagents.ports import Runtime
 
 DEPTH_MAX: Final = 64
 """More than ``max_spawn_depth`` can be."""
-
-Previous = Sequence[Run | None]
-"""The run whose session each spec continues."""
 
 
 class SessionTaken(Conflict):
@@ -38,22 +35,13 @@ async def newest_of(queries: Queries, run: Run) -> Run:
     return current
 
 
-async def previous(
-    queries: Queries,
-    selector: str,
-    *,
-    requester: SessionKey,
-    is_operator: bool,
-    partition: int | None,
-) -> Run:
+async def previous(queries: Queries, selector: str, call: SpawnCall) -> Run:
     """The run whose session a spawn continues: the newest of the session that is named.
 
     Args:
         queries: Find it.
         selector: As it was given.
-        requester: Who asks.
-        is_operator: A person or their program.
-        partition: Theirs in the cluster; None = there is none.
+        call: Says who asks.
 
     Raises:
         UsageError: In a cluster it is of another partition than whoever asks, and a session is of
@@ -64,8 +52,10 @@ async def previous(
         Conflict: Its session cannot be continued.
     """
 
+    requester, partition = call.inbox, call.partition
+
     async def is_below(run: Run) -> bool:
-        return is_operator or await _is_below(queries, run, requester)
+        return call.context.is_operator or await _is_below(queries, run, requester)
 
     found = await queries.run(await queries.resolve(selector, requester, may_see=is_below))
     if not await is_below(found):
@@ -102,15 +92,15 @@ async def _is_below(queries: Queries, run: Run, session: SessionKey) -> bool:
     return False
 
 
-async def load_runs(ledger: Ledger, before: Previous) -> None:
+async def load_runs(ledger: Ledger, before: Sequence[Run]) -> None:
     """Load the runs whose sessions are continued, and the first ones of those sessions.
 
     Raises:
         NotFound: One of those that are continued was pruned meanwhile.
         CorruptState: What is stored of one of them turned out to be damaged.
     """
-    continued = {run.id for run in before if run is not None}
-    wanted = continued | {run.root for run in before if run is not None}
+    continued = {run.id for run in before}
+    wanted = continued | {run.root for run in before}
     while missing := [name for name in wanted if name not in ledger.live]:
         for name in missing:
             try:
@@ -121,10 +111,10 @@ async def load_runs(ledger: Ledger, before: Previous) -> None:
                 wanted.discard(name)  # pruned: what names the session is only a name now
 
 
-def evict_runs(ledger: Ledger, before: Previous) -> None:
+def evict_runs(ledger: Ledger, before: Sequence[Run]) -> None:
     """Nothing was stored: those that are over need not stay in memory."""
     for run in before:
-        for name in () if run is None else (run.id, run.root):
+        for name in (run.id, run.root):
             loaded = ledger.live.get(name)
             if loaded is not None:
                 ledger.evict(loaded)
@@ -138,26 +128,25 @@ def check_free(ledger: Ledger, drafts: Sequence[Draft]) -> None:
     """
     taken: set[RunId] = set()
     for draft in drafts:
-        if draft.previous is None:
+        previous = draft.asked.previous
+        if previous is None:
             continue
-        run = ledger.live.get(draft.previous.id, draft.previous)
+        run = ledger.live.get(previous.id, previous)
         if run.session.continued_by is not None or run.root in taken:
             raise SessionTaken(f"the session of run {run.id} is continued already")
         taken.add(run.root)
 
 
-def bound_requester(before: Previous) -> SessionKey | None:
+def bound_requester(before: Sequence[Run], *, is_alone: bool) -> SessionKey | None:
     """A session that is bound to a thread tells that thread of all its runs, whoever continues it.
 
     Raises:
         UsageError: Several such sessions at once.
     """
     found = {
-        run.requester
-        for run in before
-        if run is not None and run.spec.thread and run.lineage.requester_run is None
+        run.requester for run in before if run.spec.thread and run.lineage.requester_run is None
     }
-    if found and len(before) > 1:
+    if found and not is_alone:
         raise UsageError("a session that is bound to a thread is continued alone, in no batch")
     return next(iter(found), None)
 

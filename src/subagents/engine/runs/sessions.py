@@ -3,17 +3,17 @@
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from subagents.config.settings import Settings
 from subagents.domain.rules.idempotency import differing, digest_of
 from subagents.domain.run.access import Ceiling
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.spec import RunSpec
-from subagents.domain.run.values import RunId, SessionKey
+from subagents.domain.run.values import RunId, SessionKey, replace
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.runs.control import Control
 from subagents.engine.runs.queries import Queries
 from subagents.engine.runs.session_chain import SessionTaken, newest_of
 from subagents.engine.runs.spawn import Spawner
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.errors import Conflict, IdempotencyConflict
 from subagents.ports import RememberedKey
 
@@ -62,11 +62,8 @@ class Sessions:
         self,
         run_id: RunId,
         message: str,
+        context: SpawnContext,
         *,
-        by: SessionKey,
-        settings: Settings,
-        is_operator: bool,
-        ceiling: Ceiling | None = None,
         mode: str = EITHER,
         key: str | None = None,
     ) -> Sent:
@@ -75,13 +72,10 @@ class Sessions:
         Args:
             run_id: Any run of the session.
             message: At most 4,000 characters for a run at work, 256 KiB to start one.
-            by: Who sends it; is told of the end of a run that it starts. In a cluster a session
-                stays with its tree, so a sender of another partition leaves that to whoever asked
-                for the tree.
-            settings: The effective configuration where the session works.
-            is_operator: A person or their program.
-            ceiling: The most that the sender may do itself; see ``Spawner.spawn_batch``
-                and, for a run at work, ``Control.steer``.
+            context: Who sends it, and is told of the end of a run that it starts, with the
+                configuration where the session works. In a cluster a session stays with its tree,
+                so a sender of another partition leaves that to whoever asked for the tree. For
+                ``ceiling`` see, for a run at work, ``Control.steer``.
             mode: ``steer`` = only to a run at work; ``followup`` = not into its present turn.
             key: The same one twice is one message, for 24 hours.
 
@@ -92,6 +86,7 @@ class Sessions:
             Forbidden: A guardrail; nothing was stored.
             RateLimited: Sooner than 2 s after the last message to a run at work.
         """
+        by = context.session
         owner = self._ledger.inbox_of(by)
         for _ in range(TRIES_MAX):
             run = await self.newest(run_id)
@@ -100,7 +95,7 @@ class Sessions:
             try:
                 if not run.is_settled:
                     return await self._tell(
-                        run, message, by=by, ceiling=ceiling, mode=mode, key=key
+                        run, message, by=by, ceiling=context.ceiling, mode=mode, key=key
                     )
                 if mode == STEER:
                     raise Conflict(
@@ -109,14 +104,9 @@ class Sessions:
                         "(mode followup)",
                     )
                 spec = RunSpec(task=message, continues=run.id, idempotency_key=key)
-                started = await self._spawner.spawn(
-                    spec,
-                    requester=await self._requester(run, by),
-                    settings=settings,
-                    cwd="",  # the session's own is taken over
-                    is_operator=is_operator,
-                    ceiling=ceiling,
-                )
+                # Its directory is the session's own.
+                starting = replace(context, session=await self._requester(run, by), cwd="")
+                started = await self._spawner.spawn(spec, starting)
             except SessionTaken:
                 continue
             return Sent("accepted", started.run, started.warnings, is_new=True)

@@ -6,20 +6,20 @@ must not both win (children, idempotency) are taken and counted in one step with
 """
 
 import os
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from enum import Enum, auto
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import structs
 
 from subagents.config import agent_cards
-from subagents.config.settings import DEFAULT_LANE, Settings
+from subagents.config.settings import Settings
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.rules import admission, ceilings, continuation, contract, idempotency
 from subagents.domain.rules.budgets import reservations
 from subagents.domain.rules.places import check_place
 from subagents.domain.rules.tool_kinds import intersection, offers
-from subagents.domain.run.access import Ceiling
 from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.events import ChildSpawned, Continued, Spawned
 from subagents.domain.run.linked_runs import Child, Dependency
@@ -31,10 +31,7 @@ from subagents.domain.run.run import (
 )
 from subagents.domain.run.spec import (
     BATCH_RUNS_MAX,
-    AgentChosen,
-    Budget,
     Cleanup,
-    Mode,
     OnDependencyFailure,
     PlanBudget,
     PlanStep,
@@ -56,7 +53,6 @@ from subagents.engine.runs import grants, session_chain
 from subagents.engine.runs.agent_choice import AgentChoice
 from subagents.engine.runs.dependencies import (
     Dependencies,
-    Draft,
     asked_dependencies,
     dependencies_first,
 )
@@ -65,6 +61,16 @@ from subagents.engine.runs.environments import Environments, PassesProvider, pas
 from subagents.engine.runs.grants import Grants, ProofOf, no_proof_needed
 from subagents.engine.runs.idempotency_keys import IdempotencyKeys
 from subagents.engine.runs.queries import Queries
+from subagents.engine.runs.spawn_call import (
+    NOTHING_BESIDE,
+    Beside,
+    Draft,
+    PlanAsked,
+    RunAsked,
+    SpawnCall,
+    SpawnContext,
+    Trial,
+)
 from subagents.engine.verification.verifier import Verifier, check_schemas
 from subagents.engine.verification.work_root import below, real_below, root_of
 from subagents.errors import (
@@ -82,7 +88,7 @@ from subagents.ports import (
     Ids,
     Runtime,
 )
-from subagents.text import one_line, whole_ms
+from subagents.text import one_line
 
 LABEL_FROM_TASK_CHARS: Final = 32
 SPAWN_TOOL: Final = "sessions_spawn"
@@ -96,37 +102,6 @@ class Receipt(Value, frozen=True):
     warnings: tuple[str, ...] = ()
     repeated: bool = False
     """The idempotency key was known: this is the run of the first call."""
-
-
-class Beside(NamedTuple):
-    """What belongs to the step that stores runs; neither waits for anything."""
-
-    check: Callable[[], None]
-    """Called before: what it raises refuses the spawn."""
-    note: Callable[[Sequence[Run]], None]
-    """Called with the runs: what it puts into the ledger is durable with them."""
-
-
-NOTHING_BESIDE: Final = Beside(lambda: None, lambda _: None)
-
-
-class Trial(Enum):
-    """A spawn that stores nothing."""
-
-    LATER = auto()
-    """Refused is what could not be spawned at another time, either."""
-    NOW = auto()
-    """Refused is what a spawn at this instant would be; the receipts say what would be stored."""
-
-
-class PlanAsked(Value, frozen=True):
-    """A batch that is a plan."""
-
-    name: str | None = None
-    budget: Budget | None = None
-    """What all of them, with the runs below them, may use together: tokens and cost."""
-    jobs: int | None = None
-    """At most so many of them have a slot at once; None = as their lanes have."""
 
 
 class Spawner:
@@ -161,56 +136,25 @@ class Spawner:
         self._probe = CachedProbe(kernel.off_loop, kernel.clock)
 
     async def spawn(
-        self,
-        spec: RunSpec,
-        *,
-        requester: SessionKey,
-        settings: Settings,
-        cwd: str,
-        is_operator: bool = True,
-        ceiling: Ceiling | None = None,
-        environment: CallerEnvironment | None = None,
+        self, spec: RunSpec, context: SpawnContext, environment: CallerEnvironment | None = None
     ) -> Receipt:
         """As ``spawn_batch``, for one run."""
-        receipts = await self.spawn_batch(
-            [spec],
-            requester=requester,
-            settings=settings,
-            cwd=cwd,
-            is_operator=is_operator,
-            ceiling=ceiling,
-            environments=[environment],
-        )
-        return receipts[0]
+        asked = RunAsked(spec=spec, environment=environment)
+        return (await self.spawn_batch([asked], context))[0]
 
-    async def retry(
-        self,
-        run_id: RunId,
-        *,
-        requester: SessionKey,
-        settings: Settings,
-        is_operator: bool = True,
-        ceiling: Ceiling | None = None,
-    ) -> Receipt:
+    async def retry(self, run_id: RunId, context: SpawnContext) -> Receipt:
         """Start a new run from the stored parameters of an ended one, under today's guardrails.
 
         Raises:
             Conflict: The run has not ended, or its task was deleted.
         """
-        run = await self._queries.run(run_id)
-        receipts = await self.retry_all(
-            [run], requester=requester, settings=settings, is_operator=is_operator, ceiling=ceiling
-        )
-        return receipts[0]
+        return (await self.retry_all([await self._queries.run(run_id)], context))[0]
 
     async def retry_all(
         self,
         runs: Sequence[Run],
+        context: SpawnContext,
         *,
-        requester: SessionKey,
-        settings: Settings,
-        is_operator: bool = True,
-        ceiling: Ceiling | None = None,
         instead: Mapping[RunId, RunId] | None = None,
     ) -> tuple[Receipt, ...]:
         """Start new runs from the stored parameters of ended ones: all of them, or none.
@@ -220,10 +164,7 @@ class Spawner:
 
         Args:
             runs: Ended ones.
-            requester: As ``spawn_batch`` takes it, and so are the others.
-            settings: See there.
-            is_operator: See there.
-            ceiling: See there.
+            context: Of whoever retries; the directory is that of the runs.
             instead: Which run to wait for now where one waited for another.
 
         Raises:
@@ -234,8 +175,9 @@ class Spawner:
         now: dict[str, str] = {run.id: run.resolved.label for run in runs}
         moved = instead or {}
         is_alone = len(runs) == 1
-        specs = [
-            replace(
+        asked = []
+        for run in runs:
+            spec = replace(
                 run.spec,
                 agent_id=run.resolved.agent_id,
                 label=run.spec.label if is_alone else run.resolved.label,
@@ -247,31 +189,16 @@ class Spawner:
                 ),
                 idempotency_key=None,
             )
-            for run in runs
-        ]
-        return await self.spawn_batch(
-            specs,
-            requester=requester,
-            settings=settings,
-            cwd=runs[0].resolved.project,
-            is_operator=is_operator,
-            ceiling=ceiling,
-            again=runs,
-            environments=[await self.environments.of(run) for run in runs] if is_operator else (),
-        )
+            environment = await self.environments.of(run) if context.is_operator else None
+            asked.append(RunAsked(spec=spec, environment=environment, repeats=run))
+        return await self.spawn_batch(asked, replace(context, cwd=runs[0].resolved.project))
 
     async def spawn_batch(
         self,
-        specs: Sequence[RunSpec],
+        asked: Sequence[RunAsked],
+        context: SpawnContext,
         *,
-        requester: SessionKey,
-        settings: Settings,
-        cwd: str,
-        is_operator: bool = True,
-        ceiling: Ceiling | None = None,
-        again: Sequence[Run] = (),
         plan: PlanAsked | None = None,
-        environments: Sequence[CallerEnvironment | None] = (),
         scheduled: ScheduledTime | None = None,
         beside: Beside = NOTHING_BESIDE,
         trial: Trial | None = None,
@@ -279,16 +206,9 @@ class Spawner:
         """Store all of these runs, or none, and return their receipts.
 
         Args:
-            specs: At most 1,000; they may name each other by label.
-            requester: Who spawns and is told of the ends.
-            settings: The effective configuration where the caller is.
-            cwd: Working directory of specs that name none; absolute.
-            is_operator: A person or their program: may use any agent, and is not capped.
-            ceiling: The most that the caller may do itself; None = a person, or it is not known.
-            again: For each spec the run whose parameters it repeats; () = they are new.
+            asked: At most 1,000; they may name each other by label.
+            context: Who spawns, and what holds there.
             plan: They are the steps of this plan; None = of none.
-            environments: For each spec the variables that an operator brings for its workers; kept
-                in files. A run that continues a session has those given to the run before besides.
             scheduled: For which time of which schedule; None = for none.
             beside: What is decided in the step that stores the runs.
             trial: Store nothing; () for one that could come later. None = this is none.
@@ -301,98 +221,48 @@ class Spawner:
             StoreUnavailable: The database cannot take new runs now; nothing was stored.
             Elsewhere: Another node has this session; nothing was stored.
         """
-        partition = await self._require_room(len(specs), requester)
-        parent = self._parent(requester, partition)
-        inbox = parent.session.first_key if parent is not None else requester
-
-        spawn_others = partial(
-            self.spawn_batch,
-            requester=requester,
-            settings=settings,
-            cwd=cwd,
-            is_operator=is_operator,
-            ceiling=ceiling,
+        partition = await self._require_room(len(asked), context.session)
+        parent = self._parent(context.session, partition)
+        call = SpawnCall(
+            context=context,
             plan=plan,
+            scheduled=scheduled,
+            beside=beside,
             trial=trial,
+            partition=partition,
+            parent=parent,
+            inbox=parent.session.first_key if parent is not None else context.session,
+            is_free=context.is_operator and parent is None,
+            digests=_digests(asked, context.cwd, plan),
         )
-        digests = _digests(specs, cwd, plan)
-        if digests and (known := self.keys.of(digests, inbox)):
-            return await self._repeated(specs, known, again, environments, spawn_others)
-        before = [
-            None
-            if spec.continues is None
-            else await session_chain.previous(
-                self._queries,
-                spec.continues,
-                requester=inbox,
-                is_operator=is_operator,
-                partition=partition,
-            )
-            for spec in specs
-        ]
-        goes_on = any(before)  # a run is true
-        if parent is None and goes_on:
-            inbox = session_chain.bound_requester(before) or inbox
-        specs = [
-            spec if run is None else continuation.inherited(spec, run)
-            for spec, run in zip(specs, before, strict=True)
-        ]
-        modes = [admission.resolve_mode(spec) for spec in specs]
-        is_free = is_operator and parent is None
-        own = None if is_free else grants.agent_that_spawns(parent, requester)
-        chosen = await self._agents.choose(specs, settings, own=own, session=requester)
+        if call.digests and (known := self.keys.of(call.digests, call.inbox)):
+            return await self._repeated(asked, known, call)
+        found = [await self._looked_up(each, call) for each in asked]
+        before = [each.previous for each in found if each.previous is not None]
+        if before and parent is None:
+            bound = session_chain.bound_requester(before, is_alone=len(asked) == 1)
+            call = replace(call, inbox=bound or call.inbox)
+        found = await self._agents.choose(found, call)
         # What a dependency turns out to be is not known yet; it is counted again at the end.
-        named = [bool(asked_dependencies(spec)) for spec in specs]
-        self._count(parent, inbox, settings, is_operator=is_operator, waits=named)
-        drafts = await _for_each(
-            self._draft(
-                spec,
-                mode,
-                parent=parent,
-                requester=inbox,
-                settings=settings,
-                cwd=cwd,
-                is_operator=is_operator,
-                ceiling=ceiling,
-                previous=run,
-                retry_from=again[at].id if again else None,
-                chosen=chosen[at],
-            )
-            for at, (spec, mode, run) in enumerate(zip(specs, modes, before, strict=True))
-        )
-        found = await self._dependencies.find(drafts, inbox)
-        own_roots = (cwd,) if parent is None else (parent.resolved.cwd, parent.resolved.project)
-        drafts = await _for_each(
-            self._check_contract(draft, settings, is_operator=is_free, caller_roots=own_roots)
-            for draft in drafts
-        )
+        self._count(call, [bool(each.labels) for each in found])
+        drafts = await _for_each(self._draft(each, call) for each in found)
+        awaited = await self._dependencies.find(drafts, call.inbox)
+        drafts = await _for_each(self._check_contract(draft, call) for draft in drafts)
         if trial is Trial.LATER:
-            await self._dependencies.look_again(drafts, found)
+            await self._dependencies.look_again(drafts, awaited)
             return ()
-        if is_free and trial is None:
-            drafts = await self.environments.keep(drafts, environments)
-        if found:
-            await self._dependencies.look_again(drafts, found)
-        if digests and (known := self.keys.of(digests, inbox)):
+        if trial is None and call.is_free:
+            drafts = await self.environments.keep(drafts)
+        if awaited:
+            await self._dependencies.look_again(drafts, awaited)
+        if call.digests and (known := self.keys.of(call.digests, call.inbox)):
             # The same key came in while this call was looking things up.
             await self.environments.drop(drafts)
-            return await self._repeated(specs, known, again, environments, spawn_others)
+            return await self._repeated(asked, known, call)
         try:
-            if goes_on:
+            if before:
                 await session_chain.load_runs(self._ledger, before)
-            parent = self._parent(requester, partition)
-            waits = [self._dependencies.waits(draft, found) for draft in drafts]
-            self._count(parent, inbox, settings, is_operator=is_operator, waits=waits)
-            drafts = _under_shared_caps(
-                _as_steps(drafts, again, plan, scheduled), parent, again, plan
-            )
-            beside.check()
-            spawned = self._spawned(drafts, found, parent=parent)
-            runs = (
-                self._store_all(spawned, beside, parent=parent, requester=inbox, digests=digests)
-                if trial is None
-                else [reduce(None, event).run for event in spawned]
-            )
+            drafts, runs = self._decided(drafts, awaited, call)
         except SubagentsError:
             session_chain.evict_runs(self._ledger, before)
             await self.environments.drop(drafts)
@@ -401,13 +271,15 @@ class Spawner:
             await self._ledger.committed()
         else:
             session_chain.evict_runs(self._ledger, before)
-        said = {draft.spawned.run_id: draft.warnings for draft in drafts}
+        stored = {run.id: run for run in runs}
+        # In the order in which they were asked for, and not of who waits for whom.
         return tuple(
             Receipt(
                 run=self._ledger.published.get(run.id, run),
-                warnings=(*reservations.warnings(run), *said.get(run.id, ())),
+                warnings=(*reservations.warnings(run), *draft.warnings),
             )
-            for run in _as_asked(runs, drafts)
+            for draft in drafts
+            for run in (stored[draft.spawned.run_id],)
         )
 
     async def _require_room(self, number: int, requester: SessionKey) -> int | None:
@@ -425,32 +297,37 @@ class Spawner:
         return await self._ledger.partitions.require_session(requester)
 
     async def _repeated(
-        self,
-        specs: Sequence[RunSpec],
-        known: Mapping[str, RunId],
-        again: Sequence[Run],
-        environments: Sequence[CallerEnvironment | None],
-        spawn_others: Callable[..., Awaitable[tuple[Receipt, ...]]],
+        self, asked: Sequence[RunAsked], known: Mapping[str, RunId], call: SpawnCall
     ) -> tuple[Receipt, ...]:
         """The runs of earlier calls by their keys, once those are durable; the others are new."""
-        left = [at for at, spec in enumerate(specs) if spec.idempotency_key not in known]
+        left = [each for each in asked if each.spec.idempotency_key not in known]
         others: tuple[Receipt, ...] = ()
         if left:
-            others = await spawn_others(
-                [specs[at] for at in left],
-                again=[again[at] for at in left] if again else (),
-                environments=[environments[at] for at in left] if environments else (),
-            )
+            others = await self.spawn_batch(left, call.context, plan=call.plan, trial=call.trial)
         await self._ledger.committed()
         spawned = iter(others)
         receipts = []
-        for spec in specs:
-            run_id = known.get(spec.idempotency_key or "")
+        for each in asked:
+            run_id = known.get(each.spec.idempotency_key or "")
             if run_id is None:
                 receipts.append(next(spawned))
             else:
                 receipts.append(Receipt(run=await self._queries.run(run_id), repeated=True))
         return tuple(receipts)
+
+    async def _looked_up(self, asked: RunAsked, call: SpawnCall) -> RunAsked:
+        """With the run whose session it continues, and what it has from there."""
+        spec, previous = asked.spec, None
+        if spec.continues is not None:
+            previous = await session_chain.previous(self._queries, spec.continues, call)
+            spec = continuation.inherited(spec, previous)
+        return replace(
+            asked,
+            spec=spec,
+            previous=previous,
+            mode=admission.resolve_mode(spec),
+            labels=asked_dependencies(spec),
+        )
 
     # -- guardrails, in order --------------------------------------------------------------
 
@@ -473,58 +350,34 @@ class Spawner:
             raise Conflict(f"run {parent.id} is {parent.phase}: it can spawn no more")
         return parent
 
-    def _count(
-        self,
-        parent: Run | None,
-        requester: SessionKey,
-        settings: Settings,
-        *,
-        is_operator: bool,
-        waits: Sequence[bool],
-    ) -> None:
+    def _count(self, call: SpawnCall, waits: Sequence[bool]) -> None:
         """Refuse what is too deep, or too much for an agent; what an operator spawns is queued.
 
         Args:
-            parent: The run whose agent spawns; such a spawn is never an operator's.
-            requester: Whose children count.
-            settings: The effective configuration where the caller is.
-            is_operator: A person or their program calls.
+            call: Counted are the children of its inbox.
             waits: For each run asked for, whether it waits for others.
         """
+        parent, settings = call.parent, call.context.settings
         depth = parent.lineage.depth if parent is not None else 0
         admission.check_depth(depth, settings.defaults.max_spawn_depth)
-        if parent is None and is_operator:
+        if call.is_free:
             return
         asked = admission.Children(active=waits.count(False), waiting=waits.count(True))
         most = settings.defaults.max_children_per_agent
-        admission.check_children(self._ledger.lanes.children(requester), asked, most)
+        admission.check_children(self._ledger.lanes.children(call.inbox), asked, most)
 
-    async def _draft(
-        self,
-        spec: RunSpec,
-        mode: Mode,
-        *,
-        parent: Run | None,
-        requester: SessionKey,
-        settings: Settings,
-        cwd: str,
-        is_operator: bool,
-        ceiling: Ceiling | None,
-        previous: Run | None,
-        retry_from: RunId | None,
-        chosen: AgentChosen | None,
-    ) -> Draft:
+    async def _draft(self, asked: RunAsked, call: SpawnCall) -> Draft:
+        spec, previous, chosen = asked.spec, asked.previous, asked.chosen
+        parent, settings = call.parent, call.context.settings
         if parent is not None and not offers(parent.resolved, SPAWN_TOOL):
             raise Forbidden(
                 f"{SPAWN_TOOL} is not among the tools of run {parent.id} (toolsAllow, toolsDeny)",
                 guardrail="tools",
             )
         wanted = spec.agent_id if chosen is None else chosen.agent_id
-        agent_id, agent = self._grants.agent(
-            wanted, parent, requester, settings, is_operator=is_operator
-        )
-        cwd = spec.cwd or (agent.cwd or cwd)
-        found = grants.ceilings_of(ceiling, parent, previous, agent_id)
+        agent_id, agent = self._grants.agent(wanted, call)
+        cwd = spec.cwd or (agent.cwd or call.context.cwd)
+        found = grants.ceilings_of(call.context.ceiling, parent, previous, agent_id)
         is_apart = grants.shall_be_apart(spec, agent, found)
         project = cwd if previous is None else previous.resolved.project
         if cwd and (is_apart or ceilings.is_kept_near(found)):
@@ -550,7 +403,6 @@ class Spawner:
             inherited=inherited,
             deny=[name for run in above for name in run.resolved.tools_deny],
         )
-        lane = spec.lane or agent.lane or DEFAULT_LANE
         label_of_place = spec.place or agent.place
         if label_of_place is not None:
             check_place(label_of_place, self._ledger.partitions.labels)
@@ -558,60 +410,28 @@ class Spawner:
         place = await self._place(
             spec, cwd, run_id, label, previous, is_here=label_of_place is None
         )
-        timeout_ms = (
-            settings.run_timeout_ms(agent_id)
-            if spec.run_timeout_seconds is None
-            else whole_ms(spec.run_timeout_seconds * 1000)
-        )
         depth = session_chain.depth(parent, previous)
         may_spawn = depth < settings.defaults.max_spawn_depth
+        fleet = agent_cards.rows(settings, agent_id) if may_spawn else ()
+        theirs = worker.resolved(spec, settings, cwd=place.cwd, fleet=fleet)
         resolved = Resolved(
-            agent_id=agent_id,
-            runtime=worker.runtime.name,
-            mode=mode,
+            **structs.asdict(theirs),
+            mode=asked.mode,
             label=label,
             cwd=place.cwd,
             worktree=place.tree,
-            lane=lane,
-            lane_slots=settings.lane_slots(lane),
             place=label_of_place,
-            model=spec.model or agent.model,
-            thinking=spec.thinking or agent.thinking,
-            instructions=agent.instructions,
-            timeout_ms=timeout_ms,
-            effective_tools=worker.tools,
-            tools_deny=worker.deny,
-            access=ceilings.placed(worker.access, place.cwd),
             max_spawn_depth=settings.defaults.max_spawn_depth,
             max_announce_chars=settings.defaults.max_announce_chars,
-            grace_ms=round(agent.grace_seconds * 1000),
-            abilities=worker.abilities,
-            alerts=agent.alerts.rules,
             max_transcript_mb=settings.defaults.max_transcript_mb,
             chosen=chosen,
-            fleet=agent_cards.rows(settings, agent_id) if may_spawn else (),
-            options=agent.options,
         )
         if spec.verification is not None and spec.verification.judge is not None:
-            judge = await self._grants.judge(
-                spec.verification.judge,
-                resolved,
-                parent=parent,
-                requester=requester,
-                settings=settings,
-                is_operator=is_operator,
-            )
+            judge = await self._grants.judge(spec.verification.judge, resolved, call)
             resolved = replace(resolved, judge=judge)
         if spec.on_dependency_failure is OnDependencyFailure.FALLBACK:
             fallback = await self._grants.fallback(
-                spec,
-                resolved,
-                parent=parent,
-                requester=requester,
-                settings=settings,
-                is_operator=is_operator,
-                found=found,
-                inherited=inherited,
+                spec, resolved, call, found=found, inherited=inherited
             )
             resolved = replace(resolved, fallback=fallback)
         spawned = Spawned(
@@ -619,18 +439,17 @@ class Spawner:
             run_id=run_id,
             spec=spec,
             resolved=resolved,
-            requester=requester,
+            requester=call.inbox,
             requester_run=parent.id if parent is not None else None,
             depth=depth,
             session_key=SessionKey(f"agent:{agent_id}:subagent:{self._ids.session_uuid()}"),
-            retry_from=retry_from,
+            retry_from=None if asked.repeats is None else asked.repeats.id,
             continues=session_chain.continues(previous),
             rules=RULES,
         )
         return Draft(
+            asked=asked,
             spawned=spawned,
-            labels=asked_dependencies(spec),
-            previous=previous,
             question=worker.question,
             warnings=(*place.warnings, *grants.narrowed(worker.access), *worker.unproven),
         )
@@ -673,24 +492,17 @@ class Spawner:
             raise UsageError(f'cwd "{cwd}" is not a directory', details={"field": "cwd"})
         return directory
 
-    async def _check_contract(
-        self,
-        draft: Draft,
-        settings: Settings,
-        *,
-        is_operator: bool,
-        caller_roots: Sequence[str],
-    ) -> Draft:
+    async def _check_contract(self, draft: Draft, call: SpawnCall) -> Draft:
         """Refuse a contract that cannot run; look at its files before any work."""
         wanted = draft.spawned.spec.verification
         if wanted is None:
             return draft
-        before = draft.previous
+        settings, parent, before = call.context.settings, call.parent, draft.asked.previous
         is_inherited = before is not None and wanted is before.spec.verification
-        is_trusted = is_operator
+        is_trusted = call.is_free
         if before is not None and is_inherited:
             # Whoever goes on with the session: the contract is that of who gave it.
-            is_trusted = is_operator or before.resolved.commands_trusted
+            is_trusted = call.is_free or before.resolved.commands_trusted
         spawned = draft.spawned
         judge = None if wanted.judge is None else wanted.judge.verification
         contract.validate(
@@ -706,9 +518,12 @@ class Spawner:
             commands = any(each.commands for each in (wanted, *own))
             resolved = replace(spawned.resolved, commands_trusted=commands)
         elif any(each.names_files for each in (wanted, *own)):
-            roots = caller_roots
+            # Where the caller is, or its run works.
+            roots = [call.context.cwd]
+            if parent is not None:
+                roots = [parent.resolved.cwd, parent.resolved.project]
             if before is not None and is_inherited:
-                roots = (*roots, before.resolved.project)
+                roots.append(before.resolved.project)
             root = await self._contract_root(spawned.resolved, settings, roots)
             resolved = replace(spawned.resolved, contract_root=root)
         else:
@@ -727,7 +542,7 @@ class Spawner:
             return draft  # not made yet, or not known where: looked at when it is
         # For its warnings alone: what others write before it starts is not its work.
         found = await self._verifier.before(wanted, root_of(spawned.resolved))
-        warnings = () if draft.labels else contract.old_files(found.baseline)
+        warnings = () if draft.asked.labels else contract.old_files(found.baseline)
         return replace(
             draft,
             spawned=replace(spawned, vacuous=found.is_vacuous),
@@ -765,17 +580,28 @@ class Spawner:
 
     # -- storing ---------------------------------------------------------------------------
 
+    def _decided(
+        self, drafts: list[Draft], awaited: Mapping[str, Dependency], call: SpawnCall
+    ) -> tuple[list[Draft], list[Run]]:
+        """The runs as they are stored now, or would be, and what their receipts say.
+
+        No await in here: what was counted and what is stored are one step.
+        """
+        call = replace(call, parent=self._parent(call.context.session, call.partition))
+        self._count(call, [self._dependencies.waits(draft, awaited) for draft in drafts])
+        drafts = _under_shared_caps(_as_steps(drafts, call), call)
+        call.beside.check()
+        spawned = self._spawned(drafts, awaited, call.parent)
+        if call.trial is None:
+            return drafts, self._store_all(spawned, call)
+        return drafts, [reduce(None, event).run for event in spawned]
+
     def _spawned(
-        self,
-        drafts: Sequence[Draft],
-        found: Mapping[str, Dependency],
-        *,
-        parent: Run | None,
+        self, drafts: Sequence[Draft], found: Mapping[str, Dependency], parent: Run | None
     ) -> Iterator[Spawned]:
         """The first events of the runs, each after those of the runs it waits for.
 
-        Each is made when it is asked for: what was stored before it may have ended already. No
-        await between the first and the last.
+        Each is made when it is asked for: what was stored before it may have ended already.
         """
         session_chain.check_free(self._ledger, drafts)
         for draft in drafts:
@@ -795,20 +621,12 @@ class Spawner:
                 draft.spawned,
                 at_ms=now,
                 resolved=resolved,
-                dependencies=tuple(self._dependencies.newest(found[n]) for n in draft.labels),
+                dependencies=tuple(self._dependencies.newest(found[n]) for n in draft.asked.labels),
                 approval=_approval(draft, now),
             )
 
-    def _store_all(
-        self,
-        spawned: Iterator[Spawned],
-        beside: Beside,
-        *,
-        parent: Run | None,
-        requester: SessionKey,
-        digests: Mapping[str, str],
-    ) -> list[Run]:
-        """No await in here: what was counted and what is stored are one step."""
+    def _store_all(self, spawned: Iterator[Spawned], call: SpawnCall) -> list[Run]:
+        parent = call.parent
         runs: list[Run] = []
         for event in spawned:
             spec, now = event.spec, event.at_ms
@@ -828,8 +646,8 @@ class Spawner:
             runs.append(run)
             if spec.idempotency_key is not None:
                 key = spec.idempotency_key
-                self.keys.remember(requester, key, run.id, digest=digests[key])
-        beside.note(runs)
+                self.keys.remember(call.inbox, key, run.id, digest=call.digests[key])
+        call.beside.note(runs)
         return runs
 
     def _above(self, parent: Run | None) -> list[Run]:
@@ -868,19 +686,17 @@ async def _for_each(drafts: Iterable[Awaitable[Draft]]) -> list[Draft]:
     return found
 
 
-def _as_asked(runs: Iterable[Run], drafts: Sequence[Draft]) -> list[Run]:
-    """In the order in which they were asked for, and not of who waits for whom."""
-    order = {draft.spawned.run_id: number for number, draft in enumerate(drafts)}
-    return sorted(runs, key=lambda run: order[run.id])
-
-
-def _digests(specs: Sequence[RunSpec], cwd: str, plan: PlanAsked | None) -> dict[str, str]:
+def _digests(asked: Sequence[RunAsked], cwd: str, plan: PlanAsked | None) -> dict[str, str]:
     """Of what is asked for under each idempotency key.
 
     Raises:
         UsageError: One stands for two runs.
     """
-    keyed = [(spec.idempotency_key, spec) for spec in specs if spec.idempotency_key is not None]
+    keyed = [
+        (each.spec.idempotency_key, each.spec)
+        for each in asked
+        if each.spec.idempotency_key is not None
+    ]
     if not keyed:
         return {}
     budget = None if plan is None else plan.budget
@@ -916,22 +732,19 @@ def _check_retry(run: Run) -> None:
         )
 
 
-def _as_steps(
-    drafts: Sequence[Draft],
-    again: Sequence[Run],
-    plan: PlanAsked | None,
-    scheduled: ScheduledTime | None,
-) -> list[Draft]:
+def _as_steps(drafts: list[Draft], call: SpawnCall) -> list[Draft]:
     """Each as the step of the plan that it is, or that the run was which it repeats."""
-    if plan is None and scheduled is None and not again:
-        return list(drafts)
+    plan, is_new = call.plan, drafts[0].asked.repeats is None
+    if plan is None and call.scheduled is None and is_new:
+        return drafts
     first = drafts[0].spawned.run_id
     found = []
     for at, draft in enumerate(drafts):
-        step = again[at].resolved.step if again else None
+        repeats = draft.asked.repeats
+        step = None if repeats is None else repeats.resolved.step
         if plan is not None:
             step = PlanStep(plan=first, position=at, name=plan.name, jobs=plan.jobs)
-        resolved = replace(draft.spawned.resolved, step=step, scheduled=scheduled)
+        resolved = replace(draft.spawned.resolved, step=step, scheduled=call.scheduled)
         found.append(replace(draft, spawned=replace(draft.spawned, resolved=resolved)))
     slots = max(each.spawned.resolved.lane_slots for each in drafts)
     if plan is not None and plan.jobs is not None and slots < min(plan.jobs, len(drafts)):
@@ -948,14 +761,13 @@ def _too_many_jobs(draft: Draft, jobs: int) -> str:
     )
 
 
-def _under_shared_caps(
-    drafts: Sequence[Draft], parent: Run | None, again: Sequence[Run], plan: PlanAsked | None
-) -> list[Draft]:
+def _under_shared_caps(drafts: list[Draft], call: SpawnCall) -> list[Draft]:
     """With what decides under which caps they fall: those above a run hold for it, too.
 
     Raises:
         UsageError: Its plan has a budget already.
     """
+    parent, plan = call.parent, call.plan
     above = None if parent is None else parent.resolved
     share = None
     if plan is not None and plan.budget is not None:
@@ -968,13 +780,13 @@ def _under_shared_caps(
                 details={"field": "budget"},
             )
         share = above.plan
-    if above is None and share is None and not again and all(d.previous is None for d in drafts):
-        return list(drafts)
+    earlier = [each.asked.repeats or each.asked.previous for each in drafts]
+    if above is None and share is None and not any(earlier):
+        return drafts
     tags = () if parent is None or above is None else (*parent.spec.tags, *above.tags_above)
     found = []
-    for at, draft in enumerate(drafts):
-        earlier = again[at] if again else draft.previous
-        before = None if earlier is None else earlier.resolved.plan
+    for draft, run in zip(drafts, earlier, strict=True):
+        before = None if run is None else run.resolved.plan
         resolved = replace(
             draft.spawned.resolved, plan=share or before, tags_above=tuple(dict.fromkeys(tags))
         )

@@ -34,7 +34,8 @@ from subagents.engine.messages.mailbox import Mailbox
 from subagents.engine.runs.control import Control
 from subagents.engine.runs.dependencies import asked_dependencies
 from subagents.engine.runs.queries import Queries
-from subagents.engine.runs.spawn import Beside, PlanAsked, Receipt, Spawner, Trial
+from subagents.engine.runs.spawn import Receipt, Spawner
+from subagents.engine.runs.spawn_call import Beside, PlanAsked, RunAsked, SpawnContext, Trial
 from subagents.engine.schedules.due_times import check_when, next_due, passed
 from subagents.errors import (
     Conflict,
@@ -80,6 +81,7 @@ class Schedules:
         mailbox: Mailbox,
         settings_of: SettingsOf,
         environments: EnvironmentLog | None,
+        begin: Callable[[], None],
     ) -> None:
         self._ledger, self._store, self._off_loop, self._clock = kernel
         self._ids = ids
@@ -96,7 +98,7 @@ class Schedules:
         self._not_before: dict[ScheduleId, int] = {}
         self._changed = asyncio.Event()
         self._must_look_back = False
-        self.begin: Callable[[], None] = lambda: None
+        self._begin = begin
         """Called once there is a schedule: until then nobody has to wait for anything."""
         self._has_begun = False
 
@@ -128,7 +130,7 @@ class Schedules:
         """Let somebody run ``run``, where there is a schedule and nobody does."""
         if self._live and not self._has_begun:
             self._has_begun = True
-            self.begin()
+            self._begin()
 
     def on_commit(self, batch: Batch) -> None:
         for schedule_id, schedule in batch.schedules.items():
@@ -476,6 +478,10 @@ class Schedules:
             specs = [
                 replace(each, agent_id=each.agent_id or schedule.default_agent) for each in specs
             ]
+        brought = environments or [None] * len(specs)
+        asked = [
+            RunAsked(spec=spec, environment=own) for spec, own in zip(specs, brought, strict=True)
+        ]
         plan, time = schedule.plan, None
         if due is not None:
             time = ScheduledTime(
@@ -496,14 +502,11 @@ class Schedules:
                 self._note(replace(due, run_ids=tuple(run.id for run in runs)), schedule.id)
 
         return await self._spawner.spawn_batch(
-            specs,
-            requester=schedule.requester,
-            settings=settings,
-            cwd=schedule.cwd,
+            asked,
+            SpawnContext(session=schedule.requester, settings=settings, cwd=schedule.cwd),
             plan=None
             if plan is None
             else PlanAsked(name=plan.name, budget=plan.budget, jobs=plan.jobs),
-            environments=environments,
             scheduled=time,
             beside=Beside(check, note),
             trial=trial,

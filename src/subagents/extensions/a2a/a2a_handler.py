@@ -135,7 +135,7 @@ class RunHandler(RequestHandler):
             if run.is_settled:
                 raise a2a_errors.TaskNotCancelableError(f"task {run.id} has ended")
             by = exchange.caller.session
-            await exchange.services.engine.cancel(run.id, by=by, reason="CancelTask")
+            await exchange.services.engine.control.cancel(run.id, by=by, reason="CancelTask")
             return await _task(exchange, await _rest(exchange.services, run, frozenset(_ENDED)))
 
     async def on_create_task_push_notification_config(
@@ -201,7 +201,7 @@ async def _take(exchange: _Exchange, params: wire.SendMessageRequest) -> Run:
     if message.task_id:
         run = await _run(exchange, message.task_id)
         await _go_on(exchange, run, text)
-        run = await exchange.services.queries.run(run.id)
+        run = await exchange.services.engine.queries.run(run.id)
     else:
         run = await _begin(exchange, message, text)
     if target is not None:
@@ -223,15 +223,7 @@ async def _begin(exchange: _Exchange, message: wire.Message, text: str) -> Run:
         expects_completion_message=False,
     )
     with config.explaining():
-        receipt = await services.engine.spawn(
-            spec,
-            requester=caller.session,
-            settings=config.settings,
-            cwd="",
-            is_operator=caller.is_operator,
-            ceiling=caller.ceiling,
-            environment=None,
-        )
+        receipt = await services.engine.spawner.spawn(spec, caller.context(config.settings))
     return receipt.run
 
 
@@ -245,7 +237,7 @@ async def _go_on(exchange: _Exchange, run: Run, text: str) -> None:
         body = RespondBody(response=text)
         await run_questions.respond(exchange.services, exchange.caller, asked.id, body)
         return
-    await exchange.services.engine.steer(
+    await exchange.services.engine.control.steer(
         run.id, text, by=exchange.caller.session, ceiling=exchange.caller.ceiling
     )
 
@@ -319,7 +311,7 @@ async def _run(exchange: _Exchange, task_id: str) -> Run:
         TaskNotFoundError: It is not, or there is none such.
     """
     try:
-        run = await exchange.services.queries.run(RunId(task_id))
+        run = await exchange.services.engine.queries.run(RunId(task_id))
         await require_own(exchange.services, run, exchange.caller)
     except (NotFound, Forbidden) as error:
         if isinstance(error, Forbidden):
@@ -364,7 +356,7 @@ async def _listed(exchange: _Exchange, params: wire.ListTasksRequest) -> wire.Li
         raise UsageError(f"pageSize must be 1 to {PAGE_MAX}", details={"field": "pageSize"})
     history = _history(params)
     where = RunFilter(
-        requester=exchange.services.queries.inbox_of(exchange.caller.session),
+        requester=exchange.services.engine.queries.inbox_of(exchange.caller.session),
         agent_id=exchange.agent_id,
         tags=(f"{a2a_tasks.CONTEXT_TAG}{params.context_id}",) if params.context_id else (),
         outcomes=_ENDED.get(params.status),
@@ -372,7 +364,7 @@ async def _listed(exchange: _Exchange, params: wire.ListTasksRequest) -> wire.Li
         limit=size,
         offset=offset,
     )
-    queries = exchange.services.queries
+    queries = exchange.services.engine.queries
     if not params.status or params.status in _ENDED:
         page = await queries.page(where)
         # The protocol has no "at least so many": a long list's size is where counting ended.
@@ -434,7 +426,7 @@ async def _news(services: Services, run_id: RunId) -> AsyncIterator[Run]:
     number, _ = await feed.begin(None)
     follower = Follower(feed, after=number, scope=Scope(run=run_id), names=frozenset(NAMES))
     while True:
-        run = await services.queries.run(run_id)
+        run = await services.engine.queries.run(run_id)
         yield run
         if run.is_settled:
             return

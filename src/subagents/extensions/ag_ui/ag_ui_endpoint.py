@@ -61,7 +61,7 @@ async def _frames(
         for line in page.lines:
             for event in events.of_line(run, line):
                 yield events.encoded(event)
-        run = await services.queries.run(run.id)
+        run = await services.engine.queries.run(run.id)
         for each in run.pending_requests:
             if each.id not in told:
                 told.add(each.id)

@@ -137,7 +137,9 @@ class RunTasks:
         caller = request.exchange.caller
         for run in runs:
             if not run.is_settled:
-                await self._services.engine.cancel(run.id, by=caller.session, reason="tasks/cancel")
+                await self._services.engine.control.cancel(
+                    run.id, by=caller.session, reason="tasks/cancel"
+                )
 
     # -- beginning -------------------------------------------------------------------------
 
@@ -147,10 +149,10 @@ class RunTasks:
         receipts = [] if answer.is_error else _receipts(answer)
         if not 1 <= len(receipts) <= RUNS_MAX:
             return handed_over(exchange, answer)
-        exchange.services.engine.release(answer.offered, reader=exchange.caller.reader)
+        exchange.services.engine.mailbox.release(answer.offered, reader=exchange.caller.reader)
         named = _Named(run_ids=_ids(receipts))
         task_id = spell(named)
-        runs = [await self._services.queries.run(run_id) for run_id in named.run_ids]
+        runs = [await self._services.engine.queries.run(run_id) for run_id in named.run_ids]
         task = self._standing(task_id, named, runs)
         self._comes_back(task, named)
         warnings = "".join(f"; warning: {one_line(each)}" for each in _warnings(receipts))
@@ -177,7 +179,7 @@ class RunTasks:
         is_enough = not pending if until == "all" else bool(completed)
         if answer.is_error or is_enough or found.get("errors") or not pending:
             return handed_over(exchange, answer)
-        exchange.services.engine.release(answer.offered, reader=exchange.caller.reader)
+        exchange.services.engine.mailbox.release(answer.offered, reader=exchange.caller.reader)
         if len(completed) + len(pending) > RUNS_MAX:
             return None
         now_ms = self._services.now_ms()
@@ -196,7 +198,7 @@ class RunTasks:
     def _comes_back(self, task: Task, named: _Named, asked: Iterable[str] = ()) -> None:
         """The client looks again soon, so nobody else needs to bring the results meanwhile."""
         brought = [*map(announcement_id, named.run_ids), *asked]
-        self._services.engine.expect(brought, for_ms=task.poll_ms + POLL_LATE_MS)
+        self._services.engine.mailbox.expect(brought, for_ms=task.poll_ms + POLL_LATE_MS)
 
     # -- looking ---------------------------------------------------------------------------
 
@@ -208,7 +210,7 @@ class RunTasks:
         """
         exchange = request.exchange
         try:
-            runs = [await self._services.queries.run(run_id) for run_id in named.run_ids]
+            runs = [await self._services.engine.queries.run(run_id) for run_id in named.run_ids]
             for run in runs:
                 await require_own(self._services, run, exchange.caller)
         except Forbidden as error:
@@ -305,7 +307,7 @@ class RunTasks:
             return
         arguments = {"requestId": request_id, "response": text}
         answer = await answer_of(request, "respond_orchestrator_request", arguments)
-        exchange.services.engine.release(answer.offered, reader=exchange.caller.reader)
+        exchange.services.engine.mailbox.release(answer.offered, reader=exchange.caller.reader)
         if answer.is_error:
             raise RpcError(INVALID_PARAMS, answer.text)
 

@@ -52,7 +52,7 @@ async def _of_plan(services: Services, plan_id: str, limit: int) -> Graph:
     plan = await plans_of(services).plan(plan_id)
     shown = plan.steps[:limit]
     parents = [run.id for run in shown if run.children]
-    counts = await services.queries.below(parents) if parents else NONE_BELOW
+    counts = await services.engine.queries.below(parents) if parents else NONE_BELOW
     return Graph(
         **as_of,
         truncated=_truncated(len(shown), len(plan.steps)),
@@ -67,9 +67,9 @@ async def _of_plan(services: Services, plan_id: str, limit: int) -> Graph:
 
 async def _of_tree(services: Services, root: Run, limit: int) -> Graph:
     as_of = services.as_of()
-    tree = await services.queries.tree(root.id, most=limit)
+    tree = await services.engine.queries.tree(root.id, most=limit)
     shown = [*_level_by_level(tree)]
-    found = run_building.below(await services.queries.below([root.id]), root.id)
+    found = run_building.below(await services.engine.queries.below([root.id]), root.id)
     states = Counter({} if found is None else found.states)
     states[run_building.run_status(tree.run)] += 1
     return Graph(

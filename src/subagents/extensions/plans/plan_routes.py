@@ -59,9 +59,9 @@ async def list_plans(request: Request) -> Response:
         limit_max=PLANS_LIMIT_MAX,
     )
     if not caller.is_operator:
-        where = replace(where, requester=services.queries.inbox_of(caller.session))
+        where = replace(where, requester=services.engine.queries.inbox_of(caller.session))
     as_of = services.as_of()
-    found = await services.queries.page(where)
+    found = await services.engine.queries.page(where)
     plans = await plans_of(services).plans([run.id for run in found.runs])
     return answer(
         PlanPage(
@@ -99,7 +99,7 @@ async def withdraw_cancel(request: Request) -> Response:
     for run in plan.steps:
         if run.planned is not None:
             with suppress(Conflict):
-                await services.engine.withdraw_cancel(run.id, by=caller.session)
+                await services.engine.control.withdraw_cancel(run.id, by=caller.session)
     return answer(_detail(services, await plans_of(services).plan(plan.id)))
 
 
@@ -119,19 +119,13 @@ async def retry_plan(request: Request) -> Response:
     services, caller = services_of(request), Caller.of(request)
     plan = await plan_of(request)
     config = await config_of(services, caller, plan.steps[0].resolved.project, {}, {})
-    receipts = await plans_of(services).retry(
-        plan.id,
-        requester=caller.session,
-        settings=config.settings,
-        is_operator=caller.is_operator,
-        ceiling=caller.ceiling,
-    )
+    receipts = await plans_of(services).retry(plan.id, caller.context(config.settings))
     return answer(plan_receipt(receipts, config), status=201)
 
 
 def plans_of(services: Services) -> Plans:
     """The plans that the engine's runs are steps of."""
-    return Plans(services.queries, services.engine)
+    return Plans(services.engine.queries, services.engine.spawner)
 
 
 def _detail(services: Services, plan: Plan) -> PlanDetail:

@@ -7,14 +7,12 @@ what a plan came to is read from them.
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from subagents.config.settings import Settings
-from subagents.domain.run.access import Ceiling
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import PlanStep
-from subagents.domain.run.values import RunId, SessionKey, replace
-from subagents.engine.engine import Engine
+from subagents.domain.run.values import RunId, replace
 from subagents.engine.runs.queries import Queries
-from subagents.engine.runs.spawn import Receipt
+from subagents.engine.runs.spawn import Receipt, Spawner
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.errors import Conflict, NotFound
 from subagents.ports import Place, RunFilter
 
@@ -35,9 +33,9 @@ class Plan(NamedTuple):
 class Plans:
     """See the module."""
 
-    def __init__(self, queries: Queries, engine: Engine) -> None:
+    def __init__(self, queries: Queries, spawner: Spawner) -> None:
         self._queries = queries
-        self._engine = engine
+        self._spawner = spawner
 
     async def plan(self, plan_id: str) -> Plan:
         """One plan.
@@ -79,15 +77,7 @@ class Plans:
             if newest[plan_id]
         ]
 
-    async def retry(
-        self,
-        plan_id: str,
-        *,
-        requester: SessionKey,
-        settings: Settings,
-        is_operator: bool,
-        ceiling: Ceiling | None,
-    ) -> tuple[Receipt, ...]:
+    async def retry(self, plan_id: str, context: SpawnContext) -> tuple[Receipt, ...]:
         """Start the failed steps again, and those that waited for them: all of them, or none.
 
         Raises:
@@ -104,14 +94,7 @@ class Plans:
         due = _failed_with_dependants(plan)
         if not due:
             raise Conflict(f"every step of plan {plan_id} ended ok: there is nothing to retry")
-        return await self._engine.retry_all(
-            due,
-            instead=plan.instead,
-            requester=requester,
-            settings=settings,
-            is_operator=is_operator,
-            ceiling=ceiling,
-        )
+        return await self._spawner.retry_all(due, context, instead=plan.instead)
 
 
 def _step(run: Run) -> PlanStep:

@@ -41,9 +41,8 @@ async def apply_repairs(
     Raises:
         AlreadyRunning, CorruptState, StoreUnavailable: It cannot be used.
     """
-    ledger = Ledger(store, off_loop, clock, ids, lease_ms=0)
     # What may start is started by the next daemon, after it looked at what still runs.
-    ledger.may_start = lambda _run: False
+    ledger = Ledger(store, off_loop, clock, ids, lease_ms=0, may_start=lambda _run: False)
     epoch = await off_loop(lambda: store.open(READER))
     try:
         await ledger.load(READER, epoch)

@@ -29,6 +29,7 @@ from subagents.domain.transcript.feed_entry import NAMES, NEWS
 from subagents.engine.runs.feed import Scope
 from subagents.engine.runs.sessions import EITHER
 from subagents.engine.runs.spawn import Receipt
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.errors import (
     Conflict,
     NotFound,
@@ -127,7 +128,7 @@ async def status(session: SupervisorSession, params: Mapping[str, object]) -> Do
     asked = decode(params, MaybeOfAgent)
     if asked.agent_id is not None:
         return Done(await _status(session, await _run(session, asked.agent_id)))
-    published = session.services.queries.open_runs
+    published = session.services.engine.queries.open_runs
     open_runs = [run for run in published if not run.is_settled]
     open_runs.sort(key=lambda run: run.times.created_at_ms, reverse=True)
     shown = [await _status(session, run) for run in open_runs[:LISTED_MAX]]
@@ -197,7 +198,7 @@ async def send_to_cc(session: SupervisorSession, params: Mapping[str, object]) -
             f'agent "{run.resolved.label}" has no live attempt: run {run.id} is {run.phase}',
             hint="send_message keeps a message for its next turn",
         )
-    taken = await session.services.engine.steer(run.id, text, by=session.caller.session)
+    taken = await session.services.engine.control.steer(run.id, text, by=session.caller.session)
     return Done({**_names(run), "status": taken})
 
 
@@ -207,7 +208,9 @@ async def cancel_turn(session: SupervisorSession, params: Mapping[str, object]) 
     run = await _open_run(session, asked.agent_id)
     if not run.resolved.abilities.interrupt:
         raise _unable(run, "cannot interrupt a turn", ability="interrupt")
-    await session.services.engine.interrupt(run.id, by=session.caller.session, reason=asked.reason)
+    await session.services.engine.control.interrupt(
+        run.id, by=session.caller.session, reason=asked.reason
+    )
     return Done({**_names(run), "status": "interrupting"})
 
 
@@ -241,8 +244,8 @@ async def create_agent(session: SupervisorSession, params: Mapping[str, object])
     config = await services.config_in(spec.cwd, is_operator=True)
     number = await services.engine.feed.newest()
     with config.explaining():
-        receipt = await services.engine.spawn(
-            spec, requester=requester, settings=config.settings, cwd=spec.cwd
+        receipt = await services.engine.spawner.spawn(
+            spec, SpawnContext(session=requester, settings=config.settings, cwd=spec.cwd)
         )
     subscription = Subscription(Scope(run=receipt.run.id), frozenset(NEWS), number)
     return Done(
@@ -257,7 +260,7 @@ async def _require_free(session: SupervisorSession, label: str) -> None:
     Raises:
         Conflict: Names its run.
     """
-    for run in session.services.queries.unsettled(session.caller.session):
+    for run in session.services.engine.queries.unsettled(session.caller.session):
         if run.resolved.label == label:
             raise Conflict(
                 f'agent "{label}" is there already: run {run.id} is {run.phase}',
@@ -285,9 +288,9 @@ async def destroy_agent(session: SupervisorSession, params: Mapping[str, object]
     session.stream.remove(run.resolved.label)
     engine = session.services.engine
     if run.is_settled and run.requester == session.caller.session:
-        await engine.acknowledge([announcement_id(run.id)], reader=session.caller.reader)
+        await engine.mailbox.acknowledge([announcement_id(run.id)], reader=session.caller.reader)
     try:
-        await engine.archive(run.id)
+        await engine.control.archive(run.id)
     except Conflict:
         # Not over yet: it is archived with all others, after ``archive_after_minutes``.
         return Done(ended)
@@ -297,7 +300,9 @@ async def destroy_agent(session: SupervisorSession, params: Mapping[str, object]
 async def _cancel(session: SupervisorSession, run: Run, reason: str | None) -> Document:
     has_ended = run.is_settled
     if not has_ended:
-        run = await session.services.engine.cancel(run.id, by=session.caller.session, reason=reason)
+        run = await session.services.engine.control.cancel(
+            run.id, by=session.caller.session, reason=reason
+        )
     found = run_building.changed(run, "already ended" if has_ended else "cancelling")
     return {**_names(run), "status": found.status, "outcome": found.outcome}
 

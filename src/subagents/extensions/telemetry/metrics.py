@@ -65,24 +65,25 @@ GAUGES: Final[Mapping[Family, Callable[[Services, Scrape], Samples]]] = {
         _runs(s)
     ),
     Family("attempts_live", "gauge", "Workers that are watched now."): lambda s, _: [
-        ((), s.engine.live_attempts)
+        ((), s.engine.supervisor.live_attempts)
     ],
     Family(
         "lane_slots_used", "gauge", "Slots taken, by lane and depth.", ("lane", "depth")
     ): lambda s, _: [
-        ((lane, str(depth)), held) for (lane, depth), held in s.queries.slots_by_lane().items()
+        ((lane, str(depth)), held)
+        for (lane, depth), held in s.engine.queries.slots_by_lane().items()
     ],
     Family(
         "lane_slots", "gauge", "Slots there are, as the newest open run says.", ("lane", "depth")
     ): lambda s, _: _slots(s),
     Family("outbox_pending", "gauge", "Committed effects that are not done yet."): lambda s, _: [
-        ((), s.engine.effects_pending)
+        ((), s.engine.outbox.pending)
     ],
     Family("inbox_unread", "gauge", "Unread messages of all sessions."): lambda _, scrape: [
         ((), scrape.unread)
     ],
     Family("requests_open", "gauge", "Questions of workers that wait for an answer."): (
-        lambda s, _: [((), sum(len(run.pending_requests) for run in s.queries.open_runs))]
+        lambda s, _: [((), sum(len(run.pending_requests) for run in s.engine.queries.open_runs))]
     ),
     Family("accepting", "gauge", "1 while runs can be changed, 0 while the store fails."): (
         lambda s, _: [((), 0 if s.refusing else 1)]
@@ -155,7 +156,7 @@ FAMILIES: Final = (*GAUGES, *COUNTERS, *HISTOGRAMS)
 def _runs(services: Services) -> Samples:
     counters = services.engine.counters
     found: Counter[Labels] = Counter()
-    for run in services.queries.open_runs:
+    for run in services.engine.queries.open_runs:
         if run.phase not in OVER:
             found[str(run.phase), counters.agent(run.resolved.agent_id)] += 1
     # A phase that nobody is in says 0 and does not vanish from the graph.
@@ -171,7 +172,7 @@ def _runs(services: Services) -> Samples:
 def _slots(services: Services) -> Samples:
     found = {
         lane_key(run): run.resolved.lane_slots
-        for run in services.queries.open_runs
+        for run in services.engine.queries.open_runs
         if not run.is_settled
     }
     return [((lane, str(depth)), slots) for (lane, depth), slots in found.items()]
@@ -196,7 +197,7 @@ async def metrics(request: Request) -> Response:
     query_of(request, ())
     await services.off_loop(_load_library)
     scrape = Scrape(
-        unread=await services.queries.unread_total(),
+        unread=await services.engine.queries.unread_total(),
         database_bytes=await services.off_loop(services.database.size_bytes),
     )
     # Read here, where nothing changes meanwhile; written down elsewhere.

@@ -159,10 +159,9 @@ class Node:
             ],
         )
         queries = SimpleNamespace(run_of=lambda _: None, open_run=lambda _: None)
-        engine = SimpleNamespace(identify=self.identify)
+        engine = SimpleNamespace(identify=self.identify, queries=queries)
         app.state.services = SimpleNamespace(
             engine=engine,
-            queries=queries,
             origin_of=lambda _: None,
             stopping=self.stopping,
         )

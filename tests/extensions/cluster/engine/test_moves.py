@@ -63,7 +63,7 @@ def test_what_a_dead_node_had_goes_on_elsewhere_as_soon_as_its_lease_is_over(
         assert run.conclusion is not None
         assert run.conclusion.outcome.status is Status.LOST
         found = await cluster.clock.result(
-            second.engine.wait([], session=session, timeout_s=1, reader="me")
+            second.engine.mailbox.wait([], session=session, timeout_s=1, reader="me")
         )
         assert found.offered == (announcement_id(run_id),)
 
@@ -121,10 +121,10 @@ def test_what_another_node_decides_is_refused_and_says_whose_it_is(tmp_path: Pat
         run_id = await second.spawn("slow", requester=session)
         calls = (
             first.try_spawn("quick", requester=session),
-            first.engine.wait([], session=session, timeout_s=1, reader="me"),
-            first.engine.wait([run_id], session=session, timeout_s=1, reader="me"),
-            first.engine.cancel(run_id, by="me"),
-            first.engine.offer_inbox(session, reader="me"),
+            first.engine.mailbox.wait([], session=session, timeout_s=1, reader="me"),
+            first.engine.mailbox.wait([run_id], session=session, timeout_s=1, reader="me"),
+            first.engine.control.cancel(run_id, by="me"),
+            first.engine.mailbox.offer_inbox(session, reader="me"),
             first.engine.queries.run(run_id),
         )
         for call in calls:
@@ -175,9 +175,9 @@ def test_a_queued_run_moves_with_its_partition_and_is_started_by_the_other_node(
 
         await cluster.clock.result(first.engine.drain(is_on=True))
 
-        await cluster.clock.until(lambda: queued in second.parts.ledger.live, within_s=4)
-        assert queued not in first.parts.ledger.live
-        assert first.parts.ledger.published[at_work].phase is Phase.RUNNING
+        await cluster.clock.until(lambda: queued in second.engine.ledger.live, within_s=4)
+        assert queued not in first.engine.ledger.live
+        assert first.engine.ledger.published[at_work].phase is Phase.RUNNING
         assert first.owned == {partition_of(other)}
         # The lane has one slot on all nodes together.
         run = await second.until(queued, Phase.COMPLETED, within_s=12)

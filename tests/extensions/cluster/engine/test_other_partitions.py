@@ -10,6 +10,7 @@ from tests.extensions.cluster.engine.engine_cluster import LEASE_S, Cluster, Nod
 from subagents.domain.run.run import Decision, Phase
 from subagents.domain.run.values import AttemptId, RunId, SessionKey
 from subagents.engine.runs.sessions import Sent
+from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.errors import Elsewhere, UsageError
 
 
@@ -32,13 +33,13 @@ def test_a_worker_whose_run_another_node_decides_about_is_no_orphan_until_that_r
         async def processes(known: Callable[[], set[AttemptId]]) -> list[tuple[str, int]]:
             return [each for each in marked if each[0] not in known()]
 
-        place.parts.sweep._orphans = processes
-        assert (await cluster.clock.result(place.engine.sweep())).orphans == ()
-        assert await place.engine.orphans() == []
+        place.engine.sweep._orphans = processes
+        assert (await cluster.clock.result(place.engine.sweep.once())).orphans == ()
+        assert await place.engine.sweep.orphans() == []
 
-        await cluster.clock.result(owner.engine.cancel(run_id, by="me"))
+        await cluster.clock.result(owner.engine.control.cancel(run_id, by="me"))
         await owner.until(run_id)
-        assert (await cluster.clock.result(place.engine.sweep())).orphans == tuple(marked)
+        assert (await cluster.clock.result(place.engine.sweep.once())).orphans == tuple(marked)
 
     in_cluster(tmp_path, scenario)
 
@@ -53,8 +54,8 @@ def test_a_session_goes_on_in_its_partition_whoever_writes_into_it(tmp_path: Pat
         await owner.until(run_id, Phase.ANNOUNCE_DEFERRED, Phase.COMPLETED)
 
         async def sent(node: Node, by: SessionKey, newest: RunId) -> Sent:
-            message = node.engine.send(
-                newest, "and now?", by=by, settings=node.settings, is_operator=True
+            message = node.engine.sessions.send(
+                newest, "and now?", SpawnContext(session=by, settings=node.settings)
             )
             return await cluster.clock.result(message)
 
@@ -117,14 +118,16 @@ def test_what_a_worker_asks_is_seen_by_the_operator_at_every_node(tmp_path: Path
         session = cluster.session_of(owner)
         run_id = await owner.spawn("hang", requester=session)
         await owner.until(run_id, Phase.RUNNING)
-        asked = await cluster.clock.result(owner.engine.ask(run_id, "Which colour?"))
+        asked = await cluster.clock.result(owner.engine.questions.ask(run_id, "Which colour?"))
         for node in (owner, other):
             found = await cluster.clock.result(node.engine.queries.attention())
             assert [(each.run.id, each.text) for each in found] == [(run_id, "Which colour?")]
         assert len(await cluster.clock.result(owner.engine.queries.attention(session))) == 1
         with pytest.raises(Elsewhere):
             await cluster.clock.result(other.engine.queries.attention(session))
-        answered = owner.engine.answer(asked.id, "blue", decision=Decision.ANSWER, by="me")
+        answered = owner.engine.questions.answer(
+            asked.id, "blue", decision=Decision.ANSWER, by="me"
+        )
         assert await cluster.clock.result(answered)
         assert await cluster.clock.result(other.engine.queries.attention()) == ()
 

@@ -36,7 +36,7 @@ async def spawned(cluster: Cluster, node: Node, agent: str, number: int) -> list
 def at_work(nodes: list[Node]) -> list[int]:
     """Of each node."""
     return [
-        sum(run.phase is Phase.RUNNING for run in node.parts.ledger.published.values())
+        sum(run.phase is Phase.RUNNING for run in node.engine.ledger.published.values())
         for node in nodes
     ]
 
@@ -50,7 +50,7 @@ def test_a_lane_of_all_nodes_together_is_never_overfull_and_nobody_is_left_out(
         begun = cluster.clock.now_ms()
         runs = {node: await spawned(cluster, node, "slow", 6) for node in nodes}
         most = 0
-        while any(node.parts.ledger.live for node in nodes):
+        while any(node.engine.ledger.live for node in nodes):
             most = max(most, sum(at_work(nodes)))
             await cluster.clock.advance(0.1)
 
@@ -180,7 +180,7 @@ def test_what_a_provider_refused_one_node_no_node_asks_again_before_its_time(
         await cluster.clock.advance(50)
         runs = [await second.run(run_id) for run_id in two]
         assert [run.phase for run in runs] == [Phase.QUEUED] * 2
-        refusal = second.parts.provider_gates.refusal_of(runs[0])
+        refusal = second.engine.provider_gates.refusal_of(runs[0])
         assert refusal is not None
         assert refusal.until_ms is not None
         assert refusal.until_ms <= cluster.clock.now_ms() + 11_000
@@ -189,7 +189,7 @@ def test_what_a_provider_refused_one_node_no_node_asks_again_before_its_time(
             assert (await second.until(run_id, within_s=20)).phase is Phase.COMPLETED
         # Who got through on one node opened it for the other, whose next try was due later.
         await cluster.clock.advance(2 * EVERY_S)
-        assert first.parts.provider_gates.gate_of(await first.run(refused_run)) is None
+        assert first.engine.provider_gates.gate_of(await first.run(refused_run)) is None
 
     in_cluster(tmp_path, scenario)
 
@@ -220,7 +220,9 @@ def test_requests_on_two_nodes_never_hold_more_of_a_cap_than_there_is(tmp_path: 
         workers = [(node, await worker(cluster, node)) for node in nodes for _ in range(4)]
         need = Need(input_tokens=150, output_tokens=150, least_output_tokens=150)
         asking = [
-            asyncio.ensure_future(node.engine.hold(run_id, 1, need, Counted(), line_s=1))
+            asyncio.ensure_future(
+                node.engine.request_desk.hold(run_id, 1, need, Counted(), line_s=1)
+            )
             for node, run_id in workers
         ]
         found = await cluster.clock.result(asyncio.gather(*asking))
@@ -230,7 +232,9 @@ def test_requests_on_two_nodes_never_hold_more_of_a_cap_than_there_is(tmp_path: 
         # One is answered with less than it could have used: its rest is another's.
         node, run_id = next(w for w, each in zip(workers, found, strict=True) if each.granted)
         waits = next(w for w, each in zip(workers, found, strict=True) if not each.granted)
-        waiting = asyncio.ensure_future(waits[0].engine.hold(waits[1], 1, need, Counted()))
+        waiting = asyncio.ensure_future(
+            waits[0].engine.request_desk.hold(waits[1], 1, need, Counted())
+        )
         await cluster.clock.advance(2 * EVERY_S)
         assert not waiting.done()
         await use(node, run_id, 50)
@@ -272,14 +276,16 @@ def test_what_a_dead_nodes_request_held_is_free_when_its_run_is_known_to_be_over
         cluster.nodes.remove(first)
 
         need = Need(input_tokens=200, output_tokens=200, least_output_tokens=200)
-        found = await cluster.clock.result(second.engine.hold(two, 1, need, Counted(), line_s=1))
+        found = await cluster.clock.result(
+            second.engine.request_desk.hold(two, 1, need, Counted(), line_s=1)
+        )
         assert (found.granted, found.again) == (False, True)
         await cluster.clock.until(lambda: second.owned == ALL, within_s=60)
         await second.until(one)
         assert (await ask(second, two, 400)).granted
-        (cap,) = second.parts.shared_spending.caps
+        (cap,) = second.engine.shared_spending.caps
         await cluster.clock.advance(2 * EVERY_S)
-        used = second.parts.shared_spending.used(cap)
+        used = second.engine.shared_spending.used(cap)
         assert (used.tokens, used.held_tokens) == (300, 400)
 
     in_cluster(tmp_path, scenario)
@@ -298,7 +304,7 @@ def test_what_was_used_before_a_node_started_again_counts_once(tmp_path: Path) -
         await worker(cluster, second)
 
         for node in (first, second):
-            (cap,) = node.parts.shared_spending.caps
-            assert node.parts.shared_spending.used(cap).tokens == 300
+            (cap,) = node.engine.shared_spending.caps
+            assert node.engine.shared_spending.used(cap).tokens == 300
 
     in_cluster(tmp_path, scenario)

@@ -21,6 +21,7 @@ from subagents.config.settings import Settings
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import SessionKey
 from subagents.engine.engine import Engine
+from subagents.engine.runs.spawn_call import RunAsked, SpawnContext
 from subagents.errors import SubagentsError
 
 BATCH: Final = 10
@@ -59,14 +60,19 @@ class _Callers:
             for _ in range(BATCH)
         ]
         receipts = await self._patiently(
-            lambda: engine.spawn_batch(specs, requester=session, settings=self._settings, cwd="/")
+            lambda: engine.spawner.spawn_batch(
+                [RunAsked(spec=each) for each in specs],
+                SpawnContext(session=session, settings=self._settings, cwd="/"),
+            )
         )
         ids = [each.run.id for each in receipts]
         found = await self._patiently(
-            lambda: engine.wait(ids, session=session, until="all", timeout_s=WAIT_S, reader=reader)
+            lambda: engine.mailbox.wait(
+                ids, session=session, until="all", timeout_s=WAIT_S, reader=reader
+            )
         )
         ended = [run.id for run in found.completed if not run.has_failed]
-        await self._patiently(lambda: engine.acknowledge(found.offered, reader=reader))
+        await self._patiently(lambda: engine.mailbox.acknowledge(found.offered, reader=reader))
         if sorted(ended) != sorted(ids):
             self._wrong.append(f"{session}: of {ids} ended {ended}")
         self._runs += BATCH

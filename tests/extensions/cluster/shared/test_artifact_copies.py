@@ -42,7 +42,7 @@ def contract(*paths: str) -> Contract:
 
 
 async def content(world: World, run_id: RunId, path: str) -> bytes:
-    opened = await world.parts.artifacts.open(await world.run(run_id), path)
+    opened = await world.engine.artifacts.open(await world.run(run_id), path)
     try:
         return b"".join([page async for page in opened.pages(0, opened.size)])
     finally:
@@ -59,7 +59,7 @@ def test_what_passed_is_read_as_it_was_when_it_passed_and_goes_with_its_run(
         (work / name).write_text(f"{name} of the worker")
 
     async def scenario(world: World) -> None:
-        world.parts.artifacts._copies = ArtifactRows(tables, None)
+        world.engine.artifacts._copies = ArtifactRows(tables, None)
         run_id = await world.spawn(cwd=str(work), verification=contract("logs/*.log", "out.txt"))
         run = await world.until(run_id)
         assert run.outcome is not None
@@ -69,12 +69,12 @@ def test_what_passed_is_read_as_it_was_when_it_passed_and_goes_with_its_run(
 
         assert await content(world, run_id, "out.txt") == b"out.txt of the worker"
         assert await content(world, run_id, "logs/a.log") == b"logs/a.log of the worker"
-        (named,) = await world.parts.artifacts.named(run)
+        (named,) = await world.engine.artifacts.named(run)
         assert (named.path, named.size) == ("out.txt", len("out.txt of the worker"))
         with pytest.raises(NotFound, match="names"):
             await content(world, run_id, "logs/../out.txt")
 
-        await world.parts.sweep._forget(run_id)
+        await world.engine.sweep._forget(run_id)
         assert await content(world, run_id, "out.txt") == b"changed since"
 
     in_world(tmp_path, scenario)
@@ -86,7 +86,7 @@ def test_a_run_whose_contract_failed_has_no_copies(tmp_path: Path, tables: RunTa
     (tmp_path / "logs/a.log").write_text("a")
 
     async def scenario(world: World) -> None:
-        copies = world.parts.artifacts._copies = ArtifactRows(tables, None)
+        copies = world.engine.artifacts._copies = ArtifactRows(tables, None)
         wanted = contract("logs/*.log", "never-made.txt")
         run = await world.until(await world.spawn(cwd=str(tmp_path), verification=wanted))
         assert run.outcome is not None
@@ -107,7 +107,7 @@ def test_a_copy_that_cannot_be_made_fails_no_run(
             raise StoreUnavailable("the object store is away")
 
     async def scenario(world: World) -> None:
-        world.parts.artifacts._copies = Away(tables, None)
+        world.engine.artifacts._copies = Away(tables, None)
         run_id = await world.spawn(cwd=str(tmp_path), verification=contract("out.txt"))
         run = await world.until(run_id)
         assert run.outcome is not None
@@ -129,9 +129,9 @@ def test_an_object_store_that_is_away_keeps_a_sweep_from_nothing_else(
         raise StoreUnavailable("the object store is away")
 
     async def scenario(world: World) -> None:
-        world.parts.sweep._tidy_logs = tidy
+        world.engine.sweep._tidy_logs = tidy
         for _ in range(2):
-            report = await world.clock.result(world.engine.sweep())
+            report = await world.clock.result(world.engine.sweep.once())
             assert report.orphans == ()
         assert tries == [1, 1]
         assert "stays where it is for now: the object store is away" in caplog.text

@@ -1,12 +1,12 @@
-"""What a node of a cluster has in its engine besides; see ``engine.parts.Sharing``."""
+"""What a node of a cluster has in its engine besides; see ``engine.engine.Sharing``."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from subagents.engine.attempts.provider_gate import ProviderGates
 from subagents.engine.attempts.shared_spending import SharedSpending
+from subagents.engine.engine import Engine
 from subagents.engine.kernel.kernel import Kernel
-from subagents.engine.parts import Parts
 from subagents.extensions.cluster.engine.membership import Membership
 from subagents.extensions.cluster.engine.moves import Moves
 from subagents.extensions.cluster.engine.permit_desk import PermitDesk
@@ -23,7 +23,7 @@ async def no_peers(peers: Sequence[SeenNode]) -> bool:
 
 
 class ClusterSharing:
-    """See ``engine.parts.Sharing``.
+    """See ``engine.engine.Sharing``.
 
     Args:
         store: Of the cluster.
@@ -52,20 +52,26 @@ class ClusterSharing:
         return await self._peers_promise(self.partitions.peers)
 
     def permit_desk(
-        self, kernel: Kernel, gates: ProviderGates, spending: SharedSpending
+        self,
+        kernel: Kernel,
+        gates: ProviderGates,
+        spending: SharedSpending,
+        on_answer: Callable[[], None],
     ) -> PermitDesk | None:
         """See ``Sharing.permit_desk``."""
         if self._permits is None:
             return None
-        return PermitDesk(self._permits, kernel, self.partitions, gates, spending)
+        return PermitDesk(
+            self._permits, kernel, self.partitions, gates, spending, on_answer=on_answer
+        )
 
-    def membership(self, parts: Parts, memory: asyncio.Lock) -> Membership:
+    def membership(self, engine: Engine, memory: asyncio.Lock) -> Membership:
         """See ``Sharing.membership``."""
-        moves = Moves(self._store, parts, self.partitions, self._off_loop, memory)
+        moves = Moves(self._store, engine, self.partitions, self._off_loop, memory)
         return Membership(
             self._store,
             self.partitions,
-            parts.ownership,
+            engine.ownership,
             self._off_loop,
             self._clock,
             moves=moves,

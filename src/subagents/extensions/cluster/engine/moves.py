@@ -11,7 +11,7 @@ from typing import Final
 
 from subagents.domain.run.run import HOLDS_SLOT, Phase, Run
 from subagents.domain.schedules.schedule import Schedule
-from subagents.engine.parts import Parts
+from subagents.engine.engine import Engine
 from subagents.errors import Fenced, StoreUnavailable
 from subagents.extensions.cluster.engine.shared_partitions import SharedPartitions
 from subagents.ports import OffLoop, SharedStore
@@ -28,7 +28,7 @@ class Moves:
 
     Args:
         store: Of the cluster.
-        parts: Of the engine.
+        engine: Of this node.
         partitions: What is ours.
         off_loop: For the store.
         memory: Held by whoever loads runs, or gives some back.
@@ -37,14 +37,14 @@ class Moves:
     def __init__(
         self,
         store: SharedStore,
-        parts: Parts,
+        engine: Engine,
         partitions: SharedPartitions,
         off_loop: OffLoop,
         memory: asyncio.Lock,
     ) -> None:
         self._store = store
-        self._parts = parts
-        self._partitions, self._ledger = partitions, parts.ledger
+        self._engine = engine
+        self._partitions, self._ledger = partitions, engine.ledger
         self._off_loop = off_loop
         self._memory = memory
 
@@ -55,7 +55,7 @@ class Moves:
             StoreUnavailable: What was claimed may not be loaded; the next look finds it.
             Fenced: All of our partitions are others'.
         """
-        parts, store = self._parts, self._store
+        engine, store = self._engine, self._store
         async with self._memory:
             if self._ledger.failure is not None:
                 return  # what is ours is loaded with the rest
@@ -68,26 +68,26 @@ class Moves:
                 return
             loaded = await self._off_loop(lambda: store.load_partitions(taken))
             aside = await self._off_loop(store.set_aside)
-            keys = await parts.spawner.keys.stored()
-            await parts.shared_spending.adopt(loaded.runs)
-            await parts.spawner.environments.load(loaded.runs)
+            keys = await engine.spawner.keys.stored()
+            await engine.shared_spending.adopt(loaded.runs)
+            await engine.spawner.environments.load(loaded.runs)
             stored = await self._off_loop(store.load_schedules)
             schedules = [each for each in stored if await self._partition_of(each) in taken]
             if self._ledger.failure is not None or self._ledger.loads != loads:
                 return
             # Nothing is awaited from here on, as in a start.
             self._partitions.owned |= taken
-            parts.spawner.keys.adopt(keys)
+            engine.spawner.keys.adopt(keys)
             outbox = self._ledger.adopt(loaded, aside)
             for run in loaded.runs:
-                parts.timers.arm(run)
-            parts.counters.reset()
-            parts.recorder.adopt(loaded.runs)
-            parts.supervisor.take_on(loaded.runs)
+                engine.timers.arm(run)
+            engine.counters.reset()
+            engine.recorder.adopt(loaded.runs)
+            engine.supervisor.take_on(loaded.runs)
             for entry in outbox:
-                parts.outbox.add(entry)
+                engine.outbox.add(entry)
             self._ledger.fill_lanes()
-            parts.schedules.join(schedules)
+            engine.schedules.join(schedules)
         words = counted(len(taken), "partition"), counted(len(loaded.runs), "run")
         log.info("took over %s with %s", *words)
 
@@ -101,7 +101,7 @@ class Moves:
             partition = self._partitions.of_live(self._ledger.live, run)
             if partition is None or partition not in found:
                 continue
-            if run.phase in AT_WORK or self._parts.outbox.is_busy(run.id):
+            if run.phase in AT_WORK or self._engine.outbox.is_busy(run.id):
                 del found[partition]
             else:
                 found[partition] += 1
@@ -117,9 +117,9 @@ class Moves:
         async with self._memory:
             leaving = self._partitions.owned & frozenset(partitions)
             self._partitions.owned -= leaving  # who calls from here on is sent to who has them
-            self._parts.mailbox.wake_all()
-            self._parts.questions.wake_all()
-            schedules = {e.id: await self._partition_of(e) for e in self._parts.schedules.all}
+            self._engine.mailbox.wake_all()
+            self._engine.questions.wake_all()
+            schedules = {e.id: await self._partition_of(e) for e in self._engine.schedules.all}
             runs: list[Run] = []
             is_out = False
             while not is_out:
@@ -132,10 +132,10 @@ class Moves:
                 leaving, runs = idle, self._runs_of(idle)
                 is_out = self._ledger.give_back(runs)
             for run in runs:
-                self._parts.timers.disarm(run.id)
-            self._parts.recorder.leave(runs)
-            self._parts.counters.reset()
-            self._parts.schedules.leave(e for e, part in schedules.items() if part in leaving)
+                self._engine.timers.disarm(run.id)
+            self._engine.recorder.leave(runs)
+            self._engine.counters.reset()
+            self._engine.schedules.leave(e for e, part in schedules.items() if part in leaving)
             if leaving:
                 # What was decided about them besides their runs is durable before they are free.
                 await self._ledger.committed()

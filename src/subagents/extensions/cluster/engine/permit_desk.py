@@ -78,6 +78,7 @@ class PermitDesk:
         partitions: What is ours.
         provider_gates: Learn from the other nodes, and tell them.
         shared_spending: Does the same with caps.
+        on_answer: Called when more may be kept of caps than before.
     """
 
     def __init__(
@@ -87,6 +88,8 @@ class PermitDesk:
         partitions: SharedPartitions,
         provider_gates: ProviderGates,
         shared_spending: SharedSpending,
+        *,
+        on_answer: Callable[[], None],
     ) -> None:
         self._permits = permits
         self._ledger, _, self._off_loop, self._clock = kernel
@@ -100,8 +103,7 @@ class PermitDesk:
         shared_spending.share(self._wake.set)
         self._asking: list[asyncio.Event] = []
         """Events that are set with the answer to the next demand, or when there is none."""
-        self.on_answer: Callable[[], None] = lambda: None
-        """Called when more may be kept of caps than before."""
+        self._on_answer = on_answer
 
     async def reserve(self, run: Run, need: Need, counted: Counted) -> None:
         """See ``request_desk.Reserves``."""
@@ -178,7 +180,7 @@ class PermitDesk:
             return
         self._gates.learn(found.gates)
         self._spending.learn(found.caps)
-        self.on_answer()
+        self._on_answer()
         self._give(wanted, found)
         self._lanes.told = told
         self._ledger.lanes.touched.update(wanted)
