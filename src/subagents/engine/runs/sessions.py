@@ -74,8 +74,8 @@ class Sessions:
             message: At most 4,000 characters for a run at work, 256 KiB to start one.
             context: Who sends it, and is told of the end of a run that it starts, with the
                 configuration where the session works. In a cluster a session stays with its tree,
-                so a sender of another partition leaves that to whoever asked for the tree. For
-                ``ceiling`` see, for a run at work, ``Control.steer``.
+                so a sender of another partition leaves that to whoever asked for the tree. What
+                its ceiling means for a run at work: see ``Control.steer``.
             mode: ``steer`` = only to a run at work; ``followup`` = not into its present turn.
             key: The same one twice is one message, for 24 hours.
 

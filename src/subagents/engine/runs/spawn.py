@@ -92,7 +92,6 @@ from subagents.text import one_line
 
 LABEL_FROM_TASK_CHARS: Final = 32
 SPAWN_TOOL: Final = "sessions_spawn"
-"""So long a person has to allow what goes over a ceiling; no answer is a no."""
 
 
 class Receipt(Value, frozen=True):
