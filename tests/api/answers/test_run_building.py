@@ -264,3 +264,10 @@ def test_the_retry_after_a_failed_verification_is_told_with_its_time() -> None:
 
     ended = life.timer().start().result("done").exit().verify(Verdict.PASSED).run
     assert run_building.shown(wire.RunResult, ended).retry_attempted_at == told
+
+
+@pytest.mark.requirement("wire:by-name")
+def test_a_field_that_an_answer_does_not_have_is_refused_and_not_left_out() -> None:
+    run = run_after(spawned())
+    with pytest.raises(TypeError, match="RunRow has no tsak"):
+        run_building.shown(wire.RunRow, run, 0, None, tsak="x")

@@ -95,7 +95,12 @@ def shown(
         now_ms: Now; only what goes on with time needs it.
         around: What is known besides; None = only what is in the run.
         others: Fields that this answer has otherwise.
+
+    Raises:
+        TypeError: The answer has no such other field.
     """
+    if unknown := others.keys() - {*kind.__struct_fields__}:
+        raise TypeError(f"{kind.__name__} has no {', '.join(sorted(unknown))}")
     found: dict[str, object] = {}
     for name, shown_as in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True):
         if name in others:
