@@ -43,7 +43,8 @@ from subagents.text import cut, one_line
 SPAWN: Final = "sessions_spawn"
 WAIT: Final = "sessions_wait"
 RUNS_MAX: Final = 100
-"""Of one task; larger batches and waits are answered without one: the id is as long as its list."""
+"""The most runs of one task; larger batches and waits are answered without a task: its id is as
+long as its list."""
 WAIT_S_MAX: Final = 600
 MESSAGE_CHARS_MAX: Final = 500
 LABELS_MAX: Final = 3
@@ -71,9 +72,9 @@ class _Named:
     run_ids: tuple[RunId, ...]
     until: str = "all"
     created_at_ms: int | None = None
-    """Of a wait; a spawn is as old as its runs."""
+    """When a wait began; a spawn is as old as its runs."""
     deadline_ms: int = 0
-    """Of a wait; 0 = none."""
+    """When a wait ends; 0 = never."""
 
     @property
     def is_wait(self) -> bool:

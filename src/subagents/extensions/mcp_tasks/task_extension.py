@@ -51,13 +51,13 @@ class Task:
     """When to look again."""
     message: str = ""
     result: Document | None = None
-    """Of a completed task; also of one whose tool reported an error."""
+    """What a completed task came to; also one whose tool reported an error."""
     error: RpcError | None = None
-    """Of a failed one: the call itself went wrong."""
+    """Why a task failed: the call itself went wrong."""
     input_requests: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """What the client is asked, by a name of ours; only while it is asked."""
     meta: Mapping[str, Any] | None = None
-    """Of the answer that carries it."""
+    """Metadata of the answer that carries it."""
 
 
 class TaskSource(Protocol):
