@@ -319,7 +319,9 @@ class Nodes:
 
     async def kill(self, name: str) -> None:
         """As a process that dies: its listeners and connections are gone at once."""
-        # The node door first: a process that is gone answers nothing about its clients.
+        # The node door first: a process that is gone answers nothing about its clients, not even
+        # on a connection that is only shaking hands, which an abort below does not reach.
+        self[name].calls._calls.clear()
         for server in reversed(self._servers.pop(name)):
             for listening in server.servers:
                 listening.close()
