@@ -267,16 +267,15 @@ def test_an_ended_run_is_gone_on_with_in_a_copy_of_its_conversation(tmp_path: Pa
 
 @pytest.mark.requirement("llm:steer:daemon")
 def test_a_message_is_heard_in_the_turn_that_is_under_way(tmp_path: Path) -> None:
-    script: Script = [
-        Wait("gate"),
-        Use("list"),
-        lambda seen: Say(f"heard {seen.seen.count('turn left')}"),
-    ]
-    with place(tmp_path, {"t": script}) as there:
+    def until_heard(seen: Conversation) -> Say | Use:
+        count = seen.seen.count("turn left")
+        return Say(f"heard {count}") if count else Use("shell", {"command": "sleep 0.1"})
+
+    # A message is on its way from the daemon to the worker for as long as the machine likes.
+    with place(tmp_path, {"t": [Wait("gate"), Use("list"), *[until_heard] * 45]}) as there:
         run_id = there.spawn("t")
         there.model.until_waiting("gate")
         there.home.post(f"/v1/runs/{run_id}/steer", {"message": "turn left"})
-        until(lambda: there.home.attempt_file(run_id, "in").read_bytes(), what="it was sent")
         there.model.open("gate")
         done = there.finish(run_id)[0]
         assert done["result"] == "heard 1"
