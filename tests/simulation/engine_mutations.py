@@ -451,7 +451,7 @@ def forgets_keys_of_events_with_a_restart(patch: pytest.MonkeyPatch) -> None:
 def leaves_freed_slots_empty(patch: pytest.MonkeyPatch) -> None:
     def make(original: Any) -> Any:
         def place(self: Any, before: Run | None, after: Run) -> None:
-            touched = set(self.touched)
+            touched = dict(self.touched)
             original(self, before, after)
             if before is not None and before.phase in HOLDS_SLOT:
                 self.touched = touched

@@ -120,7 +120,7 @@ def takes_a_checkpoint_for_the_newest_state(patch: pytest.MonkeyPatch) -> None:
 
 @mutation
 def leaves_the_row_of_a_run_that_is_over(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(OpenRuns, "is_due", lambda open_runs, run: open_runs.get(run.id) is None)
+    patch.setattr(OpenRuns, "is_due", lambda open_runs, run: run.id not in open_runs)
 
 
 @mutation

@@ -85,12 +85,12 @@ class OpenRuns:
         # An effect that an event of this batch answers needs no row of its own: `folded` drops it
         # by the key that both have.
         answered = {entry.key for entry in batch.journal} if batch.performed else set()
-        marked = set()
+        marked: dict[RunId, None] = {}
         for run_id, seq, index in batch.performed:
             left = self._left(pending, run_id)
             pending[run_id] = tuple(e for e in left if (e.seq, e.index) != (seq, index))
             if f"{run_id}/{seq}/{index}" not in answered:
-                marked.add(run_id)
+                marked[run_id] = None
         for run_id in dict.fromkeys((*batch.runs, *marked)):
             known = self._known.get(run_id)
             run = batch.runs.get(run_id) or (known and known.now.run)

@@ -94,7 +94,7 @@ def test_a_follower_that_waits_is_woken_by_the_commit_and_by_nothing_else(tmp_pa
         assert waiting.done()
         assert waiting.result()[0].document["type"] == "Spawned"
         assert runs_in(list(waiting.result())) == {run_id}
-        assert world.engine.feed._waiting == set()
+        assert not world.engine.feed._waiting
 
     in_world(tmp_path, work)
 

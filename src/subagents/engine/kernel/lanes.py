@@ -56,7 +56,7 @@ class Lanes:
 
     def __init__(self, permits: LanePermits | None = None) -> None:
         self._permits = permits
-        self._active: defaultdict[SessionKey, set[RunId]] = defaultdict(set)
+        self._active: defaultdict[SessionKey, dict[RunId, None]] = defaultdict(dict)
         self._waits_for_runs: defaultdict[SessionKey, set[RunId]] = defaultdict(set)
         """Of these, those that wait for other runs."""
         self._dependants: defaultdict[RunId, list[RunId]] = defaultdict(list)
@@ -69,8 +69,10 @@ class Lanes:
         self._slots: dict[RunId, int] = {}
         self._at_work: defaultdict[str, set[RunId]] = defaultdict(set)
         """Of each plan that bounds how many of its runs have a slot at once: those that do."""
-        self.touched: set[LaneKey] = set()
-        """Lanes in which ``grants`` may have something to give since it was asked last."""
+        self.touched: dict[LaneKey, None] = {}
+        """Lanes in which ``grants`` may have something to give since it was asked last, in the
+        order in which they were touched: what happens must not hang on the hashes of strings.
+        """
         self._parked: list[tuple[LaneKey, tuple[tuple[int, int, str], RunId]]] = []
         """Runs that were passed over; asked again after ``unpark``."""
 
@@ -102,12 +104,11 @@ class Lanes:
 
     def drop(self, run: Run) -> None:
         """The run left memory."""
+        self._active[run.requester].pop(run.id, None)
+        self._waits_for_runs[run.requester].discard(run.id)
         for index in (self._active, self._waits_for_runs):
-            if run.requester in index:
-                of_requester = index[run.requester]
-                of_requester.discard(run.id)
-                if not of_requester:
-                    del index[run.requester]
+            if not index[run.requester]:
+                del index[run.requester]
         if run.id in self._dependants:
             del self._dependants[run.id]
         for key in run.session_keys:
@@ -119,7 +120,7 @@ class Lanes:
         self.drop(run)
         lane = lane_key(run)
         self._held[lane].discard(run.id)
-        self.touched.add(lane)
+        self.touched[lane] = None
         self._place_step(run, has_slot=False)
         if self._waiting.pop(run.id, None) is not None:
             del self._slots[run.id]
@@ -127,9 +128,9 @@ class Lanes:
 
     def _place_requester(self, run: Run) -> None:
         if run.phase in SETTLED:
-            self._active[run.requester].discard(run.id)
+            self._active[run.requester].pop(run.id, None)
         else:
-            self._active[run.requester].add(run.id)
+            self._active[run.requester][run.id] = None
         if run.phase is Phase.WAITING and run.waits_for_runs:
             self._waits_for_runs[run.requester].add(run.id)
         elif (waiting := self._waits_for_runs.get(run.requester)) is not None:
@@ -141,7 +142,7 @@ class Lanes:
             lane = lane_key(after)
             if held:
                 self._held[lane].discard(after.id)
-                self.touched.add(lane)
+                self.touched[lane] = None
             else:
                 self._held[lane].add(after.id)
             self._place_step(after, has_slot=not held)
@@ -153,7 +154,7 @@ class Lanes:
                 self._waiting[after.id] = (order, lane)
                 self._slots[after.id] = after.resolved.lane_slots
                 heapq.heappush(self._queued[lane], (order, after.id))
-                self.touched.add(lane)
+                self.touched[lane] = None
         elif known is not None:
             # Its entry stays in the heap, where it is expensive to find: ``grants`` skips it.
             del self._waiting[after.id]
@@ -181,9 +182,9 @@ class Lanes:
             return True
         return len(self._at_work.get(step.plan, ())) < step.jobs
 
-    def active(self, requester: SessionKey) -> frozenset[RunId]:
-        """The requester's runs that have no outcome yet."""
-        return frozenset(self._active.get(requester, ()))
+    def active(self, requester: SessionKey) -> tuple[RunId, ...]:
+        """The requester's runs that have no outcome yet, in the order in which they came here."""
+        return tuple(self._active.get(requester, ()))
 
     def children(self, requester: SessionKey) -> Children:
         """How many open runs the requester has, as its cap counts them."""
@@ -232,7 +233,7 @@ class Lanes:
         used = self.held_by_lane()
         return {
             lane: LaneDemand(used.get(lane, 0), queued[lane], self._next_limit(lane))
-            for lane in used.keys() | queued.keys()
+            for lane in {**used, **queued}
         }
 
     def _next_limit(self, lane: LaneKey) -> int | None:
@@ -249,7 +250,7 @@ class Lanes:
         parked, self._parked = self._parked, []
         for lane, entry in parked:
             heapq.heappush(self._queued[lane], entry)
-            self.touched.add(lane)
+            self.touched[lane] = None
         return bool(parked)
 
     def grants(self, may_start: Callable[[RunId], bool]) -> Iterator[RunId]:
@@ -261,7 +262,7 @@ class Lanes:
         gives its slot back.
         """
         while self.touched:
-            lane = self.touched.pop()
+            lane, _ = self.touched.popitem()
             queue = self._queued[lane]
             while queue:
                 order, run_id = queue[0]

@@ -301,8 +301,9 @@ class LiveRuns:
         The index is ahead of the disk: what it has dropped may not be visible as settled yet.
         """
         ahead = (*self._writing.runs.values(), *self.batch.runs.values())
-        wanted = {run.id for run in ahead if run.requester == requester}
-        found = (self.published.get(each) for each in wanted | self.lanes.active(requester))
+        settling = (run.id for run in ahead if run.requester == requester)
+        wanted = dict.fromkeys((*self.lanes.active(requester), *settling))
+        found = map(self.published.get, wanted)
         return [run for run in found if run is not None and not run.is_settled]
 
     # -- what was written ------------------------------------------------------------------

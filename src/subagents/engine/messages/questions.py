@@ -46,7 +46,7 @@ class Questions:
 
     def on_commit(self, batch: Batch) -> None:
         """Let everybody look again whose run changed."""
-        for run_id in self._waiters.keys() & batch.runs.keys():
+        for run_id in filter(self._waiters.__contains__, batch.runs):
             for waiter in self._waiters[run_id]:
                 waiter.set()
 

@@ -97,7 +97,7 @@ class Recorder:
         self._has_work = asyncio.Event()
         self._hurry = asyncio.Event()
         """Somebody waits for it to be written: output is not gathered any longer."""
-        self._listeners: dict[RunId, set[asyncio.Event]] = {}
+        self._listeners: dict[RunId, dict[asyncio.Event, None]] = {}
         self._is_paused = False
         self._due: DueHeap[RunId] = DueHeap()
         """When the detectors may have something to say about a run, or earlier."""
@@ -105,10 +105,9 @@ class Recorder:
 
     def on_commit(self, batch: Batch) -> None:
         """Runs that left memory leave this one, too."""
-        for run_id in self._listeners.keys() & batch.runs.keys():
-            self._notify(run_id)
         # In the order of the batch: that of a set of names differs from process to process.
         for run_id, run in batch.runs.items():
+            self._notify(run_id)
             if run.phase in OVER and run_id in self._open:
                 self._close(run_id)
             is_expected = run_id in self._due.due_ms
@@ -294,12 +293,12 @@ class Recorder:
     def listening(self, run_id: RunId) -> Iterator[asyncio.Event]:
         """An event that is set whenever the run may have lines that it had not before."""
         changed = asyncio.Event()
-        listeners = self._listeners.setdefault(run_id, set())
-        listeners.add(changed)
+        listeners = self._listeners.setdefault(run_id, {})
+        listeners[changed] = None
         try:
             yield changed
         finally:
-            listeners.discard(changed)
+            del listeners[changed]
             if not listeners and self._listeners.get(run_id) is listeners:
                 del self._listeners[run_id]
 

@@ -81,7 +81,7 @@ class Feed:
 
     def __init__(self, kernel: Kernel) -> None:
         self._ledger, self._store, self._off_loop, self.clock = kernel
-        self._waiting: set[asyncio.Event] = set()
+        self._waiting: dict[asyncio.Event, None] = {}
         self._reading = asyncio.Lock()
         self._news: tuple[tuple[int, int, int], Page] | None = None
         """The last: behind which number, as of which, and of which look."""
@@ -100,11 +100,11 @@ class Feed:
     @contextmanager
     def woken(self, event: asyncio.Event) -> Iterator[None]:
         """``event`` is set at every commit, as long as the block lasts."""
-        self._waiting.add(event)
+        self._waiting[event] = None
         try:
             yield
         finally:
-            self._waiting.discard(event)
+            del self._waiting[event]
 
     async def until_news(self, woken: asyncio.Event) -> None:
         """Return when ``woken`` is set, or when it is time to look without that."""

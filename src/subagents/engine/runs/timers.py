@@ -10,7 +10,7 @@ while the daemon lives: when the clock stepped, all that is due moves along befo
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from subagents.domain.rules.deadlines import UNTIMED, next_due_ms, timer_event
@@ -32,8 +32,8 @@ STEP_MS_MIN: Final = 1_000
 
 class _Step(NamedTuple):
     by_ms: int
-    run_ids: frozenset[RunId]
-    """Which it moves."""
+    run_ids: Mapping[RunId, None]
+    """The runs that it moves, in their order: a set would have another one in each process."""
 
 
 class Timers:
@@ -108,7 +108,7 @@ class Timers:
         moved = [run.id for run in runs if run.phase in HOLDS_SLOT or next_due_ms(run) is not None]
         if moved:
             key = f"clock:{self._clock.steady_ms()}"
-            self._untold[key] = _Step(by_ms, frozenset(moved))
+            self._untold[key] = _Step(by_ms, dict.fromkeys(moved))
             if not failed:
                 self._move(key)
         return by_ms
@@ -126,7 +126,7 @@ class Timers:
 
     def _move(self, key: str) -> None:
         step, now = self._untold[key], self._clock.now_ms()
-        for run_id in step.run_ids & self._ledger.live.keys():
+        for run_id in filter(self._ledger.live.__contains__, step.run_ids):
             self._ledger.apply_now(run_id, ClockStepped(at_ms=now, by_ms=step.by_ms), key=key)
 
     def fire_due(self) -> int:

@@ -183,7 +183,7 @@ class PermitDesk:
         self._on_answer()
         self._give(wanted, found)
         self._lanes.told = told
-        self._ledger.lanes.touched.update(wanted)
+        self._ledger.lanes.touched.update(dict.fromkeys(wanted))
         self._ledger.fill_lanes()
 
     async def _answered(self) -> None:
