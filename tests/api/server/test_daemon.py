@@ -1,7 +1,6 @@
 """The daemon's process: one per home, stale sockets, signals, shutdown."""
 
 import asyncio
-import contextlib
 import fcntl
 import json
 import os
@@ -12,22 +11,20 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 from tests.api.home_daemon import DEADLINE_S, Home, UnixConnection, build, serving, until
+from tests.api.server.one_server import GET, one_server
 
 from subagents.api.calls.auth import peer_uid
 from subagents.api.server import daemon, listeners, unix_sockets
-from subagents.api.server.daemon import _Server, run_daemon, serve_until_stopped
-from subagents.api.server.watched_protocol import WatchedProtocol
+from subagents.api.server.daemon import run_daemon, serve_until_stopped
 from subagents.config import daemon_record
 from subagents.errors import AlreadyRunning, Fenced
 from subagents.store.sqlite.sqlite_store import SqliteStore
@@ -267,33 +264,6 @@ def test_shutdown_ends_long_polls_with_a_retryable_error(tmp_path: Path) -> None
             assert (status, document["code"], document["retryable"]) == (503, "unavailable", True)
 
     asyncio.run(scenario())
-
-
-@contextlib.asynccontextmanager
-async def one_server(
-    path: Path, app: ASGIApp, stop_s: int = listeners.STOP_S
-) -> AsyncIterator[_Server]:
-    """A server alone; it has stopped at the end."""
-    stopping = asyncio.Event()
-    config = uvicorn.Config(
-        app,
-        http=WatchedProtocol,
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        timeout_graceful_shutdown=stop_s,
-    )
-    with unix_sockets.listening(path) as listener:
-        server = _Server(config, stopping)
-        server.serving = asyncio.create_task(server.serve(sockets=[listener]))
-        await server.opened()
-        yield server
-        stopping.set()
-        async with asyncio.timeout(DEADLINE_S):
-            await server.serving
-
-
-GET = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
 
 
 @pytest.mark.requirement("daemon:stop:at-once")

@@ -33,7 +33,7 @@ class Wire:
         self._transport = transport
         self._socket: Socket | None = transport.get_extra_info("socket")
         self.was_reset = False
-        """The client went with bytes unread, or the connection broke."""
+        """The client went with bytes unread, the connection broke, or we ended it."""
 
     @property
     def is_sent(self) -> bool:
