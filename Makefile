@@ -145,11 +145,11 @@ seeds-of-commit: dev ## and OF_COMMIT=100 that are others at every commit
 audit: $(call group,package) ## ask whether a package we depend on has a published vulnerability
 	$(PY) -m scripts.audit
 
-web: setup ## build the web page into the package (needs npm; the API works without it)
+web: setup ## build the web page into the package, after a change in web/ (needs npm)
 	$(PY) -m scripts.web_page
 
-web-if-possible: setup
-	@$(PY) -m scripts.web_page --if-possible
+web-check: setup ## the page in the package is of web/: built again where there is npm
+	@$(PY) -m scripts.web_page --check
 
 web-pictures: web $(call group,browser) ## take the pictures of the page in docs/pictures anew (needs npm and Chromium)
 	$(PY) -m scripts.web_pictures

@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from bench.daemon import Daemon
-from subagents.extensions.web.web_page import FOLDER, INDEX
 
 CHROMIUMS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 WIDTH, HEIGHT = 1440, 900
@@ -57,8 +56,6 @@ def missing() -> str | None:
     """Why the page cannot be measured here; None = it can."""
     if _program() is None:
         return f"no Chromium here (looked for {', '.join(CHROMIUMS)})"
-    if not (FOLDER / f"{INDEX}.gz").exists():
-        return "the web page is not built: make web"
     return None
 
 

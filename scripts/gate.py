@@ -48,7 +48,7 @@ class Gate:
     told: frozenset[str] = frozenset({"seeds-of-commit"})
 
 
-_STATIC: Final = ("web-if-possible", "static", "docs-check", "site")
+_STATIC: Final = ("web-check", "static", "docs-check", "site")
 _SEEDS: Final = ("seeds", "seeds-of-commit")
 _PACKAGE: Final = ("package", "audit")
 GATES: Final = {

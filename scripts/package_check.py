@@ -17,8 +17,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from scripts import web_page
-
 DIST: Final = Path("dist")
 FIRST_RESULT_S: Final = 15.0
 """From nothing but uv to the first result; said, not enforced: networks differ."""
@@ -46,8 +44,6 @@ def main(arguments: Sequence[str]) -> int:
 def build() -> Path:
     """The wheel and the source distribution of this checkout; returns the wheel."""
     shutil.rmtree(DIST, ignore_errors=True)
-    if web_page.main(["--if-possible"]) != 0:
-        raise SystemExit("the web page cannot be built, and a release has one")
     command(sys.executable, "-m", "build", "--no-isolation", "--outdir", str(DIST), quiet=True)
     (wheel,) = DIST.glob("*.whl")
     return wheel

@@ -16,8 +16,6 @@ from tests.e2e.live_home import DEFAULTS, LiveHome, live_home
 from tests.free_ports import free_port
 from tests.web.stage import Stage, Story, play, staged
 
-from subagents.extensions.web.web_page import FOLDER, INDEX
-
 CHROMIUMS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 REBOUND: Final = "evil.example"
 """A name that leads to this machine, in these browsers only."""
@@ -102,8 +100,6 @@ class Browsers:
 
     def open_page(self, page: Page, address: str | None = None) -> str:
         """Go to what ``subagents ui`` prints, and let the built page take the code from it."""
-        if not (FOLDER / f"{INDEX}.gz").exists():
-            pytest.skip("the web page is not built: make web")
         address = address or self.address()
         page.goto(address)
         page.wait_for_function("!location.hash.includes('k=')")

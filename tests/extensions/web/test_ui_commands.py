@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 import pytest
 from tests.cli.cli_home import Home
 
+from subagents.config.paths import Paths
+from subagents.extensions.web import page_files
 from subagents.extensions.web.ui_commands import has_browser
 
 NO_WINDOW = {"BROWSER": "", "DISPLAY": "", "WAYLAND_DISPLAY": ""}
@@ -43,6 +45,19 @@ def test_on_a_fresh_installation_it_prints_an_address_that_logs_in_once(home: Ho
     again = home.ok("ui", "--viewer", "--json", env=NO_WINDOW).json
     assert again["role"] == "viewer"
     assert str(again["url"]).partition("#")[0] == done.out.partition("#")[0]
+
+
+@pytest.mark.requirement("page:missing")
+def test_an_installation_without_the_page_says_so_before_it_opens_one(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_files, "FOLDER", tmp_path)
+    done = home.cli("ui", env=NO_WINDOW)
+    assert (done.code, done.out) == (3, "")
+    assert "the web page is not in this installation" in done.err
+    assert "install subagents again" in done.err
+    (check,) = page_files.checks(Paths.resolve(home.env()), None)
+    assert (check.status, check.fix) == ("warn", page_files.WAY_OUT)
 
 
 @pytest.mark.requirement("cli:ui")

@@ -131,12 +131,12 @@ def test_the_page_may_load_nothing_from_elsewhere_and_run_no_inline_script(tmp_p
     assert not re.search(r"unsafe|https?:|data:|\*", POLICY)
 
 
-@pytest.mark.requirement("page:not-built")
-def test_without_a_build_a_page_says_how_to_make_one(tmp_path: Path) -> None:
+@pytest.mark.requirement("page:missing")
+def test_an_installation_without_the_page_says_so_and_how_to_get_it(tmp_path: Path) -> None:
     found = get(tmp_path / "nothing", "/ui/runs")
     assert found is not None
     assert (found.status_code, found.headers["content-type"]) == (404, "text/html; charset=utf-8")
-    assert "<code>make web</code>" in found.text
+    assert "install subagents again" in found.text
     assert "script" not in found.text
     assert found.headers["content-security-policy"] == POLICY
 

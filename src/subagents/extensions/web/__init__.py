@@ -17,5 +17,6 @@ extension = Extension(
             Command("ui revoke", "subagents.extensions.web.ui_commands:revoke", "Log browsers out"),
         )
     },
+    checks="subagents.extensions.web.page_files:checks",
     parents={"ui": "Open the web page, and see who is logged in"},
 )

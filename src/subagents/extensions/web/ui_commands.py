@@ -12,7 +12,8 @@ from subagents.cli import output
 from subagents.cli.connection import connect
 from subagents.cli.flags import Json, Parameter
 from subagents.client.client import Document, segment
-from subagents.errors import EXIT_OK, UsageError
+from subagents.errors import EXIT_OK, NotFound, UsageError
+from subagents.extensions.web import page_files
 from subagents.extensions.web.login_answers import LoginCode, LoginList, LoginRow
 from subagents.text import age, milliseconds_of
 
@@ -36,6 +37,8 @@ def ui(
 
         subagents ui --viewer --no-open
     """
+    if not page_files.is_here():
+        raise NotFound(page_files.MISSING, hint=page_files.WAY_OUT)
     with connect(starts=True) as client:
         answer = client.post("/v1/login/codes", {"role": "viewer" if viewer else "operator"})
     if json:

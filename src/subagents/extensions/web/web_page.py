@@ -1,8 +1,9 @@
 """The web page: built files, which are the same for everybody and hold no data.
 
-``make web`` builds them from ``web/`` into ``static/`` next to this module, each compressed once; a
-wheel carries them. All of the page is below ``/ui/``. A browser loads nothing from anywhere else
-and runs no script that is not one of these files: the content security policy says so.
+They are in ``static/`` next to this module, in a checkout as in a wheel, each compressed once;
+``make web`` builds them from ``web/``. All of the page is below ``/ui/``. A browser loads nothing
+from anywhere else and runs no script that is not one of these files: the content security policy
+says so.
 """
 
 import gzip
@@ -16,11 +17,9 @@ from starlette.types import Receive, Scope, Send
 
 from subagents.api.calls.call import problem
 from subagents.errors import NotFound
+from subagents.extensions.web.page_files import FOLDER, INDEX, MISSING, WAY_OUT
 from subagents.ports import OffLoop
 
-FOLDER: Final = Path(__file__).parent / "static"
-INDEX: Final = "index.html"
-BUILD: Final = "make web"
 TYPES: Final = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
@@ -48,12 +47,11 @@ HEADERS: Final = {
     "referrer-policy": "no-referrer",
     "vary": "accept-encoding",
 }
-NOT_BUILT: Final = f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>subagents: the page is not built</title></head>
-<body><h1>The page is not built</h1>
-<p>This daemon answers calls, but its installation was made from sources without the page.</p>
-<p>In the checkout, with Node.js 20.19 or later: <code>{BUILD}</code>, then load this page again.
-Released packages carry the page.</p></body></html>
+NOT_HERE: Final = f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>subagents: no page here</title></head>
+<body><h1>No page here</h1>
+<p>This daemon answers calls, but {MISSING}.</p>
+<p>To get it: {WAY_OUT}.</p></body></html>
 """
 
 
@@ -111,7 +109,7 @@ def _file(scope: Scope, name: str, packed: bytes) -> Response:
 def _missing(path: str, name: str) -> Response:
     headers = {**HEADERS, "cache-control": "no-store"}
     if name == INDEX:
-        return Response(NOT_BUILT, 404, headers, media_type=TYPES[".html"])
+        return Response(NOT_HERE, 404, headers, media_type=TYPES[".html"])
     error = NotFound(f"no such file: {path}", hint="load the page again: it was built anew")
     return problem({**error.to_wire(), "status": 404}, 404, headers)
 
