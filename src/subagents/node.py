@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 from subagents import extension
 from subagents.config.paths import Paths
 from subagents.config.settings import Settings
-from subagents.engine.attempts.placement import ClusterPlaces
 from subagents.engine.engine import Sharing
 from subagents.engine.kernel.threads import DaemonThreads
 from subagents.ports import EngineClock, OffLoop, Runtime, Store, Workplace
@@ -47,7 +46,6 @@ class NodeParts:
     logs: RunLogs
     sharing: Sharing | None = None
     """What the engine has besides where others write the store, too."""
-    places: ClusterPlaces | None = None
     taking: Take | None = None
     extend_work: Callable[[int], None] = lambda _until_ms: None
     """Lets the workers of this home live until a time at which the node may be over."""

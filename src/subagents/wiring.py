@@ -20,7 +20,6 @@ from subagents.config.settings import DaemonSettings, Settings
 from subagents.config.user_config import UserConfig
 from subagents.couriers.steer_courier import SteerCourier
 from subagents.domain.run.values import AttemptId
-from subagents.engine.attempts.placement import runtime_at
 from subagents.engine.engine import Adapters, Engine
 from subagents.engine.kernel import ownership
 from subagents.engine.kernel.ledger import CommitListener
@@ -176,13 +175,12 @@ def build_node(
         return [(attempt, pid) for attempt, pid in await command.orphans(known)]
 
     adapters = Adapters(
-        places=ours.places,
         taking=ours.taking,
         store=ours.store,
         runtimes=runtimes,
         couriers={
             "direct": couriers,
-            "steer": [SteerCourier(lambda run: runtime_at(runtimes, ours.places, run, None))],
+            "steer": [SteerCourier(lambda run: engine.placement.runtime_of(run, None))],
         },
         clock=clock,
         ids=RandomIds(clock),

@@ -18,12 +18,7 @@ from subagents.domain.redaction.redact_events import secrets_of
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.values import AttemptId, RunId, Value
 from subagents.engine.attempts.judges import Judges
-from subagents.engine.attempts.placement import (
-    ClusterPlaces,
-    Placement,
-    runtime_at,
-    workplace_at,
-)
+from subagents.engine.attempts.placement import Placement
 from subagents.engine.attempts.provider_gate import ProviderGates, ProviderOf, own_provider
 from subagents.engine.attempts.request_desk import RequestDesk, Reserves
 from subagents.engine.attempts.shared_spending import SharedSpending
@@ -81,6 +76,7 @@ from subagents.ports import (
     Store,
     TranscriptLog,
     WorkerSecrets,
+    Workplace,
     Worktrees,
 )
 
@@ -172,6 +168,15 @@ class Sharing(Protocol):
         ``on_answer`` is called when more may be kept of caps than before.
         """
 
+    def placement(
+        self,
+        kernel: Kernel,
+        runtimes: Mapping[str, Runtime],
+        workplace: Workplace,
+        node: str | None,
+    ) -> Placement:
+        """Where attempts run; the arguments are those of a daemon by itself."""
+
     def membership(self, engine: "Engine", memory: asyncio.Lock) -> Membership:
         """What takes part; ``memory`` is held by whoever loads runs, or gives some back."""
 
@@ -235,8 +240,6 @@ class Adapters:
     """See ``Ownership``: lets this node's workers live until then."""
     taking: Callable[[], Coroutine[Any, Any, None]] | None = None
     """Takes attempts of other nodes, until cancelled; None = there are no others."""
-    places: ClusterPlaces | None = None
-    """Where attempts can run besides here; None = nowhere."""
     sharing: Sharing | None = None
     """What there is besides where other daemons share ``store``; None = all of it is ours."""
     on_commit: tuple[CommitListener, ...] = ()
@@ -277,10 +280,16 @@ class Engine:
         )
         kernel = Kernel(ledger, adapters.store, adapters.off_loop, adapters.clock)
         _, self._store, self._off_loop, self._clock = kernel
-        runtime_of = partial(runtime_at, runtimes, adapters.places)
-        self.placement = Placement(
-            kernel, cluster=adapters.places, is_alive=self.partitions.is_alive
+        self.artifacts = ArtifactFiles(adapters.off_loop, adapters.artifact_copies)
+        self.workplace = LocalWorkplace(
+            adapters.verifier, self.artifacts, adapters.worktrees, adapters.off_loop
         )
+        self.placement = (
+            Placement(runtimes, self.workplace, adapters.node)
+            if sharing is None
+            else sharing.placement(kernel, runtimes, self.workplace, adapters.node)
+        )
+        runtime_of, workplace_of = self.placement.runtime_of, self.placement.workplace_of
         quarantine = Quarantine()
 
         self.mailbox = Mailbox(kernel)
@@ -318,11 +327,6 @@ class Engine:
             )
         )
         self.request_desk = RequestDesk(kernel, self.shared_spending.caps_for, self.permit_desk)
-        self.artifacts = ArtifactFiles(adapters.off_loop, adapters.artifact_copies)
-        self.workplace = LocalWorkplace(
-            adapters.verifier, self.artifacts, adapters.worktrees, adapters.off_loop
-        )
-        workplace_of = partial(workplace_at, self.workplace, adapters.places)
         self.workspaces = Workspaces(kernel, self.recorder, adapters.worktrees, workplace_of)
         self.supervisor = Supervisor(
             kernel,
@@ -399,9 +403,7 @@ class Engine:
         )
         self.outbox = Outbox(
             kernel,
-            runtime_of=runtime_of,
             placement=self.placement,
-            workplace_of=workplace_of,
             deliveries=self.deliveries,
             worker_env=adapters.worker_env,
             contract_env=adapters.contract_env,
@@ -449,8 +451,7 @@ class Engine:
 
     def _place_of(self, run: Run) -> str | None:
         """Where the attempt runs that is granted a slot now; None = it is not decided yet."""
-        here = self.adapters
-        return here.node if here.places is None else self.placement.at_grant(run)
+        return self.placement.at_grant(run)
 
     def _may_start(self, run: Run) -> bool:
         # The gate last: who passes it first is the one that tries the provider.

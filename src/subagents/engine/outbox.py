@@ -52,9 +52,8 @@ from subagents.domain.run.values import RunId, replace
 from subagents.domain.text.event_words import EFFECT_WORDS
 from subagents.engine.attempts.judges import Judges
 from subagents.engine.attempts.launch import launch_of, ref_of, set_in
-from subagents.engine.attempts.placement import Placement, RuntimeOf
+from subagents.engine.attempts.placement import Placement
 from subagents.engine.attempts.supervisor import Supervisor
-from subagents.engine.attempts.workplaces import WorkplaceOf
 from subagents.engine.attempts.workspaces import Workspaces
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.quarantine import (
@@ -109,9 +108,7 @@ class Outbox:
         self,
         kernel: Kernel,
         *,
-        runtime_of: RuntimeOf,
         placement: Placement,
-        workplace_of: WorkplaceOf,
         deliveries: Deliveries,
         worker_env: Callable[[Run], Mapping[str, str | None]],
         contract_env: Callable[[Run], Mapping[str, str]],
@@ -122,9 +119,8 @@ class Outbox:
         judges: Judges,
     ) -> None:
         self._ledger, self._clock = kernel.ledger, kernel.clock
-        self._runtime_of = runtime_of
         self._placement = placement
-        self._workplace_of = workplace_of
+        self._workplace_of = placement.workplace_of
         self._deliveries = deliveries
         self._worker_env = worker_env
         self._contract_env = contract_env
@@ -143,8 +139,6 @@ class Outbox:
     def on_commit(self, batch: Batch) -> None:
         if self._checking:
             self._end_checks(batch)
-        if not self._placement.is_alone:
-            self._placement.on_commit(batch)
         for entry in batch.outbox:
             self.add(entry)
 
@@ -313,7 +307,7 @@ class Outbox:
             await work(ref_of(run, run.attempt.number))
 
     def _runtime(self, run: Run, number: int | None = None) -> Runtime:
-        runtime = self._runtime_of(run, number)
+        runtime = self._placement.runtime_of(run, number)
         if runtime is None:
             raise RuntimeUnavailable(f'runtime "{run.resolved.runtime}" is not available here')
         return runtime
@@ -327,17 +321,12 @@ class Outbox:
             self._ledger.tokens.throw_away(run.id, number)
             return self._start_failed(number, "out of budget before it was started")
         try:
-            if not self._placement.is_alone:
-                run = await self._placement.place(run)
+            run = await self._placement.place(run)
             env = await self._env(run, number)
             run = await self._workspaces.prepare(run)
             looked = await self._look_before(run, number)
             launch = launch_of(run, env)
-            starting = (
-                self._runtime(run).start(launch)
-                if self._placement.is_alone
-                else self._placement.start(run, self._runtime(run), launch)
-            )
+            starting = self._placement.start(run, self._runtime(run), launch)
             started = await self._starting.of(starting)
         except TimeoutError:
             # It may have started all the same, or may yet: stopped, it never will.

@@ -1,153 +1,49 @@
-"""Where attempts run: here, or on another node of the cluster.
+"""Where attempts run, and where the files of runs are: here, for a daemon by itself.
 
-Who decides about a run is not where its worker runs. A run that asks for no place works where its
-owner is, as long as that has a free slot, and else on any node that has one and its directory. The
-place of an attempt is in its journal before anything is started there, and never changes.
+The place of an attempt is in its journal before anything is started there, and never changes.
 """
 
-import asyncio
-import logging
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias
 
-from subagents.domain.rules.places import is_bound_to_files, label_of
-from subagents.domain.run.events import AttemptPlaced
 from subagents.domain.run.run import Run
-from subagents.domain.run.values import RunId, attempt_id
-from subagents.engine.kernel.kernel import Kernel
-from subagents.errors import NodeOver, RuntimeUnavailable, StoreUnavailable
-from subagents.ports import (
-    Batch,
-    FreeSlots,
-    Launch,
-    Offer,
-    Places,
-    RemoteRuntimes,
-    Runtime,
-    StartedInfo,
-    Workplace,
-)
+from subagents.ports import Launch, Runtime, StartedInfo, Workplace
 
-log = logging.getLogger(__name__)
-
-LOOK_S: Final = 0.1
-"""Between two looks of a run that can only work here for a slot here."""
-AGAIN_S: Final = 1.0
-"""After nobody could say who took an offer."""
-
-
-RuntimeOf = Callable[[Run, int | None], Runtime | None]
-"""Of one of a run's attempts, None = the newest; None = there is none."""
-
-
-class ClusterPlaces:
-    """What a node of a cluster knows of places; a daemon alone has none of it.
-
-    Args:
-        node: Our name.
-        labels: Of this node.
-        slots: What is free here.
-        places: Finds other nodes.
-        remote: Runs attempts there.
-        workplaces: Where files are, by the name of a node.
-    """
-
-    def __init__(
-        self,
-        *,
-        node: str,
-        labels: tuple[str, ...],
-        slots: FreeSlots,
-        places: Places,
-        remote: RemoteRuntimes,
-        workplaces: Callable[[str], Workplace],
-    ) -> None:
-        self.node = node
-        self.labels = labels
-        self.slots = slots
-        self.places = places
-        self.remote = remote
-        self.workplaces = workplaces
-
-    def may_run_here(self, run: Run) -> bool:
-        """Whether this node has what the run asks for."""
-        label = label_of(run)
-        return label is None or label in self.labels
-
-
-def runtime_at(
-    runtimes: Mapping[str, Runtime],
-    cluster: ClusterPlaces | None,
-    run: Run,
-    number: int | None,
-) -> Runtime | None:
-    """The runtime of one of the run's attempts, where that has its place; None = there is none.
-
-    Args:
-        runtimes: Of this node.
-        cluster: None = everything is here.
-        run: Which.
-        number: Of the attempt; None = the newest, if there is any.
-    """
-    runtime = runtimes.get(run.resolved.runtime)
-    if runtime is None or cluster is None or not run.attempts:
-        return runtime
-    node = run.attempts[(number or len(run.attempts)) - 1].node
-    if node is None or node == cluster.node:
-        return runtime
-    return cluster.remote.at(node, runtime)
-
-
-def workplace_at(here: Workplace, cluster: ClusterPlaces | None, run: Run) -> Workplace:
-    """Where the files of a run are: at its newest attempt's place."""
-    node = run.attempts[-1].node if run.attempts and cluster is not None else None
-    if cluster is None or node is None or node == cluster.node:
-        return here
-    return cluster.workplaces(node)
+RuntimeOf: TypeAlias = Callable[[Run, int | None], Runtime | None]
+"""The runtime of one of a run's attempts, None = the newest; None = there is none."""
+WorkplaceOf: TypeAlias = Callable[[Run], Workplace]
 
 
 class Placement:
-    """Decides and records where attempts run.
+    """All attempts run here; an extension brings one that knows other places, see ``Sharing``.
 
     Args:
-        kernel: Of the engine.
-        cluster: None = all attempts run here.
-        is_alive: Whether some start of the node with that name is alive.
+        runtimes: The runtimes of this node, by their names.
+        workplace: The files of this node.
+        node: The name of this node; None = attempts record none.
     """
 
     def __init__(
-        self,
-        kernel: Kernel,
-        *,
-        cluster: ClusterPlaces | None,
-        is_alive: Callable[[str], bool],
+        self, runtimes: Mapping[str, Runtime], workplace: Workplace, node: str | None
     ) -> None:
-        self._ledger, self._clock = kernel.ledger, kernel.clock
-        self._cluster = cluster
-        self.is_alone = cluster is None
-        """Everything runs here: nobody has to ask."""
-        self._is_alive = is_alive
-        self._placing: dict[RunId, asyncio.Task[str]] = {}
+        self._runtimes, self._workplace, self._node = runtimes, workplace, node
 
-    def at_grant(self, run: Run) -> str | None:
+    def at_grant(self, _run: Run) -> str | None:
         """The place of the attempt that is granted a slot now; None = it is not decided yet."""
-        cluster = self._cluster
-        if cluster is None or not cluster.may_run_here(run):
-            return None
-        if not run.attempts and run.session.continues is not None:
-            return None
-        next_one = attempt_id(run.id, len(run.attempts) + 1)
-        bound = self._judged_node(run) or self._session_node(run)
-        is_here = bound in {None, cluster.node} and cluster.slots.keep(next_one)
-        return cluster.node if is_here else None
+        return self._node
 
-    def on_commit(self, batch: Batch) -> None:
-        """A run that is to end waits for no place any more."""
-        if self._placing:
-            for run in batch.runs.values():
-                placing = self._placing.get(run.id)
-                if placing is not None and _is_ending(run):
-                    placing.cancel()
+    def runtime_of(self, run: Run, _number: int | None = None) -> Runtime | None:
+        """The runtime of one of the run's attempts, at its place; None = there is none.
+
+        Args:
+            run: The run.
+            _number: The attempt; None = the newest, if there is any.
+        """
+        return self._runtimes.get(run.resolved.runtime)
+
+    def workplace_of(self, _run: Run) -> Workplace:
+        """Where the files of a run are: at its newest attempt's place."""
+        return self._workplace
 
     async def place(self, run: Run) -> Run:
         """The run with its newest attempt's place on record; waits as long as none is free.
@@ -155,110 +51,12 @@ class Placement:
         Raises:
             RuntimeUnavailable: It is to end before it had one, or the place that it had is over.
         """
-        cluster = self._cluster
-        if cluster is None:
-            return run
-        node = run.attempt.node
-        if node is not None and node != cluster.node:
-            if self._is_alive(node):
-                return run
-            raise RuntimeUnavailable(
-                f"node {node} is over, which was to start it; whether it did, nobody knows"
-            )
-        if node is not None and cluster.slots.keep(run.attempt_id):
-            return run
-        placing = asyncio.ensure_future(self._found(cluster, run))
-        self._placing[run.id] = placing
-        try:
-            if _is_ending(self._ledger.live.get(run.id, run)):
-                placing.cancel()
-            await asyncio.wait({placing})
-            if placing.cancelled():
-                raise RuntimeUnavailable("it was ended before it had a place")
-            node = placing.result()
-        finally:
-            placing.cancel()
-            del self._placing[run.id]
-        if node != run.attempt.node:
-            placed = AttemptPlaced(
-                at_ms=self._clock.now_ms(), attempt=run.attempt.number, node=node
-            )
-            await self._ledger.apply(run.id, placed)
-            run = self._ledger.published.get(run.id, run)
-        await self._settle(cluster, run)
         return run
 
-    async def start(self, run: Run, runtime: Runtime, launch: Launch) -> StartedInfo:
-        """Start its newest attempt at its place; what runs here uses a slot of ours.
+    def start(self, _run: Run, runtime: Runtime, launch: Launch) -> Awaitable[StartedInfo]:
+        """Start its newest attempt at its place.
 
         Raises:
             RuntimeUnavailable, UsageError: As ``Runtime.start``.
         """
-        cluster = self._cluster
-        if cluster is None:
-            return await runtime.start(launch)
-        if run.attempt.node == cluster.node:
-            with cluster.slots.starting(launch):
-                return await runtime.start(launch)
-        try:
-            return await runtime.start(launch)
-        except NodeOver as error:
-            raise RuntimeUnavailable(error.message) from error
-
-    async def _found(self, cluster: ClusterPlaces, run: Run) -> str:
-        """The node that keeps a slot for it."""
-        before = self._judged_node(run) or self._session_node(run)
-        if before is None and run.session.continues is not None:
-            before = self._session_node(await self._ledger.load_run(run.session.continues.run_id))
-        if before is not None and before != cluster.node and self._is_alive(before):
-            return before  # the work that it judges is there, or its program's session
-        if is_bound_to_files(run) or before == cluster.node:
-            while not cluster.slots.keep(run.attempt_id):
-                await self._clock.sleep(LOOK_S)
-            return cluster.node
-        offer = Offer(
-            attempt_id=run.attempt_id,
-            run_id=run.id,
-            epoch=self._ledger.epoch,
-            label=label_of(run),
-            priority=run.spec.priority,
-            cwd=run.resolved.cwd,
-        )
-        while True:
-            try:
-                taker = await cluster.places.place(offer)
-                if self._is_alive(taker):
-                    return taker
-                # It ended before its name was on record: nothing was started there.
-                await cluster.places.settle(run.attempt_id)
-            except StoreUnavailable as error:
-                log.warning("%s has no place yet: %s", run.attempt_id, error)
-                await self._clock.sleep(AGAIN_S)
-
-    def _judged_node(self, run: Run) -> str | None:
-        """Where the work is that it judges; None = it is no judge."""
-        judges, above = run.lineage.judges, run.lineage.requester_run
-        judged = None if above is None else self._ledger.live.get(above)
-        if judges is None or judged is None or len(judged.attempts) < judges:
-            return None
-        return judged.attempts[judges - 1].node
-
-    def _session_node(self, run: Run) -> str | None:
-        """Where the session is that its newest, or next, attempt goes on with; None = a new one."""
-        ended = [each for each in run.attempts if each.outcome is not None]
-        return ended[-1].node if ended and ended[-1].session.native is not None else None
-
-    async def _settle(self, cluster: ClusterPlaces, run: Run) -> None:
-        try:
-            await cluster.places.settle(run.attempt_id)
-        except StoreUnavailable as error:
-            log.warning("the offer of %s stays for a while: %s", run.attempt_id, error)
-
-
-def _is_ending(run: Run) -> bool:
-    return (
-        run.is_settled
-        or run.control.cancel is not None
-        or run.budget.stop is not None
-        or (bool(run.attempts) and run.attempt.evidence.stop is not None)
-    )
+        return runtime.start(launch)

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from weakref import WeakValueDictionary
 
 from subagents.domain.run.outcome import Verdict, Verification
@@ -13,7 +13,7 @@ from subagents.engine.records.artifact_files import ArtifactFiles
 from subagents.engine.verification.verifier import Verifier
 from subagents.engine.verification.work_root import root_of
 from subagents.errors import NotFound, UsageError
-from subagents.ports import Before, Diff, OffLoop, Planned, Workplace, Worktrees
+from subagents.ports import Before, Diff, OffLoop, Planned, Worktrees
 
 
 class LocalWorkplace:
@@ -107,6 +107,3 @@ def _tree_of(run: Run) -> Worktree:
     if run.resolved.worktree is None:
         raise NotFound(f"run {run.id} has no worktree of its own: nothing compares its files")
     return run.resolved.worktree
-
-
-WorkplaceOf = Callable[[Run], Workplace]

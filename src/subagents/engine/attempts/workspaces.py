@@ -23,7 +23,7 @@ from subagents.domain.run.workspace import (
     Worktree,
 )
 from subagents.domain.transcript.transcript_query import LogQuery
-from subagents.engine.attempts.workplaces import WorkplaceOf
+from subagents.engine.attempts.placement import WorkplaceOf
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.records.recorder import Recorder
 from subagents.errors import CorruptState, NotFound, StoreUnavailable, SubagentsError, UsageError

@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 from subagents.config.paths import Paths
 from subagents.config.settings import EVERYWHERE, Settings
 from subagents.domain.run.secret_reference import is_reference
-from subagents.engine.attempts.placement import ClusterPlaces
 from subagents.engine.kernel.system_clock import SystemClock
 from subagents.engine.kernel.threads import DaemonThreads, on_own_loop
 from subagents.errors import ConfigError
@@ -18,6 +17,7 @@ from subagents.extensions.cluster.api.cluster_member import NAME, ClusterMember
 from subagents.extensions.cluster.api.node_client import PeerClient
 from subagents.extensions.cluster.api.peers import Peers
 from subagents.extensions.cluster.cluster_settings import ClusterSettings
+from subagents.extensions.cluster.engine.cluster_placement import ClusterPlaces
 from subagents.extensions.cluster.engine.cluster_sharing import ClusterSharing
 from subagents.extensions.cluster.node_keeper import NodeKeeper
 from subagents.extensions.cluster.places.polled_places import PolledPlaces, PolledTaking
@@ -134,13 +134,6 @@ def node(host: NodeHost) -> NodeParts | None:
     offers = PostgresOffers(parse_url(url))
     slots = Slots(paths.attempts_dir, member.slots, clock.elapsed_ms)
     client = PeerClient(found.peers, lambda: sharing.partitions.survey)
-    sharing = ClusterSharing(
-        store,
-        host.off_loop,
-        host.clock,
-        permits=PostgresPermits(url, lambda: store.identity),
-        peers_promise=partial(promises.all_promise, client),
-    )
     remote = RemoteRuntimes(
         client, clock, host.processes, result_bytes_max=settings.retention.result_bytes_max
     )
@@ -167,6 +160,22 @@ def node(host: NodeHost) -> NodeParts | None:
             settings, member, offers, threads, slots=slots, may_take=may_take
         )
 
+    sharing = ClusterSharing(
+        store,
+        host.off_loop,
+        host.clock,
+        permits=PostgresPermits(url, lambda: store.identity),
+        peers_promise=partial(promises.all_promise, client),
+        places=ClusterPlaces(
+            node=member.name,
+            labels=member.labels,
+            slots=slots,
+            places=places,
+            remote=remote,
+            workplaces=lambda node: RemoteWorkplace(node, client, clock),
+        ),
+    )
+
     async def take() -> None:
         await host.processes(slots.load)
         await taking.run()
@@ -181,14 +190,6 @@ def node(host: NodeHost) -> NodeParts | None:
         store=store,
         logs=row_logs(paths, settings, url, store),
         sharing=sharing,
-        places=ClusterPlaces(
-            node=member.name,
-            labels=member.labels,
-            slots=slots,
-            places=places,
-            remote=remote,
-            workplaces=lambda node: RemoteWorkplace(node, client, clock),
-        ),
         taking=take,
         extend_work=watched(paths, member, keeper),
         threads=(threads,),

@@ -1,17 +1,19 @@
 """What a node of a cluster has in its engine besides; see ``engine.engine.Sharing``."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+from subagents.engine.attempts.placement import Placement
 from subagents.engine.attempts.provider_gate import ProviderGates
 from subagents.engine.attempts.shared_spending import SharedSpending
 from subagents.engine.engine import Engine
 from subagents.engine.kernel.kernel import Kernel
+from subagents.extensions.cluster.engine.cluster_placement import ClusterPlacement, ClusterPlaces
 from subagents.extensions.cluster.engine.membership import Membership
 from subagents.extensions.cluster.engine.moves import Moves
 from subagents.extensions.cluster.engine.permit_desk import PermitDesk
 from subagents.extensions.cluster.engine.shared_partitions import SharedPartitions
-from subagents.ports import EngineClock, OffLoop, Permits, SeenNode, SharedStore
+from subagents.ports import EngineClock, OffLoop, Permits, Runtime, SeenNode, SharedStore, Workplace
 
 PeersPromise = Callable[[Sequence[SeenNode]], Awaitable[bool]]
 """Whether each of these nodes, asked now, promises what ``Ownership.promise`` says."""
@@ -31,6 +33,7 @@ class ClusterSharing:
         clock: Of the engine.
         permits: What its nodes count together; None = nothing.
         peers_promise: Asks the other nodes.
+        places: The other places for attempts; None = all run here.
     """
 
     def __init__(
@@ -41,9 +44,10 @@ class ClusterSharing:
         *,
         permits: Permits | None = None,
         peers_promise: PeersPromise = no_peers,
+        places: ClusterPlaces | None = None,
     ) -> None:
         self._store, self._off_loop, self._clock = store, off_loop, clock
-        self._permits, self._peers_promise = permits, peers_promise
+        self._permits, self._peers_promise, self._places = permits, peers_promise, places
         self.partitions = SharedPartitions(store, off_loop)
         """What is ours."""
 
@@ -64,6 +68,19 @@ class ClusterSharing:
         return PermitDesk(
             self._permits, kernel, self.partitions, gates, spending, on_answer=on_answer
         )
+
+    def placement(
+        self,
+        kernel: Kernel,
+        runtimes: Mapping[str, Runtime],
+        workplace: Workplace,
+        node: str | None,
+    ) -> Placement:
+        """See ``Sharing.placement``."""
+        if self._places is None:
+            return Placement(runtimes, workplace, node)
+        is_alive = self.partitions.is_alive
+        return ClusterPlacement(kernel, runtimes, workplace, self._places, is_alive)
 
     def membership(self, engine: Engine, memory: asyncio.Lock) -> Membership:
         """See ``Sharing.membership``."""

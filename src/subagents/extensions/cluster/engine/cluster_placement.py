@@ -1,0 +1,238 @@
+"""Where attempts run: here, or on another node of the cluster.
+
+Who decides about a run is not where its worker runs. A run that asks for no place works where its
+owner is, as long as that has a free slot, and else on any node that has one and its directory. The
+place of an attempt is in its journal before anything is started there, and never changes.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from subagents.domain.rules.places import is_bound_to_files, label_of
+from subagents.domain.run.events import AttemptPlaced
+from subagents.domain.run.run import Run
+from subagents.domain.run.values import RunId, attempt_id
+from subagents.engine.attempts.placement import Placement
+from subagents.engine.kernel.kernel import Kernel
+from subagents.errors import NodeOver, RuntimeUnavailable, StoreUnavailable
+from subagents.ports import (
+    Batch,
+    FreeSlots,
+    Launch,
+    Offer,
+    Places,
+    RemoteRuntimes,
+    Runtime,
+    StartedInfo,
+    Workplace,
+)
+
+log = logging.getLogger(__name__)
+
+LOOK_S: Final = 0.1
+"""Between two looks of a run that can only work here for a slot here."""
+AGAIN_S: Final = 1.0
+"""After nobody could say who took an offer."""
+
+
+class ClusterPlaces:
+    """What a node of a cluster knows of places.
+
+    Args:
+        node: Our name.
+        labels: Of this node.
+        slots: What is free here.
+        places: Finds other nodes.
+        remote: Runs attempts there.
+        workplaces: Where files are, by the name of a node.
+    """
+
+    def __init__(
+        self,
+        *,
+        node: str,
+        labels: tuple[str, ...],
+        slots: FreeSlots,
+        places: Places,
+        remote: RemoteRuntimes,
+        workplaces: Callable[[str], Workplace],
+    ) -> None:
+        self.node = node
+        self.labels = labels
+        self.slots = slots
+        self.places = places
+        self.remote = remote
+        self.workplaces = workplaces
+
+    def may_run_here(self, run: Run) -> bool:
+        """Whether this node has what the run asks for."""
+        label = label_of(run)
+        return label is None or label in self.labels
+
+
+class ClusterPlacement(Placement):
+    """Decides and records where attempts run.
+
+    Args:
+        kernel: The engine's.
+        runtimes: The runtimes of this node, by their names.
+        workplace: The files of this node.
+        cluster: The other places.
+        is_alive: Whether some start of the node with that name is alive.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        runtimes: Mapping[str, Runtime],
+        workplace: Workplace,
+        cluster: ClusterPlaces,
+        is_alive: Callable[[str], bool],
+    ) -> None:
+        super().__init__(runtimes, workplace, cluster.node)
+        self._ledger, self._clock = kernel.ledger, kernel.clock
+        self._cluster = cluster
+        self._is_alive = is_alive
+        self._placing: dict[RunId, asyncio.Task[str]] = {}
+        self._ledger.on_commit(self._withdraw)
+
+    def at_grant(self, run: Run) -> str | None:
+        """The place of the attempt that is granted a slot now; None = it is not decided yet."""
+        cluster = self._cluster
+        if cluster is None or not cluster.may_run_here(run):
+            return None
+        if not run.attempts and run.session.continues is not None:
+            return None
+        next_one = attempt_id(run.id, len(run.attempts) + 1)
+        bound = self._judged_node(run) or self._session_node(run)
+        is_here = bound in {None, cluster.node} and cluster.slots.keep(next_one)
+        return cluster.node if is_here else None
+
+    def runtime_of(self, run: Run, number: int | None = None) -> Runtime | None:
+        """See ``Placement.runtime_of``."""
+        runtime = super().runtime_of(run)
+        if runtime is None or not run.attempts:
+            return runtime
+        node = run.attempts[(number or len(run.attempts)) - 1].node
+        if node is None or node == self._cluster.node:
+            return runtime
+        return self._cluster.remote.at(node, runtime)
+
+    def workplace_of(self, run: Run) -> Workplace:
+        """See ``Placement.workplace_of``."""
+        node = run.attempts[-1].node if run.attempts else None
+        if node is None or node == self._cluster.node:
+            return super().workplace_of(run)
+        return self._cluster.workplaces(node)
+
+    def _withdraw(self, batch: Batch) -> None:
+        """A run that is to end waits for no place any more."""
+        if self._placing:
+            for run in batch.runs.values():
+                placing = self._placing.get(run.id)
+                if placing is not None and _is_ending(run):
+                    placing.cancel()
+
+    async def place(self, run: Run) -> Run:
+        """See ``Placement.place``."""
+        cluster = self._cluster
+        node = run.attempt.node
+        if node is not None and node != cluster.node:
+            if self._is_alive(node):
+                return run
+            raise RuntimeUnavailable(
+                f"node {node} is over, which was to start it; whether it did, nobody knows"
+            )
+        if node is not None and cluster.slots.keep(run.attempt_id):
+            return run
+        placing = asyncio.ensure_future(self._found(cluster, run))
+        self._placing[run.id] = placing
+        try:
+            if _is_ending(self._ledger.live.get(run.id, run)):
+                placing.cancel()
+            await asyncio.wait({placing})
+            if placing.cancelled():
+                raise RuntimeUnavailable("it was ended before it had a place")
+            node = placing.result()
+        finally:
+            placing.cancel()
+            del self._placing[run.id]
+        if node != run.attempt.node:
+            placed = AttemptPlaced(
+                at_ms=self._clock.now_ms(), attempt=run.attempt.number, node=node
+            )
+            await self._ledger.apply(run.id, placed)
+            run = self._ledger.published.get(run.id, run)
+        await self._settle(cluster, run)
+        return run
+
+    async def start(self, run: Run, runtime: Runtime, launch: Launch) -> StartedInfo:
+        """See ``Placement.start``; what runs here uses a slot of ours."""
+        cluster = self._cluster
+        if run.attempt.node == cluster.node:
+            with cluster.slots.starting(launch):
+                return await runtime.start(launch)
+        try:
+            return await runtime.start(launch)
+        except NodeOver as error:
+            raise RuntimeUnavailable(error.message) from error
+
+    async def _found(self, cluster: ClusterPlaces, run: Run) -> str:
+        """The node that keeps a slot for it."""
+        before = self._judged_node(run) or self._session_node(run)
+        if before is None and run.session.continues is not None:
+            before = self._session_node(await self._ledger.load_run(run.session.continues.run_id))
+        if before is not None and before != cluster.node and self._is_alive(before):
+            return before  # the work that it judges is there, or its program's session
+        if is_bound_to_files(run) or before == cluster.node:
+            while not cluster.slots.keep(run.attempt_id):
+                await self._clock.sleep(LOOK_S)
+            return cluster.node
+        offer = Offer(
+            attempt_id=run.attempt_id,
+            run_id=run.id,
+            epoch=self._ledger.epoch,
+            label=label_of(run),
+            priority=run.spec.priority,
+            cwd=run.resolved.cwd,
+        )
+        while True:
+            try:
+                taker = await cluster.places.place(offer)
+                if self._is_alive(taker):
+                    return taker
+                # It ended before its name was on record: nothing was started there.
+                await cluster.places.settle(run.attempt_id)
+            except StoreUnavailable as error:
+                log.warning("%s has no place yet: %s", run.attempt_id, error)
+                await self._clock.sleep(AGAIN_S)
+
+    def _judged_node(self, run: Run) -> str | None:
+        """Where the work is that it judges; None = it is no judge."""
+        judges, above = run.lineage.judges, run.lineage.requester_run
+        judged = None if above is None else self._ledger.live.get(above)
+        if judges is None or judged is None or len(judged.attempts) < judges:
+            return None
+        return judged.attempts[judges - 1].node
+
+    def _session_node(self, run: Run) -> str | None:
+        """Where the session is that its newest, or next, attempt goes on with; None = a new one."""
+        ended = [each for each in run.attempts if each.outcome is not None]
+        return ended[-1].node if ended and ended[-1].session.native is not None else None
+
+    async def _settle(self, cluster: ClusterPlaces, run: Run) -> None:
+        try:
+            await cluster.places.settle(run.attempt_id)
+        except StoreUnavailable as error:
+            log.warning("the offer of %s stays for a while: %s", run.attempt_id, error)
+
+
+def _is_ending(run: Run) -> bool:
+    return (
+        run.is_settled
+        or run.control.cancel is not None
+        or run.budget.stop is not None
+        or (bool(run.attempts) and run.attempt.evidence.stop is not None)
+    )
