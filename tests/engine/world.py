@@ -26,13 +26,7 @@ from subagents.engine.runs.spawn import Receipt
 from subagents.engine.runs.spawn_call import RunAsked, SpawnContext
 from subagents.engine.verification.verifier import Verifier
 from subagents.errors import StoreUnavailable
-from subagents.ports import (
-    AttemptRef,
-    Batch,
-    Courier,
-    Launch,
-    StartedInfo,
-)
+from subagents.ports import AttemptRef, Batch, Courier, Launch, StartedInfo
 from subagents.runtimes.scripted import ScriptedRuntime
 from subagents.store.environment_files import EnvironmentFiles
 from subagents.store.progress_files import ProgressFiles

@@ -55,7 +55,8 @@ from subagents.errors import (
     SubagentsError,
 )
 from subagents.extensions.cluster.engine.cluster_sharing import ClusterSharing
-from subagents.ports import AttemptRef, Batch, Launch, Member, SeenNode, StartedInfo
+from subagents.extensions.cluster.shared_store import Member, SeenNode
+from subagents.ports import AttemptRef, Batch, Launch, StartedInfo
 from subagents.runtimes.process.node_deadline import margin_s
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.result_files import ResultFiles

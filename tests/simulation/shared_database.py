@@ -21,16 +21,8 @@ from subagents.domain.cluster.partitioning import (
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.errors import AlreadyRunning, Fenced, StoreUnavailable
-from subagents.ports import (
-    Batch,
-    Lease,
-    Loaded,
-    Member,
-    OutboxEntry,
-    SeenNode,
-    SharedStore,
-    Survey,
-)
+from subagents.extensions.cluster.shared_store import Member, SeenNode, SharedStore, Survey
+from subagents.ports import Batch, Lease, Loaded, OutboxEntry
 from subagents.store import rows
 from subagents.store.row_store import Parameters
 from subagents.store.sqlite.sqlite_store import SqliteStore

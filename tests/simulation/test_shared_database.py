@@ -9,8 +9,9 @@ from tests.simulation.shared_database import SharedDatabase, SharedSqlite
 
 from subagents.domain.cluster.partitioning import PARTITIONS, partition_of
 from subagents.errors import Fenced, StoreUnavailable
+from subagents.extensions.cluster.shared_store import Member, SharedStore
 from subagents.extensions.testing.stored_values import ME, a_run, below, over
-from subagents.ports import Batch, Member, SharedStore
+from subagents.ports import Batch
 
 LEASE_S = 6.0
 ALL = range(PARTITIONS)

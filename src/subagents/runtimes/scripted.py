@@ -46,13 +46,7 @@ from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import AttemptId, replace
 from subagents.domain.run.worker_output import LineType, OutputBatch, OutputItem
 from subagents.errors import ConfigError, RuntimeUnavailable
-from subagents.ports import (
-    AttemptRef,
-    Bound,
-    Clock,
-    Launch,
-    StartedInfo,
-)
+from subagents.ports import AttemptRef, Bound, Clock, Launch, StartedInfo
 from subagents.runtimes.output.terminal_text import line_items
 from subagents.runtimes.output.worker_events import (
     AnyEvent,

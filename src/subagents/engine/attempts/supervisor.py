@@ -39,12 +39,7 @@ from subagents.engine.messages.reports import Reports
 from subagents.engine.records.recorder import Recorder
 from subagents.engine.records.results import Results
 from subagents.errors import Fenced, RuntimeUnavailable, StoreUnavailable, SubagentsError
-from subagents.ports import (
-    Batch,
-    LongResult,
-    Tidied,
-    WorkerSecrets,
-)
+from subagents.ports import Batch, LongResult, Tidied, WorkerSecrets
 
 log = logging.getLogger(__name__)
 

@@ -27,11 +27,7 @@ from subagents.engine.attempts.placement import WorkplaceOf
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.records.recorder import Recorder
 from subagents.errors import CorruptState, NotFound, StoreUnavailable, SubagentsError, UsageError
-from subagents.ports import (
-    Diff,
-    Planned,
-    Worktrees,
-)
+from subagents.ports import Diff, Planned, Worktrees
 from subagents.text import cut_start
 
 log = logging.getLogger(__name__)

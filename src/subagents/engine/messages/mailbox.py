@@ -24,10 +24,7 @@ from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import wait_at_most
 from subagents.engine.messages.leases import MessageLeases
 from subagents.errors import NotFound, StoreUnavailable, UsageError
-from subagents.ports import (
-    Batch,
-    InboxRow,
-)
+from subagents.ports import Batch, InboxRow
 
 WAIT_S_MAX: Final = 600.0
 WAIT_RUNS_MAX: Final = 1_000

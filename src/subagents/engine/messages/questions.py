@@ -26,9 +26,7 @@ from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.ledger import Ledger
 from subagents.engine.kernel.tasks import wait_at_most
 from subagents.errors import Conflict, NotFound, UsageError
-from subagents.ports import (
-    Batch,
-)
+from subagents.ports import Batch
 from subagents.text import whole_ms
 
 ANSWER_WAIT_S_MAX: Final = 600.0

@@ -20,10 +20,7 @@ from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import Tasks
 from subagents.engine.messages.questions import live_attempt
 from subagents.errors import StoreUnavailable
-from subagents.ports import (
-    Batch,
-    ProgressLog,
-)
+from subagents.ports import Batch, ProgressLog
 
 log = logging.getLogger(__name__)
 

@@ -31,10 +31,7 @@ from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import wait_at_most
 from subagents.engine.records.writer import Page, Pieces, TranscriptWriter
 from subagents.errors import Fenced, StoreUnavailable
-from subagents.ports import (
-    Batch,
-    TranscriptLog,
-)
+from subagents.ports import Batch, TranscriptLog
 
 log = logging.getLogger(__name__)
 

@@ -17,12 +17,7 @@ from subagents.domain.run.values import RunId, SessionKey, Value
 from subagents.domain.transcript.feed_entry import FeedDocument, feed_documents
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import wait_at_most
-from subagents.ports import (
-    Batch,
-    EngineClock,
-    FeedEntry,
-    readable,
-)
+from subagents.ports import Batch, EngineClock, FeedEntry, readable
 
 PAGE: Final = 200
 """Entries read at once: the largest, a spawn with its task, has a quarter of a megabyte."""

@@ -31,13 +31,7 @@ from subagents.engine.messages.leases import UNREAD_LAPSES
 from subagents.engine.messages.mailbox import Mailbox
 from subagents.engine.records.recorder import Recorder
 from subagents.errors import CorruptState, NotFound, UsageError
-from subagents.ports import (
-    InboxRow,
-    JournalEntry,
-    LaneKey,
-    RunFilter,
-    SetAside,
-)
+from subagents.ports import InboxRow, JournalEntry, LaneKey, RunFilter, SetAside
 
 TREE_NODES_MAX: Final = 1_000
 """A tree that is drawn has no more runs, nor have all trees of a list below their roots together;

@@ -83,11 +83,7 @@ from subagents.errors import (
     UsageError,
     together,
 )
-from subagents.ports import (
-    EnvironmentLog,
-    Ids,
-    Runtime,
-)
+from subagents.ports import EnvironmentLog, Ids, Runtime
 from subagents.text import one_line
 
 LABEL_FROM_TASK_CHARS: Final = 32

@@ -20,6 +20,7 @@ from subagents.extensions.cluster.cluster_settings import ClusterSettings
 from subagents.extensions.cluster.engine.cluster_placement import ClusterPlaces
 from subagents.extensions.cluster.engine.cluster_sharing import ClusterSharing
 from subagents.extensions.cluster.node_keeper import NodeKeeper
+from subagents.extensions.cluster.node_ports import FreeSlots, Offers, Places, Taking
 from subagents.extensions.cluster.places.polled_places import PolledPlaces, PolledTaking
 from subagents.extensions.cluster.postgres.home_store import postgres_store
 from subagents.extensions.cluster.remote.attempt_host import AttemptHost
@@ -27,14 +28,8 @@ from subagents.extensions.cluster.remote.remote_runtime import RemoteRuntimes
 from subagents.extensions.cluster.remote.remote_workplace import RemoteWorkplace
 from subagents.extensions.cluster.remote.slots import Slots
 from subagents.extensions.cluster.remote.workplace_host import WorkplaceHost
+from subagents.extensions.cluster.shared_store import Member
 from subagents.node import NodeHost, NodeParts, node_name
-from subagents.ports import (
-    FreeSlots,
-    Member,
-    Offers,
-    Places,
-    Taking,
-)
 from subagents.runtimes.process.node_deadline import margin_s
 from subagents.runtimes.process.secret_values import ask
 from subagents.runtimes.process.watchdog import Watchdog

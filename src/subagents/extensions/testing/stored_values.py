@@ -16,11 +16,7 @@ from subagents.domain.schedules.schedule import Schedule, ScheduleId
 from subagents.extensions.testing.conformance import (
     StorePlace,
 )
-from subagents.ports import (
-    Batch,
-    JournalEntry,
-    Store,
-)
+from subagents.ports import Batch, JournalEntry, Store
 
 NOW_MS = 1_700_000_000_000
 ME = SessionKey("agent:main:main")

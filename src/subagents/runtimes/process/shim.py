@@ -27,13 +27,7 @@ from subagents.domain.run.run import Exit
 from subagents.domain.run.signals import Exited, Signal, Vanished
 from subagents.domain.run.values import AttemptId, RunId, replace
 from subagents.errors import RuntimeUnavailable, UsageError
-from subagents.ports import (
-    AttemptRef,
-    Clock,
-    OffLoop,
-    Origin,
-    StartedInfo,
-)
+from subagents.ports import AttemptRef, Clock, OffLoop, Origin, StartedInfo
 from subagents.process_identity import answers_signals
 from subagents.runtimes.output.output_reader import (
     ERR,

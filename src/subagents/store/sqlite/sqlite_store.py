@@ -19,12 +19,7 @@ from typing import Final
 
 from subagents.domain.run.values import RunId
 from subagents.errors import AlreadyRunning, CorruptState, Fenced, StoreUnavailable
-from subagents.ports import (
-    Batch,
-    RunFilter,
-    SetAside,
-    Settled,
-)
+from subagents.ports import Batch, RunFilter, SetAside, Settled
 from subagents.store import rows
 from subagents.store.batch_rows import ERASED_TYPES, Written, erased_rows, updated, written
 from subagents.store.row_store import (

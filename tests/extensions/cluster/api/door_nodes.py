@@ -40,7 +40,7 @@ from subagents.extensions.cluster.api.node_headers import STATE
 from subagents.extensions.cluster.api.node_listener import bound, node_config
 from subagents.extensions.cluster.api.peers import Peers
 from subagents.extensions.cluster.api.relayed_calls import RelayedCalls
-from subagents.ports import SeenNode, Survey
+from subagents.extensions.cluster.shared_store import SeenNode, Survey
 
 DEADLINE_S = 20.0
 TOKEN = "sa_r-of-b_1_" + 43 * "x"

@@ -16,7 +16,8 @@ from subagents.engine.engine import Engine
 from subagents.errors import StoreUnavailable
 from subagents.extensions.cluster.engine.cluster_sharing import ClusterSharing
 from subagents.extensions.cluster.engine.shared_partitions import SharedPartitions
-from subagents.ports import Demand, Member, Settlement
+from subagents.extensions.cluster.node_permits import Demand, Settlement
+from subagents.extensions.cluster.shared_store import Member
 
 T = TypeVar("T")
 LEASE_S: Final = 6.0

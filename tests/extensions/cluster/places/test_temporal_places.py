@@ -19,7 +19,7 @@ from tests.runtimes.attempt_harness import until_async
 
 from subagents.engine.kernel.system_clock import SystemClock
 from subagents.errors import StoreUnavailable
-from subagents.ports import Offer
+from subagents.extensions.cluster.node_ports import Offer
 
 pytest.importorskip("temporalio")
 

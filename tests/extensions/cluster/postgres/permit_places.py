@@ -6,20 +6,10 @@ from typing import NamedTuple, Protocol
 from tests.extensions.cluster.postgres.postgres_server import PostgresPlace
 
 from subagents.errors import Fenced
+from subagents.extensions.cluster.node_permits import Demand, LaneWanted, Permits, Settlement
 from subagents.extensions.cluster.postgres.postgres_migrations import scripts
 from subagents.extensions.cluster.postgres.postgres_permits import PostgresPermits
-from subagents.ports import (
-    Amount,
-    CapKey,
-    CapShare,
-    CapWanted,
-    Demand,
-    LaneKey,
-    LaneWanted,
-    Permits,
-    Settlement,
-    SharedGate,
-)
+from subagents.ports import Amount, CapKey, CapShare, CapWanted, LaneKey, SharedGate
 
 FORGET_MS = 600_000
 

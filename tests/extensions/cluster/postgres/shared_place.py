@@ -8,7 +8,7 @@ from tests.extensions.cluster.postgres.postgres_server import PostgresPlace, Pos
 
 from subagents.domain.cluster.partitioning import PARTITIONS
 from subagents.extensions.cluster.postgres.postgres_store import PostgresStore
-from subagents.ports import Member, SharedStore
+from subagents.extensions.cluster.shared_store import Member, SharedStore
 
 LEASE_S = 60.0
 ALL = range(PARTITIONS)

@@ -15,19 +15,11 @@ from tests.extensions.cluster.postgres.permit_places import (
 from tests.extensions.cluster.postgres.postgres_server import PostgresPlace, PostgresServer
 
 from subagents.errors import Fenced, StoreUnavailable
+from subagents.extensions.cluster.node_permits import Demand, LaneWanted, Permits
 from subagents.extensions.cluster.postgres.postgres_permits import PostgresPermits
 from subagents.extensions.cluster.postgres.postgres_store import PostgresStore
-from subagents.ports import (
-    Amount,
-    CapKey,
-    CapWanted,
-    Demand,
-    LaneKey,
-    LaneWanted,
-    Member,
-    Permits,
-    SharedGate,
-)
+from subagents.extensions.cluster.shared_store import Member
+from subagents.ports import Amount, CapKey, CapWanted, LaneKey, SharedGate
 
 LANE: LaneKey = ("agents", 1)
 DAILY = CapKey("budgets.daily", "2026-11-26")

@@ -12,8 +12,9 @@ from starlette.applications import Starlette
 
 from subagents.errors import NodeOver, NodeUnreachable
 from subagents.extensions.cluster.api import attempt_routes
+from subagents.extensions.cluster.node_ports import AttemptHost, NodeAnswer, NodeStream
 from subagents.extensions.cluster.remote.workplace_host import WorkplaceHost
-from subagents.ports import AttemptHost, NodeAnswer, NodeStream, Workplace
+from subagents.ports import Workplace
 
 READY_BOUND_S = 60.0
 

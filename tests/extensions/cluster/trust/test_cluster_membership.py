@@ -29,11 +29,11 @@ from subagents.extensions.cluster.trust.authority import (
     with_join_key,
 )
 from subagents.extensions.cluster.trust.cluster_membership import leave, make_cluster
+from subagents.extensions.cluster.trust.cluster_trust import JOIN_PATH
 from subagents.extensions.cluster.trust.join_token import JoinToken, coded
 from subagents.extensions.cluster.trust.node_trust import opened
 from subagents.extensions.cluster.trust.trust_files import TrustFiles
 from subagents.extensions.cluster.trust.trust_tables import StoredCa
-from subagents.ports.cluster_trust import JOIN_PATH
 
 NOWHERE = f"https://{HOST}:1"
 

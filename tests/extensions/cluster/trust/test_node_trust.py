@@ -21,10 +21,10 @@ from tests.extensions.cluster.trust_homes import (
 
 from subagents.errors import ConfigError
 from subagents.extensions.cluster.trust.authority import EARLIER, NODE_LIFE, Authority, certifiable
+from subagents.extensions.cluster.trust.cluster_trust import peer_node
 from subagents.extensions.cluster.trust.node_trust import NodeTrust
 from subagents.extensions.cluster.trust.trust_files import TrustFiles
 from subagents.extensions.cluster.trust.trust_tables import TrustTables
-from subagents.ports import peer_node
 
 SECONDS = 30.0
 

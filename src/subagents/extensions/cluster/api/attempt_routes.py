@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from subagents.ports import AttemptHost, NodeAnswer, WorkplaceHost
+from subagents.extensions.cluster.node_ports import AttemptHost, NodeAnswer, WorkplaceHost
 
 
 def routes(host: AttemptHost, files: WorkplaceHost) -> tuple[Route, ...]:

@@ -9,7 +9,7 @@ from starlette.routing import BaseRoute
 from subagents.api.calls.services import Services
 from subagents.extensions.cluster.api.peers import Peers
 from subagents.extensions.cluster.engine.shared_partitions import SharedPartitions
-from subagents.ports import ClusterTrust
+from subagents.extensions.cluster.trust.cluster_trust import ClusterTrust
 
 NAME: Final = "cluster"
 """The name of this extension, and so of the ``ClusterMember`` in ``Services.parts``."""

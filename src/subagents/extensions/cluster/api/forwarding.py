@@ -49,7 +49,7 @@ from subagents.extensions.cluster.api.node_headers import (
 )
 from subagents.extensions.cluster.api.peers import LostError, NotSentError, PeerAnswer
 from subagents.extensions.cluster.api.relayed_calls import RelayedCall, RelayedCalls
-from subagents.ports import SeenNode, Survey
+from subagents.extensions.cluster.shared_store import SeenNode, Survey
 
 log = logging.getLogger(__name__)
 

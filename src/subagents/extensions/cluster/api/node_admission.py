@@ -17,8 +17,8 @@ from subagents.api.wire import requests as wire
 from subagents.api.wire.wire_struct import WireStruct
 from subagents.errors import Forbidden, SubagentsError
 from subagents.extensions.cluster.api.node_headers import NODE
-from subagents.ports import ClusterTrust, OffLoop, peer_node
-from subagents.ports.cluster_trust import JOIN_PATH
+from subagents.extensions.cluster.trust.cluster_trust import JOIN_PATH, ClusterTrust, peer_node
+from subagents.ports import OffLoop
 
 BODY_BYTES_MAX: Final = 1024
 

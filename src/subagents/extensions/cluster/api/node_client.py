@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 
 from subagents.errors import NodeOver, NodeUnreachable
 from subagents.extensions.cluster.api.peers import LostError, NotSentError, PeerAnswer, Peers
-from subagents.ports import NodeAnswer, NodeStream, Survey
+from subagents.extensions.cluster.node_ports import NodeAnswer, NodeStream
+from subagents.extensions.cluster.shared_store import Survey
 
 JSON = ((b"content-type", b"application/json"),)
 

@@ -20,7 +20,7 @@ from subagents.extensions.cluster.api.forwarding import relayed_calls
 from subagents.extensions.cluster.api.node_admission import NodeAdmission, NodeProtocol
 from subagents.extensions.cluster.api.node_endpoint import NodeEndpoint
 from subagents.extensions.cluster.api.peers import KEEP_ALIVE_S
-from subagents.ports import ClusterTrust
+from subagents.extensions.cluster.trust.cluster_trust import ClusterTrust
 
 log = logging.getLogger(__name__)
 

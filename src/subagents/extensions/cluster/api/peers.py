@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
-from subagents.ports import ClusterTrust
+from subagents.extensions.cluster.trust.cluster_trust import ClusterTrust
 
 if TYPE_CHECKING:
     import httpx2

@@ -13,7 +13,8 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from subagents.errors import NodeOver, NodeUnreachable
-from subagents.ports import NodeClient, SeenNode
+from subagents.extensions.cluster.node_ports import NodeClient
+from subagents.extensions.cluster.shared_store import SeenNode
 
 PATH: Final = "/node/v1/promise"
 ANSWER_S: Final = 1.0

@@ -17,17 +17,8 @@ from subagents.domain.run.values import RunId, attempt_id
 from subagents.engine.attempts.placement import Placement
 from subagents.engine.kernel.kernel import Kernel
 from subagents.errors import NodeOver, RuntimeUnavailable, StoreUnavailable
-from subagents.ports import (
-    Batch,
-    FreeSlots,
-    Launch,
-    Offer,
-    Places,
-    RemoteRuntimes,
-    Runtime,
-    StartedInfo,
-    Workplace,
-)
+from subagents.extensions.cluster.node_ports import FreeSlots, Offer, Places, RemoteRuntimes
+from subagents.ports import Batch, Launch, Runtime, StartedInfo, Workplace
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,9 @@ from subagents.extensions.cluster.engine.membership import Membership
 from subagents.extensions.cluster.engine.moves import Moves
 from subagents.extensions.cluster.engine.permit_desk import PermitDesk
 from subagents.extensions.cluster.engine.shared_partitions import SharedPartitions
-from subagents.ports import EngineClock, OffLoop, Permits, Runtime, SeenNode, SharedStore, Workplace
+from subagents.extensions.cluster.node_permits import Permits
+from subagents.extensions.cluster.shared_store import SeenNode, SharedStore
+from subagents.ports import EngineClock, OffLoop, Runtime, Workplace
 
 PeersPromise = Callable[[Sequence[SeenNode]], Awaitable[bool]]
 """Whether each of these nodes, asked now, promises what ``Ownership.promise`` says."""

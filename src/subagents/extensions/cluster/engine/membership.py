@@ -18,7 +18,8 @@ from subagents.domain.cluster.partitioning import PARTITIONS, excess, wanted
 from subagents.engine.kernel.ownership import Ownership
 from subagents.errors import Fenced, StoreUnavailable
 from subagents.extensions.cluster.engine.shared_partitions import SharedPartitions
-from subagents.ports import EngineClock, OffLoop, SharedStore
+from subagents.extensions.cluster.shared_store import SharedStore
+from subagents.ports import EngineClock, OffLoop
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,8 @@ from subagents.domain.schedules.schedule import Schedule
 from subagents.engine.engine import Engine
 from subagents.errors import Fenced, StoreUnavailable
 from subagents.extensions.cluster.engine.shared_partitions import SharedPartitions
-from subagents.ports import OffLoop, SharedStore
+from subagents.extensions.cluster.shared_store import SharedStore
+from subagents.ports import OffLoop
 from subagents.text import counted
 
 log = logging.getLogger(__name__)

@@ -19,7 +19,8 @@ from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import wait_at_most
 from subagents.errors import Fenced, StoreUnavailable
 from subagents.extensions.cluster.engine.shared_partitions import SharedPartitions
-from subagents.ports import Demand, LaneKey, LaneWanted, Permits, Settlement
+from subagents.extensions.cluster.node_permits import Demand, LaneWanted, Permits, Settlement
+from subagents.ports import LaneKey
 
 log = logging.getLogger(__name__)
 

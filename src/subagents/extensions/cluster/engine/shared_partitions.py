@@ -14,7 +14,8 @@ from subagents.domain.run.run import OVER, Run
 from subagents.domain.run.values import RunId, SessionKey, agent_of
 from subagents.engine.kernel.partitions import Partitions
 from subagents.errors import Elsewhere
-from subagents.ports import OffLoop, SeenNode, SharedStore, Survey
+from subagents.extensions.cluster.shared_store import SeenNode, SharedStore, Survey
+from subagents.ports import OffLoop
 
 LOOK_MS: Final = 500
 """How long a follower may wait before it looks for what others wrote."""

@@ -10,7 +10,8 @@ from typing import Final
 
 from subagents.domain.run.values import AttemptId
 from subagents.errors import StoreUnavailable
-from subagents.ports import Clock, FreeSlots, Offer, Offers, OffLoop
+from subagents.extensions.cluster.node_ports import FreeSlots, Offer, Offers
+from subagents.ports import Clock, OffLoop
 
 log = logging.getLogger(__name__)
 

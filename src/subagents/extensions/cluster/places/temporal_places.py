@@ -37,8 +37,9 @@ from temporalio.worker import (
 )
 
 from subagents.domain.run.values import AttemptId
+from subagents.extensions.cluster.node_ports import FreeSlots, Offer, Offers
 from subagents.extensions.cluster.places.polled_places import fits
-from subagents.ports import Clock, FreeSlots, Offer, Offers, OffLoop, OwnLoop
+from subagents.ports import Clock, OffLoop, OwnLoop
 
 log = logging.getLogger(__name__)
 

@@ -5,7 +5,8 @@ from typing import Final
 from subagents.config.paths import Paths
 from subagents.config.settings import DaemonSettings
 from subagents.errors import ConfigError
-from subagents.ports import Member, SharedStore, Store
+from subagents.extensions.cluster.shared_store import Member, SharedStore
+from subagents.ports import Store
 
 LOCK: Final = "postgres.lock"
 """A file in the state directory of such a home."""

@@ -12,7 +12,7 @@ import msgspec
 
 from subagents.errors import AlreadyRunning, CorruptState
 from subagents.extensions.cluster.postgres.link import Link
-from subagents.ports import Member
+from subagents.extensions.cluster.shared_store import Member
 from subagents.store import rows
 from subagents.store.batch_rows import Written
 from subagents.text import counted

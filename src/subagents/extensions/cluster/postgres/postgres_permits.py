@@ -12,10 +12,11 @@ import msgspec
 import psycopg
 
 from subagents.errors import Fenced, StoreUnavailable
+from subagents.extensions.cluster.node_permits import Demand, Settlement
 from subagents.extensions.cluster.postgres.database_url import parse_url
 from subagents.extensions.cluster.postgres.link import Link
 from subagents.extensions.cluster.postgres.postgres_migrations import statements
-from subagents.ports import Amount, CapKey, CapShare, Demand, Settlement, SharedGate
+from subagents.ports import Amount, CapKey, CapShare, SharedGate
 
 NODE_OVER: Final = "SUB01"
 """The SQLSTATE that the function ``settle`` raises, as ``fence`` does."""

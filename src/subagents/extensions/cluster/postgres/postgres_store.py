@@ -40,17 +40,8 @@ from subagents.extensions.cluster.postgres.postgres_migrations import (
     statements,
 )
 from subagents.extensions.cluster.postgres.postgres_query import SIEVED, narrowed
-from subagents.ports import (
-    Batch,
-    FeedEntry,
-    JournalEntry,
-    Loaded,
-    Member,
-    RunFilter,
-    SeenNode,
-    SetAside,
-    Survey,
-)
+from subagents.extensions.cluster.shared_store import Member, SeenNode, Survey
+from subagents.ports import Batch, FeedEntry, JournalEntry, Loaded, RunFilter, SetAside
 from subagents.store import rows
 from subagents.store.batch_rows import ERASED_TYPES, Written, erased_rows, updated, written
 from subagents.store.row_store import (

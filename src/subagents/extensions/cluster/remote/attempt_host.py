@@ -17,6 +17,7 @@ from subagents.domain.run.signals import Signal
 from subagents.domain.run.values import AttemptId, replace
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.errors import RuntimeUnavailable, SubagentsError, UsageError
+from subagents.extensions.cluster.node_ports import NodeAnswer
 from subagents.extensions.cluster.remote.attempt_calls import (
     AttemptCall,
     WatchLine,
@@ -29,7 +30,6 @@ from subagents.ports import (
     Freezable,
     Launch,
     LongResult,
-    NodeAnswer,
     OffLoop,
     Runtime,
     Tidied,

@@ -20,6 +20,7 @@ from subagents.domain.run.signals import TERMINAL, Signal, Vanished
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.errors import NodeOver, NodeUnreachable, RuntimeUnavailable
+from subagents.extensions.cluster.node_ports import NodeClient
 from subagents.extensions.cluster.remote.attempt_calls import (
     PATH,
     WATCH,
@@ -35,7 +36,6 @@ from subagents.ports import (
     Clock,
     Launch,
     LongResult,
-    NodeClient,
     OffLoop,
     Runtime,
     StartedInfo,

@@ -11,6 +11,7 @@ from subagents.domain.run.outcome import Verification
 from subagents.domain.run.run import Run
 from subagents.domain.run.workspace import Changes
 from subagents.errors import NodeOver, NodeUnreachable, RuntimeUnavailable
+from subagents.extensions.cluster.node_ports import NodeClient
 from subagents.extensions.cluster.remote.attempt_calls import refusal
 from subagents.extensions.cluster.remote.workplace_calls import (
     PATH,
@@ -25,7 +26,7 @@ from subagents.extensions.cluster.remote.workplace_calls import (
     decode_verification,
     encode,
 )
-from subagents.ports import Before, Clock, Diff, NodeClient, Planned
+from subagents.ports import Before, Clock, Diff, Planned
 
 CALL_S: Final = 60.0
 """How long the answer of a call may take: git in a large repository takes its time."""

@@ -8,9 +8,10 @@ from collections.abc import Awaitable, Callable, Mapping
 import msgspec
 
 from subagents.errors import SubagentsError, UsageError
+from subagents.extensions.cluster.node_ports import NodeAnswer
 from subagents.extensions.cluster.remote.attempt_host import refused
 from subagents.extensions.cluster.remote.workplace_calls import WorkplaceCall, decode_call, encode
-from subagents.ports import NodeAnswer, Workplace
+from subagents.ports import Workplace
 
 Perform = Callable[[Workplace, WorkplaceCall], Awaitable[object]]
 

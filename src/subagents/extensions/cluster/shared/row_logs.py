@@ -14,9 +14,9 @@ from subagents.extensions.cluster.shared.result_rows import ResultRows
 from subagents.extensions.cluster.shared.row_transcript import no_objects
 from subagents.extensions.cluster.shared.run_tables import RunTables
 from subagents.extensions.cluster.shared.transcript_rows import TranscriptRows
+from subagents.extensions.cluster.shared_store import SharedStore
 from subagents.extensions.cluster.trust.sealing import Seal
 from subagents.extensions.cluster.trust.trust_files import TrustFiles
-from subagents.ports import SharedStore
 from subagents.run_logs import RunLogs
 
 if TYPE_CHECKING:

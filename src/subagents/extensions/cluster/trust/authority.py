@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from subagents.errors import CorruptState
-from subagents.ports.cluster_trust import JOINS
+from subagents.extensions.cluster.trust.cluster_trust import JOINS
 
 CA_LIFE: Final = timedelta(days=3650)
 NODE_LIFE: Final = timedelta(hours=24)

@@ -25,11 +25,11 @@ from subagents.extensions.cluster.trust.authority import (
     new_secret,
     with_join_key,
 )
+from subagents.extensions.cluster.trust.cluster_trust import JOIN_PATH
 from subagents.extensions.cluster.trust.join_token import JoinToken, coded, decoded
 from subagents.extensions.cluster.trust.node_trust import opened, unusable_token
 from subagents.extensions.cluster.trust.trust_files import TrustFiles
 from subagents.extensions.cluster.trust.trust_tables import StoredCa, TrustTables
-from subagents.ports.cluster_trust import JOIN_PATH
 
 ANSWER_S: Final = 15.0
 ANSWER_BYTES_MAX: Final = 64 * 1024

@@ -9,9 +9,9 @@ import psycopg
 
 from subagents.domain.run.values import AttemptId, RunId
 from subagents.errors import StoreUnavailable
+from subagents.extensions.cluster.node_ports import Offer
 from subagents.extensions.cluster.postgres.database_url import DatabaseUrl
 from subagents.extensions.cluster.postgres.link import Link
-from subagents.ports import Offer
 from subagents.store.named_statements import named_statements
 from subagents.store.rows import Row
 
