@@ -3,16 +3,21 @@
     python -m scripts.house            print the table
     python -m scripts.house --check    exit 1 where a line budget of pyproject.toml is exceeded
 
-Lines are all lines of Python files. A *verified run* is one run of a command with a contract, from
-the Python API through an embedded daemon; a file or function counts when some thread enters it.
+Lines are all lines of Python files but those that only hold a comment: a reason costs no budget.
+Comments are those for a reader (no ``noqa``), for every 100 lines of code. A *verified run* is one
+run of a command with a contract, from the Python API through an embedded daemon; a file or function
+counts when some thread enters it.
 """
 
 import ast
 import asyncio
+import io
 import os
+import re
 import sys
 import tempfile
 import threading
+import tokenize
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -24,6 +29,15 @@ ROOT: Final = Path(__file__).parents[1]
 SRC: Final = ROOT / "src" / "subagents"
 EXTENSIONS: Final = SRC / "extensions"
 CORE: Final = "core"
+FOR_TOOLS: Final = re.compile(r"#(!| ?(noqa|type:|pragma|fmt:|mypy:|ruff:))")
+NO_CODE: Final = {
+    tokenize.COMMENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+    tokenize.INDENT,
+    tokenize.NEWLINE,
+    tokenize.NL,
+}
 
 
 def main(arguments: list[str]) -> int:
@@ -34,10 +48,13 @@ def main(arguments: list[str]) -> int:
             print(line, file=sys.stderr)
         return 1 if over else 0
     found = lines()
-    print(f"{'':24}{'lines':>9}{'budget':>9}{'modules':>9}")
-    given, modules = budgets(), module_counts()
+    print(f"{'':24}{'lines':>9}{'budget':>9}{'modules':>9}{'comments':>10}")
+    given, modules, said = budgets(), module_counts(), comments()
     for name in sorted(found, key=lambda each: (each != CORE, -found[each])):
-        print(f"{name:24}{found[name]:>9,}{given.get(name, 0):>9,}{modules[name]:>9,}")
+        print(
+            f"{name:24}{found[name]:>9,}{given.get(name, 0):>9,}{modules[name]:>9,}"
+            f"{said[name]:>10.2f}"
+        )
     print(f"{'all of src':24}{sum(found.values()):>9,}{'':>9}{sum(modules.values()):>9,}")
     print(f"{'tests':24}{sum(map(line_count, (ROOT / 'tests').rglob('*.py'))):>9,}")
     arrows = Counter(imports())
@@ -90,8 +107,32 @@ def module_counts() -> Mapping[str, int]:
 
 
 def line_count(file: Path) -> int:
-    """All lines of a file."""
-    return file.read_bytes().count(b"\n")
+    """All lines of a file but those that only hold a comment."""
+    return sum(not line.lstrip().startswith(b"#") for line in file.read_bytes().splitlines())
+
+
+def comments() -> Mapping[str, float]:
+    """Lines of comments for every 100 lines of code, by part of the package."""
+    said: Counter[str] = Counter()
+    code: Counter[str] = Counter()
+    for file in SRC.rglob("*.py"):
+        text = file.read_text("utf-8")
+        lines = set[int]()
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.COMMENT:
+                said[part_of(file)] += not FOR_TOOLS.match(token.string)
+            elif token.type not in NO_CODE:
+                lines.update(range(token.start[0], token.end[0] + 1))
+        code[part_of(file)] += len(lines.difference(docstring_lines(ast.parse(text))))
+    return {part: 100 * said[part] / count for part, count in code.items() if count}
+
+
+def docstring_lines(tree: ast.AST) -> Iterator[int]:
+    """The lines of every literal that stands alone, also below a field."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Expr(ast.Constant(str()), lineno=first, end_lineno=int(last)):
+                yield from range(first, last + 1)
 
 
 def imports() -> Iterator[tuple[str, str]]:

@@ -23,9 +23,9 @@ from subagents.ports import Batch, Launch, Runtime, StartedInfo, Workplace
 log = logging.getLogger(__name__)
 
 LOOK_S: Final = 0.1
-"""Between two looks of a run that can only work here for a slot here."""
+"""The pause between two looks for a slot here, of a run that can work nowhere else."""
 AGAIN_S: Final = 1.0
-"""After nobody could say who took an offer."""
+"""The pause after nobody could say who took an offer."""
 
 
 class ClusterPlaces:
