@@ -8,12 +8,7 @@ from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.run import Progress
 from subagents.domain.run.values import RunId, Value
 from subagents.domain.track_record.track_record import AttemptRecord
-from subagents.domain.transcript.transcript_query import (
-    Checkpoint,
-    Line,
-    LogPage,
-    LogQuery,
-)
+from subagents.domain.transcript.transcript_query import Checkpoint, Line, LogPage, LogQuery
 from subagents.ports.store import Batch
 
 

@@ -9,12 +9,7 @@ from subagents.domain.run.effects import Effect
 from subagents.domain.run.events import Event
 from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import Message, Phase, Run
-from subagents.domain.run.values import (
-    MessageId,
-    RunId,
-    SessionKey,
-    Value,
-)
+from subagents.domain.run.values import MessageId, RunId, SessionKey, Value
 from subagents.domain.schedules.schedule import Schedule, ScheduleId
 from subagents.errors import CorruptState
 

@@ -13,12 +13,7 @@ from subagents.domain.run.outcome import DeliveryOutcome
 from subagents.domain.run.run import Message, Run, Usage
 from subagents.domain.run.signals import ResultSeen, Signal
 from subagents.domain.run.spec import Abilities
-from subagents.domain.run.values import (
-    AttemptId,
-    RunId,
-    SessionKey,
-    Value,
-)
+from subagents.domain.run.values import AttemptId, RunId, SessionKey, Value
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.errors import ConfigError
 

@@ -8,12 +8,7 @@ are never held back.
 from typing import Final
 
 from subagents.domain.run.alert import Alert, AlertKind
-from subagents.domain.run.run import (
-    AlertLedger,
-    Message,
-    MessageKind,
-    Run,
-)
+from subagents.domain.run.run import AlertLedger, Message, MessageKind, Run
 from subagents.domain.run.values import MessageId, replace
 from subagents.text import one_line
 

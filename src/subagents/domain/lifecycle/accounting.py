@@ -10,12 +10,7 @@ from subagents.domain.lifecycle.steps import with_attempt
 from subagents.domain.rules.budgets import budgets
 from subagents.domain.rules.evidence import most
 from subagents.domain.run import spending
-from subagents.domain.run.effects import (
-    Raise,
-    StopChildren,
-    TellSpent,
-    Transition,
-)
+from subagents.domain.run.effects import Raise, StopChildren, TellSpent, Transition
 from subagents.domain.run.events import ChildSpent, Event, RequestHeld, TimerFired
 from subagents.domain.run.run import SETTLED, BudgetStop, Hold, Run, Usage
 from subagents.domain.run.values import replace

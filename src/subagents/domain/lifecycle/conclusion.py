@@ -5,13 +5,7 @@ A part of the reducer (``reduce``).
 
 from subagents.domain.lifecycle import open_questions
 from subagents.domain.lifecycle.steps import enter, join, with_attempt
-from subagents.domain.rules.delivery_policy import (
-    Done,
-    GiveUp,
-    TryAgain,
-    next_step,
-    record_try,
-)
+from subagents.domain.rules.delivery_policy import Done, GiveUp, TryAgain, next_step, record_try
 from subagents.domain.run.effects import (
     Announce,
     CancelChildren,

@@ -9,14 +9,7 @@ from typing import Final
 
 from subagents.domain.run.effects import GiveVerdict, StartJudge, Transition
 from subagents.domain.run.events import ChecksPassed, ChildSettled
-from subagents.domain.run.outcome import (
-    Check,
-    CheckType,
-    Outcome,
-    Status,
-    Verification,
-    verdict_of,
-)
+from subagents.domain.run.outcome import Check, CheckType, Outcome, Status, Verification, verdict_of
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import replace
 from subagents.domain.text.announcement import ending

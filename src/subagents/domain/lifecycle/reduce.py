@@ -34,12 +34,7 @@ from subagents.domain.lifecycle.conclusion import (
     settle,
 )
 from subagents.domain.lifecycle.erasure import erased
-from subagents.domain.lifecycle.steps import (
-    enter,
-    join,
-    steered,
-    with_attempt,
-)
+from subagents.domain.lifecycle.steps import enter, join, steered, with_attempt
 from subagents.domain.lifecycle.transitions import STALE, TRANSITIONS
 from subagents.domain.rules import clock_steps, provider_limits
 from subagents.domain.rules.budgets import budgets
@@ -145,11 +140,7 @@ from subagents.domain.run.run import (
 )
 from subagents.domain.run.signals import ProgressSeen
 from subagents.domain.run.spec import OnDependencyFailure, OnFailure
-from subagents.domain.run.values import (
-    MessageId,
-    RunId,
-    replace,
-)
+from subagents.domain.run.values import MessageId, RunId, replace
 from subagents.domain.text import announcement
 from subagents.errors import IllegalTransition
 from subagents.text import one_line

@@ -1,12 +1,7 @@
 """Small steps that every part of the reducer takes."""
 
 from subagents.domain.run.effects import FollowUp, Transition
-from subagents.domain.run.run import (
-    Attempt,
-    Phase,
-    Run,
-    Steer,
-)
+from subagents.domain.run.run import Attempt, Phase, Run, Steer
 from subagents.domain.run.values import replace
 
 

@@ -4,13 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from subagents.domain.rules.tool_kinds import covers, intersection, kind_of, kinds_of
-from subagents.domain.run.run import (
-    HOLDS_SLOT,
-    Phase,
-    Priority,
-    Request,
-    Run,
-)
+from subagents.domain.run.run import HOLDS_SLOT, Phase, Priority, Request, Run
 from subagents.domain.run.spec import Abilities, Mode, RunSpec
 from subagents.domain.run.values import RunId
 from subagents.errors import Forbidden, RateLimited, UsageError

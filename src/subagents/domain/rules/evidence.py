@@ -12,12 +12,7 @@ looks only at the merged evidence, so their order cannot matter. Rules, stronges
 
 from typing import Final
 
-from subagents.domain.run.outcome import (
-    OK,
-    Outcome,
-    Reason,
-    Status,
-)
+from subagents.domain.run.outcome import OK, Outcome, Reason, Status
 from subagents.domain.run.run import (
     Attempt,
     Evidence,

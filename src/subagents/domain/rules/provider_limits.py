@@ -16,11 +16,7 @@ from typing import Final
 
 from subagents.domain.run.linked_runs import Child
 from subagents.domain.run.outcome import Outcome, Reason, Status
-from subagents.domain.run.run import (
-    Limited,
-    Run,
-    Steer,
-)
+from subagents.domain.run.run import Limited, Run, Steer
 from subagents.domain.run.values import RunId, Value, replace
 from subagents.domain.text.announcement import follow_up
 from subagents.text import duration

@@ -15,18 +15,8 @@ import msgspec
 from subagents.domain.run.alert import Alert
 from subagents.domain.run.linked_runs import Committed, Spent
 from subagents.domain.run.outcome import Outcome, Verification
-from subagents.domain.run.run import (
-    BudgetStop,
-    Message,
-    Run,
-)
-from subagents.domain.run.values import (
-    MessageId,
-    RunId,
-    SessionKey,
-    Value,
-    decoded,
-)
+from subagents.domain.run.run import BudgetStop, Message, Run
+from subagents.domain.run.values import MessageId, RunId, SessionKey, Value, decoded
 
 
 class StartAttempt(Value, frozen=True, tag=True):

@@ -15,14 +15,7 @@ from subagents.domain.run.outcome import (
 )
 from subagents.domain.run.parameter import about
 from subagents.domain.run.spec import Resolved, RunSpec
-from subagents.domain.run.values import (
-    AttemptId,
-    MessageId,
-    RequestId,
-    RunId,
-    SessionKey,
-    Value,
-)
+from subagents.domain.run.values import AttemptId, MessageId, RequestId, RunId, SessionKey, Value
 from subagents.domain.run.values import attempt_id as make_attempt_id
 from subagents.domain.run.workspace import PlacedTree, Remains
 

@@ -8,11 +8,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple, TypeVar
 
 from subagents.domain.run.linked_runs import Committed, Spent
-from subagents.domain.run.run import (
-    Attempt,
-    Run,
-    Usage,
-)
+from subagents.domain.run.run import Attempt, Run, Usage
 
 N = TypeVar("N", int, float)
 

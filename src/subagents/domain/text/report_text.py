@@ -25,12 +25,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Final, TypeVar
 
-from subagents.domain.run.run import (
-    Confidence,
-    Report,
-    ReportedArtifact,
-    ReportStatus,
-)
+from subagents.domain.run.run import Confidence, Report, ReportedArtifact, ReportStatus
 from subagents.domain.run.values import Value
 from subagents.text import cut
 

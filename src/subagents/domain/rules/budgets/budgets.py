@@ -21,13 +21,7 @@ from subagents.domain.run import spending
 from subagents.domain.run.alert import Alert, AlertKind
 from subagents.domain.run.linked_runs import Spent
 from subagents.domain.run.outcome import Outcome, Reason, Status
-from subagents.domain.run.run import (
-    BudgetStop,
-    Leap,
-    Phase,
-    Reserve,
-    Run,
-)
+from subagents.domain.run.run import BudgetStop, Leap, Phase, Reserve, Run
 from subagents.domain.run.spec import Abilities, Budget
 from subagents.domain.run.values import Value, replace
 from subagents.text import compact, cost_bound, duration, money
