@@ -13,7 +13,6 @@ class Clock(Protocol):
 
     def now_ms(self) -> int:
         """Milliseconds since the epoch, for what is kept, shown and compared with stored times."""
-        ...
 
     async def sleep(self, seconds: float) -> None: ...
 
@@ -27,15 +26,12 @@ class EngineClock(Clock, Protocol):
 
     def steady_ms(self) -> int:
         """Milliseconds since some moment, without steps: for what lives in memory only."""
-        ...
 
     def elapsed_ms(self) -> int:
         """As ``steady_ms``, while the machine is suspended, too: for what others count as well."""
-        ...
 
     def take_step_ms(self) -> int:
         """Follow the machine's clock; returns by how far ``now_ms`` was moved by that, or 0."""
-        ...
 
 
 class Ids(Protocol):
@@ -45,7 +41,6 @@ class Ids(Protocol):
 
     def token_secret(self) -> str:
         """43 url-safe characters that nobody can guess."""
-        ...
 
 
 class OffLoop(Protocol):

@@ -21,15 +21,12 @@ class ProgressLog(Protocol):
         Raises:
             OSError: It was not kept, or only a part that ``read`` skips.
         """
-        ...
 
     def read(self, run_id: RunId) -> Sequence[Progress]:
         """All that were kept, by number; what cannot be read is left out."""
-        ...
 
     def forget(self, run_id: RunId) -> None:
         """Drop them. Idempotent."""
-        ...
 
 
 class ResultLog(Protocol):
@@ -52,7 +49,6 @@ class ResultLog(Protocol):
         Raises:
             OSError: It was not kept.
         """
-        ...
 
     def read(self, run_id: RunId, name: str, offset: int, bytes_max: int) -> bytes:
         """At most so many bytes from there on; none behind the end.
@@ -60,11 +56,9 @@ class ResultLog(Protocol):
         Raises:
             OSError: It is not there, or cannot be read.
         """
-        ...
 
     def forget(self, run_id: RunId) -> None:
         """Drop all results of the run. Idempotent."""
-        ...
 
 
 class ArtifactLog(Protocol):
@@ -81,11 +75,9 @@ class ArtifactLog(Protocol):
         Raises:
             OSError: It cannot be read, or was changed meanwhile.
         """
-        ...
 
     def sizes(self, run_id: RunId) -> Mapping[str, int]:
         """By the path of each that is kept of a run, in bytes."""
-        ...
 
     def read(self, run_id: RunId, path: str, offset: int, bytes_max: int) -> bytes:
         """At most so many bytes from there on; none behind the end.
@@ -93,11 +85,9 @@ class ArtifactLog(Protocol):
         Raises:
             OSError: It is not there, or cannot be read.
         """
-        ...
 
     def forget(self, run_id: RunId) -> None:
         """Drop all of the run. Idempotent."""
-        ...
 
 
 class EnvironmentLog(Protocol):
@@ -111,7 +101,6 @@ class EnvironmentLog(Protocol):
         Raises:
             OSError: It was not kept for all of them.
         """
-        ...
 
     def read(self, run_id: RunId) -> CallerEnvironment:
         """What was kept for the run.
@@ -119,15 +108,12 @@ class EnvironmentLog(Protocol):
         Raises:
             OSError: It is not there, or cannot be read.
         """
-        ...
 
     def forget(self, run_id: RunId) -> None:
         """Drop it. Idempotent."""
-        ...
 
     def forget_strays(self, is_known: Callable[[RunId], bool]) -> None:
         """Drop what was kept for runs that were never stored, as after a crash. Idempotent."""
-        ...
 
 
 class TranscriptLog(Protocol):
@@ -141,7 +127,6 @@ class TranscriptLog(Protocol):
         Raises:
             OSError: It cannot be read.
         """
-        ...
 
     def append(
         self, run_id: RunId, lines: Sequence[Line], checkpoint: Checkpoint, *, bytes_max: int
@@ -153,7 +138,6 @@ class TranscriptLog(Protocol):
         Raises:
             OSError: Nothing was kept.
         """
-        ...
 
     def sync(self, run_id: RunId) -> None:
         """Return when all that was appended outlives a power cut.
@@ -161,11 +145,9 @@ class TranscriptLog(Protocol):
         Raises:
             OSError: It may not.
         """
-        ...
 
     def close(self, run_id: RunId) -> None:
         """Nobody writes on for now; what is held in memory of it may go. Quick, idempotent."""
-        ...
 
     def read(self, run_id: RunId, query: LogQuery) -> LogPage:
         """The lines that are wanted; a run without a transcript has none.
@@ -174,11 +156,9 @@ class TranscriptLog(Protocol):
             UsageError: ``grep`` is no regular expression (says where), or one that takes too long.
             OSError: They cannot be read.
         """
-        ...
 
     def forget(self, run_id: RunId) -> None:
         """Drop them. Idempotent."""
-        ...
 
 
 class PerformanceLog(Protocol):
@@ -190,7 +170,6 @@ class PerformanceLog(Protocol):
         Raises:
             OSError: Some may not be kept; repeat with all of them.
         """
-        ...
 
     def sizes(self) -> Mapping[int, int]:
         """How many bytes there are of each day (in days since 1970); it never shrinks.
@@ -198,7 +177,6 @@ class PerformanceLog(Protocol):
         Raises:
             OSError: Nobody knows.
         """
-        ...
 
     def read(self, day: int, *, offset: int) -> tuple[Sequence[AttemptRecord], int]:
         """Some of a day's records behind ``offset``, and the offset behind them.
@@ -208,7 +186,6 @@ class PerformanceLog(Protocol):
         Raises:
             OSError: They cannot be read.
         """
-        ...
 
     def forget(self, before_day: int) -> None:
         """Drop all days before that one. Idempotent.
@@ -216,7 +193,6 @@ class PerformanceLog(Protocol):
         Raises:
             OSError: Some are still there.
         """
-        ...
 
     def mark(self) -> int | None:
         """What was given to ``keep_mark`` last; None = nothing, or records from before are gone.
@@ -224,7 +200,6 @@ class PerformanceLog(Protocol):
         Raises:
             OSError: Nobody knows.
         """
-        ...
 
     def keep_mark(self, number: int) -> None:
         """Remember a number for as long as there is what was appended until now: both durably.
@@ -232,7 +207,6 @@ class PerformanceLog(Protocol):
         Raises:
             OSError: The mark from before may still be the one.
         """
-        ...
 
 
 class ExportState(Value, frozen=True):
@@ -264,12 +238,10 @@ class Exporter(Protocol):
     @property
     def audience(self) -> "Audience":
         """Who is told."""
-        ...
 
     @property
     def state(self) -> "ExportState | None":
         """How it is going; None = nothing is exported."""
-        ...
 
     def start(self) -> None:
         """Go on where the last one ended; the store is open.
@@ -278,12 +250,9 @@ class Exporter(Protocol):
             StoreUnavailable: It cannot be read.
             OSError: Where it is cannot be kept.
         """
-        ...
 
     def on_commit(self, batch: "Batch") -> None:
         """Hear of a durable batch; returns at once."""
-        ...
 
     def stop(self) -> None:
         """End within seconds; what was not exported is exported by the next one. Idempotent."""
-        ...

@@ -224,21 +224,17 @@ class Database(Protocol):
     @property
     def place(self) -> str:
         """Where it is, in words for people: a file, or an address without its password."""
-        ...
 
     @property
     def schema(self) -> int:
         """Number of the newest schema that this version knows; ``Store.open`` brings it there."""
-        ...
 
     def size_bytes(self) -> int:
         """How much room it takes, its log included; 0 before it is made."""
-        ...
 
     @property
     def ways_out(self) -> str:
         """What somebody can do whose database cannot be used."""
-        ...
 
     def open_readonly(self) -> None:
         """For looking at a database that a daemon owns, or checking one: no lock, no writes.
@@ -248,15 +244,12 @@ class Database(Protocol):
             CorruptState: It is damaged, not ours, of a newer version, or empty where runs left
                 files.
         """
-        ...
 
     def check(self) -> Sequence[str]:
         """Problems the database finds in itself; empty = none."""
-        ...
 
     def close(self) -> None:
         """Release everything; safe to repeat."""
-        ...
 
 
 class Settled(NamedTuple):
@@ -276,7 +269,6 @@ class StoreFile(Database, Protocol):
 
     def found_schema(self) -> int | None:
         """Number of the schema that the file has; None = no database can be read there."""
-        ...
 
     def require_not_newer(self) -> None:
         """Refuse a database of a newer version, and nothing else.
@@ -284,7 +276,6 @@ class StoreFile(Database, Protocol):
         Raises:
             CorruptState: It is one; nothing was changed.
         """
-        ...
 
     def locked(self) -> AbstractContextManager[bool]:
         """Keep everybody else out; whether what was committed last is missing from the log.
@@ -292,11 +283,9 @@ class StoreFile(Database, Protocol):
         Raises:
             AlreadyRunning: Another process holds it.
         """
-        ...
 
     def schedule_ids(self) -> frozenset[str]:
         """Of the schedules in it; none where it cannot be read."""
-        ...
 
     def settle(self, own: Collection[str], at_ms: int) -> Settled:
         """Make a copy ready to take a database's place: pause schedules that are not its own.
@@ -308,7 +297,6 @@ class StoreFile(Database, Protocol):
         Raises:
             StoreUnavailable: It cannot be written.
         """
-        ...
 
     def backup(self, target: str) -> None:
         """Copy a consistent snapshot to a new file.
@@ -317,7 +305,6 @@ class StoreFile(Database, Protocol):
             StoreUnavailable: It cannot be read, or ``target`` not be written; a part of it may be
                 there.
         """
-        ...
 
 
 class Store(Database, Protocol):
@@ -334,7 +321,6 @@ class Store(Database, Protocol):
             AlreadyRunning: Another live process holds it.
             CorruptState: The content failed its checks; nothing was changed.
         """
-        ...
 
     def renew(self) -> float | None:
         """Prolong the right that ``open`` gave; called while commits are made.
@@ -347,7 +333,6 @@ class Store(Database, Protocol):
             StoreUnavailable: It could not be prolonged; what was left of it is left.
             Fenced: A newer epoch was opened.
         """
-        ...
 
     def commit(self, batch: Batch) -> int:
         """Write everything in one transaction, durable on return.
@@ -360,7 +345,6 @@ class Store(Database, Protocol):
             Fenced: Nothing was written, and nothing ever will be: a newer epoch was opened. That
                 is decided in the transaction, so that no commit can come between.
         """
-        ...
 
     def probe(self) -> None:
         """Whether commits can succeed now; writes nothing that stays.
@@ -369,42 +353,34 @@ class Store(Database, Protocol):
             StoreUnavailable: They cannot yet.
             Fenced: They never will.
         """
-        ...
 
     def has_room(self) -> bool:
         """Whether there is space for new runs besides what the present ones need to end."""
-        ...
 
     def checkpoint(self) -> None:
         """Write what a start would otherwise have to find out; before ``close``, if at all.
 
         It never fails: what was committed is durable without it.
         """
-        ...
 
     def close(self) -> None: ...
 
     def load_open(self) -> Sequence[Run]:
         """Every run that is not over, with its ended children, oldest first."""
-        ...
 
     def load_outbox(self) -> Sequence[OutboxEntry]:
         """Every effect not known to be done, in the order of its run."""
-        ...
 
     def load_leases(self) -> Sequence[Lease]: ...
 
     def load_keys(self, run_ids: Iterable[RunId] | None = None) -> Mapping[RunId, set[str]]:
         """The keys already applied to these runs; None = to every open run."""
-        ...
 
     def load_idempotency(self, since_ms: int) -> Sequence[RememberedKey]:
         """The keys that were given after a time."""
-        ...
 
     def load_schedules(self) -> Sequence[Schedule]:
         """Every schedule, oldest first."""
-        ...
 
     def run(self, run_id: RunId) -> Run | None:
         """One run; None = there is none.
@@ -412,11 +388,9 @@ class Store(Database, Protocol):
         Raises:
             CorruptState: It is set aside; the message says why.
         """
-        ...
 
     def set_aside(self) -> Sequence[SetAside]:
         """What was found damaged, at the start or since, and is left out by everything else."""
-        ...
 
     def runs(self, where: RunFilter) -> Sequence[Run]: ...
 
@@ -425,19 +399,15 @@ class Store(Database, Protocol):
 
         A count visits what it counts, so it is never asked for more than somebody wants to know.
         """
-        ...
 
     def these(self, run_ids: Sequence[RunId]) -> Sequence[Run]:
         """Those of these runs that are there, in no order; what is set aside is left out."""
-        ...
 
     def below(self, run_ids: Sequence[RunId], *, most: int) -> Sequence[Below]:
         """What is below each of these runs, in numbers; at most so many runs are visited."""
-        ...
 
     def find(self, prefix: str) -> Sequence[RunId]:
         """Ids that start with ``prefix``, at most 10."""
-        ...
 
     def journal(
         self, run_id: RunId, *, after_seq: int = 0, limit: int = 500
@@ -445,11 +415,9 @@ class Store(Database, Protocol):
 
     def feed(self, *, after: int, limit: int = 500) -> Sequence[FeedEntry]:
         """Events of all runs behind number ``after``, in order."""
-        ...
 
     def alerted(self, *, before: int, limit: int, of: RunId | None = None) -> Sequence[FeedEntry]:
         """``Alerted`` events below number ``before``, the newest first; None = of all runs."""
-        ...
 
     def touched(self, *, after: int, ended_since_ms: int, limit: int) -> tuple[int, Sequence[Run]]:
         """Runs with an event behind number ``after``, as they are now, each once.
@@ -462,7 +430,6 @@ class Store(Database, Protocol):
         Returns:
             The number of the last event looked at, ``after`` when there was none, and the runs.
         """
-        ...
 
     def newest_number(self) -> int:
         """From which a follower misses nothing that is committed later.
@@ -470,39 +437,31 @@ class Store(Database, Protocol):
         That of the newest event, or above it and below the next one; in a store that others write,
         too, below what is still being committed.
         """
-        ...
 
     def inbox(
         self, session: SessionKey | None, *, unconsumed: bool, limit: int = 1000
     ) -> Sequence[InboxRow]:
         """Oldest first; None = every session."""
-        ...
 
     def blockers(self, session: SessionKey | None, limit: int) -> Sequence[InboxRow]:
         """The newest messages of kind ``blocker``, read or not, oldest first; None = of all."""
-        ...
 
     def news_of(self, run_ids: Sequence[RunId]) -> Sequence[InboxRow]:
         """The alerts and blockers that these runs sent, read or not, oldest first."""
-        ...
 
     def unread(self, session: SessionKey, limit: int) -> Sequence[MessageId]:
         """Ids of the session's unread messages, oldest first; cheaper than ``inbox``."""
-        ...
 
     def unread_total(self) -> int:
         """Unread messages of all sessions."""
-        ...
 
     def message(self, message_id: str) -> InboxRow | None: ...
 
     def archivable(self, ended_before_ms: int, limit: int) -> Sequence[RunId]:
         """Runs that ended and were read before a time; never those that keep a session."""
-        ...
 
     def prunable(self, ended_before_ms: int, limit: int) -> Sequence[RunId]:
         """Archived runs whose announcement was consumed, or kept long enough."""
-        ...
 
     def prune(self, run_ids: Iterable[RunId]) -> None:
         """Delete the runs and all that belongs to them, for good.
@@ -510,14 +469,12 @@ class Store(Database, Protocol):
         Raises:
             StoreUnavailable, Fenced: As ``commit``; nothing was deleted.
         """
-        ...
 
     def shrink(self) -> bool:
         """Give some of the room that prunes made back to the disk; whether there is more.
 
         Quick: commits wait for it.
         """
-        ...
 
 
 def readable(store: Store, run_id: RunId) -> Run | None:

@@ -125,12 +125,10 @@ class Runtime(Protocol):
     @property
     def name(self) -> str:
         """As in ``runtime = "…"`` of an agent."""
-        ...
 
     @property
     def abilities(self) -> Abilities:
         """What its programs can do, whatever their options; see ``Varied``."""
-        ...
 
     def check(self, options: Mapping[str, object]) -> None:
         """Refuse options with which no attempt could ever start.
@@ -138,7 +136,6 @@ class Runtime(Protocol):
         Raises:
             ConfigError: Names the key and what is allowed.
         """
-        ...
 
     def check_scope(
         self, options: Mapping[str, object], tools: tuple[str, ...] | None, deny: tuple[str, ...]
@@ -155,11 +152,9 @@ class Runtime(Protocol):
         Raises:
             Forbidden: Names the tools that nothing can keep the worker from using.
         """
-        ...
 
     def marker(self, ref: AttemptRef) -> Mapping[str, str]:
         """Environment by which ``stop`` knows a process as the attempt's, whoever started it."""
-        ...
 
     async def start(self, launch: Launch) -> StartedInfo:
         """Start the attempt, or adopt it when it was started already under this id.
@@ -170,7 +165,6 @@ class Runtime(Protocol):
             RuntimeUnavailable: Nothing was started; ``retryable`` is true.
             UsageError: Nothing was started and the same launch can never start.
         """
-        ...
 
     def watch(
         self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int]
@@ -186,7 +180,6 @@ class Runtime(Protocol):
             positions: For output: ``positions`` of the last ``OutputBatch`` that was kept; nothing
                 before them is yielded again. Empty = from the beginning.
         """
-        ...
 
     async def discard(
         self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int], ended: bool = False
@@ -204,14 +197,12 @@ class Runtime(Protocol):
         Raises:
             RuntimeUnavailable: Not all could be freed; repeat it.
         """
-        ...
 
     async def stop(self, ref: AttemptRef, *, grace_s: float) -> None:
         """TERM, ``grace_s`` seconds, KILL, for all its processes; return when they are gone.
 
         Idempotent, also for an attempt that ended or never started.
         """
-        ...
 
     async def steer(self, ref: AttemptRef, message: str, *, key: str) -> None:
         """Put a message into the live attempt; the same ``key`` twice is one message.
@@ -219,7 +210,6 @@ class Runtime(Protocol):
         Raises:
             RuntimeUnavailable: It is not live any more; the message stays for the next turn.
         """
-        ...
 
     async def interrupt(self, ref: AttemptRef, *, key: str) -> None:
         """End the turn that is under way, politely, so that its session can be resumed.
@@ -230,18 +220,15 @@ class Runtime(Protocol):
         Raises:
             RuntimeUnavailable: It is not live, or its program knows no such thing.
         """
-        ...
 
     async def resume(self, ref: AttemptRef, message: str, *, env: Mapping[str, str]) -> StartedInfo:
         """Start the next turn of an ended attempt in the same session; ``ref.turns`` numbers it.
 
         ``env`` is as ``Launch.env``: a turn has a token of its own.
         """
-        ...
 
     async def forget(self, ref: AttemptRef) -> None:
         """Delete the attempt's own files (session transcript, output). Idempotent."""
-        ...
 
 
 @runtime_checkable
@@ -256,7 +243,6 @@ class Tidied(Protocol):
         Raises:
             RuntimeUnavailable: Not all could be deleted; repeat it.
         """
-        ...
 
 
 @runtime_checkable
@@ -265,11 +251,9 @@ class Freezable(Protocol):
 
     async def freeze(self, ref: AttemptRef) -> None:
         """Stop all of the attempt's processes; whoever ends them lets them go on. Idempotent."""
-        ...
 
     async def thaw(self, ref: AttemptRef) -> None:
         """Let them go on. Idempotent."""
-        ...
 
 
 @runtime_checkable
@@ -278,7 +262,6 @@ class Varied(Protocol):
 
     def abilities_of(self, options: Mapping[str, object]) -> Abilities:
         """What an attempt with these options can do; ``check`` took them."""
-        ...
 
 
 class Bound(NamedTuple):
@@ -298,7 +281,6 @@ class Bounded(Protocol):
         self, options: Mapping[str, object], configured: AccessLevel | None
     ) -> AccessLevel:
         """What its workers may do at most: ``agents.<id>.access``, and within its own options."""
-        ...
 
     def bound(self, options: Mapping[str, object], access: Access) -> Bound:
         """How a worker is kept to ``access``. Blocking: it may look what is installed.
@@ -306,7 +288,6 @@ class Bounded(Protocol):
         Raises:
             Forbidden: Nothing here can; says what would.
         """
-        ...
 
 
 @runtime_checkable
@@ -315,7 +296,6 @@ class Limited(Protocol):
 
     def unkept_limits(self, limits: Iterable[str]) -> str | None:
         """Which of these keys nothing here can enforce, and why; None = all can. Blocking."""
-        ...
 
 
 @runtime_checkable
@@ -325,16 +305,13 @@ class Asking(Protocol):
     @property
     def passes(self) -> tuple[str, ...]:
         """Names, or prefixes ``NAME_*``, of the daemon's variables that each of them gets."""
-        ...
 
     def passed(self, options: Mapping[str, object], model: str | None) -> tuple[str, ...]:
         """Those that one with these options gets; none where the options are wrong."""
-        ...
 
     @property
     def usual_provider(self) -> "UsualProvider | None":
         """Whom they ask when nothing says otherwise; None = there is no such thing."""
-        ...
 
 
 class UsualProvider(NamedTuple):
@@ -363,7 +340,6 @@ class Greeted(Protocol):
             What went wrong; None = it answered, or it cannot be asked
             without asking a model.
         """
-        ...
 
 
 @lru_cache(maxsize=256)
@@ -409,11 +385,9 @@ class WorkerSecrets(Protocol):
             UsageError: There is no such secret; the message names it and the way out.
             RuntimeUnavailable: Whoever has it did not answer.
         """
-        ...
 
     async def recall(self, run: Run) -> None:
         """After a restart: know again what its live worker was given, as far as possible."""
-        ...
 
 
 class Courier(Protocol):
@@ -422,7 +396,6 @@ class Courier(Protocol):
     @property
     def name(self) -> str:
         """Who carried it, in the inbox and in messages to people."""
-        ...
 
     def serves(self, target: SessionKey, requester: Run | None) -> bool:
         """Whether this courier can reach that session at all; looks at nothing outside.
@@ -431,7 +404,6 @@ class Courier(Protocol):
             target: The session whose inbox holds the message.
             requester: The run that speaks under that session; None = a session outside.
         """
-        ...
 
     async def deliver(self, run: Run, message: Message, requester: Run | None) -> DeliveryOutcome:
         """Try once to hand ``message`` (the announcement of ``run``) over; ``serves`` was asked.
@@ -443,4 +415,3 @@ class Courier(Protocol):
         Raises:
             SubagentsError: Not handed over; tried again when it is ``retryable``.
         """
-        ...

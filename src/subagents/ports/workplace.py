@@ -37,7 +37,6 @@ class Workplace(Protocol):
         Raises:
             UsageError: No worktree can be made of its directory; says why and the way out.
         """
-        ...
 
     async def prepare(self, run: Run, *, attempt: int, afresh: bool) -> None:
         """Make its worktree, as planned, ready for that attempt; see ``Worktrees.prepare``.
@@ -45,11 +44,9 @@ class Workplace(Protocol):
         Raises:
             UsageError: It can never be made.
         """
-        ...
 
     async def before(self, run: Run) -> Before:
         """Look at the files of its contract before the work. Changes nothing."""
-        ...
 
     async def verify(self, run: Run, env: Mapping[str, str]) -> Verification:
         """Check its contract, and keep a copy of what passed where there are copies.
@@ -60,15 +57,12 @@ class Workplace(Protocol):
             run: Its newest attempt has ended.
             env: Of its commands, besides what a program needs to run.
         """
-        ...
 
     async def existing(self, run: Run, paths: Sequence[str]) -> tuple[str, ...]:
         """Those of these paths at which it has a regular file. Changes nothing."""
-        ...
 
     async def changes(self, run: Run) -> Changes | None:
         """What was changed in its worktree; None = it has none. Changes nothing."""
-        ...
 
     async def diff(self, run: Run, path: str | None, *, bytes_max: int) -> Diff:
         """The same as text; see ``Worktrees.diff``. Changes nothing.
@@ -76,8 +70,6 @@ class Workplace(Protocol):
         Raises:
             NotFound: It has no worktree, or that is gone.
         """
-        ...
 
     async def remove_clean(self, run: Run) -> bool:
         """Remove its worktree if nothing was changed in it; see ``Worktrees.remove_clean``."""
-        ...

@@ -44,7 +44,6 @@ class Worktrees(Protocol):
         Raises:
             UsageError: No worktree can be made of that directory; says why and the way out.
         """
-        ...
 
     async def prepare(self, run_id: RunId, tree: Worktree, *, attempt: int, afresh: bool) -> None:
         """Make the worktree, or find it, ready for that attempt. Idempotent, after any crash.
@@ -60,11 +59,9 @@ class Worktrees(Protocol):
             RuntimeUnavailable: It could not be made now.
             UsageError: It can never be made: something else is in its place.
         """
-        ...
 
     async def changes(self, run_id: RunId, tree: Worktree) -> Changes | None:
         """What was changed since it was made; None = it was never made. Changes nothing."""
-        ...
 
     async def diff(self, tree: Worktree, path: str | None, *, bytes_max: int) -> Diff:
         """What was changed since it was made, as text. Changes nothing.
@@ -78,7 +75,6 @@ class Worktrees(Protocol):
             NotFound: It was never made, or is gone.
             RuntimeUnavailable: git could not say.
         """
-        ...
 
     async def remove_clean(self, run_id: RunId, tree: Worktree) -> bool:
         """Remove worktree and branch if nothing was changed or committed; else leave both alone.
@@ -86,8 +82,6 @@ class Worktrees(Protocol):
         Returns:
             Whether nothing is left of it.
         """
-        ...
 
     async def kept(self) -> tuple[Kept, ...]:
         """All that exist."""
-        ...
