@@ -13,13 +13,12 @@ class Clock(Protocol):
 
     def now_ms(self) -> int:
         """Milliseconds since the epoch, for what is kept, shown and compared with stored times."""
-        ...
 
     async def sleep(self, seconds: float) -> None: ...
 
 
 class EngineClock(Clock, Protocol):
-    """A clock that the machine's can be set under, without the engine being taken by surprise.
+    """A clock that goes on evenly while the machine's own is set.
 
     ``now_ms`` goes on evenly when the machine's clock is set or the machine was suspended, until
     the engine follows it with ``take_step_ms`` and moves its stored deadlines along.
@@ -27,15 +26,12 @@ class EngineClock(Clock, Protocol):
 
     def steady_ms(self) -> int:
         """Milliseconds since some moment, without steps: for what lives in memory only."""
-        ...
 
     def elapsed_ms(self) -> int:
         """As ``steady_ms``, while the machine is suspended, too: for what others count as well."""
-        ...
 
     def take_step_ms(self) -> int:
         """Follow the machine's clock; returns by how far ``now_ms`` was moved by that, or 0."""
-        ...
 
 
 class Ids(Protocol):
@@ -45,7 +41,6 @@ class Ids(Protocol):
 
     def token_secret(self) -> str:
         """43 url-safe characters that nobody can guess."""
-        ...
 
 
 class OffLoop(Protocol):
@@ -55,9 +50,11 @@ class OffLoop(Protocol):
 
 
 class OwnLoop(Protocol):
-    """Runs what must go on while the event loop is busy, to its end, on a loop of its own.
+    """Runs what must go on while the event loop is busy, to its end, on another loop.
 
     The simulator runs it in line. What the work raises is raised.
     """
 
+    # What is renewed in time (a store's right, a place's attempts) must not be lost because a large
+    # answer keeps the event loop busy for seconds.
     def __call__(self, work: Callable[[], Coroutine[Any, Any, None]], /) -> Awaitable[None]: ...

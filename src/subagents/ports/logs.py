@@ -1,5 +1,8 @@
 """What is kept outside the store, and what leaves it: nothing is decided by any of it."""
 
+# How a run stands can be told without any of it. So a disk that is full or damaged here is an
+# OSError of one call, and not the end of commits that `StoreUnavailable` is.
+
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import BinaryIO, Protocol
@@ -8,16 +11,18 @@ from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.run import Progress
 from subagents.domain.run.values import RunId, Value
 from subagents.domain.track_record.track_record import AttemptRecord
-from subagents.domain.transcript.transcript_query import (
-    Checkpoint,
-    Line,
-    LogPage,
-    LogQuery,
-)
+from subagents.domain.transcript.transcript_query import Checkpoint, Line, LogPage, LogQuery
 from subagents.ports.store import Batch
 
 
-class ProgressLog(Protocol):
+class _OfRuns(Protocol):
+    """What is kept of each run."""
+
+    def forget(self, run_id: RunId) -> None:
+        """Drop all that is kept of the run. Idempotent."""
+
+
+class ProgressLog(_OfRuns, Protocol):
     """The progress updates of each run. Blocking; the engine calls it off the loop."""
 
     def append(self, run_id: RunId, progress: Progress) -> None:
@@ -26,18 +31,12 @@ class ProgressLog(Protocol):
         Raises:
             OSError: It was not kept, or only a part that ``read`` skips.
         """
-        ...
 
     def read(self, run_id: RunId) -> Sequence[Progress]:
         """All that were kept, by number; what cannot be read is left out."""
-        ...
-
-    def forget(self, run_id: RunId) -> None:
-        """Drop them. Idempotent."""
-        ...
 
 
-class ResultLog(Protocol):
+class ResultLog(_OfRuns, Protocol):
     """Results that are too long for their runs. Blocking; the engine calls it off the loop."""
 
     def keep(
@@ -57,7 +56,6 @@ class ResultLog(Protocol):
         Raises:
             OSError: It was not kept.
         """
-        ...
 
     def read(self, run_id: RunId, name: str, offset: int, bytes_max: int) -> bytes:
         """At most so many bytes from there on; none behind the end.
@@ -65,14 +63,9 @@ class ResultLog(Protocol):
         Raises:
             OSError: It is not there, or cannot be read.
         """
-        ...
-
-    def forget(self, run_id: RunId) -> None:
-        """Drop all results of the run. Idempotent."""
-        ...
 
 
-class ArtifactLog(Protocol):
+class ArtifactLog(_OfRuns, Protocol):
     """Copies of files that passed a contract, for whoever is not where they were made. Blocking;
     the engine calls it off the loop. All of it also raises ``StoreUnavailable``.
     """
@@ -86,11 +79,9 @@ class ArtifactLog(Protocol):
         Raises:
             OSError: It cannot be read, or was changed meanwhile.
         """
-        ...
 
     def sizes(self, run_id: RunId) -> Mapping[str, int]:
         """By the path of each that is kept of a run, in bytes."""
-        ...
 
     def read(self, run_id: RunId, path: str, offset: int, bytes_max: int) -> bytes:
         """At most so many bytes from there on; none behind the end.
@@ -98,14 +89,9 @@ class ArtifactLog(Protocol):
         Raises:
             OSError: It is not there, or cannot be read.
         """
-        ...
-
-    def forget(self, run_id: RunId) -> None:
-        """Drop all of the run. Idempotent."""
-        ...
 
 
-class EnvironmentLog(Protocol):
+class EnvironmentLog(_OfRuns, Protocol):
     """The variables that callers brought for their runs. Blocking, but for ``read`` of what was
     kept or read before.
     """
@@ -116,7 +102,6 @@ class EnvironmentLog(Protocol):
         Raises:
             OSError: It was not kept for all of them.
         """
-        ...
 
     def read(self, run_id: RunId) -> CallerEnvironment:
         """What was kept for the run.
@@ -124,18 +109,12 @@ class EnvironmentLog(Protocol):
         Raises:
             OSError: It is not there, or cannot be read.
         """
-        ...
-
-    def forget(self, run_id: RunId) -> None:
-        """Drop it. Idempotent."""
-        ...
 
     def forget_strays(self, is_known: Callable[[RunId], bool]) -> None:
         """Drop what was kept for runs that were never stored, as after a crash. Idempotent."""
-        ...
 
 
-class TranscriptLog(Protocol):
+class TranscriptLog(_OfRuns, Protocol):
     """The lines of each run. Blocking; the engine calls it off the loop, one call per run at a time
     (``read`` at any time).
     """
@@ -146,7 +125,6 @@ class TranscriptLog(Protocol):
         Raises:
             OSError: It cannot be read.
         """
-        ...
 
     def append(
         self, run_id: RunId, lines: Sequence[Line], checkpoint: Checkpoint, *, bytes_max: int
@@ -158,7 +136,6 @@ class TranscriptLog(Protocol):
         Raises:
             OSError: Nothing was kept.
         """
-        ...
 
     def sync(self, run_id: RunId) -> None:
         """Return when all that was appended outlives a power cut.
@@ -166,11 +143,9 @@ class TranscriptLog(Protocol):
         Raises:
             OSError: It may not.
         """
-        ...
 
     def close(self, run_id: RunId) -> None:
-        """Nobody writes on for now; what is held in memory of it may go. Quick, idempotent."""
-        ...
+        """Nothing more is written for now; what memory holds of it may go. Quick, idempotent."""
 
     def read(self, run_id: RunId, query: LogQuery) -> LogPage:
         """The lines that are wanted; a run without a transcript has none.
@@ -179,11 +154,6 @@ class TranscriptLog(Protocol):
             UsageError: ``grep`` is no regular expression (says where), or one that takes too long.
             OSError: They cannot be read.
         """
-        ...
-
-    def forget(self, run_id: RunId) -> None:
-        """Drop them. Idempotent."""
-        ...
 
 
 class PerformanceLog(Protocol):
@@ -195,15 +165,13 @@ class PerformanceLog(Protocol):
         Raises:
             OSError: Some may not be kept; repeat with all of them.
         """
-        ...
 
     def sizes(self) -> Mapping[int, int]:
         """How many bytes there are of each day (in days since 1970); it never shrinks.
 
         Raises:
-            OSError: Nobody knows.
+            OSError: It is not known.
         """
-        ...
 
     def read(self, day: int, *, offset: int) -> tuple[Sequence[AttemptRecord], int]:
         """Some of a day's records behind ``offset``, and the offset behind them.
@@ -213,7 +181,6 @@ class PerformanceLog(Protocol):
         Raises:
             OSError: They cannot be read.
         """
-        ...
 
     def forget(self, before_day: int) -> None:
         """Drop all days before that one. Idempotent.
@@ -221,15 +188,13 @@ class PerformanceLog(Protocol):
         Raises:
             OSError: Some are still there.
         """
-        ...
 
     def mark(self) -> int | None:
         """What was given to ``keep_mark`` last; None = nothing, or records from before are gone.
 
         Raises:
-            OSError: Nobody knows.
+            OSError: It is not known.
         """
-        ...
 
     def keep_mark(self, number: int) -> None:
         """Remember a number for as long as there is what was appended until now: both durably.
@@ -237,7 +202,6 @@ class PerformanceLog(Protocol):
         Raises:
             OSError: The mark from before may still be the one.
         """
-        ...
 
 
 class ExportState(Value, frozen=True):
@@ -253,42 +217,36 @@ class ExportState(Value, frozen=True):
 
 
 class Audience(StrEnum):
-    """Who is told of what runs did."""
+    """Whom an exporter informs of what runs did."""
 
     PEOPLE = "people"
     PROGRAMS = "programs"
     TRACES = "traces"
-    """A receiver of OpenTelemetry's."""
+    """A receiver of OpenTelemetry data."""
 
 
 class Exporter(Protocol):
-    """Tells somebody outside what runs did, behind everybody's back. Calls return when it is done,
-    so they are made off the loop; ``state`` and ``on_commit`` may be called anywhere.
+    """Tells somebody outside what runs did, without holding up the work. Calls return when it is
+    done, so they are made off the loop; ``state`` and ``on_commit`` may be called anywhere.
     """
 
     @property
-    def audience(self) -> "Audience":
-        """Who is told."""
-        ...
+    def audience(self) -> Audience: ...
 
     @property
-    def state(self) -> "ExportState | None":
+    def state(self) -> ExportState | None:
         """How it is going; None = nothing is exported."""
-        ...
 
     def start(self) -> None:
         """Go on where the last one ended; the store is open.
 
         Raises:
             StoreUnavailable: It cannot be read.
-            OSError: Where it is cannot be kept.
+            OSError: How far it has come cannot be kept.
         """
-        ...
 
-    def on_commit(self, batch: "Batch") -> None:
-        """Hear of a durable batch; returns at once."""
-        ...
+    def on_commit(self, batch: Batch) -> None:
+        """Notice a durable batch; returns at once."""
 
     def stop(self) -> None:
         """End within seconds; what was not exported is exported by the next one. Idempotent."""
-        ...

@@ -9,12 +9,7 @@ from subagents.domain.run.effects import Effect
 from subagents.domain.run.events import Event
 from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import Message, Phase, Run
-from subagents.domain.run.values import (
-    MessageId,
-    RunId,
-    SessionKey,
-    Value,
-)
+from subagents.domain.run.values import MessageId, RunId, SessionKey, Value
 from subagents.domain.schedules.schedule import Schedule, ScheduleId
 from subagents.errors import CorruptState
 
@@ -49,6 +44,8 @@ class Lease(Value, frozen=True):
     run_id: RunId
     attempt: int
     owner: str
+    # Grows with every `Store.open`. A daemon that was suspended through the end of its lease and
+    # wakes up still believes in it; the store compares epochs and refuses what it writes.
     epoch: int
     until_ms: int
     cursor: int = 0
@@ -86,6 +83,9 @@ class RememberedKey(NamedTuple):
 
 class SetAside(Value, frozen=True):
     """Something stored that is not what was written: left out everywhere, and never changed."""
+
+    # Found by its checksum. One damaged row must not keep the daemon from starting, and what is
+    # left of it is what `subagents db repair` has to go by.
 
     name: str
     """The id of a run or a message, or ``<run id>/<seq>`` of an event."""
@@ -136,23 +136,15 @@ class Batch:
     schedules: dict[ScheduleId, Schedule | None] = field(default_factory=dict)
     """None removes."""
 
-    def is_empty(self) -> bool:
-        return not (
-            self.runs
-            or self.journal
-            or self.performed
-            or self.messages
-            or self.consumed
-            or self.leases
-            or self.schedules
-        )
-
 
 class Place(NamedTuple):
     """Where a run stands in lists; also when it is not there any more.
 
     Of runs of the same millisecond some may then come twice, but none is left out.
     """
+
+    # A place and not a count of rows: pages counted from the newest run shift with every spawn
+    # that happens between two of them.
 
     created_at_ms: int
     """When the run was spawned; in a list ``by_end``: when it ended."""
@@ -229,21 +221,17 @@ class Database(Protocol):
     @property
     def place(self) -> str:
         """Where it is, in words for people: a file, or an address without its password."""
-        ...
 
     @property
     def schema(self) -> int:
         """Number of the newest schema that this version knows; ``Store.open`` brings it there."""
-        ...
 
     def size_bytes(self) -> int:
         """How much room it takes, its log included; 0 before it is made."""
-        ...
 
     @property
     def ways_out(self) -> str:
         """What somebody can do whose database cannot be used."""
-        ...
 
     def open_readonly(self) -> None:
         """For looking at a database that a daemon owns, or checking one: no lock, no writes.
@@ -253,15 +241,12 @@ class Database(Protocol):
             CorruptState: It is damaged, not ours, of a newer version, or empty where runs left
                 files.
         """
-        ...
 
     def check(self) -> Sequence[str]:
         """Problems the database finds in itself; empty = none."""
-        ...
 
     def close(self) -> None:
         """Release everything; safe to repeat."""
-        ...
 
 
 class Settled(NamedTuple):
@@ -276,12 +261,11 @@ class Settled(NamedTuple):
 class StoreFile(Database, Protocol):
     """A store that is one file of this machine, for ``subagents db``: no daemon is needed.
 
-    A store elsewhere has programs of its own for this, and none of these.
+    A database server has its own programs for this, and so none of these.
     """
 
     def found_schema(self) -> int | None:
         """Number of the schema that the file has; None = no database can be read there."""
-        ...
 
     def require_not_newer(self) -> None:
         """Refuse a database of a newer version, and nothing else.
@@ -289,19 +273,16 @@ class StoreFile(Database, Protocol):
         Raises:
             CorruptState: It is one; nothing was changed.
         """
-        ...
 
     def locked(self) -> AbstractContextManager[bool]:
-        """Keep everybody else out; whether what was committed last is missing from the log.
+        """Keep every other process out; gives whether the newest commits are missing from the log.
 
         Raises:
             AlreadyRunning: Another process holds it.
         """
-        ...
 
     def schedule_ids(self) -> frozenset[str]:
         """Of the schedules in it; none where it cannot be read."""
-        ...
 
     def settle(self, own: Collection[str], at_ms: int) -> Settled:
         """Make a copy ready to take a database's place: pause schedules that are not its own.
@@ -313,7 +294,6 @@ class StoreFile(Database, Protocol):
         Raises:
             StoreUnavailable: It cannot be written.
         """
-        ...
 
     def backup(self, target: str) -> None:
         """Copy a consistent snapshot to a new file.
@@ -322,7 +302,6 @@ class StoreFile(Database, Protocol):
             StoreUnavailable: It cannot be read, or ``target`` not be written; a part of it may be
                 there.
         """
-        ...
 
 
 class Store(Database, Protocol):
@@ -339,20 +318,18 @@ class Store(Database, Protocol):
             AlreadyRunning: Another live process holds it.
             CorruptState: The content failed its checks; nothing was changed.
         """
-        ...
 
     def renew(self) -> float | None:
         """Prolong the right that ``open`` gave; called while commits are made.
 
         Returns:
-            For how many seconds from the beginning of this call nobody else can take the store
-            over; None = as long as this process lives. Then it is not asked again.
+            For how many seconds from the beginning of this call no other process can take the
+            store over; None = as long as this process lives. Then it is not asked again.
 
         Raises:
             StoreUnavailable: It could not be prolonged; what was left of it is left.
             Fenced: A newer epoch was opened.
         """
-        ...
 
     def commit(self, batch: Batch) -> int:
         """Write everything in one transaction, durable on return.
@@ -365,7 +342,6 @@ class Store(Database, Protocol):
             Fenced: Nothing was written, and nothing ever will be: a newer epoch was opened. That
                 is decided in the transaction, so that no commit can come between.
         """
-        ...
 
     def probe(self) -> None:
         """Whether commits can succeed now; writes nothing that stays.
@@ -374,42 +350,34 @@ class Store(Database, Protocol):
             StoreUnavailable: They cannot yet.
             Fenced: They never will.
         """
-        ...
 
     def has_room(self) -> bool:
         """Whether there is space for new runs besides what the present ones need to end."""
-        ...
 
     def checkpoint(self) -> None:
         """Write what a start would otherwise have to find out; before ``close``, if at all.
 
         It never fails: what was committed is durable without it.
         """
-        ...
 
     def close(self) -> None: ...
 
     def load_open(self) -> Sequence[Run]:
         """Every run that is not over, with its ended children, oldest first."""
-        ...
 
     def load_outbox(self) -> Sequence[OutboxEntry]:
         """Every effect not known to be done, in the order of its run."""
-        ...
 
     def load_leases(self) -> Sequence[Lease]: ...
 
     def load_keys(self, run_ids: Iterable[RunId] | None = None) -> Mapping[RunId, set[str]]:
         """The keys already applied to these runs; None = to every open run."""
-        ...
 
     def load_idempotency(self, since_ms: int) -> Sequence[RememberedKey]:
         """The keys that were given after a time."""
-        ...
 
     def load_schedules(self) -> Sequence[Schedule]:
         """Every schedule, oldest first."""
-        ...
 
     def run(self, run_id: RunId) -> Run | None:
         """One run; None = there is none.
@@ -417,32 +385,26 @@ class Store(Database, Protocol):
         Raises:
             CorruptState: It is set aside; the message says why.
         """
-        ...
 
     def set_aside(self) -> Sequence[SetAside]:
         """What was found damaged, at the start or since, and is left out by everything else."""
-        ...
 
     def runs(self, where: RunFilter) -> Sequence[Run]: ...
 
     def count(self, where: RunFilter, *, most: int) -> int:
         """How many runs the filter matches, its window aside; ``most`` where there are more.
 
-        A count visits what it counts, so it is never asked for more than somebody wants to know.
+        Counting visits every run that it counts, so a caller asks for no more than it shows.
         """
-        ...
 
     def these(self, run_ids: Sequence[RunId]) -> Sequence[Run]:
         """Those of these runs that are there, in no order; what is set aside is left out."""
-        ...
 
     def below(self, run_ids: Sequence[RunId], *, most: int) -> Sequence[Below]:
         """What is below each of these runs, in numbers; at most so many runs are visited."""
-        ...
 
     def find(self, prefix: str) -> Sequence[RunId]:
         """Ids that start with ``prefix``, at most 10."""
-        ...
 
     def journal(
         self, run_id: RunId, *, after_seq: int = 0, limit: int = 500
@@ -450,11 +412,9 @@ class Store(Database, Protocol):
 
     def feed(self, *, after: int, limit: int = 500) -> Sequence[FeedEntry]:
         """Events of all runs behind number ``after``, in order."""
-        ...
 
     def alerted(self, *, before: int, limit: int, of: RunId | None = None) -> Sequence[FeedEntry]:
         """``Alerted`` events below number ``before``, the newest first; None = of all runs."""
-        ...
 
     def touched(self, *, after: int, ended_since_ms: int, limit: int) -> tuple[int, Sequence[Run]]:
         """Runs with an event behind number ``after``, as they are now, each once.
@@ -467,7 +427,6 @@ class Store(Database, Protocol):
         Returns:
             The number of the last event looked at, ``after`` when there was none, and the runs.
         """
-        ...
 
     def newest_number(self) -> int:
         """From which a follower misses nothing that is committed later.
@@ -475,39 +434,31 @@ class Store(Database, Protocol):
         That of the newest event, or above it and below the next one; in a store that others write,
         too, below what is still being committed.
         """
-        ...
 
     def inbox(
         self, session: SessionKey | None, *, unconsumed: bool, limit: int = 1000
     ) -> Sequence[InboxRow]:
         """Oldest first; None = every session."""
-        ...
 
     def blockers(self, session: SessionKey | None, limit: int) -> Sequence[InboxRow]:
         """The newest messages of kind ``blocker``, read or not, oldest first; None = of all."""
-        ...
 
     def news_of(self, run_ids: Sequence[RunId]) -> Sequence[InboxRow]:
         """The alerts and blockers that these runs sent, read or not, oldest first."""
-        ...
 
     def unread(self, session: SessionKey, limit: int) -> Sequence[MessageId]:
         """Ids of the session's unread messages, oldest first; cheaper than ``inbox``."""
-        ...
 
     def unread_total(self) -> int:
         """Unread messages of all sessions."""
-        ...
 
     def message(self, message_id: str) -> InboxRow | None: ...
 
     def archivable(self, ended_before_ms: int, limit: int) -> Sequence[RunId]:
         """Runs that ended and were read before a time; never those that keep a session."""
-        ...
 
     def prunable(self, ended_before_ms: int, limit: int) -> Sequence[RunId]:
         """Archived runs whose announcement was consumed, or kept long enough."""
-        ...
 
     def prune(self, run_ids: Iterable[RunId]) -> None:
         """Delete the runs and all that belongs to them, for good.
@@ -515,14 +466,12 @@ class Store(Database, Protocol):
         Raises:
             StoreUnavailable, Fenced: As ``commit``; nothing was deleted.
         """
-        ...
 
     def shrink(self) -> bool:
         """Give some of the room that prunes made back to the disk; whether there is more.
 
         Quick: commits wait for it.
         """
-        ...
 
 
 def readable(store: Store, run_id: RunId) -> Run | None:

@@ -13,19 +13,14 @@ from subagents.domain.run.outcome import DeliveryOutcome
 from subagents.domain.run.run import Message, Run, Usage
 from subagents.domain.run.signals import ResultSeen, Signal
 from subagents.domain.run.spec import Abilities
-from subagents.domain.run.values import (
-    AttemptId,
-    RunId,
-    SessionKey,
-    Value,
-)
+from subagents.domain.run.values import AttemptId, RunId, SessionKey, Value
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.errors import ConfigError
 
 TOKEN_VARIABLE: Final = "SUBAGENTS_TOKEN"  # noqa: S105 - its name
 """The variable of a worker that holds its token, by which it proves which attempt it belongs to."""
 LOGIN_NOTE: Final = "SUBAGENTS_LOGIN_NOTE"
-"""The variable of a worker that says why nobody may be logged in to its program, and what helps."""
+"""The variable of a worker that says why its program may not be logged in, and what helps."""
 
 
 class OfAttempt(Value, frozen=True):
@@ -38,14 +33,14 @@ class OfAttempt(Value, frozen=True):
 
 
 class WorkerSetup(OfAttempt, frozen=True, kw_only=True):
-    """How the worker of an attempt is set up, whatever it is told."""
+    """How the worker of an attempt is set up, whatever its task is."""
 
     system_prompt: str
     cwd: str
     model: str | None = None
     thinking: str | None = None
     tools: tuple[str, ...] | None = None
-    """The only tools of its own it may use; None = all that its program has."""
+    """The only tools of its program that it may use; None = all of them."""
     tools_deny: tuple[str, ...] = ()
     access: Access | None = None
     """What the worker is kept to, and by what; None = of a run from before there were levels."""
@@ -130,20 +125,19 @@ class Runtime(Protocol):
     @property
     def name(self) -> str:
         """As in ``runtime = "…"`` of an agent."""
-        ...
 
     @property
     def abilities(self) -> Abilities:
         """What its programs can do, whatever their options; see ``Varied``."""
-        ...
 
+    # Asked before anything is stored: a wrong option is a refusal that names the key, and not a run
+    # that fails an hour later, when it gets its slot.
     def check(self, options: Mapping[str, object]) -> None:
         """Refuse options with which no attempt could ever start.
 
         Raises:
             ConfigError: Names the key and what is allowed.
         """
-        ...
 
     def check_scope(
         self, options: Mapping[str, object], tools: tuple[str, ...] | None, deny: tuple[str, ...]
@@ -160,11 +154,9 @@ class Runtime(Protocol):
         Raises:
             Forbidden: Names the tools that nothing can keep the worker from using.
         """
-        ...
 
     def marker(self, ref: AttemptRef) -> Mapping[str, str]:
         """Environment by which ``stop`` knows a process as the attempt's, whoever started it."""
-        ...
 
     async def start(self, launch: Launch) -> StartedInfo:
         """Start the attempt, or adopt it when it was started already under this id.
@@ -175,7 +167,6 @@ class Runtime(Protocol):
             RuntimeUnavailable: Nothing was started; ``retryable`` is true.
             UsageError: Nothing was started and the same launch can never start.
         """
-        ...
 
     def watch(
         self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int]
@@ -191,7 +182,6 @@ class Runtime(Protocol):
             positions: For output: ``positions`` of the last ``OutputBatch`` that was kept; nothing
                 before them is yielded again. Empty = from the beginning.
         """
-        ...
 
     async def discard(
         self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int], ended: bool = False
@@ -209,14 +199,12 @@ class Runtime(Protocol):
         Raises:
             RuntimeUnavailable: Not all could be freed; repeat it.
         """
-        ...
 
     async def stop(self, ref: AttemptRef, *, grace_s: float) -> None:
         """TERM, ``grace_s`` seconds, KILL, for all its processes; return when they are gone.
 
         Idempotent, also for an attempt that ended or never started.
         """
-        ...
 
     async def steer(self, ref: AttemptRef, message: str, *, key: str) -> None:
         """Put a message into the live attempt; the same ``key`` twice is one message.
@@ -224,7 +212,6 @@ class Runtime(Protocol):
         Raises:
             RuntimeUnavailable: It is not live any more; the message stays for the next turn.
         """
-        ...
 
     async def interrupt(self, ref: AttemptRef, *, key: str) -> None:
         """End the turn that is under way, politely, so that its session can be resumed.
@@ -235,23 +222,24 @@ class Runtime(Protocol):
         Raises:
             RuntimeUnavailable: It is not live, or its program knows no such thing.
         """
-        ...
 
     async def resume(self, ref: AttemptRef, message: str, *, env: Mapping[str, str]) -> StartedInfo:
         """Start the next turn of an ended attempt in the same session; ``ref.turns`` numbers it.
 
-        ``env`` is as ``Launch.env``: a turn has a token of its own.
+        ``env`` is as ``Launch.env``: each turn has its own token.
         """
-        ...
 
     async def forget(self, ref: AttemptRef) -> None:
         """Delete the attempt's own files (session transcript, output). Idempotent."""
-        ...
+
+
+# What only some runtimes can do is a separate protocol, asked for with `isinstance`: a runtime
+# of another package that was written before there was such a thing goes on without it.
 
 
 @runtime_checkable
 class Tidied(Protocol):
-    """A runtime with files that nobody reads once the run is over."""
+    """A runtime with files that are of no use once the run is over."""
 
     async def tidy(self, ref: AttemptRef) -> None:
         """Delete them; none of them is its program's session. Idempotent.
@@ -261,7 +249,6 @@ class Tidied(Protocol):
         Raises:
             RuntimeUnavailable: Not all could be deleted; repeat it.
         """
-        ...
 
 
 @runtime_checkable
@@ -270,11 +257,9 @@ class Freezable(Protocol):
 
     async def freeze(self, ref: AttemptRef) -> None:
         """Stop all of the attempt's processes; whoever ends them lets them go on. Idempotent."""
-        ...
 
     async def thaw(self, ref: AttemptRef) -> None:
         """Let them go on. Idempotent."""
-        ...
 
 
 @runtime_checkable
@@ -283,7 +268,6 @@ class Varied(Protocol):
 
     def abilities_of(self, options: Mapping[str, object]) -> Abilities:
         """What an attempt with these options can do; ``check`` took them."""
-        ...
 
 
 class Bound(NamedTuple):
@@ -303,7 +287,6 @@ class Bounded(Protocol):
         self, options: Mapping[str, object], configured: AccessLevel | None
     ) -> AccessLevel:
         """What its workers may do at most: ``agents.<id>.access``, and within its own options."""
-        ...
 
     def bound(self, options: Mapping[str, object], access: Access) -> Bound:
         """How a worker is kept to ``access``. Blocking: it may look what is installed.
@@ -311,7 +294,6 @@ class Bounded(Protocol):
         Raises:
             Forbidden: Nothing here can; says what would.
         """
-        ...
 
 
 @runtime_checkable
@@ -320,7 +302,6 @@ class Limited(Protocol):
 
     def unkept_limits(self, limits: Iterable[str]) -> str | None:
         """Which of these keys nothing here can enforce, and why; None = all can. Blocking."""
-        ...
 
 
 @runtime_checkable
@@ -330,16 +311,13 @@ class Asking(Protocol):
     @property
     def passes(self) -> tuple[str, ...]:
         """Names, or prefixes ``NAME_*``, of the daemon's variables that each of them gets."""
-        ...
 
     def passed(self, options: Mapping[str, object], model: str | None) -> tuple[str, ...]:
         """Those that one with these options gets; none where the options are wrong."""
-        ...
 
     @property
     def usual_provider(self) -> "UsualProvider | None":
         """Whom they ask when nothing says otherwise; None = there is no such thing."""
-        ...
 
 
 class UsualProvider(NamedTuple):
@@ -365,15 +343,14 @@ class Greeted(Protocol):
             timeout_s: How long it may take to answer, in seconds.
 
         Returns:
-            What went wrong; None = it answered, or it cannot be asked
-            without asking a model.
+            What went wrong; None = it answered, or cannot be asked without asking a model.
         """
-        ...
 
 
 @lru_cache(maxsize=256)
 def _is_a(kind: type, protocol: type) -> bool:
-    """What ``isinstance`` says of its objects: a protocol is compared name by name each time."""
+    """What ``isinstance`` says of its objects, without comparing name by name each time."""
+    # Asked several times for each spawn, of the same few classes.
     return issubclass(kind, protocol)
 
 
@@ -414,11 +391,9 @@ class WorkerSecrets(Protocol):
             UsageError: There is no such secret; the message names it and the way out.
             RuntimeUnavailable: Whoever has it did not answer.
         """
-        ...
 
     async def recall(self, run: Run) -> None:
         """After a restart: know again what its live worker was given, as far as possible."""
-        ...
 
 
 class Courier(Protocol):
@@ -427,7 +402,6 @@ class Courier(Protocol):
     @property
     def name(self) -> str:
         """Who carried it, in the inbox and in messages to people."""
-        ...
 
     def serves(self, target: SessionKey, requester: Run | None) -> bool:
         """Whether this courier can reach that session at all; looks at nothing outside.
@@ -436,7 +410,6 @@ class Courier(Protocol):
             target: The session whose inbox holds the message.
             requester: The run that speaks under that session; None = a session outside.
         """
-        ...
 
     async def deliver(self, run: Run, message: Message, requester: Run | None) -> DeliveryOutcome:
         """Try once to hand ``message`` (the announcement of ``run``) over; ``serves`` was asked.
@@ -448,4 +421,3 @@ class Courier(Protocol):
         Raises:
             SubagentsError: Not handed over; tried again when it is ``retryable``.
         """
-        ...

@@ -1,6 +1,6 @@
 """What an event changed of a subtree's spending: reported upwards and assessed, in the same commit.
 
-See docs/decisions/0020.
+A part of the reducer (``reduce``). See docs/decisions/0020.
 """
 
 from collections.abc import Callable
@@ -10,12 +10,7 @@ from subagents.domain.lifecycle.steps import with_attempt
 from subagents.domain.rules.budgets import budgets
 from subagents.domain.rules.evidence import most
 from subagents.domain.run import spending
-from subagents.domain.run.effects import (
-    Raise,
-    StopChildren,
-    TellSpent,
-    Transition,
-)
+from subagents.domain.run.effects import Raise, StopChildren, TellSpent, Transition
 from subagents.domain.run.events import ChildSpent, Event, RequestHeld, TimerFired
 from subagents.domain.run.run import SETTLED, BudgetStop, Hold, Run, Usage
 from subagents.domain.run.values import replace
@@ -32,7 +27,7 @@ def child_spent(run: Run, event: ChildSpent) -> Transition:
 
 
 def request_held(run: Run, event: RequestHeld) -> Transition:
-    """The worker's own count may be ahead of its stream; both only grow."""
+    """Keep free what the request may use; the worker's own count may be ahead of its stream."""
     attempt = run.attempt
     if event.attempt != attempt.number or attempt.outcome is not None:
         return Transition(run, stale=True)
@@ -50,20 +45,20 @@ def request_held(run: Run, event: RequestHeld) -> Transition:
 
 
 def settle_up(before: Run, step: Transition, event: Event, *, stop: Stop) -> Transition:
-    """What an event changed of the subtree's spending has its consequences in the same commit."""
+    """The step with what follows from the spending that it changed."""
     run = step.run
     is_settled = run.phase in SETTLED
     if is_settled and run.lineage.requester_run is None:
-        return step  # nobody above it counts, and nothing of it is left to be stopped
+        return step  # no run above it counts, and nothing of it is left to be stopped
     is_timed = type(event) is TimerFired and budgets.is_timed(run)
     # Nearly every event ends here: what was used is summed up only where it can have changed.
     is_same = run.children.sums is before.children.sums and is_settled == (before.phase in SETTLED)
     if is_same and not is_timed and _used_alike(before, run):
         return step
-    known, found = spending.account(before), spending.account(run)
+    known, found = _report(before), _report(run)
     if not is_settled and (is_timed or found != known):
         step = _check_budget(before, step, event.at_ms, stop)
-        found = found if step.run is run else spending.account(step.run)
+        found = found if step.run is run else _report(step.run)
     return step if found == known else _told(step, found)
 
 
@@ -76,6 +71,7 @@ def _used_alike(before: Run, run: Run) -> bool:
             continue
         if known.usage is not now.usage or known.hold is not now.hold:
             return False
+        # An end alone changes the sums where it releases a hold, or leaves a cost unknown for good.
         has_ended = known.outcome is None and now.outcome is not None
         if has_ended and (now.hold is not None or spending.is_cost_missing(now)):
             return False
@@ -85,13 +81,16 @@ def _used_alike(before: Run, run: Run) -> bool:
 
 def report_spending(step: Transition) -> Transition:
     """Before all other follow-ups: one of those may settle the run above, which must know first."""
-    return _told(step, spending.account(step.run))
+    return _told(step, _report(step.run))
 
 
-def _told(step: Transition, found: spending.Account) -> Transition:
+def _report(run: Run) -> TellSpent:
+    return TellSpent(spent=spending.spent(run), committed=spending.committed(run))
+
+
+def _told(step: Transition, report: TellSpent) -> Transition:
     if step.run.lineage.requester_run is None:
         return step
-    report = TellSpent(spent=found.spent, committed=found.committed)
     return step._replace(followups=(report, *step.followups))
 
 
@@ -104,6 +103,7 @@ def _check_budget(before: Run, step: Transition, at_ms: int, stop: Stop) -> Tran
         followups += (Raise(alerts=assessed.alerts),)
     if assessed.stop_below is not None and run.children.active:
         followups += (StopChildren(stop=assessed.stop_below),)
+    # A timer that found nothing else to do is not stale when it is the budget's time that passed.
     step = step._replace(run=run, followups=followups, stale=False)
     if assessed.stop is None:
         return step

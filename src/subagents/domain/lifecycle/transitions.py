@@ -7,191 +7,156 @@ or doubled fact. A pair in neither is a broken promise and raises.
 from collections.abc import Mapping
 from typing import Final
 
-from subagents.domain.run.events import (
-    Alerted,
-    AnnouncementConsumed,
-    Archived,
-    AttemptPlaced,
-    AttemptStarted,
-    AttemptStartFailed,
-    AttemptTakenOver,
-    BaselineTaken,
-    BudgetExhausted,
-    CallRefused,
-    CancelPlanned,
-    CancelRequested,
-    CancelWithdrawn,
-    ChecksPassed,
-    ChildAlerted,
-    ChildReturned,
-    ChildSettled,
-    ChildSpawned,
-    ChildSpent,
-    ChildTold,
-    CleanedUp,
-    ClockStepped,
-    Continued,
-    DeliverySettled,
-    DependencySettled,
-    Dismissed,
-    FilesLeft,
-    InterruptRequested,
-    LeaseExpired,
-    ParentNotified,
-    Paused,
-    Prioritized,
-    Redelivered,
-    Repaired,
-    RequestAnswered,
-    RequestAsked,
-    RequestHeld,
-    Resumed,
-    SignalReceived,
-    SlotGranted,
-    SteerRequested,
-    SteerSettled,
-    TimerFired,
-    TokenIssued,
-    VerificationFinished,
-    WorktreePlanned,
-)
+from subagents.domain.run import events
 from subagents.domain.run.run import OVER, SETTLED, Phase
 
 P = Phase
+# Where the end of an attempt can lead: to what it spawned, its contract, another attempt, the end.
 _ENDS: Final = frozenset({P.ENDING, P.VERIFYING, P.RETRY_WAIT, P.ANNOUNCING})
 _HELD: Final = (P.WAITING, P.QUEUED, P.RETRY_WAIT)
 _LIVE: Final = (P.SPAWNING, P.RUNNING)
 
 TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
-    (P.WAITING, DependencySettled): frozenset({P.WAITING, P.QUEUED, P.ANNOUNCING}),
-    (P.WAITING, RequestAnswered): frozenset({P.WAITING, P.QUEUED, P.ANNOUNCING}),
-    (P.WAITING, TimerFired): frozenset({P.WAITING, P.ANNOUNCING}),
-    (P.QUEUED, SlotGranted): frozenset({P.SPAWNING}),
-    (P.QUEUED, TimerFired): frozenset({P.QUEUED, P.ANNOUNCING}),
+    (P.WAITING, events.DependencySettled): frozenset({P.WAITING, P.QUEUED, P.ANNOUNCING}),
+    (P.WAITING, events.RequestAnswered): frozenset({P.WAITING, P.QUEUED, P.ANNOUNCING}),
+    (P.WAITING, events.TimerFired): frozenset({P.WAITING, P.ANNOUNCING}),
+    (P.QUEUED, events.SlotGranted): frozenset({P.SPAWNING}),
+    (P.QUEUED, events.TimerFired): frozenset({P.QUEUED, P.ANNOUNCING}),
+    # The look follows the attempt as an effect: by then the run may have gone on to the next one,
+    # but not further than its start, which has looked at the same files itself.
     **{
-        (phase, FilesLeft): frozenset({phase})
+        (phase, events.FilesLeft): frozenset({phase})
         for phase in P
         if phase in SETTLED or phase in {P.RETRY_WAIT, P.QUEUED, P.SPAWNING}
     },
-    (P.SPAWNING, BaselineTaken): frozenset({P.SPAWNING}),
-    (P.SPAWNING, AttemptStarted): frozenset({P.RUNNING}),
-    (P.SPAWNING, AttemptStartFailed): _ENDS,
-    (P.ENDING, AttemptStarted): frozenset({P.RUNNING}),
-    (P.ENDING, AttemptStartFailed): _ENDS,
-    (P.ENDING, SignalReceived): _ENDS,
-    (P.ENDING, TimerFired): _ENDS,
-    (P.ENDING, ChildSettled): _ENDS,
-    (P.ENDING, ChildTold): frozenset({P.ENDING}),
-    (P.ENDING, ChildReturned): frozenset({P.ENDING}),
-    (P.ENDING, ChildSpent): frozenset({P.ENDING}),
-    (P.ENDING, BudgetExhausted): _ENDS,
-    (P.ENDING, CancelRequested): frozenset({P.ENDING, P.ANNOUNCING}),
-    (P.ENDING, SteerRequested): frozenset({P.ENDING}),
-    (P.ENDING, Resumed): _ENDS,
-    (P.VERIFYING, Resumed): frozenset({P.VERIFYING}),
-    (P.VERIFYING, ChecksPassed): frozenset({P.VERIFYING}),
-    (P.VERIFYING, ChildSpawned): frozenset({P.VERIFYING}),
-    (P.VERIFYING, ChildSpent): frozenset({P.VERIFYING}),
-    (P.VERIFYING, ChildSettled): frozenset({P.VERIFYING, P.ANNOUNCING}),
-    (P.VERIFYING, CancelRequested): frozenset({P.VERIFYING, P.ANNOUNCING}),
-    (P.VERIFYING, TimerFired): frozenset({P.VERIFYING, P.ANNOUNCING}),
-    (P.VERIFYING, VerificationFinished): frozenset({P.RETRY_WAIT, P.ANNOUNCING}),
-    (P.VERIFYING, BudgetExhausted): frozenset({P.VERIFYING}),
-    (P.RETRY_WAIT, TimerFired): frozenset({P.RETRY_WAIT, P.QUEUED, P.ANNOUNCING}),
-    (P.ANNOUNCING, DeliverySettled): frozenset(
+    (P.SPAWNING, events.BaselineTaken): frozenset({P.SPAWNING}),
+    (P.SPAWNING, events.AttemptStarted): frozenset({P.RUNNING}),
+    (P.SPAWNING, events.AttemptStartFailed): _ENDS,
+    # A further turn of the attempt, for results of its children or messages to it.
+    (P.ENDING, events.AttemptStarted): frozenset({P.RUNNING}),
+    (P.ENDING, events.AttemptStartFailed): _ENDS,
+    (P.ENDING, events.SignalReceived): _ENDS,
+    (P.ENDING, events.TimerFired): _ENDS,
+    (P.ENDING, events.ChildSettled): _ENDS,
+    (P.ENDING, events.ChildTold): frozenset({P.ENDING}),
+    (P.ENDING, events.ChildReturned): frozenset({P.ENDING}),
+    (P.ENDING, events.ChildSpent): frozenset({P.ENDING}),
+    (P.ENDING, events.BudgetExhausted): _ENDS,
+    (P.ENDING, events.CancelRequested): frozenset({P.ENDING, P.ANNOUNCING}),
+    (P.ENDING, events.SteerRequested): frozenset({P.ENDING}),
+    (P.ENDING, events.Resumed): _ENDS,
+    (P.VERIFYING, events.Resumed): frozenset({P.VERIFYING}),
+    (P.VERIFYING, events.ChecksPassed): frozenset({P.VERIFYING}),
+    (P.VERIFYING, events.ChildSpawned): frozenset({P.VERIFYING}),
+    (P.VERIFYING, events.ChildSpent): frozenset({P.VERIFYING}),
+    (P.VERIFYING, events.ChildSettled): frozenset({P.VERIFYING, P.ANNOUNCING}),
+    (P.VERIFYING, events.CancelRequested): frozenset({P.VERIFYING, P.ANNOUNCING}),
+    (P.VERIFYING, events.TimerFired): frozenset({P.VERIFYING, P.ANNOUNCING}),
+    (P.VERIFYING, events.VerificationFinished): frozenset({P.RETRY_WAIT, P.ANNOUNCING}),
+    (P.VERIFYING, events.BudgetExhausted): frozenset({P.VERIFYING}),
+    (P.RETRY_WAIT, events.TimerFired): frozenset({P.RETRY_WAIT, P.QUEUED, P.ANNOUNCING}),
+    (P.ANNOUNCING, events.DeliverySettled): frozenset(
         {P.CLEANUP_PENDING, P.ANNOUNCE_DEFERRED, P.COMPLETED_GIVEUP}
     ),
-    (P.ANNOUNCING, AnnouncementConsumed): frozenset({P.CLEANUP_PENDING}),
-    (P.ANNOUNCE_DEFERRED, TimerFired): frozenset({P.ANNOUNCE_DEFERRED, P.ANNOUNCING}),
-    (P.ANNOUNCE_DEFERRED, AnnouncementConsumed): frozenset({P.CLEANUP_PENDING}),
-    (P.ANNOUNCE_DEFERRED, Redelivered): frozenset({P.ANNOUNCING}),
-    (P.CLEANUP_PENDING, CleanedUp): frozenset({P.COMPLETED}),
-    (P.CLEANUP_PENDING, DeliverySettled): frozenset({P.CLEANUP_PENDING}),
-    (P.CLEANUP_PENDING, AnnouncementConsumed): frozenset({P.CLEANUP_PENDING}),
-    (P.COMPLETED, AnnouncementConsumed): frozenset({P.COMPLETED}),
-    (P.COMPLETED, DeliverySettled): frozenset({P.COMPLETED}),
-    (P.COMPLETED, Redelivered): frozenset({P.COMPLETED}),
-    (P.COMPLETED, Archived): frozenset({P.COMPLETED}),
-    (P.COMPLETED_GIVEUP, AnnouncementConsumed): frozenset({P.COMPLETED_GIVEUP}),
-    (P.COMPLETED_GIVEUP, Redelivered): frozenset({P.ANNOUNCING, P.COMPLETED_GIVEUP}),
-    (P.COMPLETED_GIVEUP, Archived): frozenset({P.COMPLETED_GIVEUP}),
-    **{(phase, CancelRequested): frozenset({P.ANNOUNCING}) for phase in _HELD},
-    **{(phase, CancelRequested): frozenset({phase}) for phase in _LIVE},
-    **{(phase, BudgetExhausted): frozenset({P.ANNOUNCING}) for phase in _HELD},
-    **{(phase, BudgetExhausted): frozenset({phase}) for phase in _LIVE},
-    **{(phase, InterruptRequested): frozenset({phase}) for phase in _LIVE},
+    (P.ANNOUNCING, events.AnnouncementConsumed): frozenset({P.CLEANUP_PENDING}),
+    (P.ANNOUNCE_DEFERRED, events.TimerFired): frozenset({P.ANNOUNCE_DEFERRED, P.ANNOUNCING}),
+    (P.ANNOUNCE_DEFERRED, events.AnnouncementConsumed): frozenset({P.CLEANUP_PENDING}),
+    (P.ANNOUNCE_DEFERRED, events.Redelivered): frozenset({P.ANNOUNCING}),
+    (P.CLEANUP_PENDING, events.CleanedUp): frozenset({P.COMPLETED}),
+    # A try that was under way when somebody read the result: kept for the record.
+    (P.CLEANUP_PENDING, events.DeliverySettled): frozenset({P.CLEANUP_PENDING}),
+    (P.CLEANUP_PENDING, events.AnnouncementConsumed): frozenset({P.CLEANUP_PENDING}),
+    (P.COMPLETED, events.AnnouncementConsumed): frozenset({P.COMPLETED}),
+    (P.COMPLETED, events.DeliverySettled): frozenset({P.COMPLETED}),
+    (P.COMPLETED, events.Redelivered): frozenset({P.COMPLETED}),
+    (P.COMPLETED, events.Archived): frozenset({P.COMPLETED}),
+    (P.COMPLETED_GIVEUP, events.AnnouncementConsumed): frozenset({P.COMPLETED_GIVEUP}),
+    (P.COMPLETED_GIVEUP, events.Redelivered): frozenset({P.ANNOUNCING, P.COMPLETED_GIVEUP}),
+    (P.COMPLETED_GIVEUP, events.Archived): frozenset({P.COMPLETED_GIVEUP}),
+    **{(phase, events.CancelRequested): frozenset({P.ANNOUNCING}) for phase in _HELD},
+    **{(phase, events.CancelRequested): frozenset({phase}) for phase in _LIVE},
+    **{(phase, events.BudgetExhausted): frozenset({P.ANNOUNCING}) for phase in _HELD},
+    **{(phase, events.BudgetExhausted): frozenset({phase}) for phase in _LIVE},
+    **{(phase, events.InterruptRequested): frozenset({phase}) for phase in _LIVE},
     **{
         (phase, kind): frozenset({phase})
         for phase in P
         if phase in SETTLED
-        for kind in (Continued, Dismissed)
+        for kind in (events.Continued, events.Dismissed)
     },
-    **{(phase, Paused): frozenset({phase}) for phase in (*_HELD, *_LIVE)},
-    **{(phase, Resumed): frozenset({phase}) for phase in (*_HELD, *_LIVE)},
+    **{(phase, events.Paused): frozenset({phase}) for phase in (*_HELD, *_LIVE)},
+    **{(phase, events.Resumed): frozenset({phase}) for phase in (*_HELD, *_LIVE)},
     **{
         (phase, kind): frozenset({phase})
         for phase in P
         if phase not in SETTLED
-        for kind in (Prioritized, CancelPlanned, CancelWithdrawn)
+        for kind in (events.Prioritized, events.CancelPlanned, events.CancelWithdrawn)
     },
-    **{(phase, SteerRequested): frozenset({phase}) for phase in (*_HELD, *_LIVE)},
-    **{(phase, SteerSettled): frozenset({phase}) for phase in (*_LIVE, P.ENDING)},
-    **{(phase, AttemptTakenOver): frozenset({phase}) for phase in (*_LIVE, P.ENDING)},
-    (P.SPAWNING, AttemptPlaced): frozenset({P.SPAWNING}),
-    (P.SPAWNING, WorktreePlanned): frozenset({P.SPAWNING}),
-    **{(phase, TokenIssued): frozenset({phase}) for phase in (*_LIVE, P.ENDING)},
-    **{(phase, SignalReceived): frozenset({phase}) | _ENDS for phase in _LIVE},
-    **{(phase, LeaseExpired): _ENDS for phase in (*_LIVE, P.ENDING)},
-    **{(phase, TimerFired): frozenset({phase}) | _ENDS for phase in _LIVE},
-    **{(phase, ClockStepped): frozenset({phase}) for phase in P if phase not in OVER},
+    **{(phase, events.SteerRequested): frozenset({phase}) for phase in (*_HELD, *_LIVE)},
+    **{(phase, events.SteerSettled): frozenset({phase}) for phase in (*_LIVE, P.ENDING)},
+    **{(phase, events.AttemptTakenOver): frozenset({phase}) for phase in (*_LIVE, P.ENDING)},
+    (P.SPAWNING, events.AttemptPlaced): frozenset({P.SPAWNING}),
+    (P.SPAWNING, events.WorktreePlanned): frozenset({P.SPAWNING}),
+    **{(phase, events.TokenIssued): frozenset({phase}) for phase in (*_LIVE, P.ENDING)},
+    **{(phase, events.SignalReceived): frozenset({phase}) | _ENDS for phase in _LIVE},
+    **{(phase, events.LeaseExpired): _ENDS for phase in (*_LIVE, P.ENDING)},
+    **{(phase, events.TimerFired): frozenset({phase}) | _ENDS for phase in _LIVE},
+    **{(phase, events.ClockStepped): frozenset({phase}) for phase in P if phase not in OVER},
     **{
         (phase, kind): frozenset({phase})
         for phase in _LIVE
         for kind in (
-            *(ChildSpawned, ChildSpent, ChildSettled, ChildTold, ChildReturned),
-            *(RequestAsked, RequestAnswered),
+            *(events.ChildSpawned, events.ChildSpent, events.ChildSettled),
+            *(events.ChildTold, events.ChildReturned),
+            *(events.RequestAsked, events.RequestAnswered),
         )
     },
-    **{(phase, RequestHeld): frozenset({phase}) for phase in (*_LIVE, P.ENDING)},
-    **{(phase, ParentNotified): frozenset({phase}) for phase in _LIVE},
-    **{(phase, Alerted): frozenset({phase}) for phase in P},
-    (P.RUNNING, ChildAlerted): frozenset({P.RUNNING}),
-    **{(phase, CallRefused): frozenset({phase}) for phase in P},
+    **{(phase, events.RequestHeld): frozenset({phase}) for phase in (*_LIVE, P.ENDING)},
+    **{(phase, events.ParentNotified): frozenset({phase}) for phase in _LIVE},
+    **{(phase, events.Alerted): frozenset({phase}) for phase in P},
+    (P.RUNNING, events.ChildAlerted): frozenset({P.RUNNING}),
+    **{(phase, events.CallRefused): frozenset({phase}) for phase in P},
     **{
-        (phase, Repaired): frozenset({phase} if phase in SETTLED else {phase, P.ANNOUNCING})
+        (phase, events.Repaired): frozenset({phase} if phase in SETTLED else {phase, P.ANNOUNCING})
         for phase in P
     },
 }
 """Every legal ``(phase, event)`` and the phases it may lead to."""
 
+# Without WAITING, mostly: a run that waits has had no attempt and no child yet, so that an event of
+# one is no late fact there but a fault.
 _LATE: Final[Mapping[type, frozenset[Phase]]] = {
-    DependencySettled: frozenset(P) - {P.WAITING},
-    ChildAlerted: frozenset(P) - {P.WAITING},
-    BaselineTaken: frozenset(P) - {P.WAITING},
-    FilesLeft: frozenset(P) - {P.WAITING},
-    AttemptStarted: frozenset(P) - {P.WAITING},
-    AttemptStartFailed: frozenset(P) - {P.WAITING},
-    AttemptTakenOver: frozenset(P) - {P.WAITING},
-    AttemptPlaced: frozenset(P) - {P.WAITING},
-    WorktreePlanned: frozenset(P) - {P.WAITING},
-    TokenIssued: frozenset(P) - {P.WAITING},
-    SignalReceived: frozenset(P) - {P.WAITING},
-    LeaseExpired: frozenset(P) - {P.WAITING},
-    TimerFired: frozenset(P),
-    ClockStepped: frozenset(OVER),
-    ChecksPassed: frozenset(P) - {P.WAITING},
-    VerificationFinished: frozenset(P) - {P.WAITING},
-    SteerSettled: frozenset(P) - {P.WAITING},
-    ChildSettled: frozenset(P) - {P.WAITING},
-    ChildTold: frozenset(P) - {P.WAITING},
-    ChildReturned: frozenset(P) - {P.WAITING},
-    ChildSpent: frozenset(P) - {P.WAITING},
-    RequestHeld: frozenset(P) - {P.WAITING},
-    BudgetExhausted: frozenset(P),
-    RequestAnswered: frozenset(P) - {P.WAITING},
-    DeliverySettled: frozenset({P.ANNOUNCE_DEFERRED, P.COMPLETED_GIVEUP}),
-    CleanedUp: frozenset({P.COMPLETED}),
-    **dict.fromkeys((CancelRequested, CancelPlanned, CancelWithdrawn), SETTLED),
+    events.DependencySettled: frozenset(P) - {P.WAITING},
+    events.ChildAlerted: frozenset(P) - {P.WAITING},
+    events.BaselineTaken: frozenset(P) - {P.WAITING},
+    events.FilesLeft: frozenset(P) - {P.WAITING},
+    events.AttemptStarted: frozenset(P) - {P.WAITING},
+    events.AttemptStartFailed: frozenset(P) - {P.WAITING},
+    events.AttemptTakenOver: frozenset(P) - {P.WAITING},
+    events.AttemptPlaced: frozenset(P) - {P.WAITING},
+    events.WorktreePlanned: frozenset(P) - {P.WAITING},
+    events.TokenIssued: frozenset(P) - {P.WAITING},
+    events.SignalReceived: frozenset(P) - {P.WAITING},
+    events.LeaseExpired: frozenset(P) - {P.WAITING},
+    events.TimerFired: frozenset(P),
+    events.ClockStepped: frozenset(OVER),
+    events.ChecksPassed: frozenset(P) - {P.WAITING},
+    events.VerificationFinished: frozenset(P) - {P.WAITING},
+    events.SteerSettled: frozenset(P) - {P.WAITING},
+    events.ChildSettled: frozenset(P) - {P.WAITING},
+    events.ChildTold: frozenset(P) - {P.WAITING},
+    events.ChildReturned: frozenset(P) - {P.WAITING},
+    events.ChildSpent: frozenset(P) - {P.WAITING},
+    events.RequestHeld: frozenset(P) - {P.WAITING},
+    events.BudgetExhausted: frozenset(P),
+    events.RequestAnswered: frozenset(P) - {P.WAITING},
+    # The effects behind these two are performed again after a crash.
+    events.DeliverySettled: frozenset({P.ANNOUNCE_DEFERRED, P.COMPLETED_GIVEUP}),
+    events.CleanedUp: frozenset({P.COMPLETED}),
+    # A run is cancelled in the moment in which it ends: a race, and no mistake of the caller.
+    **dict.fromkeys(
+        (events.CancelRequested, events.CancelPlanned, events.CancelWithdrawn), SETTLED
+    ),
 }
 STALE: Final = frozenset(
     (phase, kind)

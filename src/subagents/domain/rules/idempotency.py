@@ -16,6 +16,7 @@ from subagents.domain.run.spec import Budget, RunSpec
 DIGEST_BYTES: Final = 8
 """How much is kept of each parameter's digest; a mismatch is a mistake, not an attack."""
 
+# Sorted: a dictionary in the request says the same in whatever order its client wrote it.
 _encode: Final = msgspec.json.Encoder(order="sorted").encode
 _given: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _digests: Final = msgspec.json.Decoder(dict[str, str]).decode
@@ -39,14 +40,9 @@ def digest_of(spec: RunSpec, *, cwd: str = "", plan: Budget | None = None) -> st
 
 
 def differing(known: str | None, asked: str) -> tuple[str, ...]:
-    """Names of the parameters in which two requests differ.
-
-    Args:
-        known: Digest of the first; None = of before there were any, which is like every other.
-        asked: Digest of the second.
-    """
+    """Names of the parameters in which two requests differ, by their digests."""
     if known is None:
-        return ()
+        return ()  # stored before there were digests: taken for the same
     first, second = _digests(known), _digests(asked)
     return tuple(
         name for name in sorted({**first, **second}) if first.get(name) != second.get(name)

@@ -44,7 +44,7 @@ class Parameter(msgspec.Struct, frozen=True):
     name: str
     """Its name in JSON, with the path from the outermost struct: ``budget.maxTokens``."""
     attribute: str
-    """The field of its own struct: ``max_tokens``."""
+    """The field of the struct that it stands in: ``max_tokens``."""
     type: inspect.Type
     """Its type, without ``None`` and metadata."""
     default: object
@@ -100,12 +100,7 @@ def about(
 
 
 def number(
-    description: str,
-    low: float,
-    high: float,
-    section: str = "",
-    *,
-    unit: Unit | None = None,
+    description: str, low: float, high: float, section: str = "", *, unit: Unit | None = None
 ) -> Meta:
     """Declare a number from ``low`` to ``high``."""
     return about(description, section, unit=unit, minimum=low, maximum=high)

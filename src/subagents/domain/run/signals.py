@@ -6,23 +6,18 @@ adapter that reads its stream again after a crash repeats the same keys and noth
 
 from typing import TypeAlias
 
-from subagents.domain.run.run import (
-    Exit,
-    Progress,
-    Report,
-    ResultFile,
-    Usage,
-)
+from subagents.domain.run.run import Exit, Progress, Report, ResultFile, Usage
 from subagents.domain.run.values import Value
 from subagents.domain.run.workspace import Remains
 
 
 class Exited(Value, frozen=True, tag=True):
-    """The process is gone. ``drained`` = its output was read to the end before this signal."""
+    """The process is gone."""
 
     key: str
     exit: Exit
     drained: bool
+    """Its output was read to the end before this signal."""
     stderr_tail: str | None = None
 
 

@@ -1,4 +1,4 @@
-"""Where a run works when it has a workspace of its own, and what it left there.
+"""Where a run works when it has its own workspace, and what it left there.
 
 A worktree is planned at the spawn (its path and branch are in the receipt), made before the first
 attempt, and looked at when an attempt ends: before the end is journaled, so that its announcement
@@ -25,7 +25,7 @@ CACHES: Final = frozenset(
         *(".DS_Store", ".idea", ".vscode", ".eggs", ".parcel-cache", ".pnpm-store"),
     }
 )
-"""Directories that tools make by themselves: nobody's work."""
+"""Directories that tools make by themselves: no work that could be lost."""
 NAMED_MAX: Final = 5
 """Files named in one line."""
 WORDS_CHARS_MAX: Final = 4_000
@@ -109,17 +109,15 @@ class Remains(Value, frozen=True):
 def branch_of(run_id: RunId, label: str, *, has_folder: bool = True) -> str:
     """``subagents/<label>-<short id>``: unique, and readable in ``git branch``.
 
-    Args:
-        run_id: Of the run that works on it.
-        label: Of that run.
-        has_folder: False where git can keep none, because a branch is called ``subagents``; then
-            it is ``subagents-<label>-<short id>``.
+    Without a folder, where a branch is called ``subagents`` and git can keep none, it is
+    ``subagents-<label>-<short id>``.
     """
     return f"{BRANCHES}{'/' if has_folder else '-'}{worktree_name(run_id, label)}"
 
 
 def worktree_name(run_id: RunId, label: str) -> str:
     """The last part of the worktree's path and branch."""
+    # ASCII alone: a path and a branch name that every tool, shell and file system takes.
     letters = (c if c.isascii() and c.isalnum() else "-" for c in label.lower())
     words = "-".join(filter(None, "".join(letters).split("-")))[:LABEL_CHARS_MAX].strip("-")
     short = run_id.removeprefix("r-")[:ID_CHARS]
@@ -146,15 +144,12 @@ def summary(changes: Changes) -> str:
 
 
 def out_of_scope(changes: Changes, artifacts: Sequence[str], prefix: str) -> tuple[str, ...]:
-    """Changed files that the contract does not name, of those that are known by name.
+    """Changed files, of those that are known by name, that no path of the contract names.
 
-    Args:
-        changes: Of the run.
-        artifacts: Paths in its contract; one that names none says nothing of what is in scope.
-        prefix: Of the working directory below the repository's root: ``""`` or ``"sub/dir/"``.
+    ``prefix`` is the working directory below the repository's root: ``""`` or ``"sub/dir/"``.
     """
     if not artifacts:
-        return ()
+        return ()  # such a contract says nothing of what is in scope
     named = {f"{prefix}{path.removeprefix('./')}" for path in artifacts}
     return tuple(each.path for each in changes.changed if each.path not in named)
 

@@ -6,8 +6,7 @@ stream says most things itself); and its name as a moment of a span, where a tra
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Final, TypeVar, assert_never
+from typing import Final, NamedTuple, TypeVar, assert_never
 
 from subagents.domain.run import effects, events, signals, spending
 from subagents.domain.run.linked_runs import Spent
@@ -27,8 +26,8 @@ from subagents.domain.run.outcome import (
 )
 from subagents.domain.run.run import Decision, Exit, Run
 from subagents.domain.run.values import RunId
-from subagents.domain.run.worker_output import LineType
-from subagents.domain.run.workspace import Remains, summary
+from subagents.domain.run.worker_output import LineType, OutputItem
+from subagents.domain.run.workspace import summary
 from subagents.domain.text.announcement import ending
 from subagents.text import (
     compact,
@@ -50,8 +49,7 @@ F = TypeVar("F", bound=events.Fact)
 S = TypeVar("S", bound=signals.Signal)
 
 
-@dataclass(frozen=True, slots=True)
-class Texts:
+class Texts(NamedTuple):
     """How the texts of workers and callers stand inside a sentence."""
 
     whole: bool
@@ -73,8 +71,7 @@ BRIEF: Final = Texts(whole=False)
 WHOLE: Final = Texts(whole=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(NamedTuple):
     """One row: what an event says, and where else than in the timeline it is shown."""
 
     sentence: Callable[[events.Event, Run, Texts], str]
@@ -87,25 +84,26 @@ class Words:
 
 
 def sentence(event: events.Event, run: Run, texts: Texts = BRIEF) -> str:
-    """What the event says.
-
-    Args:
-        event: Of the run.
-        run: As it was after the event, or later.
-        texts: ``BRIEF`` or ``WHOLE``.
-    """
+    """What the event says of the run, which is as it was after the event, or later."""
     return WORDS[type(event)].sentence(event, run, texts)
 
 
-def transcript_line(event: events.Event, run: Run) -> tuple[LineType, str] | None:
-    """Type and whole text of the event's line in the transcript; None = it has none there."""
+def journal_line(run: Run, seq: int, event: events.Event) -> OutputItem | None:
+    """The event's line in the transcript; None = it has none, as the worker's stream shows it.
+
+    The event that ended the run, as its number ``seq`` says, has a line in any case.
+    """
     words = WORDS[type(event)]
     line = words.line
     if isinstance(event, events.SignalReceived):
         line = SIGNAL_WORDS[type(event.signal)][1]
-    if line is None:
-        return None
-    return line, (words.line_sentence or words.sentence)(event, run, WHOLE)
+    text = "" if line is None else (words.line_sentence or words.sentence)(event, run, WHOLE)
+    if run.outcome is None or not run.is_settled_by(seq):
+        return None if line is None else OutputItem(type=line, text=text)
+    ended = f"run ended: {run.outcome.status}"
+    if run.outcome.reason is not None:
+        ended += f" ({run.outcome.reason})"
+    return OutputItem(type=LineType.SYSTEM, text=ended if line is None else f"{text} — {ended}")
 
 
 def span_mark(event: events.Event) -> str | None:
@@ -271,16 +269,13 @@ def _progress_seen(signal: signals.ProgressSeen, texts: Texts) -> str:
 
 
 def _remains_seen(signal: signals.RemainsSeen, _texts: Texts) -> str:
-    return f"left {_remains(signal.remains)}"
-
-
-def _remains(remains: Remains) -> str:
+    remains = signal.remains
     parts = [
         "its last words" if remains.words else "",
         f"{counted(len(remains.files), 'file')} of its contract" if remains.files else "",
         f"in its worktree: {brief(summary(remains.changes))}" if remains.changes else "",
     ]
-    return ", ".join(filter(None, parts)) or "nothing"
+    return f"left {', '.join(filter(None, parts)) or 'nothing'}"
 
 
 def _exited(exit_: Exit) -> str:

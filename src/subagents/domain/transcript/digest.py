@@ -61,16 +61,14 @@ class ToolLine(NamedTuple):
 
 
 def tool_line(text: str) -> ToolLine | None:
-    """Read a tool's line; None = our own tools' lines, which have no sign.
-
-    Args:
-        text: ``❌ Bash (0.3s, exit 1)`` with the command on the next line.
-    """
+    """Read ``❌ Bash (0.3s, exit 1)``, and the command on the next line; None = it has no sign, as
+    the lines of our own tools."""
     found = _TOOL.match(text)
     if found is None:
         return None
     exit_code = _EXIT.search(found["about"] or "")
     asked = (found["asked"] or "").strip()
+    # A line without an input goes on with the output, which begins with an arrow.
     return ToolLine(
         name=one_line(found["name"]),
         failed=found["sign"] == "❌",
@@ -236,6 +234,7 @@ def _within(lines: Sequence[str]) -> list[str]:
     """At most ``LINES_MAX``: what stands in the middle gives way, head and end stay."""
     if len(lines) <= LINES_MAX:
         return list(lines)
+    # The head says what the run is, the end what it is at; lists of commands are what is long.
     kept = LINES_MAX - 1
     head, end = kept // 2, kept - kept // 2
     return [*lines[:head], f"… {len(lines) - kept} lines", *lines[-end:]]
