@@ -40,12 +40,7 @@ from subagents.domain.run.events import (
     TokenIssued,
     VerificationFinished,
 )
-from subagents.domain.run.outcome import (
-    Check,
-    CheckType,
-    Verdict,
-    Verification,
-)
+from subagents.domain.run.outcome import Check, CheckType, Verdict, Verification
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.spec import Contract
 from subagents.domain.run.values import RunId, replace
@@ -56,12 +51,7 @@ from subagents.engine.attempts.placement import Placement
 from subagents.engine.attempts.supervisor import Supervisor
 from subagents.engine.attempts.workspaces import Workspaces
 from subagents.engine.kernel.kernel import Kernel
-from subagents.engine.kernel.quarantine import (
-    FAILURES,
-    TRY_AGAIN_S,
-    Quarantine,
-    Quarantined,
-)
+from subagents.engine.kernel.quarantine import FAILURES, TRY_AGAIN_S, Quarantine, Quarantined
 from subagents.engine.kernel.tasks import Tasks, TimeLimit
 from subagents.engine.messages.delivery import Deliveries
 from subagents.errors import (
@@ -72,14 +62,7 @@ from subagents.errors import (
     UsageError,
     plain_error,
 )
-from subagents.ports import (
-    TOKEN_VARIABLE,
-    Batch,
-    Freezable,
-    OutboxEntry,
-    Runtime,
-    WorkerSecrets,
-)
+from subagents.ports import TOKEN_VARIABLE, Batch, Freezable, OutboxEntry, Runtime, WorkerSecrets
 
 log = logging.getLogger(__name__)
 

@@ -18,12 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from subagents.domain.rules import provider_limits
-from subagents.domain.rules.provider_limits import (
-    LIMIT_STATUSES,
-    PROBE_MS,
-    Gate,
-    Provider,
-)
+from subagents.domain.rules.provider_limits import LIMIT_STATUSES, PROBE_MS, Gate, Provider
 from subagents.domain.rules.wait_causes import Refusal
 from subagents.domain.run.outcome import Reason
 from subagents.domain.run.run import HOLDS_SLOT, Phase, Run

@@ -28,15 +28,7 @@ from subagents.domain.run.values import AttemptId, RunId
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import wait_at_most
 from subagents.errors import Forbidden
-from subagents.ports import (
-    Amount,
-    CapKey,
-    CapShare,
-    CapWanted,
-    Place,
-    RunFilter,
-    readable,
-)
+from subagents.ports import Amount, CapKey, CapShare, CapWanted, Place, RunFilter, readable
 
 log = logging.getLogger(__name__)
 

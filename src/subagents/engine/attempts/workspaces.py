@@ -15,13 +15,7 @@ from subagents.domain.run.signals import Exited, Signal, Vanished
 from subagents.domain.run.spec import Isolation, RunSpec
 from subagents.domain.run.values import RunId, Value, replace
 from subagents.domain.run.worker_output import LineType
-from subagents.domain.run.workspace import (
-    LEFT_MAX,
-    WORDS_CHARS_MAX,
-    Changes,
-    Remains,
-    Worktree,
-)
+from subagents.domain.run.workspace import LEFT_MAX, WORDS_CHARS_MAX, Changes, Remains, Worktree
 from subagents.domain.transcript.transcript_query import LogQuery
 from subagents.engine.attempts.placement import WorkplaceOf
 from subagents.engine.kernel.kernel import Kernel

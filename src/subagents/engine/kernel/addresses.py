@@ -8,12 +8,7 @@ who can answer now: an agent whose turn is over cannot, and waits for the very r
 from collections.abc import Iterator, Mapping
 
 from subagents.domain.run.run import HOLDS_SLOT, Message, Run
-from subagents.domain.run.values import (
-    MessageId,
-    RunId,
-    SessionKey,
-    replace,
-)
+from subagents.domain.run.values import MessageId, RunId, SessionKey, replace
 
 Runs = Mapping[RunId, Run]
 """All open runs; a parent stays among them as long as its children."""

@@ -11,14 +11,7 @@ from typing import Final
 from subagents.domain.redaction.redact_events import redact_value
 from subagents.domain.rules import admission
 from subagents.domain.run.events import ParentNotified, RequestAnswered, RequestAsked
-from subagents.domain.run.run import (
-    HOLDS_SLOT,
-    Answer,
-    Decision,
-    Priority,
-    Request,
-    Run,
-)
+from subagents.domain.run.run import HOLDS_SLOT, Answer, Decision, Priority, Request, Run
 from subagents.domain.run.spec import TIMEOUT_SECONDS_MAX
 from subagents.domain.run.values import RequestId, RunId
 from subagents.engine.kernel.addresses import answering_inbox

@@ -9,12 +9,7 @@ from subagents.domain.rules import admission
 from subagents.domain.rules.evidence import REPORT_TOOL
 from subagents.domain.run.events import SignalReceived
 from subagents.domain.run.run import Progress, Report, Run
-from subagents.domain.run.signals import (
-    ProgressSeen,
-    ReportSeen,
-    Signal,
-    ToolSeen,
-)
+from subagents.domain.run.signals import ProgressSeen, ReportSeen, Signal, ToolSeen
 from subagents.domain.run.values import RunId, Value, replace
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import Tasks

@@ -16,12 +16,7 @@ from subagents.domain.run.events import (
     Spawned,
     VerificationFinished,
 )
-from subagents.domain.run.outcome import (
-    Deferred,
-    Delivered,
-    DeliveryOutcome,
-    Skipped,
-)
+from subagents.domain.run.outcome import Deferred, Delivered, DeliveryOutcome, Skipped
 from subagents.domain.run.run import SETTLED, Conclusion, Phase, Run, Usage
 from subagents.domain.run.values import RunId
 from subagents.engine.kernel.ledger import Ledger

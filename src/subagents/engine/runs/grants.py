@@ -32,15 +32,7 @@ from subagents.domain.run.values import SessionKey, agent_of, replace
 from subagents.domain.text import judge_task
 from subagents.engine.runs.spawn_call import SpawnCall
 from subagents.errors import Forbidden, SubagentsError, UsageError
-from subagents.ports import (
-    Bound,
-    Bounded,
-    Limited,
-    OffLoop,
-    Runtime,
-    abilities_of,
-    access_of,
-)
+from subagents.ports import Bound, Bounded, Limited, OffLoop, Runtime, abilities_of, access_of
 from subagents.text import whole_ms
 
 ProofOf = Callable[[str, Agent], Proof]

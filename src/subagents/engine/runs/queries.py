@@ -7,21 +7,8 @@ from typing import Final, NamedTuple
 from subagents.domain.rules.admission import pending_requests
 from subagents.domain.rules.parameter_checks import LAST
 from subagents.domain.run.outcome import Status
-from subagents.domain.run.run import (
-    SETTLED,
-    MessageKind,
-    Phase,
-    Request,
-    Run,
-)
-from subagents.domain.run.values import (
-    MessageId,
-    RunId,
-    SessionKey,
-    Value,
-    agent_of,
-    replace,
-)
+from subagents.domain.run.run import SETTLED, MessageKind, Phase, Request, Run
+from subagents.domain.run.values import MessageId, RunId, SessionKey, Value, agent_of, replace
 from subagents.domain.schedules.schedule import tag_of
 from subagents.domain.text.announcement import ESCALATION_SUFFIX
 from subagents.engine.kernel.addresses import answering_inbox

@@ -23,12 +23,7 @@ from subagents.domain.rules.tool_kinds import intersection, offers
 from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.events import ChildSpawned, Continued, Spawned
 from subagents.domain.run.linked_runs import Child, Dependency
-from subagents.domain.run.run import (
-    RULES,
-    Phase,
-    Request,
-    Run,
-)
+from subagents.domain.run.run import RULES, Phase, Request, Run
 from subagents.domain.run.spec import (
     BATCH_RUNS_MAX,
     Cleanup,
@@ -39,23 +34,13 @@ from subagents.domain.run.spec import (
     RunSpec,
     ScheduledTime,
 )
-from subagents.domain.run.values import (
-    RequestId,
-    RunId,
-    SessionKey,
-    Value,
-    replace,
-)
+from subagents.domain.run.values import RequestId, RunId, SessionKey, Value, replace
 from subagents.engine.attempts.shared_spending import SharedSpending
 from subagents.engine.attempts.workspaces import PlannedWorkspace, Workspaces
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.runs import grants, session_chain
 from subagents.engine.runs.agent_choice import AgentChoice
-from subagents.engine.runs.dependencies import (
-    Dependencies,
-    asked_dependencies,
-    dependencies_first,
-)
+from subagents.engine.runs.dependencies import Dependencies, asked_dependencies, dependencies_first
 from subagents.engine.runs.disk_probes import PROBES_MAX, CachedProbe
 from subagents.engine.runs.environments import Environments, PassesProvider, passes_nothing
 from subagents.engine.runs.grants import Grants, ProofOf, no_proof_needed

@@ -29,13 +29,7 @@ import msgspec
 from subagents.domain.redaction.redact import MARGIN_BYTES, ending
 from subagents.domain.rules.path_patterns import pattern_of
 from subagents.domain.run.baseline import Baseline
-from subagents.domain.run.outcome import (
-    Check,
-    CheckType,
-    Verdict,
-    Verification,
-    verdict_of,
-)
+from subagents.domain.run.outcome import Check, CheckType, Verdict, Verification, verdict_of
 from subagents.domain.run.run import Attempt, ReportStatus
 from subagents.domain.run.spec import Artifact, Checks, Contract
 from subagents.domain.run.values import replace
