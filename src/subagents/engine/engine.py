@@ -290,7 +290,7 @@ class Engine:
             else sharing.placement(kernel, runtimes, self.workplace, adapters.node)
         )
         runtime_of, workplace_of = self.placement.runtime_of, self.placement.workplace_of
-        quarantine = Quarantine()
+        quarantine: Quarantine = {}
 
         self.mailbox = Mailbox(kernel)
         self.questions = Questions(kernel)

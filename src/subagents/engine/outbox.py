@@ -208,7 +208,7 @@ class Outbox:
                 delay_s = min(delay_s * 2, RETRY_S_MAX)
                 continue
             if failures:
-                self._quarantine.release(run_id)
+                self._quarantine.pop(run_id, None)
             queue.popleft()
             delay_s, failures = RETRY_FIRST_S, 0
         del self._queues[run_id]
@@ -219,7 +219,9 @@ class Outbox:
         text = error.message if isinstance(error, SubagentsError) else plain_error(error)
         found = Quarantined(effect=name, error=text, since_ms=now)
         live = self._ledger.live.get(entry.run_id)
-        if not self._quarantine.hold(entry.run_id, found) or live is None or live.is_settled:
+        # What is there was told already; it goes when the effect works, or with a restart.
+        is_known = self._quarantine.setdefault(entry.run_id, found) is not found
+        if is_known or live is None or live.is_settled:
             return
         alert = Alert(
             kind=AlertKind.FAILURE_LOOP,

@@ -5,7 +5,7 @@ children gets one more turn, or their results become its own. What a worker *ask
 who can answer now: an agent whose turn is over cannot, and waits for the very run that asks.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from subagents.domain.run.run import HOLDS_SLOT, Message, Run
 from subagents.domain.run.values import MessageId, RunId, SessionKey, replace
@@ -16,22 +16,20 @@ Runs = Mapping[RunId, Run]
 
 def living_inbox(live: Runs, run: Run) -> SessionKey:
     """The inbox of the nearest ancestor that is not settled, in the end the top-level session."""
-    current = run
-    for parent in ancestors(live, run):
-        if not parent.is_settled:
-            return parent.session.first_key
-        current = parent
-    return current.requester
+    return _nearest_inbox(live, run, lambda parent: not parent.is_settled)
 
 
 def answering_inbox(live: Runs, run: Run) -> SessionKey:
     """The inbox of the nearest ancestor whose agent is at work, in the end the top-level one."""
-    current = run
-    for parent in ancestors(live, run):
-        if parent.phase in HOLDS_SLOT:
-            return parent.session.first_key
-        current = parent
-    return current.requester
+    return _nearest_inbox(live, run, lambda parent: parent.phase in HOLDS_SLOT)
+
+
+def _nearest_inbox(live: Runs, run: Run, reads: Callable[[Run], bool]) -> SessionKey:
+    top = run
+    for top in ancestors(live, run):
+        if reads(top):
+            return top.session.first_key
+    return top.requester
 
 
 def addressed(live: Runs, run: Run, message: Message) -> Message:
@@ -51,13 +49,19 @@ def left_open(live: Runs, ended: Run) -> Iterator[tuple[MessageId, SessionKey]]:
         for request in run.pending_requests:
             yield MessageId(request.id), inbox
         if run.phase not in HOLDS_SLOT:
-            # What its own children asked went past it.
+            # Its agent is not at work: what its own children asked went past it, to ``ended``.
             yield from left_open(live, run)
 
 
-def ancestors(live: Runs, run: Run) -> Iterator[Run]:
-    """From the nearest on."""
+def parent_of(live: Runs, run: Run) -> Run | None:
+    """The run whose agent spawned this one; None = it is not open, or there is none."""
     above = run.lineage.requester_run
-    while above is not None and (parent := live.get(above)) is not None:
+    return None if above is None else live.get(above)
+
+
+def ancestors(live: Runs, run: Run) -> Iterator[Run]:
+    """The open runs above a run, from the nearest on."""
+    current = run
+    while (parent := parent_of(live, current)) is not None:
         yield parent
-        above = parent.lineage.requester_run
+        current = parent

@@ -58,7 +58,7 @@ class Lanes:
         self._permits = permits
         self._active: defaultdict[SessionKey, set[RunId]] = defaultdict(set)
         self._waits_for_runs: defaultdict[SessionKey, set[RunId]] = defaultdict(set)
-        """Of these, those that wait for other runs."""
+        """The runs among these that wait for other runs."""
         self._dependants: defaultdict[RunId, list[RunId]] = defaultdict(list)
         self._session: dict[SessionKey, RunId] = {}
         self._held: defaultdict[LaneKey, set[RunId]] = defaultdict(set)
@@ -68,7 +68,7 @@ class Lanes:
         self._waiting: dict[RunId, tuple[tuple[int, int, str], LaneKey]] = {}
         self._slots: dict[RunId, int] = {}
         self._at_work: defaultdict[str, set[RunId]] = defaultdict(set)
-        """Of each plan that bounds how many of its runs have a slot at once: those that do."""
+        """The runs with a slot, of each plan that bounds how many of its runs may have one."""
         self.touched: set[LaneKey] = set()
         """Lanes in which ``grants`` may have something to give since it was asked last."""
         self._parked: list[tuple[LaneKey, tuple[tuple[int, int, str], RunId]]] = []

@@ -99,7 +99,7 @@ class Ledger:
         self.owner = ""
         self.epoch = 0
         self.number = 0
-        """Of the newest event that ``published`` shows, in the order of all runs."""
+        """The number of the newest event that ``published`` shows, in the order of all runs."""
         self.aside: dict[str, str] = {}
         """Runs that were not loaded because what is stored of them is damaged, and why."""
         self._runs = runs = LiveRuns(

@@ -22,7 +22,7 @@ from subagents.domain.schedules.schedule import Schedule, ScheduleId
 from subagents.engine.kernel import addresses, cascade
 from subagents.engine.kernel.lanes import LanePermits, Lanes
 from subagents.engine.kernel.worker_tokens import Issued
-from subagents.errors import Fenced, NotFound, StoreUnavailable
+from subagents.errors import Fenced, StoreUnavailable
 from subagents.ports import Batch, Ids, JournalEntry, Lease, OutboxEntry, RememberedKey
 
 log = logging.getLogger(__name__)
@@ -121,8 +121,8 @@ class LiveRuns:
         run = self.live.get(run_id)
         # The same signal or answer comes again after every crash and retry: its key makes the
         # repetition harmless, so that those who send it need not know whether it arrived.
-        if key is not None and key in self._keys.get(run_id, ()):
-            return self._known(run_id)
+        if run is not None and key is not None and key in self._keys.get(run_id, ()):
+            return run
         if run is not None and type(event) in BY_WORKERS and has_text(event):
             event = redact_event(event, self._secrets_of(run))
         step = reduce(run, event)
@@ -201,12 +201,6 @@ class LiveRuns:
             pending.extend(cascade.follow(self, source, followup, at_ms))
         if self.lanes.touched:
             self.fill_lanes(at_ms)
-
-    def _known(self, run_id: RunId) -> Run:
-        run = self.live.get(run_id)
-        if run is None:
-            raise NotFound(f"run {run_id} does not exist")
-        return run
 
     def _record(self, step: Transition, event: Event, *, key: str | None, is_new: bool) -> None:
         run, batch = step.run, self.batch
@@ -326,15 +320,15 @@ class LiveRuns:
         """Runs that are over leave memory, a parent and its children together."""
         if run.phase not in OVER or self.live.get(run.id) is not run:
             return
-        parent = self.live.get(run.lineage.requester_run) if run.lineage.requester_run else None
-        if parent is not None:
+        if (parent := addresses.parent_of(self.live, run)) is not None:
             self.evict(parent)
             return
         if not run.children:
             if self.published.get(run.id) is run:
                 self._leave((run,))
             return
-        # Looked through once, not at the end of each: on from the child that was not over then.
+        # This is called at the end of each child, of which there may be a thousand: it goes on from
+        # the one that was not over last time, so that all calls together visit each child once.
         at = self._kept_by.pop(run.id, 0)
         while at < len(run.children) and self._may_leave(run.children[at].run_id):
             at += 1
@@ -343,7 +337,7 @@ class LiveRuns:
             return
         found = (self.live.get(child.run_id) for child in run.children)
         family = [run, *(member for member in found if member is not None)]
-        # One that was looked at before may have been taken up again since.
+        # One that was looked at before may have been taken up again since (continued, redelivered).
         if not all(self._may_leave(member.id) for member in family):
             return
         self._leave(family)

@@ -486,7 +486,7 @@ class Queries:
             for run, request in open_requests
         ]
         for run in mine:
-            held = self._quarantine.of(run.id)
+            held = self._quarantine.get(run.id)
             if held is not None:
                 text = f"{held.effect} keeps failing: {held.error}"
                 items.append(
