@@ -1,8 +1,8 @@
 """Whose inbox a message goes to, when the agent that spawned its run may have ended.
 
 The end of a run is for whoever will still make something of it: an agent that waits for its
-children gets one more turn, or their results become its own. What a worker *asks* is for somebody
-who can answer now: an agent whose turn is over cannot, and waits for the very run that asks.
+children gets one more turn, or their results become its own. What a worker *asks* is for one that
+can answer now: an agent whose turn is over cannot, and waits for the very run that asks.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -40,7 +40,7 @@ def addressed(live: Runs, run: Run, message: Message) -> Message:
 
 
 def left_open(live: Runs, ended: Run) -> Iterator[tuple[MessageId, SessionKey]]:
-    """What was asked of an agent that just ended, and who is asked instead."""
+    """What was asked of an agent that just ended, and the inbox that it moves to."""
     for child in ended.active_children:
         run = live.get(child.run_id)
         if run is None:

@@ -20,7 +20,7 @@ _IN_LANES: Final = HOLDS_SLOT | {Phase.ENDING, Phase.QUEUED}
 
 
 class LaneDemand(NamedTuple):
-    """What is used of one lane, and who waits."""
+    """How much of one lane is used, and how many runs wait."""
 
     used: int
     queued: int

@@ -1,6 +1,6 @@
 """All open runs in memory, and what one event makes of them: what is synchronous in the ledger.
 
-No store, no clock, no loop: time comes inside events, and whoever hosts this is told when there is
+No store, no clock, no loop: time comes inside events, and the host of this hears when there is
 something to write (``on_work``), takes it (``take``) and says when it is durable (``publish``).
 
 One event is reduced with all follow-ups for other runs and the lanes that this may fill: they
@@ -37,7 +37,7 @@ class LiveRuns:
         ids: Sessions and tokens of attempts.
         place_of: Name of the node on which a run's next attempt is to run, which gets a slot now;
             None = that is not decided yet.
-        secrets_of: What a run's worker must not repeat besides what looks like a secret.
+        secrets_of: What a run's worker must not repeat, in addition to what looks like a secret.
         may_start: Whether a run may have a slot now; asked again after ``Lanes.unpark``.
         recorded: Called with a run before and after each change of its attempts, and when.
         on_work: Called when ``batch`` has something to be written, once until it is taken.
@@ -170,7 +170,7 @@ class LiveRuns:
 
     def remember(self, key: RememberedKey) -> None:
         """Store an idempotency key with the run it made."""
-        # Wakes nobody: the event beside it, in the same step, does. A key alone means nothing.
+        # This wakes no one: the event of the same step does. A key alone means nothing.
         self.batch.idempotency.append(key)
 
     def put_schedule(self, schedule_id: ScheduleId, schedule: Schedule | None) -> None:
@@ -181,7 +181,7 @@ class LiveRuns:
         self._note_work()
 
     def hold(self, lease: Lease) -> None:
-        """Somebody acts for an attempt until then."""
+        """This node acts for an attempt until the lease ends."""
         self.leases[lease.run_id] = self.batch.leases[lease.run_id] = lease
         self._note_work()
 
@@ -246,7 +246,7 @@ class LiveRuns:
         # attempt's slot says who acts for it, and its output is read from the beginning.
         if self.leases.pop(run.id, None) is not None:
             self.batch.leases[run.id] = None
-        # Its agent answers nothing more: what its children asked goes to who can.
+        # Its agent answers nothing more: what its children asked goes to one that can.
         self.batch.readdressed += addresses.left_open(self.live, run)
 
     # -- slots and tokens ------------------------------------------------------------------

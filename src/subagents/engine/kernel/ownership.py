@@ -1,14 +1,14 @@
 """How long what this process holds in memory is what anybody else would be told.
 
-A store that is a file belongs to who holds its lock, for as long as that process lives. Elsewhere
+A store that is a file belongs to the process that holds its lock, as long as it lives. Elsewhere
 the right ends by itself when it is not renewed (``ports.Store.renew``): whoever was frozen or cut
-off must know, by a clock of its own, that others may act by now. What such an owner writes, the
+off must know, by its own clock, that others may act by now. What such an owner writes, the
 store refuses; what it would answer from memory, it has to refuse itself.
 
-A loop of its own renews, since the one that answers may be busy for as long as the right holds; one
-that hangs for longer than that loses it, too.
+A separate loop renews, since the one that answers may be busy for as long as the right holds; one
+that hangs for longer loses it, too.
 
-In a cluster the workers of a node end with its right, by a process of their own. Where the store
+In a cluster the workers of a node end with its right, by a process next to them. Where the store
 cannot be asked, each node asks the others: when none of them can ask it either, and each promises
 to take nothing over before it held its own right for a whole length again, the workers may go on.
 """
@@ -106,8 +106,8 @@ class Ownership:
     def is_proven(self) -> bool:
         """Whether it was held for its whole length without a break.
 
-        Who could not be reached for a while and can again finds the rights of all others over,
-        though they only could not renew them either: they are given as long to do it.
+        A node that could not be reached for a while and can again finds the rights of all others
+        over, though those could only not renew them either: they are given as long to do it.
         """
         return self._held_s is None or (
             self.lapse is None
@@ -195,7 +195,7 @@ class Ownership:
             log.warning("the store cannot be asked whether its runs are ours: %s", why)
         self._is_asked_in_vain = True
         asked_ms = self._clock.elapsed_ms()
-        # A node that we do not know asks nobody, and waits for longer than this.
+        # A node that we do not know asks no other, and waits for longer than this.
         outage_ms = int((self._held_s or 0) * (OUTAGE_LEASES - 2) * 1000)
         if asked_ms < self._until_ms + outage_ms and await self._promised():
             await self.prolong_work(asked_ms)

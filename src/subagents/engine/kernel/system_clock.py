@@ -19,7 +19,7 @@ READ_AHEAD_BYTES: Final = 4_096
 _WITH_SUSPENSION: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 """Where there is no such clock (macOS), the monotonic one goes on while the machine sleeps."""
 STEP_MS_MIN: Final = 100
-"""Less than this is the time between two looks at two clocks, or a correction nobody needs."""
+"""A smaller step is the time between two looks at two clocks, or of no consequence."""
 
 
 class SystemClock:
@@ -66,7 +66,7 @@ class RandomIds:
 
     The first two tell the second, in a count that begins again every 17 minutes; 40 bits are
     random. An index over ids that are random all through
-    has its newest entries all over the file: each run would dirty a page of its own in each index
+    has its newest entries all over the file: each run would dirty another page in each index
     (docs/decisions/0067). What begins in the same second lies side by side; what the next one
     brings differs in its first character.
 

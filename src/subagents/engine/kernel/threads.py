@@ -1,9 +1,9 @@
-"""Blocking work on daemon threads, so that work which never returns holds nobody up.
+"""Blocking work on daemon threads, so that work which never returns holds up nothing else.
 
 ``asyncio.to_thread`` and ``concurrent.futures`` join their threads when the process ends: one read
 from a dead network disk and the daemon never stops. Here a stuck thread is left behind: it costs
 one of at most ``threads_max`` places and dies with the process. Give work that can get stuck
-(verification) a pool of its own, apart from the one that carries database commits.
+(verification) its own pool, apart from the one that runs database commits.
 """
 
 import asyncio
@@ -111,10 +111,7 @@ class _Job(Generic[T]):
     """One piece of work, and the future of whoever waits for it."""
 
     def __init__(
-        self,
-        work: Callable[[], T],
-        loop: asyncio.AbstractEventLoop,
-        future: "asyncio.Future[T]",
+        self, work: Callable[[], T], loop: asyncio.AbstractEventLoop, future: "asyncio.Future[T]"
     ) -> None:
         self.work, self.loop, self.future = work, loop, future
 
