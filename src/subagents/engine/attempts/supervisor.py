@@ -341,11 +341,6 @@ class Supervisor:
         if watched is not None and run is not None:
             self._flush(run, watched)
 
-    def _flush_due(self) -> None:
-        """Signals held back long enough become events."""
-        for run_id in self._flushes.take(self._clock.steady_ms()):
-            self.flush(run_id)
-
     async def _discard(
         self, run: Run, cursor: int, positions: Mapping[str, int], *, ended: bool
     ) -> None:
@@ -451,7 +446,8 @@ class Supervisor:
             wait_ms = max(min(due) - self._clock.steady_ms(), 1)
             await wait_at_most(self._clock, wait_ms / 1000, self._flushes_changed)
             self._flushes_changed.clear()
-            self._flush_due()
+            for run_id in self._flushes.take(self._clock.steady_ms()):
+                self.flush(run_id)
             if self._clock.steady_ms() >= renew_at_ms:
                 renew_at_ms = self._clock.steady_ms() + self._lease_ms // 3
                 self.renew()

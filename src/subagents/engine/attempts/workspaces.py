@@ -233,7 +233,7 @@ class Workspaces:
         try:
             return await self._off_loop(lambda: self._store.run(run_id)) is not None
         except CorruptState:
-            return True
+            return True  # what cannot be read may be repaired, and want its worktree
 
 
 def is_without_its_tree(run: Run) -> bool:

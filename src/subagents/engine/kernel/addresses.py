@@ -14,17 +14,13 @@ Runs = Mapping[RunId, Run]
 """All open runs; a parent stays among them as long as its children."""
 
 
-def living_inbox(live: Runs, run: Run) -> SessionKey:
-    """The inbox of the nearest ancestor that is not settled, in the end the top-level session."""
-    return _nearest_inbox(live, run, lambda parent: not parent.is_settled)
-
-
 def answering_inbox(live: Runs, run: Run) -> SessionKey:
     """The inbox of the nearest ancestor whose agent is at work, in the end the top-level one."""
-    return _nearest_inbox(live, run, lambda parent: parent.phase in HOLDS_SLOT)
+    return nearest_inbox(live, run, lambda parent: parent.phase in HOLDS_SLOT)
 
 
-def _nearest_inbox(live: Runs, run: Run, reads: Callable[[Run], bool]) -> SessionKey:
+def nearest_inbox(live: Runs, run: Run, reads: Callable[[Run], bool]) -> SessionKey:
+    """The inbox of the nearest ancestor that reads it, in the end that of the top-level session."""
     top = run
     for top in ancestors(live, run):
         if reads(top):
@@ -61,7 +57,7 @@ def parent_of(live: Runs, run: Run) -> Run | None:
 
 def ancestors(live: Runs, run: Run) -> Iterator[Run]:
     """The open runs above a run, from the nearest on."""
-    current = run
-    while (parent := parent_of(live, current)) is not None:
+    above = run.lineage.requester_run
+    while above is not None and (parent := live.get(above)) is not None:
         yield parent
-        current = parent
+        above = parent.lineage.requester_run

@@ -277,8 +277,8 @@ class LiveRuns:
     # -- questions -------------------------------------------------------------------------
 
     def living_inbox(self, run: Run) -> SessionKey:
-        """See ``addresses.living_inbox``."""
-        return addresses.living_inbox(self.live, run)
+        """The inbox of the nearest ancestor that is not settled, in the end the top-level one."""
+        return addresses.nearest_inbox(self.live, run, lambda above: not above.is_settled)
 
     def inbox_of(self, session: SessionKey) -> SessionKey:
         """The session under which a caller's runs and messages are kept.

@@ -190,7 +190,9 @@ class Mailbox:
         pending: list[Run] = []
         missing: list[str] = []
         for run_id in dict.fromkeys(run_ids):
-            run = await self._run(run_id)
+            run = self._ledger.published.get(run_id)
+            if run is None:
+                run = await self._off_loop(partial(self._store.run, run_id))
             if run is None:
                 missing.append(run_id)
             else:
@@ -208,7 +210,9 @@ class Mailbox:
         for row in unread.free:
             if row.message.kind is not MessageKind.ANNOUNCEMENT:
                 continue
-            run = await self._run(row.message.run_id)
+            run = self._ledger.published.get(row.message.run_id)
+            if run is None:
+                run = await self._off_loop(partial(self._store.run, row.message.run_id))
             if run is not None and run.is_settled:
                 completed.append(run)
         ended = frozenset(run.id for run in completed)
@@ -217,10 +221,6 @@ class Mailbox:
             pending=tuple(run for run in open_runs if run.id not in ended),
             leased_until_ms=unread.leased_until_ms,
         )
-
-    async def _run(self, run_id: RunId) -> Run | None:
-        run = self._ledger.published.get(run_id)
-        return run or await self._off_loop(partial(self._store.run, run_id))
 
     def _offer_completed(
         self, found: WaitResult, session: SessionKey, reader: str, *, are_named: bool

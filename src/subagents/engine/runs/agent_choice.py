@@ -148,11 +148,11 @@ class AgentChoice:
         own = self._queries.run_of(session)
         parent = None if own is None else self._queries.open_run(own)
         depth = 1 if parent is None else parent.lineage.depth + 1
-        loads = {}
+        loads, held = {}, self._queries.slots_by_lane()
         for name, agent in agents.items():
             lane = agent.lane or DEFAULT_LANE
-            held = self._queries.slots_held((lane, depth))
-            loads[name] = Load(active[name], queued[name], lane, held, settings.lane_slots(lane))
+            used = held.get((lane, depth), 0)
+            loads[name] = Load(active[name], queued[name], lane, used, settings.lane_slots(lane))
         return loads
 
 

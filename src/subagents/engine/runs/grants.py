@@ -378,11 +378,9 @@ def _move(error: SubagentsError, where: str, agent_field: str) -> None:
 
 def shall_be_apart(spec: RunSpec, agent: Agent, found: Sequence[Ceiling]) -> bool:
     """Whether its worker sees nothing of its user's but its working directory."""
-    return (
-        spec.isolation is Isolation.SANDBOX
-        or agent.isolation is AgentIsolation.SANDBOX
-        or any(each.sees is not None for each in found)
-    )
+    if spec.isolation is Isolation.SANDBOX or agent.isolation is AgentIsolation.SANDBOX:
+        return True
+    return bool(found) and any(each.sees is not None for each in found)
 
 
 def inherited_tools(above: Resolved | None, agent_id: str) -> tuple[str, ...] | None:

@@ -160,10 +160,6 @@ class Queries:
         """The requester's runs without an outcome."""
         return self._ledger.unsettled(requester)
 
-    def slots_held(self, lane: LaneKey) -> int:
-        """Slots of one lane and depth that are in use."""
-        return self._ledger.lanes.held(lane)
-
     def slots_by_lane(self) -> Mapping[LaneKey, int]:
         """Slots in use, per lane and depth; only those with any."""
         return self._ledger.lanes.held_by_lane()
