@@ -229,7 +229,7 @@ class Home:
             *(f"POST {path} HTTP/1.1", "host: x", "x-subagents-reader: gone"),
             *(*headers, f"content-length: {len(body)}"),
         ]
-        waiters = self.services.engine.mailbox._waiters
+        waiters = self.services.engine.mailbox._wakeups
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as gone:
             gone.connect(str(self.services.paths.socket))
             gone.sendall("\r\n".join([*lines, "", ""]).encode() + body)

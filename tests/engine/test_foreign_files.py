@@ -7,7 +7,6 @@ from typing import Any, Final
 import pytest
 from tests.engine.world import ME, World, in_world
 
-from subagents.config.settings import Agent, Settings
 from subagents.domain.run.outcome import Reason
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.spec import Artifact, Backoff, Contract, OnFailure, RunSpec
@@ -26,13 +25,8 @@ Step = Mapping[str, object]
 Disturbance = Callable[[World], Awaitable[None]]
 
 
-def settings_with(world: World, *script: Step) -> Settings:
-    agent = Agent(runtime="scripted", script=tuple(dict(step) for step in script))
-    return replace(world.settings, agents={**world.settings.agents, "talker": agent})
-
-
 async def spawn(world: World, *script: Step, **spec: Any) -> RunId:
-    return await world.spawn("talker", settings=settings_with(world, *script), **spec)
+    return await world.spawn("talker", settings=world.with_script("talker", *script), **spec)
 
 
 async def other_writes(world: World) -> None:
@@ -211,7 +205,7 @@ def test_what_another_writes_before_a_session_goes_on_is_not_its_work(
     error: str | None,
 ) -> None:
     async def scenario(world: World) -> None:
-        settings = settings_with(world, *first, {"continued": True}, *second)
+        settings = world.with_script("talker", *first, {"continued": True}, *second)
         run_id = await world.spawn("talker", settings=settings, verification=OUT)
         run = await world.until(run_id)
         assert run.outcome is not None

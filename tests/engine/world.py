@@ -19,7 +19,7 @@ from subagents.domain.run.outcome import DeliveryOutcome
 from subagents.domain.run.run import Message, Phase, Run
 from subagents.domain.run.signals import Signal
 from subagents.domain.run.spec import Abilities, RunSpec
-from subagents.domain.run.values import RunId, SessionKey
+from subagents.domain.run.values import RunId, SessionKey, replace
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.engine.engine import Adapters, Engine, Sharing
 from subagents.engine.runs.spawn import Receipt
@@ -367,6 +367,17 @@ class World:
             ),
         )
         return [receipt.run.id for receipt in receipts]
+
+    async def working(self, agent: str = "hang", **spec: Any) -> RunId:
+        """A new run, at work."""
+        run_id = await self.spawn(agent, **spec)
+        await self.until(run_id, Phase.RUNNING)
+        return run_id
+
+    def with_script(self, name: str, *script: Mapping[str, object]) -> Settings:
+        """The settings with one more agent, whose workers do that."""
+        agent = Agent(runtime="scripted", script=tuple(dict(step) for step in script))
+        return replace(self.settings, agents={**self.settings.agents, name: agent})
 
     def spawn_child(self, parent: RunId, agent: str = "quick", **spec: Any) -> Awaitable[RunId]:
         run = self.engine.ledger.published[parent]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Protocol
 
+from subagents.config.programs.scope_probes import Proof
 from subagents.config.settings import Settings
 from subagents.domain.redaction.redact_events import secrets_of
 from subagents.domain.run.run import Phase, Run
@@ -47,9 +48,9 @@ from subagents.engine.records.track_record_log import TrackRecords
 from subagents.engine.runs.agent_choice import AgentChoice
 from subagents.engine.runs.control import Control
 from subagents.engine.runs.emergency_stops import EmergencyStops
-from subagents.engine.runs.environments import PassesProvider, passes_nothing
+from subagents.engine.runs.environments import PassesProvider
 from subagents.engine.runs.feed import Feed
-from subagents.engine.runs.grants import ProofOf, no_proof_needed
+from subagents.engine.runs.grants import ProofOf
 from subagents.engine.runs.queries import Queries
 from subagents.engine.runs.sessions import Sessions
 from subagents.engine.runs.spawn import Spawner
@@ -83,7 +84,7 @@ from subagents.ports import (
 log = logging.getLogger(__name__)
 
 RECOVER_S: Final = 1.0
-"""Between two tries whether the store can be written again."""
+"""The pause between two tries whether the store can be written again."""
 
 
 class Recovery(Value, frozen=True):
@@ -117,7 +118,7 @@ class PermitDesk(Reserves, Protocol):
         ...
 
     async def close(self) -> None:
-        """Nobody asks any more, after ``run`` ended."""
+        """Release what it holds, after ``run`` ended."""
         ...
 
 
@@ -147,7 +148,7 @@ class Membership(Protocol):
 
 
 class Sharing(Protocol):
-    """What there is besides where other daemons share the store; an extension brings it."""
+    """What an engine also has where other daemons share the store; an extension brings it."""
 
     @property
     def partitions(self) -> Partitions:
@@ -187,17 +188,17 @@ class Adapters:
 
     store: Store
     runtimes: Mapping[str, Runtime]
-    """By the name that agents' configuration calls them."""
+    """The runtimes, by the name that agents' configuration calls them."""
     couriers: Mapping[str, Sequence[Courier]]
-    """By the first word of a route's phase: ``direct``, ``steer``."""
+    """The couriers, by the first word of a route's phase: ``direct``, ``steer``."""
     clock: EngineClock
     ids: Ids
     off_loop: OffLoop
-    """For the store and the logs."""
+    """What runs the blocking work of the store and the logs."""
     renewing: OffLoop | None = None
-    """For ``Store.renew``; None = ``off_loop``."""
+    """What runs ``Store.renew``; None = ``off_loop``."""
     own_loop: OwnLoop = in_line
-    """For the same."""
+    """The loop on which the right to the store is renewed."""
     verifier: Verifier
     settings: Settings
     """The daemon's own; a spawn brings those of its caller."""
@@ -210,18 +211,18 @@ class Adapters:
     performance: PerformanceLog
     results: ResultLog
     artifact_copies: ArtifactLog | None = None
-    """Of files that passed their contract; None = only the files themselves are read."""
+    """Copies of files that passed their contract; None = only the files themselves are read."""
     tidy_logs: Callable[[], None] = lambda: None
     """Moves what these have of archived runs to where it is cheap to keep. Blocks; may raise
     ``StoreUnavailable``."""
     close_logs: Callable[[], None] = lambda: None
-    """Nobody uses them any more. Blocks."""
+    """Closes them. Blocks."""
     worker_env: Callable[[Run], Mapping[str, str | None]] = lambda _run: {}
     """Added to the environment of a run's workers; None = not set there, whatever we have."""
     contract_env: Callable[[Run], Mapping[str, str]] = lambda _run: {}
     """Added to that of the commands of an operator's contract."""
     secrets_of: Callable[[Run], tuple[str, ...]] = secrets_of
-    """What a run's worker must not repeat besides what looks like a secret."""
+    """What a run's worker must not repeat, in addition to what looks like a secret."""
     orphans: Orphans = _no_orphans
     """See ``sweep.Orphans``."""
     provider_of: ProviderOf = own_provider
@@ -229,19 +230,20 @@ class Adapters:
     """None = none can be made here."""
     environments: EnvironmentLog | None = None
     """None = callers can bring none."""
-    passes_provider: PassesProvider = passes_nothing
+    passes_provider: PassesProvider = lambda _resolved, _name: False
     """Whether a run's worker is given a variable by which its caller asks a model provider."""
     worker_secrets: WorkerSecrets | None = None
     """None = variables hold what they say."""
-    proof_of: ProofOf = no_proof_needed
+    proof_of: ProofOf = lambda _agent_id, _agent: Proof()
+    """What probes found of agents' programs; by default nothing, for workers that are none."""
     settings_of: SettingsOf | None = None
-    """For what schedules start; None = ``settings``, wherever that is."""
+    """The configuration for what schedules start; None = ``settings``, wherever that is."""
     extend_work: Callable[[int], None] = lambda _until_ms: None
     """See ``Ownership``: lets this node's workers live until then."""
     taking: Callable[[], Coroutine[Any, Any, None]] | None = None
     """Takes attempts of other nodes, until cancelled; None = there are no others."""
     sharing: Sharing | None = None
-    """What there is besides where other daemons share ``store``; None = all of it is ours."""
+    """What there is in addition where other daemons share ``store``; None = all of it is ours."""
     on_commit: tuple[CommitListener, ...] = ()
     """Called with every durable batch, after all parts."""
 
@@ -266,7 +268,7 @@ class Engine:
             lease_ms=lease_ms,
             partitions=self.partitions,
             secrets_of=adapters.secrets_of,
-            place_of=self._place_of,
+            place_of=lambda run: self.placement.at_grant(run),  # noqa: PLW0108 - made below
             may_start=self._may_start,
         )
         self.ownership = Ownership(
@@ -290,7 +292,7 @@ class Engine:
             else sharing.placement(kernel, runtimes, self.workplace, adapters.node)
         )
         runtime_of, workplace_of = self.placement.runtime_of, self.placement.workplace_of
-        quarantine = Quarantine()
+        quarantine: Quarantine = {}
 
         self.mailbox = Mailbox(kernel)
         self.questions = Questions(kernel)
@@ -342,7 +344,7 @@ class Engine:
         )
 
         self.surroundings = partial(Surroundings, kernel, self.provider_gates, self.recorder)
-        """What rows need besides their runs; made anew for each answer."""
+        """What rows need in addition to their runs; made for each answer."""
         self.queries = Queries(kernel, self.mailbox, self.recorder, quarantine)
         self.feed = Feed(kernel)
         self.timers = Timers(
@@ -449,12 +451,9 @@ class Engine:
         self.recoveries: tuple[Recovery, ...] = ()
         """What the newest start decided about each open run."""
 
-    def _place_of(self, run: Run) -> str | None:
-        """Where the attempt runs that is granted a slot now; None = it is not decided yet."""
-        return self.placement.at_grant(run)
-
     def _may_start(self, run: Run) -> bool:
-        # The gate last: who passes it first is the one that tries the provider.
+        # The gate last: the run that passes it first is the one that tries the provider, and one
+        # that a budget then held back would leave all others waiting for it.
         return self.shared_spending.admit(run) and self.provider_gates.admit(run)
 
     # -- life ------------------------------------------------------------------------------
@@ -493,51 +492,51 @@ class Engine:
         return epoch, self._store.renew(), asked_ms
 
     async def _load_and_resume(self) -> None:
-        async with self._memory:
-            await self._load_all()
-
-    async def _load_all(self) -> None:
         ledger = self.ledger
-        await self.partitions.load()
-        await self.spawner.keys.load()
-        await self.shared_spending.load()
-        stored = await self._off_loop(self._store.load_schedules)
-        self.schedules.load([e for e in stored if await self.partitions.has(e.requester)])
-        await self.recorder.pause()
-        # Last, and nothing is awaited after it: from here on calls are served again.
-        outbox = await ledger.load(self.adapters.owner, self._epoch)
-        self.recorder.reset()
-        self.counters.reset()
-        self.track_records.reset()
-        self.timers.tell_again()
-        self.emergency_stops.record()
-        self.recoveries = decisions(ledger.published.values(), outbox, ledger.leases)
-        for run in ledger.published.values():
-            self.timers.arm(run)
-        self.supervisor.adopt()
-        for entry in outbox:
-            self.outbox.add(entry)
-        ledger.fill_lanes()
-        for name, work in (
-            ("ledger", ledger.run),
-            ("timers", self.timers.run),
-            ("shared budgets", self.shared_spending.run),
-            ("provider gates", self.provider_gates.run),
-            ("sweep", self.sweep.run),
-            ("silence", self.recorder.run),
-            ("recorder", self.recorder.write_on),
-            ("track records", self.track_records.run),
-        ):
-            self._tasks.keep(work, name, self._clock)
-        if self.permit_desk is not None:
-            self._tasks.keep(self.permit_desk.run, "permits", self._clock)
-        self.schedules.begin_if_needed()
+        async with self._memory:
+            # Every await comes before the ledger is loaded: until then each call is refused.
+            await self.partitions.load()
+            await self.spawner.keys.load()
+            await self.shared_spending.load()
+            stored = await self._off_loop(self._store.load_schedules)
+            self.schedules.load([e for e in stored if await self.partitions.has(e.requester)])
+            await self.recorder.pause()
+            # Last, and nothing is awaited after it: from here on calls are served again.
+            outbox = await ledger.load(self.adapters.owner, self._epoch)
+            self.recorder.reset()
+            self.counters.reset()
+            self.track_records.reset()
+            self.timers.tell_again()
+            self.emergency_stops.record()
+            self.recoveries = decisions(ledger.published.values(), outbox, ledger.leases)
+            for run in ledger.published.values():
+                self.timers.arm(run)
+            self.supervisor.adopt()
+            for entry in outbox:
+                self.outbox.add(entry)
+            ledger.fill_lanes()
+            for name, work in (
+                ("ledger", ledger.run),
+                ("timers", self.timers.run),
+                ("shared budgets", self.shared_spending.run),
+                ("provider gates", self.provider_gates.run),
+                ("sweep", self.sweep.run),
+                ("silence", self.recorder.run),
+                ("recorder", self.recorder.write_on),
+                ("track records", self.track_records.run),
+            ):
+                self._tasks.keep(work, name, self._clock)
+            if self.permit_desk is not None:
+                self._tasks.keep(self.permit_desk.run, "permits", self._clock)
+            self.schedules.begin_if_needed()
 
     async def stop(self) -> None:
         """End all tasks and close the store; workers that can outlive us go on."""
         await self._life.stop()
         if self._membership is not None:
             await self._membership.leave()
+        # Nothing new begins, then what is in memory becomes durable, and only then do the tasks end
+        # of which one commits.
         await self.outbox.stop()
         await self.supervisor.stop()
         try:
@@ -555,14 +554,14 @@ class Engine:
         if self.fence is None:
             await self._off_loop(self._store.checkpoint)
         await self._off_loop(self.adapters.close_logs)
-        # Not before: until then our workers are ours, whoever waits for what is committed last.
+        # Not before: a right that lapsed meanwhile would end our workers, in a cluster.
         await self._holding.stop()
         await self._off_loop(self._store.close)
 
     async def drain(self, *, is_on: bool) -> None:
         """Take no more partitions and give back those that we have, or take part again.
 
-        Returns at once; one with a worker of ours is adapters back when that has ended.
+        Returns at once; a partition with a worker of ours is given back when that has ended.
 
         Raises:
             UsageError: There is no other daemon.
@@ -598,13 +597,13 @@ class Engine:
             self._life.start(self._recover(), "recover")
 
     async def _end_acting(self) -> None:
-        """Nobody acts on memory any more; workers go on."""
+        """End all that acts on memory; workers go on."""
         await self.outbox.stop()
         await self.supervisor.stop()
         await self._tasks.stop()
 
     async def _give_up(self) -> None:
-        """Leave everything to who took the store over, workers past their deadline, too."""
+        """Leave everything to whoever took the store over, workers past their deadline, too."""
         await self._life.stop()  # a recovery, where there is one
         await self._holding.stop()
         await self._end_acting()
@@ -628,7 +627,7 @@ class Engine:
                 log.warning("the store cannot be written yet: %s", error)
                 continue
             except Exception:
-                # Out of memory, say. Nobody else would ever begin anew.
+                # Out of memory, say. No one else would ever start over.
                 log.exception("starting over from the disk failed")
                 continue
             break
@@ -645,7 +644,7 @@ class Engine:
     def require_ownership(self) -> None:
         """Refuse an answer that was made from memory, when others may know better by now.
 
-        To be asked after it was made: one that was frozen in between must not tell what was.
+        To be asked after it was made: a process that was frozen in between must not say what was.
 
         Raises:
             Fenced: The store is another's.

@@ -40,12 +40,7 @@ from subagents.domain.run.events import (
     TokenIssued,
     VerificationFinished,
 )
-from subagents.domain.run.outcome import (
-    Check,
-    CheckType,
-    Verdict,
-    Verification,
-)
+from subagents.domain.run.outcome import Check, CheckType, Verdict, Verification
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.spec import Contract
 from subagents.domain.run.values import RunId, replace
@@ -56,12 +51,7 @@ from subagents.engine.attempts.placement import Placement
 from subagents.engine.attempts.supervisor import Supervisor
 from subagents.engine.attempts.workspaces import Workspaces
 from subagents.engine.kernel.kernel import Kernel
-from subagents.engine.kernel.quarantine import (
-    FAILURES,
-    TRY_AGAIN_S,
-    Quarantine,
-    Quarantined,
-)
+from subagents.engine.kernel.quarantine import FAILURES, TRY_AGAIN_S, Quarantine, Quarantined
 from subagents.engine.kernel.tasks import Tasks, TimeLimit
 from subagents.engine.messages.delivery import Deliveries
 from subagents.errors import (
@@ -72,14 +62,7 @@ from subagents.errors import (
     UsageError,
     plain_error,
 )
-from subagents.ports import (
-    TOKEN_VARIABLE,
-    Batch,
-    Freezable,
-    OutboxEntry,
-    Runtime,
-    WorkerSecrets,
-)
+from subagents.ports import TOKEN_VARIABLE, Batch, Freezable, OutboxEntry, Runtime, WorkerSecrets
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +73,7 @@ INTERRUPT_S_MAX: Final = 20.0
 """A worker that does not end its turn by then is stopped as any other."""
 
 GO_S: Final = 3.0
-"""So long one that heeded it may take to go."""
+"""How long a worker that ended its turn may take to exit."""
 LOOK_S: Final = 0.05
 
 RETRY_FIRST_S: Final = 0.5
@@ -98,7 +81,7 @@ RETRY_S_MAX: Final = 30.0
 """An effect that fails for reasons of ours is tried again for ever, ever more seldom."""
 
 RUNS_AT_ONCE: Final = 50
-"""Served in one go (a few milliseconds); then callers and the next commit get their turn."""
+"""Runs served in one go (a few milliseconds); then callers and the next commit get their turn."""
 
 
 class Outbox:
@@ -184,7 +167,7 @@ class Outbox:
     async def _work(self) -> None:
         """Take runs until none is ready; whenever one makes this worker wait, a spare continues.
 
-        So effects that are done at once (most are) share one task, and slow ones hold nobody up.
+        So effects that are done at once (most are) share one task, and slow ones hold up no others.
         """
         self._has_spare = False
         drained = 0
@@ -195,7 +178,7 @@ class Outbox:
             try:
                 await self._drain(run_id)
             except Exception:
-                # No memory for a pause, say. Nobody else would go on with them.
+                # No memory for a pause, say. No other task would go on with them.
                 log.exception("the effects of %s go on in %s s", run_id, RETRY_FIRST_S)
                 self._ready.append(run_id)
                 await asyncio.sleep(RETRY_FIRST_S)
@@ -225,7 +208,7 @@ class Outbox:
                 delay_s = min(delay_s * 2, RETRY_S_MAX)
                 continue
             if failures:
-                self._quarantine.release(run_id)
+                self._quarantine.pop(run_id, None)
             queue.popleft()
             delay_s, failures = RETRY_FIRST_S, 0
         del self._queues[run_id]
@@ -236,7 +219,9 @@ class Outbox:
         text = error.message if isinstance(error, SubagentsError) else plain_error(error)
         found = Quarantined(effect=name, error=text, since_ms=now)
         live = self._ledger.live.get(entry.run_id)
-        if not self._quarantine.hold(entry.run_id, found) or live is None or live.is_settled:
+        # What is there was told already; it goes when the effect works, or with a restart.
+        is_known = self._quarantine.setdefault(entry.run_id, found) is not found
+        if is_known or live is None or live.is_settled:
             return
         alert = Alert(
             kind=AlertKind.FAILURE_LOOP,
@@ -267,12 +252,12 @@ class Outbox:
             case ResumeAttempt():
                 return await self._resume(run, entry.effect)
             case StopAttempt(attempt=number, grace_ms=grace_ms):
-                # Also of an older attempt: its worker must not live on beside the next one.
+                # Also of an older attempt: its worker must not live on next to a newer one.
                 runtime = self._runtime(run, number)
                 await runtime.stop(ref_of(run, number), grace_s=grace_ms / 1000)
                 return None
             case SteerAttempt():
-                return await self._steer(run, entry)
+                return await self._steer(run, entry.effect, entry.key)
             case InterruptAttempt(attempt=number):
                 if _is_current(run, number):
                     await self._interrupt(run, entry.key)
@@ -314,12 +299,10 @@ class Outbox:
 
     async def _start(self, run: Run, number: int) -> Event:
         live = self._ledger.live.get(run.id, run)
-        if live.control.cancel is not None:
+        if live.control.cancel is not None or live.budget.stop is not None:
             self._ledger.tokens.throw_away(run.id, number)
-            return self._start_failed(number, "cancelled before it was started")
-        if live.budget.stop is not None:
-            self._ledger.tokens.throw_away(run.id, number)
-            return self._start_failed(number, "out of budget before it was started")
+            why = "out of budget" if live.control.cancel is None else "cancelled"
+            return self._start_failed(number, f"{why} before it was started")
         try:
             run = await self._placement.place(run)
             env = await self._env(run, number)
@@ -336,6 +319,7 @@ class Outbox:
         except SubagentsError as error:
             return self._start_failed(number, error.message, permanent=not error.retryable)
         self._ledger.tokens.throw_away(run.id, number)
+        # A worker that was adopted may have changed the files before this look.
         if looked is not None and not started.adopted:
             await self._ledger.apply(run.id, looked)
         return AttemptStarted(
@@ -357,7 +341,7 @@ class Outbox:
             return None
         was_started = any(attempt.times.started_at_ms is not None for attempt in run.attempts)
         if record.baseline is None and was_started:
-            return None  # of 0.1.0: what its first worker found is not known any more
+            return None  # a run of 0.1.0: what its first worker found is not known any more
         found = await self._workplace_of(run).before(run)
         taken = BaselineTaken(
             at_ms=self._clock.now_ms(),
@@ -423,14 +407,11 @@ class Outbox:
             at_ms=self._clock.now_ms(), attempt=effect.attempt, turn=effect.turn, pid=started.pid
         )
 
-    async def _steer(self, run: Run, entry: OutboxEntry) -> Event | None:
-        effect = entry.effect
-        if not isinstance(effect, SteerAttempt):
-            return None
+    async def _steer(self, run: Run, effect: SteerAttempt, key: str) -> Event:
         taken = _is_current(run, effect.attempt) and run.phase is Phase.RUNNING
         if taken:
             try:
-                await self._runtime(run).steer(ref_of(run), effect.message, key=entry.key)
+                await self._runtime(run).steer(ref_of(run), effect.message, key=key)
             except RuntimeUnavailable:
                 taken = False
         return SteerSettled(at_ms=self._clock.now_ms(), number=effect.number, taken=taken)
@@ -491,9 +472,7 @@ class Outbox:
         if contract.judge is not None and verification.verdict is Verdict.PASSED:
             return ChecksPassed(at_ms=now, attempt=number, checks=verification.checks)
         return VerificationFinished(
-            at_ms=now,
-            attempt=number,
-            verification=replace(verification, verified_at_ms=now),
+            at_ms=now, attempt=number, verification=replace(verification, verified_at_ms=now)
         )
 
     async def _check(self, run: Run, contract: Contract) -> Verification:

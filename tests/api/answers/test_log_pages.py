@@ -215,7 +215,7 @@ def test_a_reader_behind_the_end_is_held_until_there_is_something_new(tmp_path: 
         held = asyncio.create_task(
             log_of(home, run, afterSeq=page["nextSeq"], grep="two", waitSeconds=30)
         )
-        await until(lambda: bool(home.services.engine.recorder._listeners))
+        await until(lambda: bool(home.services.engine.recorder.readers))
         gate.touch()
         assert texts(await held) == ["two"]
         end = page["nextSeq"]
@@ -227,7 +227,7 @@ def test_a_reader_behind_the_end_is_held_until_there_is_something_new(tmp_path: 
         assert texts(last)[-1].endswith("run ended: ok")
         # A run that is over holds nobody: nobody would wait so long for the answer.
         assert texts(await log_of(home, run, afterSeq=end, waitSeconds=WAIT_SECONDS_MAX)) == []
-        assert home.services.engine.recorder._listeners == {}
+        assert not home.services.engine.recorder.readers
 
     play(tmp_path, scenario)
 

@@ -115,7 +115,7 @@ def test_a_wait_ends_at_once_when_the_daemon_stops_and_says_that_it_may_be_repea
             )
         )
         mailbox = home.services.engine.mailbox
-        await until(lambda: DESK in mailbox._waiters)
+        await until(lambda: DESK in mailbox._wakeups)
         home.services.stopping.set()
         async with asyncio.timeout(DEADLINE_S):
             _, message = await calling

@@ -69,10 +69,10 @@ def test_a_client_that_leaves_while_it_waits_takes_nothing_with_it(
         connection = await asyncio.to_thread(
             wire.open, "tools/call", params, {"MCP-Protocol-Version": version}
         )
-        await until(lambda: run_id in mailbox._waiters)
+        await until(lambda: run_id in mailbox._wakeups)
         connection.close()
         # Whoever waits for nobody is woken up and goes.
-        await until(lambda: run_id not in mailbox._waiters)
+        await until(lambda: run_id not in mailbox._wakeups)
         await home.services.engine.control.cancel(RunId(run_id), by="test")
         found = await wire.call("sessions_wait", runIds=[run_id])
         assert found["structuredContent"]["completed"][0]["runId"] == run_id

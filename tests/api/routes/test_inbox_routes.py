@@ -238,7 +238,7 @@ def test_a_question_without_options_brings_the_tool_that_failed_last(tmp_path: P
         await home.until_phase(run, "running")
 
         recorder, run_id = home.services.engine.queries._recorder, RunId(run)
-        await until(lambda: recorder.failed_call(run_id) is not None)
+        await until(lambda: recorder.known_watch(run_id).failed_call is not None)
         for question, options in (("which?", ["a", "b"]), ("what now?", [])):
             body = {"runId": run, "question": question, "options": options}
             await home.ok("POST", "/v1/requests", body)

@@ -257,7 +257,7 @@ def test_shutdown_ends_long_polls_with_a_retryable_error(tmp_path: Path) -> None
             run_id = (await home.spawn("hang"))["runId"]
             body = {"runIds": [run_id], "timeoutSeconds": 600}
             waiting = asyncio.create_task(home.call("POST", "/v1/wait", body))
-            await until(lambda: run_id in home.services.engine.mailbox._waiters)
+            await until(lambda: run_id in home.services.engine.mailbox._wakeups)
             async with asyncio.timeout(DEADLINE_S):
                 assert (await home.ok("POST", "/v1/shutdown"))["status"] == "stopping"
                 status, document = await waiting

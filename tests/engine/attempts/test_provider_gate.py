@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from tests.engine.world import World, in_world
 
-from subagents.config.settings import Agent, Settings
 from subagents.domain.rules import provider_limits
 from subagents.domain.run.outcome import Reason, Status
 from subagents.domain.run.run import Phase, Run
@@ -23,18 +22,13 @@ REFUSED: Mapping[str, object] = {
 BUSY: Mapping[str, object] = {"subagents": "error", "text": "429", "api": True, "status": 429}
 
 
-def settings_with(world: World, name: str, *script: Mapping[str, object]) -> Settings:
-    agent = Agent(runtime="scripted", script=tuple(dict(step) for step in script))
-    return replace(world.settings, agents={**world.settings.agents, name: agent})
-
-
 def refused(retry_after_ms: int | None = None) -> dict[str, object]:
     asked = {} if retry_after_ms is None else {"retryAfterMs": retry_after_ms}
     return {"said": {**REFUSED, **asked}}
 
 
 async def spawn(world: World, *script: Mapping[str, object], **spec: object) -> Run:
-    settings = settings_with(world, "limited", *script)
+    settings = world.with_script("limited", *script)
     run_id = await world.spawn("limited", settings=settings, **spec)
     return await world.run(run_id)
 
@@ -215,7 +209,7 @@ def test_while_one_run_is_refused_no_other_starts_and_then_one_goes_first(tmp_pa
     async def scenario(world: World) -> None:
         script = ({"attempt": 1}, refused(20_000), {"attempt": 2}, {"result": "done"})
         slow = ({"sleep_ms": 5_000}, {"result": "done"})
-        settings = settings_with(world, "limited", *script, {"continued": True}, *slow)
+        settings = world.with_script("limited", *script, {"continued": True}, *slow)
         first = await world.spawn("limited", settings=settings)
         await world.until(first, Phase.RETRY_WAIT)
         others = [await world.spawn("limited", settings=settings) for _ in range(3)]
@@ -241,7 +235,7 @@ def test_while_one_run_is_refused_no_other_starts_and_then_one_goes_first(tmp_pa
 @pytest.mark.requirement("limits:gate:probe-refused")
 def test_a_probe_that_is_refused_keeps_the_others_waiting_for_longer(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        settings = settings_with(world, "limited", refused(), {"continued": True}, refused())
+        settings = world.with_script("limited", refused(), {"continued": True}, refused())
         first = await world.spawn("limited", settings=settings)
         await world.until(first, Phase.RETRY_WAIT)
         second = await world.spawn("limited", settings=settings)
@@ -263,12 +257,12 @@ def test_a_probe_that_is_cancelled_before_it_knows_lets_the_others_go_at_once(
 ) -> None:
     async def scenario(world: World) -> None:
         hangs = ({"continued": True}, {"hang": True})
-        settings = settings_with(world, "limited", {"attempt": 1}, refused(), *hangs)
+        settings = world.with_script("limited", {"attempt": 1}, refused(), *hangs)
         first = await world.spawn("limited", settings=settings)
         await world.until(first, Phase.RETRY_WAIT)
         await world.clock.advance(16)
         assert (await world.run(first)).phase is Phase.RUNNING, "it goes first"
-        quick = settings_with(world, "limited", {"result": "done"})
+        quick = world.with_script("limited", {"result": "done"})
         second = await world.spawn("limited", settings=quick)
         assert (await world.run(second)).phase is Phase.QUEUED
 
@@ -284,7 +278,7 @@ def test_a_live_attempt_that_backs_off_is_shown_and_closes_the_gate(tmp_path: Pa
     async def scenario(world: World) -> None:
         busy = {"said": {**BUSY, "retryAfterMs": 4_000}}
         script = (busy, {"sleep_ms": 60_000}, {"said": {"subagents": "text", "text": "on"}})
-        settings = settings_with(world, "limited", *script, {"hang": True})
+        settings = world.with_script("limited", *script, {"hang": True})
         run_id = await world.spawn("limited", settings=settings)
         await world.until(run_id, Phase.RUNNING)
         await world.clock.advance(0.5)
@@ -306,7 +300,7 @@ def test_a_live_attempt_that_backs_off_is_shown_and_closes_the_gate(tmp_path: Pa
 def test_a_live_attempt_that_waits_because_another_was_refused_says_so(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         waits = {"said": {"subagents": "system", "text": "waiting", "waitsMs": 3_000}}
-        settings = settings_with(world, "limited", waits, {"sleep_ms": 60_000}, {"hang": True})
+        settings = world.with_script("limited", waits, {"sleep_ms": 60_000}, {"hang": True})
         run_id = await world.spawn("limited", settings=settings)
         await world.until(run_id, Phase.RUNNING)
         await world.clock.advance(0.5)
@@ -325,11 +319,11 @@ def test_programs_that_try_again_by_themselves_do_not_lengthen_the_wait_of_other
     async def scenario(world: World) -> None:
         busy = {"said": {**BUSY, "retryAfterMs": 300}}
         burst = [step for _ in range(8) for step in (busy, {"sleep_ms": 400})]
-        settings = settings_with(world, "limited", *burst, {"result": "done"})
+        settings = world.with_script("limited", *burst, {"result": "done"})
         first = await world.spawn("limited", settings=settings)
         assert (await world.until(first)).result == "done"
 
-        settings = settings_with(world, "limited", refused(), {"continued": True}, {"hang": True})
+        settings = world.with_script("limited", refused(), {"continued": True}, {"hang": True})
         second = await world.spawn("limited", settings=settings)
         await world.until(second, Phase.RETRY_WAIT)
         third = await world.spawn("limited", settings=settings)
@@ -354,11 +348,9 @@ def test_whatever_run_gets_through_opens_the_gate_of_its_provider(
 ) -> None:
     async def scenario(world: World) -> None:
         at_work = ({"sleep_ms": 5_000}, success, {"hang": True})
-        at_work_id = await world.spawn(
-            "limited", settings=settings_with(world, "limited", *at_work)
-        )
+        at_work_id = await world.spawn("limited", settings=world.with_script("limited", *at_work))
         await world.until(at_work_id, Phase.RUNNING)
-        settings = settings_with(world, "limited", refused(600_000))
+        settings = world.with_script("limited", refused(600_000))
         refused_id = await world.spawn("limited", settings=settings)
         await world.until(refused_id, Phase.RETRY_WAIT)
         waiting = await world.spawn("limited", settings=settings)
@@ -376,11 +368,11 @@ def test_while_the_first_one_tries_again_by_itself_the_others_wait_for_what_it_f
     async def scenario(world: World) -> None:
         busy = ({"said": {**BUSY, "retryAfterMs": 5_000}}, {"sleep_ms": 5_000})
         script = ({"attempt": 1}, refused(), {"continued": True}, *busy * 8, {"result": "done"})
-        first = await world.spawn("limited", settings=settings_with(world, "limited", *script))
+        first = await world.spawn("limited", settings=world.with_script("limited", *script))
         await world.until(first, Phase.RETRY_WAIT)
         await world.clock.advance(16)
         assert len((await world.run(first)).attempts) == 2
-        settings = settings_with(world, "limited", {"result": "done"})
+        settings = world.with_script("limited", {"result": "done"})
         second = await world.spawn("limited", settings=settings)
         await world.clock.advance(35)
         run = await world.run(second)
@@ -396,7 +388,7 @@ def test_while_the_first_one_tries_again_by_itself_the_others_wait_for_what_it_f
 @pytest.mark.requirement("limits:gate:lane-goes-on")
 def test_runs_of_other_providers_overtake_those_that_wait_in_the_same_lane(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        settings = settings_with(world, "limited", refused(60_000))
+        settings = world.with_script("limited", refused(60_000))
         first = await world.spawn("limited", settings=settings)
         await world.until(first, Phase.RETRY_WAIT)
         held = await world.spawn("limited", settings=settings)

@@ -9,7 +9,6 @@ import pytest
 from tests.engine.world import ME, World, in_world
 from tests.repository import a_repository, branches
 
-from subagents.config.settings import Agent, Settings
 from subagents.domain.run.outcome import (
     OK,
     Outcome,
@@ -19,7 +18,7 @@ from subagents.domain.run.outcome import (
 from subagents.domain.run.run import Attempt, AttemptSession, AttemptTimes, Phase, RetryCause, Run
 from subagents.domain.run.signals import Signal
 from subagents.domain.run.spec import Artifact, Contract, Isolation
-from subagents.domain.run.values import RunId, SessionKey, replace
+from subagents.domain.run.values import RunId, SessionKey
 from subagents.domain.run.worker_output import LineType
 from subagents.domain.run.workspace import Remains
 from subagents.domain.text.announcement import announcement_text
@@ -32,13 +31,8 @@ from subagents.runtimes.git.git_worktrees import GitWorktrees
 TALK: Mapping[str, object] = {"print": "first I look\nthen I write"}
 
 
-def settings_with(world: World, *script: Mapping[str, object]) -> Settings:
-    agent = Agent(runtime="scripted", script=tuple(dict(step) for step in script))
-    return replace(world.settings, agents={**world.settings.agents, "talker": agent})
-
-
 async def spawn(world: World, *script: Mapping[str, object], **spec: object) -> RunId:
-    return await world.spawn("talker", settings=settings_with(world, *script), **spec)
+    return await world.spawn("talker", settings=world.with_script("talker", *script), **spec)
 
 
 @pytest.mark.requirement("salvage:last-words:deadline")
@@ -274,8 +268,11 @@ def test_a_run_that_goes_on_with_a_session_works_in_the_same_worktree(tmp_path: 
         with_worktrees(world, tmp_path / "trees")
         first = await isolated(world, repository, {"result": "nothing to do"})
         assert not is_there(first.resolved.cwd), "it was clean"
-        settings = settings_with(
-            world, {"continued": True}, {"write": {"path": "b.txt", "text": "b"}}, {"result": "ok"}
+        settings = world.with_script(
+            "talker",
+            {"continued": True},
+            {"write": {"path": "b.txt", "text": "b"}},
+            {"result": "ok"},
         )
         run_id = await world.spawn("talker", settings=settings, task="go on", continues=first.id)
         run = await world.until(run_id)

@@ -16,7 +16,7 @@ from subagents.domain.cluster.partitioning import TRIES
 from subagents.domain.run.outcome import OK
 from subagents.domain.run.run import Phase
 from subagents.domain.schedules.schedule import Schedule
-from subagents.engine.kernel.ownership import HASTE, THREADS, Ownership
+from subagents.engine.kernel.ownership import HASTE, THREADS, Ownership, in_line
 from subagents.engine.kernel.system_clock import SystemClock
 from subagents.engine.kernel.threads import DaemonThreads, on_own_loop
 from subagents.errors import Fenced, StoreUnavailable
@@ -225,7 +225,18 @@ def test_the_right_counts_from_before_the_store_was_asked() -> None:
         async def off_loop(work: Callable[[], T]) -> T:
             return work()
 
-        found = Ownership(lender, off_loop, clock, lambda _: None)  # type: ignore[arg-type]  # it renews alone
+        async def promised() -> bool:
+            return False
+
+        found = Ownership(
+            lender,  # type: ignore[arg-type]  # it renews alone
+            off_loop,
+            clock,
+            lambda _: None,
+            extend=lambda _: None,
+            all_promise=promised,
+            own_loop=in_line,
+        )
         found.given(HELD_S, asked_ms=clock.elapsed_ms())
         lender.takes_s = 4.0
         running = asyncio.ensure_future(found.run())
@@ -275,6 +286,7 @@ class Workers:
             lambda _: None,
             extend=self.extend,
             all_promise=self.promised,
+            own_loop=in_line,
         )
         found.given(HELD_S, asked_ms=self.clock.elapsed_ms())
         return found
@@ -366,6 +378,7 @@ def test_the_workers_deadline_is_moved_on_while_a_question_hangs_in_its_thread()
             lambda _: None,
             extend=extend,
             all_promise=promised,
+            own_loop=in_line,
         )
         ownership.given(0.1, asked_ms=clock.elapsed_ms())
         running = asyncio.ensure_future(ownership.run())
@@ -459,6 +472,7 @@ class Renewals:
             self._threads,
             self.clock,
             lambda error: self.fenced.append((str(error), threading.current_thread())),
+            extend=lambda _: None,
             all_promise=self._promised,
             own_loop=on_own_loop,
         )

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from subagents.engine.kernel.waiters import Waiters
+from subagents.engine.kernel.waiters import Waiters, Wakeups
 
 
 @pytest.mark.requirement("ledger:waiting")
@@ -30,5 +30,21 @@ def test_all_that_wait_raise_the_error_that_they_are_woken_with() -> None:
         for each in waiting:
             with pytest.raises(ValueError, match="it never will"):
                 await each
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.requirement("ledger:waiting")
+def test_a_wait_for_several_things_is_woken_by_each_and_leaves_nothing_behind() -> None:
+    async def scenario() -> None:
+        wakeups: Wakeups[str] = Wakeups()
+        with wakeups.waiting("a", "b", "a") as first, wakeups.waiting("b") as second:
+            wakeups.wake(["a", "c"])
+            assert (first.is_set(), second.is_set()) == (True, False)
+            wakeups.wake_all()
+            assert second.is_set()
+            assert "b" in wakeups
+
+        assert not wakeups
 
     asyncio.run(scenario())

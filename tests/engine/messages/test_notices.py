@@ -11,18 +11,11 @@ from subagents.api.wire.wire_struct import document_of
 from subagents.domain.run.run import (
     Decision,
     MessageKind,
-    Phase,
     Report,
 )
 from subagents.domain.run.spec import Abilities, Artifact, Contract
 from subagents.domain.run.values import RequestId, RunId
 from subagents.errors import NotFound, RateLimited, UsageError
-
-
-async def working(world: World, agent: str = "hang", **spec: object) -> RunId:
-    run_id = await world.spawn(agent, **spec)
-    await world.until(run_id, Phase.RUNNING)
-    return run_id
 
 
 async def shown(world: World, run_id: RunId) -> tuple[object, object, object]:
@@ -33,7 +26,7 @@ async def shown(world: World, run_id: RunId) -> tuple[object, object, object]:
 @pytest.mark.requirement("mailbox:notices")
 def test_a_notice_is_in_the_inbox_when_the_call_returns(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world)
+        run_id = await world.working()
         await world.clock.result(world.engine.questions.notify(run_id, "half way"))
         await world.clock.result(world.engine.questions.notify(run_id, "stuck", priority="blocker"))
         with pytest.raises(UsageError, match="priority must be info, question or blocker"):
@@ -53,7 +46,7 @@ def test_a_question_or_blocker_is_shown_until_it_is_answered_also_when_it_was_re
     tmp_path: Path,
 ) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world)
+        run_id = await world.working()
         assert await shown(world, run_id) == ("running", 0, None)
         await world.clock.result(world.engine.questions.notify(run_id, "half way"))
         assert await shown(world, run_id) == ("running", 0, None)
@@ -82,7 +75,7 @@ def test_a_question_or_blocker_is_shown_until_it_is_answered_also_when_it_was_re
 @pytest.mark.requirement("notices:answered")
 def test_the_answer_to_a_notice_is_on_record_and_reaches_the_worker_once(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world)
+        run_id = await world.working()
         await world.clock.result(
             world.engine.questions.notify(run_id, "which disk?", priority="question")
         )
@@ -114,7 +107,7 @@ def test_the_answer_to_a_notice_is_on_record_and_reaches_the_worker_once(tmp_pat
 @pytest.mark.requirement("notices:answered-by-message")
 def test_a_message_to_the_worker_answers_its_notices(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world)
+        run_id = await world.working()
         for text in ("disk full", "no network"):
             await world.clock.result(
                 world.engine.questions.notify(run_id, text, priority="blocker")
@@ -132,7 +125,7 @@ def test_a_message_to_the_worker_answers_its_notices(tmp_path: Path) -> None:
 @pytest.mark.requirement("notices:answered")
 def test_a_runtime_that_takes_no_messages_keeps_the_answer_on_record(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world)
+        run_id = await world.working()
         await world.clock.result(world.engine.questions.notify(run_id, "stuck", priority="blocker"))
         name = RequestId(f"{run_id}:n1")
 
@@ -150,7 +143,7 @@ def test_a_runtime_that_takes_no_messages_keeps_the_answer_on_record(tmp_path: P
 @pytest.mark.requirement("notices:closed-with-attempt")
 def test_an_unread_notice_of_an_ended_attempt_is_still_news(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world, "slow")
+        run_id = await world.working("slow")
         await world.clock.result(
             world.engine.questions.notify(run_id, "disk full", priority="blocker")
         )
@@ -170,7 +163,7 @@ def test_an_unread_notice_of_an_ended_attempt_is_still_news(tmp_path: Path) -> N
 @pytest.mark.requirement("notices:limits")
 def test_a_worker_cannot_flood_its_requester(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world)
+        run_id = await world.working()
         for number in range(20):
             await world.clock.result(
                 world.engine.questions.notify(run_id, f"stuck {number}", priority="blocker")
@@ -190,7 +183,7 @@ REPORTED = Contract(artifacts=(Artifact(path="out.txt"),), require_completion_re
 @pytest.mark.requirement("mailbox:tool-used", "report:last-tool", "report:required-by-contract")
 def test_a_tool_used_after_the_report_is_named_by_the_contract(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world, "late_writer", verification=REPORTED)
+        run_id = await world.working("late_writer", verification=REPORTED)
         await world.clock.result(world.engine.reports.report(run_id, Report(summary="wrote it")))
         await world.clock.result(world.engine.reports.tool_used(run_id, 1, "sessions_spawn"))
 
@@ -208,7 +201,7 @@ def test_a_tool_used_after_the_report_is_named_by_the_contract(tmp_path: Path) -
 @pytest.mark.requirement("mailbox:tool-used")
 def test_a_tool_that_changes_nothing_costs_no_commit(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world)
+        run_id = await world.working()
         await world.clock.result(world.engine.reports.tool_used(run_id, 1, "sessions_list"))
         assert (await world.run(run_id)).attempt.last.tool is None
         await world.clock.result(world.engine.reports.report(run_id, Report(summary="done")))

@@ -26,16 +26,10 @@ from subagents.errors import (
 from subagents.ports import RunFilter
 
 
-async def working(world: World, agent: str = "hang", **spec: object) -> RunId:
-    run_id = await world.spawn(agent, **spec)
-    await world.until(run_id, Phase.RUNNING)
-    return run_id
-
-
 @pytest.mark.requirement("requests:answered", "field:answers-took-hours")
 def test_an_answer_reaches_the_waiting_worker_at_once(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world)
+        run_id = await world.working()
         request = await world.clock.result(
             world.engine.questions.ask(run_id, "which?", options=("a", "b"), context="two files")
         )
@@ -64,7 +58,7 @@ def test_a_question_that_a_list_showed_is_answered_before_its_commit_returned(
     tmp_path: Path,
 ) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world)
+        run_id = await world.working()
         world.delay_commits()
         asking = asyncio.ensure_future(world.engine.questions.ask(run_id, "which?"))
         await world.clock.advance(0)
@@ -86,7 +80,7 @@ def test_a_question_that_a_list_showed_is_answered_before_its_commit_returned(
 @pytest.mark.requirement("requests:first-answer-counts", "field:answer-dropped-as-stale")
 def test_of_many_answers_the_first_counts_also_after_a_crash(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world)
+        run_id = await world.working()
         request = await world.clock.result(world.engine.questions.ask(run_id, "which?"))
         answers = [
             world.engine.questions.answer(request.id, text, decision=Decision.ANSWER, by=text)
@@ -108,7 +102,7 @@ def test_of_many_answers_the_first_counts_also_after_a_crash(tmp_path: Path) -> 
 @pytest.mark.requirement("requests:durable", "recovery:goes-on")
 def test_a_question_survives_a_crash_with_its_deadline(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world)
+        run_id = await world.working()
         request = await world.clock.result(
             world.engine.questions.ask(run_id, "which?", timeout_s=100, default_answer="blue")
         )
@@ -127,7 +121,7 @@ def test_a_question_survives_a_crash_with_its_deadline(tmp_path: Path) -> None:
 @pytest.mark.requirement("requests:default-at-deadline")
 def test_an_unanswered_question_without_a_default_times_out(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world)
+        run_id = await world.working()
         request = await world.clock.result(
             world.engine.questions.ask(run_id, "which?", timeout_s=5)
         )
@@ -142,7 +136,7 @@ def test_an_unanswered_question_without_a_default_times_out(tmp_path: Path) -> N
 @pytest.mark.requirement("requests:limits", "requests:limits-typed")
 def test_the_limits_of_questions_are_kept_and_named(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world)
+        run_id = await world.working()
         for number in range(3):
             await world.clock.result(world.engine.questions.ask(run_id, f"which {number}?"))
         with pytest.raises(RateLimited) as fourth:
@@ -171,10 +165,10 @@ def test_the_limits_of_questions_are_kept_and_named(tmp_path: Path) -> None:
 def test_one_requester_has_at_most_twenty_open_questions(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         for _ in range(10):
-            run_id = await working(world)
+            run_id = await world.working()
             for number in range(2):
                 await world.clock.result(world.engine.questions.ask(run_id, f"which {number}?"))
-        last = await working(world)
+        last = await world.working()
 
         with pytest.raises(RateLimited, match="at most 20 unanswered questions at one requester"):
             await world.engine.questions.ask(last, "another?")
@@ -189,7 +183,7 @@ def test_one_requester_has_at_most_twenty_open_questions(tmp_path: Path) -> None
 @pytest.mark.requirement("requests:repeated")
 def test_the_same_question_asked_again_is_the_one_that_stands(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world)
+        run_id = await world.working()
         first = await world.clock.result(
             world.engine.questions.ask(run_id, "which?", options=("a", "b"), timeout_s=100)
         )
@@ -216,7 +210,7 @@ def test_a_call_repeated_by_its_client_finds_its_question_also_after_the_answer(
     tmp_path: Path,
 ) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world)
+        run_id = await world.working()
         asked = await world.clock.result(world.engine.questions.ask(run_id, "which?", call_id="c1"))
         await world.clock.result(
             world.engine.questions.answer(asked.id, "a", decision=Decision.ANSWER, by="me")
@@ -235,7 +229,7 @@ def test_a_call_repeated_by_its_client_finds_its_question_also_after_the_answer(
 @pytest.mark.requirement("requests:repeated")
 def test_questions_asked_at_once_are_durable_before_any_of_them_is_told(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world)
+        run_id = await world.working()
         world.hold_commits()
         asking = [
             asyncio.ensure_future(world.engine.questions.ask(run_id, "which?")) for _ in range(3)
@@ -254,7 +248,7 @@ def test_questions_asked_at_once_are_durable_before_any_of_them_is_told(tmp_path
 @pytest.mark.requirement("requests:repeated")
 def test_a_new_attempt_asks_its_own_question(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world, "hang", retry_count=1, run_timeout_seconds=5)
+        run_id = await world.working("hang", retry_count=1, run_timeout_seconds=5)
         first = await world.clock.result(world.engine.questions.ask(run_id, "which?"))
         await world.until(run_id, Phase.RETRY_WAIT)
         await world.until(run_id, Phase.RUNNING)
@@ -271,7 +265,7 @@ def test_a_new_attempt_asks_its_own_question(tmp_path: Path) -> None:
 @pytest.mark.parametrize("days", [1 / 96, 0.25])
 def test_a_question_without_a_time_stands_until_it_is_answered(tmp_path: Path, days: float) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world)
+        run_id = await world.working()
         asked = await world.clock.result(world.engine.questions.ask(run_id, "which?"))
         assert asked.deadline_ms is None
 
@@ -297,7 +291,7 @@ def test_a_question_stands_as_long_as_asked_and_with_a_default_ten_minutes(
     tmp_path: Path, given: dict[str, Any], seconds: float
 ) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world)
+        run_id = await world.working()
         asked = await world.clock.result(world.engine.questions.ask(run_id, "which?", **given))
         assert asked.deadline_ms == asked.asked_at_ms + seconds * 1000
 
@@ -313,7 +307,7 @@ def unread(world: World, session: SessionKey) -> list[str]:
 
 async def left_alone(world: World) -> tuple[RunId, RunId]:
     """A run at work whose requester's own work is done: it waits for this one to end."""
-    parent = await working(world, "parent")
+    parent = await world.working("parent")
     child = await world.spawn_child(parent, "hang")
     await world.until(child, Phase.RUNNING)
     await world.until(parent, Phase.ENDING)
@@ -353,9 +347,9 @@ def test_the_limit_at_a_requester_counts_what_its_inbox_really_holds(tmp_path: P
         for number in range(3):
             await world.clock.result(world.engine.questions.ask(child, f"bubbled {number}?"))
         for number in range(17):
-            run_id = await working(world)
+            run_id = await world.working()
             await world.clock.result(world.engine.questions.ask(run_id, f"own {number}?"))
-        last = await working(world)
+        last = await world.working()
 
         with pytest.raises(RateLimited, match="at most 20 unanswered questions at one requester"):
             await world.engine.questions.ask(last, "another?")
@@ -368,7 +362,7 @@ def test_an_open_question_moves_on_when_its_requester_ends_and_is_answered_once(
     tmp_path: Path,
 ) -> None:
     async def scenario(world: World) -> None:
-        parent = await working(world, "parent")
+        parent = await world.working("parent")
         child = await world.spawn_child(parent, "parent")
         await world.until(child, Phase.RUNNING)
         grandchild = await world.spawn_child(child, "hang")
@@ -396,7 +390,7 @@ def test_an_open_question_moves_on_when_its_requester_ends_and_is_answered_once(
 @pytest.mark.requirement("requests:bounds")
 def test_wrong_questions_are_refused_by_name(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world)
+        run_id = await world.working()
         ended = await world.spawn("quick")
         await world.until(ended, Phase.COMPLETED)
         with pytest.raises(UsageError, match="question must not be empty"):
@@ -415,7 +409,7 @@ def test_wrong_questions_are_refused_by_name(tmp_path: Path) -> None:
 @pytest.mark.requirement("requests:closed-with-attempt")
 def test_the_end_of_the_attempt_closes_its_questions(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world, "slow")
+        run_id = await world.working("slow")
         request = await world.clock.result(world.engine.questions.ask(run_id, "which?"))
         await world.until(run_id)
         found = await world.engine.questions.answer_of(request.id, wait_s=0)
@@ -435,7 +429,7 @@ def test_the_end_of_the_attempt_closes_its_questions(tmp_path: Path) -> None:
 @pytest.mark.requirement("mailbox:report", "reconcile:report-only-lowers")
 def test_a_report_lowers_the_outcome_and_ends_nothing(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world, "slow")
+        run_id = await world.working("slow")
         failed = Report(summary="no", status=ReportStatus.FAILED, blockers=("no key",))
         await world.clock.result(world.engine.reports.report(run_id, failed))
         assert (await world.run(run_id)).phase is Phase.RUNNING
@@ -454,9 +448,9 @@ def test_a_required_report_is_checked(tmp_path: Path) -> None:
     contract = Contract(artifacts=(Artifact(path="out.txt"),), require_completion_report=True)
 
     async def scenario(world: World) -> None:
-        told = await working(world, "late_writer", verification=contract)
+        told = await world.working("late_writer", verification=contract)
         await world.clock.result(world.engine.reports.report(told, Report(summary="wrote it")))
-        silent = await working(world, "late_writer", verification=contract)
+        silent = await world.working("late_writer", verification=contract)
 
         run = await world.until(told)
         assert run.outcome is not None
@@ -472,7 +466,7 @@ def test_a_required_report_is_checked(tmp_path: Path) -> None:
 @pytest.mark.requirement("mailbox:live-only")
 def test_a_run_without_a_live_attempt_can_say_nothing(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        waiting = await world.spawn(depends_on=(await working(world),))
+        waiting = await world.spawn(depends_on=(await world.working(),))
         with pytest.raises(Conflict, match="has no live attempt"):
             await world.engine.questions.notify(waiting, "hello")
         with pytest.raises(Conflict, match="has no live attempt"):

@@ -25,12 +25,6 @@ from subagents.text import iso
 STORED = ProgressAnswer(stored=True)
 
 
-async def working(world: World, agent: str = "hang", **spec: object) -> RunId:
-    run_id = await world.spawn(agent, **spec)
-    await world.until(run_id, Phase.RUNNING)
-    return run_id
-
-
 async def tell(world: World, run_id: RunId, phase: str, **more: object) -> ProgressAnswer:
     progress = Progress(phase=phase, **more)  # type: ignore[arg-type]  # the test says which
     return await world.clock.result(world.engine.reports.progress(run_id, progress))
@@ -45,7 +39,7 @@ def test_progress_is_taken_once_in_thirty_seconds_and_too_soon_is_an_answer(
     tmp_path: Path,
 ) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world)
+        run_id = await world.working()
         assert await tell(world, run_id, "one") == STORED
         assert await tell(world, run_id, "two") == ProgressAnswer(stored=False, retry_after_s=30)
         await world.clock.advance(28.5)
@@ -69,7 +63,7 @@ def test_progress_is_taken_once_in_thirty_seconds_and_too_soon_is_an_answer(
 @pytest.mark.requirement("progress:rate-limited")
 def test_of_updates_at_the_same_instant_one_is_stored(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world)
+        run_id = await world.working()
         told = [world.engine.reports.progress(run_id, Progress(phase=str(n))) for n in range(20)]
 
         found = await world.clock.result(asyncio.gather(*told))
@@ -83,7 +77,7 @@ def test_of_updates_at_the_same_instant_one_is_stored(tmp_path: Path) -> None:
 @pytest.mark.requirement("progress:rate-limited")
 def test_a_new_attempt_does_not_wait_for_the_one_before(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world, "hang", retry_count=1, run_timeout_seconds=5)
+        run_id = await world.working("hang", retry_count=1, run_timeout_seconds=5)
         assert await tell(world, run_id, "first attempt") == STORED
         await world.until(run_id, Phase.RETRY_WAIT)
         run = await world.until(run_id, Phase.RUNNING)
@@ -96,7 +90,7 @@ def test_a_new_attempt_does_not_wait_for_the_one_before(tmp_path: Path) -> None:
 @pytest.mark.requirement("progress:log", "progress:jsonl-file", "progress:latest-in-run")
 def test_the_log_has_everything_and_the_run_only_the_latest(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world)
+        run_id = await world.working()
         metrics = {"files": 12, "rate": 0.5, "where": "src"}
         level = ProgressLevel.PLAN_UPDATE
         await tell(world, run_id, "one", level=level, metrics=metrics, percent_complete=5)
@@ -118,7 +112,7 @@ def test_the_log_has_everything_and_the_run_only_the_latest(tmp_path: Path) -> N
 @pytest.mark.requirement("progress:shown", "progress:in-tree")
 def test_the_tree_shows_the_latest_progress(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world)
+        run_id = await world.working()
         await tell(world, run_id, "reading", percent_complete=40)
 
         node = document_of(run_building.node(await world.run(run_id), [], world.clock.now_ms()))
@@ -135,7 +129,7 @@ def test_the_tree_shows_the_latest_progress(tmp_path: Path) -> None:
 @pytest.mark.requirement("progress:at-most-100")
 def test_the_hundred_and_first_update_is_only_the_latest_and_says_so(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world)
+        run_id = await world.working()
         for number in range(100):
             assert await tell(world, run_id, f"step {number}") == STORED
             await world.clock.advance(30)
@@ -156,7 +150,7 @@ def test_the_hundred_and_first_update_is_only_the_latest_and_says_so(tmp_path: P
 @pytest.mark.requirement("progress:durable")
 def test_what_was_told_before_a_crash_is_there_after_it(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world)
+        run_id = await world.working()
         await tell(world, run_id, "before")
         await world.restart()
         assert await phases(world, run_id) == ["before"]
@@ -174,7 +168,7 @@ def test_a_crash_before_the_commit_leaves_a_line_that_the_next_update_replaces(
     tmp_path: Path,
 ) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world)
+        run_id = await world.working()
         world.hold_commits()
         lost = asyncio.ensure_future(world.engine.reports.progress(run_id, Progress(phase="lost")))
         await world.clock.advance(1)
@@ -193,7 +187,7 @@ def test_a_crash_before_the_commit_leaves_a_line_that_the_next_update_replaces(
 @pytest.mark.requirement("progress:durable")
 def test_a_log_that_cannot_be_written_is_an_error_and_changes_nothing(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world)
+        run_id = await world.working()
         (tmp_path / "progress").write_text("in the way")
         with pytest.raises(StoreUnavailable, match=f"the progress of {run_id} cannot be kept"):
             await world.engine.reports.progress(run_id, Progress(phase="one"))
@@ -208,7 +202,7 @@ def test_a_log_that_cannot_be_written_is_an_error_and_changes_nothing(tmp_path: 
 @pytest.mark.requirement("progress:forgotten", "progress:cleaned-up")
 def test_the_log_goes_with_its_run(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world, "slow")
+        run_id = await world.working("slow")
         await tell(world, run_id, "one")
         await world.until(run_id, Phase.COMPLETED)
         await world.clock.result(
@@ -233,7 +227,7 @@ def test_the_log_goes_with_its_run(tmp_path: Path) -> None:
 @pytest.mark.requirement("mailbox:live-only")
 def test_a_run_without_a_live_attempt_shows_no_progress(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        waiting = await world.spawn(depends_on=(await working(world),))
+        waiting = await world.spawn(depends_on=(await world.working(),))
         with pytest.raises(Conflict, match="has no live attempt"):
             await world.engine.reports.progress(waiting, Progress(phase="x"))
         assert await world.engine.queries.attention(ME) == ()
@@ -246,7 +240,7 @@ def test_what_a_stream_tells_is_kept_once_in_thirty_seconds_and_always_shown(
     tmp_path: Path,
 ) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world, "tells")
+        run_id = await world.working("tells")
         await world.clock.advance(12)
         assert await phases(world, run_id) == ["step 0"]
         latest = (await world.run(run_id)).progress.latest
@@ -269,7 +263,7 @@ def test_what_a_stream_tells_is_kept_once_in_thirty_seconds_and_always_shown(
 @pytest.mark.requirement("progress:stream", "progress:rate-limited")
 def test_tool_calls_and_the_stream_keep_one_pace(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world, "tells")
+        run_id = await world.working("tells")
         await world.clock.advance(12)
         soon = await tell(world, run_id, "by tool")
         assert not soon.stored
@@ -287,7 +281,7 @@ def test_tool_calls_and_the_stream_keep_one_pace(tmp_path: Path) -> None:
 @pytest.mark.requirement("progress:stream", "progress:durable")
 def test_after_a_crash_a_stream_that_is_read_again_is_in_the_log_once(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world, "tells")
+        run_id = await world.working("tells")
         await world.clock.advance(35)
         await world.restart()
         await world.until(run_id, Phase.COMPLETED)
@@ -304,7 +298,7 @@ def test_after_a_crash_a_stream_that_is_read_again_is_in_the_log_once(tmp_path: 
 @pytest.mark.requirement("progress:stream", "progress:at-most-100")
 def test_a_full_log_takes_nothing_more_of_a_stream(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        run_id = await working(world)
+        run_id = await world.working()
         for number in range(100):
             assert await tell(world, run_id, f"step {number}") == STORED
             await world.clock.advance(30)

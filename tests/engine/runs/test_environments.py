@@ -25,7 +25,7 @@ async def here(work: Callable[[], T]) -> T:
 
 
 def environments(files: EnvironmentFiles) -> Environments:
-    return Environments(here, files)
+    return Environments(here, files, lambda _resolved, _name: False)
 
 
 def draft(

@@ -37,12 +37,6 @@ def scoped(*tools: str, script: tuple[dict[str, object], ...] = ({"hang": True},
     return Agent(script=script, tools=tools or None)
 
 
-async def working(world: World, agent: str, **spec: object) -> RunId:
-    run_id = await world.spawn(agent, **spec)
-    await world.until(run_id, Phase.RUNNING)
-    return run_id
-
-
 async def working_child(world: World, parent: RunId, agent: str, **spec: object) -> RunId:
     run_id = await world.spawn_child(parent, agent, **spec)
     await world.until(run_id, Phase.RUNNING)
@@ -104,7 +98,7 @@ def test_a_deny_holds_for_every_descendant_of_whatever_agent(tmp_path: Path) -> 
             other=scoped("message", "write", "read"),
             free=scoped(),
         )
-        top = await working(world, "able", tools_deny=("message",))
+        top = await world.working("able", tools_deny=("message",))
         middle = await working_child(world, top, "other", tools_deny=("write",))
         bottom = await working_child(world, middle, "able")
         free = await working_child(world, bottom, "free", tools_allow=("read",))
@@ -123,7 +117,7 @@ def test_an_agent_gets_no_tool_back_by_spawning_itself_or_through_another(tmp_pa
         world.settings = settings_with(
             able=scoped("read", "write"), other=scoped("write"), free=scoped()
         )
-        top = await working(world, "able", tools_allow=("read",))
+        top = await world.working("able", tools_allow=("read",))
         same = await working_child(world, top, "able")
         assert await tools_of(world, same) == ("read",)
         with pytest.raises(Forbidden, match="toolsAllow can only narrow: write not among"):
@@ -144,7 +138,7 @@ def test_an_agent_gets_no_tool_back_by_spawning_itself_or_through_another(tmp_pa
 def test_a_worker_that_may_use_no_tool_may_spawn_nobody(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         world.settings = settings_with(able=scoped("read"))
-        top = await working(world, "able", tools_allow=())
+        top = await world.working("able", tools_allow=())
         with pytest.raises(Forbidden, match="sessions_spawn is not among the tools of run"):
             await world.spawn_child(top, "able")
 
@@ -195,8 +189,7 @@ def test_a_runtime_that_cannot_scope_refuses_what_was_asked_or_configured(tmp_pa
 def test_nothing_after_the_spawn_changes_the_scope(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         world.settings = settings_with(able=scoped("read", "write"))
-        run_id = await working(
-            world,
+        run_id = await world.working(
             "able",
             tools_deny=("write",),
             retry_count=1,

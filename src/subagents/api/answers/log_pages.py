@@ -209,7 +209,7 @@ async def log_page(
     """
     query = query_for(asked, run, now_ms=services.now_ms())
     due = time.monotonic() + asked.wait_s
-    with services.engine.recorder.listening(run.id) as written:
+    with services.engine.recorder.readers.waiting(run.id) as written:
         while True:
             written.clear()
             run = await services.engine.queries.run(run.id)

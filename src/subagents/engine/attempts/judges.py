@@ -1,8 +1,8 @@
 """Starts the judge of a contract: an ordinary run below the judged one, spawned by the engine.
 
 Once per attempt: the judged run's list of children, which is written in the same commit, says
-whether it is there. Nothing is waited for here; its end comes to the judged run as that of any
-child does.
+whether the judge is there. Nothing is waited for here; its end reaches the judged run as that of
+any child does.
 """
 
 from subagents.domain.lifecycle import judging

@@ -12,18 +12,11 @@ See docs/decisions/0027 and 0079.
 """
 
 import asyncio
-import dataclasses
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from subagents.domain.rules import provider_limits
-from subagents.domain.rules.provider_limits import (
-    LIMIT_STATUSES,
-    PROBE_MS,
-    Gate,
-    Provider,
-)
+from subagents.domain.rules.provider_limits import LIMIT_STATUSES, PROBE_MS, Gate, Provider
 from subagents.domain.rules.wait_causes import Refusal
 from subagents.domain.run.outcome import Reason
 from subagents.domain.run.run import HOLDS_SLOT, Phase, Run
@@ -35,7 +28,7 @@ from subagents.engine.kernel.tasks import wait_at_most
 from subagents.ports import Batch, SharedGate
 
 FORGET_MS: Final = 600_000
-"""A gate that opened and that nobody went through for so long is forgotten."""
+"""How long a gate that could open is remembered while no run goes through."""
 LOOK_MS_MAX: Final = 60_000
 _ANSWERS: Final = frozenset({LineType.TEXT, LineType.THINKING, LineType.TOOL})
 
@@ -49,8 +42,7 @@ def own_provider(run: Run) -> Provider:
     return Provider(name=name, key=f"{run.resolved.runtime}/{name}")
 
 
-@dataclass(frozen=True, slots=True)
-class _BackOff:
+class _BackOff(NamedTuple):
     """A live attempt whose program waits before it asks its provider again."""
 
     attempt: int
@@ -73,7 +65,7 @@ class ProviderGates:
         self._backing_off: dict[RunId, _BackOff] = {}
         self._changed = asyncio.Event()
         self._tell: Callable[[], None] | None = None
-        """To be called with news; None = there is nobody to tell."""
+        """What is called when there is news; None = there is no other node."""
         self._closed: set[str] = set()
         """Gates that refusals here closed, or for longer, since that was told."""
         self._opened: dict[str, int] = {}
@@ -224,7 +216,7 @@ class ProviderGates:
         return closed, opened
 
     def take_back(self, closed: Iterable[SharedGate], opened: Mapping[str, int]) -> None:
-        """Nobody may have heard these news: they are to be told again."""
+        """Say these news again: no other node may have heard them."""
         self._closed.update(gate.key for gate in closed if gate.key in self._gates)
         self._opened = {**opened, **self._opened}
 
@@ -234,7 +226,7 @@ class ProviderGates:
         self._numbers = {}
         for each in shared:
             if each.key in self._opened:
-                continue  # we got through, and tell it next
+                continue  # we got through, and say so next
             self._numbers[each.key] = each.number
             gate, until_ms = self._gates.get(each.key), now + each.left_ms
             if gate is None:
@@ -242,7 +234,7 @@ class ProviderGates:
                     provider=each.provider, until_ms=until_ms, status=each.status, waits=each.waits
                 )
             elif numbers.get(each.key) != each.number and until_ms > gate.until_ms:
-                # Refused again somewhere: of who went first here there is nothing to expect.
+                # Refused again somewhere: the run that went first here will fare no better.
                 gate = replace(gate, until_ms=until_ms, waits=max(gate.waits, each.waits))
                 self._gates[each.key] = replace(gate, status=each.status, probe=None)
             else:
@@ -261,9 +253,7 @@ class ProviderGates:
             )
         for run_id, found in self._backing_off.items():
             if found.until_ms is not None:
-                self._backing_off[run_id] = dataclasses.replace(
-                    found, until_ms=found.until_ms + by_ms
-                )
+                self._backing_off[run_id] = found._replace(until_ms=found.until_ms + by_ms)
 
     # -- what is shown ---------------------------------------------------------------------
 

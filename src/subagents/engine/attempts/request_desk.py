@@ -1,11 +1,11 @@
 """Lets workers ask before each request to their model, so that no cap can be crossed by one.
 
 What is granted is an event of the run (``RequestHeld``) in the step that looked at the caps, and
-nothing happens in between: any number of workers under one cap cannot be granted the same rest.
+nothing happens in between: no two workers under one cap can be granted the same rest.
 Being part of the run, it is as durable as the run, and over with the attempt.
 
-In a cluster what one node may grant of a cap over several runs is kept for it in advance, so who is
-short there asks the cluster first.
+In a cluster what one node may grant of a cap over several runs is kept for it in advance, so one
+that is short asks the cluster first.
 
 See docs/decisions/0036 and 0079.
 """
@@ -26,6 +26,7 @@ from subagents.domain.rules.budgets.request_holds import (
 from subagents.domain.run.events import BudgetExhausted, RequestHeld
 from subagents.domain.run.run import BudgetStop, Run
 from subagents.domain.run.values import AttemptId, RunId, Value, attempt_id
+from subagents.engine.kernel.addresses import ancestors
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import wait_at_most
 from subagents.engine.messages.questions import live_attempt
@@ -53,10 +54,6 @@ class Reserves(Protocol):
         ...
 
 
-def no_more_caps(_run: Run, _counted: Counted) -> Sequence[Cap]:
-    return ()
-
-
 class HoldAnswer(Value, frozen=True):
     """What a worker that asked may do."""
 
@@ -79,19 +76,14 @@ class RequestDesk:
         reserves: Of a cluster; None = there is none.
     """
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        more_caps: MoreCaps = no_more_caps,
-        reserves: Reserves | None = None,
-    ) -> None:
+    def __init__(self, kernel: Kernel, more_caps: MoreCaps, reserves: Reserves | None) -> None:
         self._ledger, _, _, self._clock = kernel
         self._more_caps = more_caps
         self._reserves = reserves
         self._waiting: dict[str, asyncio.Event] = {}
-        """By the key of the cap that is short."""
+        """Events of the calls that wait, by the key of the cap that is short."""
         self._since: dict[AttemptId, int] = {}
-        """Since when attempts wait, in milliseconds."""
+        """When each attempt that waits began to, by ``steady_ms``."""
 
     async def hold(
         self,
@@ -117,51 +109,40 @@ class RequestDesk:
             Conflict: That attempt is over, or its run is being stopped.
             StoreUnavailable: Nothing was kept.
         """
+        due_ms = self._clock.steady_ms() + int(line_s * 1000)
+        reserves = self._reserves
         try:
-            return await self._hold(run_id, attempt, need, counted, is_firm=is_firm, line_s=line_s)
+            while True:
+                run = live_attempt(self._ledger, run_id)
+                if len(run.attempts) != attempt or run.attempt.evidence.stop is not None:
+                    raise Conflict(f"attempt {attempt} of run {run_id} is being ended")
+                shared = self._more_caps(run, counted)
+                caps = [*caps_above(run, list(ancestors(self._ledger.live, run)), counted), *shared]
+                if not caps:
+                    return HoldAnswer(granted=True)
+                found = decide(caps, need)
+                now = self._clock.steady_ms()
+                if isinstance(found, Granted):
+                    self._since.pop(run.attempt_id, None)
+                    return await self._grant(run, found, need, counted)
+                if reserves is not None and shared and found.may_fit_later:
+                    # Once per call: the other nodes may have given up a part of the cap since.
+                    asked, reserves = reserves, None
+                    await asked.reserve(run, need, counted)
+                    continue
+                if not is_firm:
+                    return HoldAnswer(granted=False, is_limited=True, reason=found.used)
+                since = self._since.setdefault(run.attempt_id, now)
+                if not found.may_fit_later or now - since >= PATIENCE_MS:
+                    self._since.pop(run.attempt_id, None)
+                    return await self._refuse(run, found)
+                if now >= due_ms:
+                    return HoldAnswer(granted=False, is_limited=True, again=True, reason=found.used)
+                changed = self._waiting.setdefault(found.cap.key, asyncio.Event())
+                await wait_at_most(self._clock, (due_ms - now) / 1000, changed)
         finally:
             if self._reserves is not None:
                 self._reserves.unreserve(attempt_id(run_id, attempt))
-
-    async def _hold(
-        self,
-        run_id: RunId,
-        attempt: int,
-        need: Need,
-        counted: Counted,
-        *,
-        is_firm: bool,
-        line_s: float,
-    ) -> HoldAnswer:
-        due_ms = self._clock.steady_ms() + int(line_s * 1000)
-        has_asked = self._reserves is None
-        while True:
-            run = live_attempt(self._ledger, run_id)
-            if len(run.attempts) != attempt or run.attempt.evidence.stop is not None:
-                raise Conflict(f"attempt {attempt} of run {run_id} is being ended")
-            shared = self._more_caps(run, counted)
-            caps = [*caps_above(run, self._above(run), counted), *shared]
-            if not caps:
-                return HoldAnswer(granted=True)
-            found = decide(caps, need)
-            now = self._clock.steady_ms()
-            if isinstance(found, Granted):
-                self._since.pop(run.attempt_id, None)
-                return await self._grant(run, found, need, counted)
-            if not has_asked and shared and found.may_fit_later and self._reserves is not None:
-                has_asked = True
-                await self._reserves.reserve(run, need, counted)
-                continue
-            if not is_firm:
-                return HoldAnswer(granted=False, is_limited=True, reason=found.used)
-            since = self._since.setdefault(run.attempt_id, now)
-            if not found.may_fit_later or now - since >= PATIENCE_MS:
-                self._since.pop(run.attempt_id, None)
-                return await self._refuse(run, found)
-            if now >= due_ms:
-                return HoldAnswer(granted=False, is_limited=True, again=True, reason=found.used)
-            changed = self._waiting.setdefault(found.cap.key, asyncio.Event())
-            await wait_at_most(self._clock, (due_ms - now) / 1000, changed)
 
     async def _grant(self, run: Run, granted: Granted, need: Need, counted: Counted) -> HoldAnswer:
         event = RequestHeld(
@@ -185,24 +166,15 @@ class RequestDesk:
 
     async def _refuse(self, run: Run, short: Short) -> HoldAnswer:
         """The run ends with what it has: nothing more of it fits into the cap."""
-        holder = self._ledger.live.get(RunId(short.cap.key))
-        label = holder.resolved.label if holder is not None else ""
-        name = short.cap.whose if holder is None else ""
-        now = self._clock.now_ms()
-        by = RunId(short.cap.key)
+        by, now = RunId(short.cap.key), self._clock.now_ms()
+        holder = self._ledger.live.get(by)
+        # The cap of a run is named by its label, one over several runs by its own name.
+        label, name = ("", short.cap.whose) if holder is None else (holder.resolved.label, "")
         stop = BudgetStop(by=by, label=label, used=short.used, at_ms=now, name=name)
         self._ledger.apply_now(run.id, BudgetExhausted(at_ms=now, stop=stop))
         await self._ledger.committed()
         reason = f"{short.cap.whose} has no room for it: {short.used}"
         return HoldAnswer(granted=False, is_limited=True, reason=reason)
-
-    def _above(self, run: Run) -> list[Run]:
-        found: list[Run] = []
-        upper = run.lineage.requester_run
-        while upper is not None and (above := self._ledger.live.get(upper)) is not None:
-            found.append(above)
-            upper = above.lineage.requester_run
-        return found
 
     def look_again(self) -> None:
         """Wake all that wait: another part of a shared cap is kept for this node."""

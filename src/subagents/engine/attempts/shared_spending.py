@@ -24,19 +24,11 @@ from subagents.domain.rules.budgets.shared_caps import NOTHING, SharedCap, Used
 from subagents.domain.run.events import BudgetExhausted
 from subagents.domain.run.run import BudgetStop, Phase, Run
 from subagents.domain.run.spec import PlanBudget, Resolved, RunSpec
-from subagents.domain.run.values import AttemptId, RunId
+from subagents.domain.run.values import AttemptId, RunId, replace
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import wait_at_most
 from subagents.errors import Forbidden
-from subagents.ports import (
-    Amount,
-    CapKey,
-    CapShare,
-    CapWanted,
-    Place,
-    RunFilter,
-    readable,
-)
+from subagents.ports import Amount, CapKey, CapShare, CapWanted, Place, RunFilter, readable
 
 log = logging.getLogger(__name__)
 
@@ -77,10 +69,7 @@ class SharedSpending:
     """
 
     def __init__(
-        self,
-        kernel: Kernel,
-        caps: Sequence[SharedCap],
-        day_of: Callable[[int], Day] = local_day,
+        self, kernel: Kernel, caps: Sequence[SharedCap], day_of: Callable[[int], Day] = local_day
     ) -> None:
         self._ledger, self._store, self._off_loop, self._clock = kernel
         self._configured = tuple(caps)
@@ -91,17 +80,17 @@ class SharedSpending:
         self._spent: dict[str, SharedCap] = {}
         """Caps of which nothing is left."""
         self._to_stop: dict[str, SharedCap] = {}
-        """Of them, those whose runs were not stopped yet."""
+        """The caps among these whose runs were not stopped yet."""
         self._changed = asyncio.Event()
         self._tell: Callable[[], None] | None = None
-        """To be called when the others should know; None = there are none."""
+        """What is called when the other nodes should know; None = there are none."""
         self._before: dict[str, Used] | None = None
-        """By all stored runs when we began to see; None = we did not yet."""
+        """What all stored runs had used when this start began to count; None = it did not yet."""
         self._shares: dict[str, CapShare] = {}
         self._kept: dict[str, Amount] = {}
-        """Of each cap that is shared: requests may start while ours use and hold no more."""
+        """What may be used and held here of each cap that is shared, before requests must wait."""
         self._needs: dict[AttemptId, Mapping[str, Amount]] = {}
-        """What requests that wait could use besides, of each cap."""
+        """What requests that wait could use in addition, of each cap."""
         self.has_news = False
         """Something was used here that the others do not know of."""
         kernel.ledger.recorded = self.record
@@ -118,10 +107,8 @@ class SharedSpending:
         """Those of the configuration, and of plans that have an open run."""
         plans = (run.resolved.plan for run in self._ledger.live.values())
         open_plans = {plan.id for plan in plans if plan is not None}
-        return (
-            *self._configured,
-            *(cap for name, cap in self._plans.items() if name in open_plans),
-        )
+        in_use = (cap for name, cap in self._plans.items() if name in open_plans)
+        return (*self._configured, *in_use)
 
     @property
     def day(self) -> Day:
@@ -157,7 +144,7 @@ class SharedSpending:
             if any(cap.is_daily for cap in self._configured):
                 await self._off_loop(lambda: self._count_day(day))
             if lasting := [cap for cap in self._configured if not cap.is_daily]:
-                await self._off_loop(lambda: self._count(RunFilter(archived=True), lasting))
+                await self._off_loop(lambda: self._count(RunFilter(), lasting))
         if self._tell is not None:
             if seen is None:
                 self._before, seen = self._used, {}
@@ -209,14 +196,11 @@ class SharedSpending:
     def _count_day(self, day: Day) -> None:
         daily = [cap for cap in self._configured if cap.is_daily]
         seen: set[RunId] = set()
-        # Of a cluster that begins, the open runs of all nodes: later each tells what it saw.
+        # In a cluster that begins, the open runs of all nodes: later each node says what it saw.
         found = (
-            (
-                *self._pages(RunFilter(ended_after_ms=day.begin_ms, archived=True)),
-                *self._store.load_open(),
-            )
+            (*self._pages(RunFilter(ended_after_ms=day.begin_ms)), *self._store.load_open())
             if self._tell is None
-            else self._pages(RunFilter(active_since_ms=day.begin_ms, archived=True))
+            else self._pages(RunFilter(active_since_ms=day.begin_ms))
         )
         for run in found:
             if run.id in seen or not any(cap.is_of(run) for cap in daily):
@@ -229,7 +213,7 @@ class SharedSpending:
             self._add(run, used, daily)
 
     def _used_before(self, run_id: RunId, at_ms: int) -> Used:
-        """By a run that is older than the day: what its journal had told until then."""
+        """What a run that is older than the day had used until then, by its journal."""
         run: Run | None = None
         after = 0
         while entries := self._store.journal(run_id, after_seq=after, limit=PAGE):
@@ -241,19 +225,11 @@ class SharedSpending:
         return NOTHING if run is None else shared_caps.used_by(run)
 
     def _pages(self, where: RunFilter) -> Iterable[Run]:
-        last: Place | None = None
-        while found := self._store.runs(
-            RunFilter(
-                requester=where.requester,
-                archived=True,
-                ended_after_ms=where.ended_after_ms,
-                active_since_ms=where.active_since_ms,
-                behind=last,
-                limit=PAGE,
-            )
-        ):
+        where = replace(where, archived=True, limit=PAGE)
+        while found := self._store.runs(where):
             yield from found
             last = Place(found[-1].times.created_at_ms, found[-1].id)
+            where = replace(where, behind=last)
 
     def record(self, before: Run | None, run: Run, at_ms: int) -> None:
         """Take over one change of a run's attempts; most change nothing here."""
@@ -386,7 +362,7 @@ class SharedSpending:
             own = self._used.get(cap.key, NOTHING)
             tokens, usd = needs.get(cap.key, Amount())
             if cap.is_tokens:
-                # The request takes the place of what the run holds now.
+                # The request takes the place of what the run holds now, so ``gone`` may be less.
                 ahead = int(cap.gone) - own.tokens - own.held_tokens
                 tokens = max(need.input_tokens + need.output_tokens + ahead, 0)
             else:
@@ -462,6 +438,7 @@ class SharedSpending:
             used = shared_caps.text(cap, self._sum(cap))
             stop = BudgetStop(by=RunId(cap.key), label="", used=used, at_ms=now, name=cap.name)
             for run in tuple(self._ledger.live.values()):
+                # What waits under a daily cap waits on, for tomorrow.
                 is_ended = run.phase in AT_WORK or (not cap.is_daily and not run.is_settled)
                 if is_ended and run.budget.stop is None and cap.is_of(run):
                     self._ledger.apply_now(run.id, BudgetExhausted(at_ms=now, stop=stop))

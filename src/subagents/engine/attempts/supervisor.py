@@ -32,6 +32,7 @@ from subagents.engine.attempts.placement import RuntimeOf
 from subagents.engine.attempts.provider_gate import ProviderGates
 from subagents.engine.attempts.shared_spending import SharedSpending
 from subagents.engine.attempts.workspaces import Workspaces
+from subagents.engine.kernel.addresses import ancestors
 from subagents.engine.kernel.due_heap import DueHeap
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import Tasks, wait_at_most
@@ -44,12 +45,12 @@ from subagents.ports import Batch, LongResult, Tidied, WorkerSecrets
 log = logging.getLogger(__name__)
 
 COALESCE_MS: Final = 1_000
-"""Of progress, usage and results only the newest within so long becomes an event: a worker that
-prints a million progress lines costs a million reads, not a million commits."""
+"""How long progress, usage and results are held back, of which only the newest becomes an event: a
+worker that prints a million progress lines costs a million reads, not a million commits."""
 
 DISCARD_AFTER: Final = 8 * 1024 * 1024
-"""So much output may lie around that is kept elsewhere, in the runtime's own measure (bytes, of
-those that write files); then its runtime may discard it."""
+"""How much output may lie around that is kept elsewhere, in the runtime's own measure (bytes, of
+those that write files), before the runtime is asked to discard it."""
 
 WATCHED: Final = frozenset({Phase.RUNNING, Phase.ENDING})
 """Where an attempt without an outcome has a worker to be watched."""
@@ -78,7 +79,7 @@ class _Watched:
     is_new: bool = False
     """It was started by this process just now: nothing of it can have been recorded."""
     broken_since_ms: int | None = None
-    """Since when watching it keeps failing."""
+    """When watching it began to fail again and again; None = it is well."""
 
     @property
     def place(self) -> int:
@@ -164,11 +165,9 @@ class Supervisor:
                 self._look_at(run, is_new=is_new)
 
     def _look_at(self, run: Run, *, is_new: bool) -> int | None:
-        """Watch the run's attempt if it needs it and nobody does; from where, else None."""
-        if self._is_stopped:
+        """Watch the run's attempt if it must be and is not; returns from where, else None."""
+        if self._is_stopped or run.phase not in WATCHED:
             return None  # commits go on while the engine ends
-        if run.phase not in WATCHED:
-            return None
         attempt = run.attempts[-1]
         turns = attempt.turn.number
         if attempt.outcome is not None:
@@ -181,11 +180,7 @@ class Supervisor:
         name = run.attempt_id
         cursor = self._cursors.pop(name, 0) if turns == 1 else 0
         watched = _Watched(
-            attempt=attempt.number,
-            turns=turns,
-            cursor=cursor,
-            settled_cursor=cursor,
-            is_new=is_new,
+            attempt=attempt.number, turns=turns, cursor=cursor, settled_cursor=cursor, is_new=is_new
         )
         self._watched[run.id] = watched
         self._tasks.start(self._watch(run, watched), f"watch {name}")
@@ -215,7 +210,7 @@ class Supervisor:
                 with contextlib.suppress(MemoryError):
                     await self._clock.sleep(WATCH_AGAIN_S)
         except (StoreUnavailable, Fenced):
-            return  # the ledger failed; after it is loaded again the attempt is watched anew
+            return  # the ledger failed; once it is loaded again the attempt is watched again
         finally:
             if self._watched.get(run.id) is watched:
                 del self._watched[run.id]
@@ -236,21 +231,21 @@ class Supervisor:
                 if await self._follow(run, watched, watching):
                     return True
             finally:
-                # Else it is closed some time later, by a task that is made for it.
+                # Else the garbage collector closes it some time later, in a task made for that.
                 if isinstance(watching, AsyncGenerator):
                     await watching.aclose()
         except Exception:
             if self._ledger.failure is not None:
                 raise
-            # Also when the store cannot be read now: the ledger is well, and begins nothing anew.
+            # Also when the store cannot be read now: a ledger that is well is not loaded again, so
+            # no one else would start watching.
             log.exception("watching %s failed", run.attempt_id)
-            watched.broken_since_ms = watched.broken_since_ms or self._clock.steady_ms()
-            return False
-        if self._is_live(run):
-            # It ended without saying how the attempt did: as good as a failure.
-            watched.broken_since_ms = watched.broken_since_ms or self._clock.steady_ms()
-            return False
-        return True
+        else:
+            if not self._is_live(run):
+                return True
+            # Watching ended without the end of the attempt: that is as good as a failure.
+        watched.broken_since_ms = watched.broken_since_ms or self._clock.steady_ms()
+        return False
 
     async def _follow(
         self,
@@ -294,14 +289,14 @@ class Supervisor:
         # when the run is settled with it, the cleanup takes all files at once.
         live = self._ledger.live.get(run.id, run)
         is_last = live.is_settled and live.attempt.evidence.exit is not None
-        if run.resolved.abilities.survives_daemon and not is_last and not self._has_gone_on(run):
+        if run.resolved.abilities.survives_daemon and not is_last and not _is_behind(run, live):
             discarding = self._discard(
                 run, watched.settled_cursor, dict(watched.positions), ended=True
             )
             self._tasks.start(discarding, f"discard output of {run.attempt_id}")
 
     async def _look_at_remains(self, run: Run, seen: Signal) -> None:
-        """Before the end of the attempt becomes an event: its readers find these beside it."""
+        """Record what the attempt left, before its end: readers of that find it there."""
         remains = await self._remains(self._ledger.live.get(run.id, run), seen)
         if remains is not None:
             self._apply(run, RemainsSeen(key=f"{run.attempt_id}:remains", remains=remains))
@@ -311,6 +306,7 @@ class Supervisor:
             due = self._clock.steady_ms() + COALESCE_MS
             if self._flushes.put(run.id, due):
                 self._flushes_changed.set()
+        # Taken out first: what is held becomes events in the order in which it was seen last.
         watched.held.pop(type(signal).__name__, None)
         watched.held[type(signal).__name__] = signal
         if isinstance(signal, UsageSeen) and self._is_spent(run, signal):
@@ -324,13 +320,11 @@ class Supervisor:
         known = live.attempt.usage or Usage()
         more = (spending.tokens(seen.usage) or 0) - (spending.tokens(known) or 0)
         more_usd = (seen.usage.cost_usd or 0) - (known.cost_usd or 0)
-        holder: Run | None = live
-        while holder is not None:
-            if budgets.is_ended_by(holder, more, more_usd, by_holder=holder is live):
-                return True
-            upper = holder.lineage.requester_run
-            holder = self._ledger.live.get(upper) if upper is not None else None
-        return self._shared_spending.is_ended_by(live, more, more_usd)
+        holders = (live, *ancestors(self._ledger.live, live))
+        return any(
+            budgets.is_ended_by(holder, more, more_usd, by_holder=holder is live)
+            for holder in holders
+        ) or self._shared_spending.is_ended_by(live, more, more_usd)
 
     def _flush(self, run: Run, watched: _Watched) -> None:
         held, watched.held = watched.held, {}
@@ -346,11 +340,6 @@ class Supervisor:
         run = self._ledger.published.get(run_id)
         if watched is not None and run is not None:
             self._flush(run, watched)
-
-    def _flush_due(self) -> None:
-        """Signals held back long enough become events."""
-        for run_id in self._flushes.take(self._clock.steady_ms()):
-            self.flush(run_id)
 
     async def _discard(
         self, run: Run, cursor: int, positions: Mapping[str, int], *, ended: bool
@@ -375,9 +364,9 @@ class Supervisor:
             log.exception("output of %s stays where it is", run.attempt_id)
 
     async def tidy(self, run: Run) -> None:
-        """Delete what nobody reads any more of the attempts of a run that is over.
+        """Delete what is not read any more of the attempts of a run that is over.
 
-        Attempts whose end nobody saw keep everything: not all of it may have been read.
+        Attempts whose end was not seen keep everything: not all of it may have been read.
         """
         ended = [each.number for each in run.attempts if each.evidence.exit is not None]
         if not ended or not run.resolved.abilities.survives_daemon:
@@ -411,7 +400,7 @@ class Supervisor:
 
     def _discard_if_much(self, run: Run, watched: _Watched) -> None:
         """Where much was read since: renew the lease with its cursor, then discard it."""
-        # The cursor of a further turn is kept by nobody: it is read from its beginning.
+        # The cursor of a further turn is not kept: it is read from its beginning.
         if watched.turns > 1 or watched.place - watched.discarded < DISCARD_AFTER:
             return
         live = self._ledger.live.get(run.id)
@@ -434,7 +423,7 @@ class Supervisor:
             signal = self._paced(run.id, signal)
         attempt = run.attempts[-1]
         event = SignalReceived(at_ms=self._clock.now_ms(), attempt=attempt.number, signal=signal)
-        # A follow-up turn ends with signals of its own under the keys of the turn before.
+        # A follow-up turn ends with new signals under the keys of the turn before.
         number = attempt.turn.number
         turn = "" if number == 1 else f"/turn{number}"
         self._ledger.apply_now(run.id, event, key=f"{signal.key}{turn}")
@@ -447,10 +436,6 @@ class Supervisor:
             and live.attempts[-1].number == run.attempts[-1].number
         )
 
-    def _has_gone_on(self, run: Run) -> bool:
-        live = self._ledger.live.get(run.id)
-        return live is not None and _is_behind(run, live)
-
     # -- leases ----------------------------------------------------------------------------
 
     async def _keep_leases(self) -> None:
@@ -461,13 +446,14 @@ class Supervisor:
             wait_ms = max(min(due) - self._clock.steady_ms(), 1)
             await wait_at_most(self._clock, wait_ms / 1000, self._flushes_changed)
             self._flushes_changed.clear()
-            self._flush_due()
+            for run_id in self._flushes.take(self._clock.steady_ms()):
+                self.flush(run_id)
             if self._clock.steady_ms() >= renew_at_ms:
                 renew_at_ms = self._clock.steady_ms() + self._lease_ms // 3
                 self.renew()
 
     def renew(self) -> None:
-        """Extend the lease of every attempt that is being watched; end those that nobody watches.
+        """Extend the lease of every attempt that is being watched; end those that are not.
 
         An attempt that is still being started has no watcher yet and keeps its lease.
         """
@@ -494,7 +480,7 @@ class Supervisor:
         )
 
     def _unseen_ms(self, run: Run, watched: _Watched | None) -> int:
-        """For how long nobody could see the attempt; 0 = it is being watched."""
+        """How long the attempt was not seen by anyone; 0 = it is being watched."""
         if watched is None:
             return self._clock.now_ms() - run.times.phase_since_ms + 1
         now = self._clock.steady_ms()

@@ -15,29 +15,23 @@ from subagents.domain.run.signals import Exited, Signal, Vanished
 from subagents.domain.run.spec import Isolation, RunSpec
 from subagents.domain.run.values import RunId, Value, replace
 from subagents.domain.run.worker_output import LineType
-from subagents.domain.run.workspace import (
-    LEFT_MAX,
-    WORDS_CHARS_MAX,
-    Changes,
-    Remains,
-    Worktree,
-)
+from subagents.domain.run.workspace import LEFT_MAX, WORDS_CHARS_MAX, Changes, Remains, Worktree
 from subagents.domain.transcript.transcript_query import LogQuery
 from subagents.engine.attempts.placement import WorkplaceOf
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.records.recorder import Recorder
 from subagents.errors import CorruptState, NotFound, StoreUnavailable, SubagentsError, UsageError
-from subagents.ports import Diff, Planned, Worktrees
+from subagents.ports import Diff, Worktrees
 from subagents.text import cut_start
 
 log = logging.getLogger(__name__)
 
 DIFF_BYTES_MAX: Final = 1024 * 1024
 LOOK_S_MAX: Final = 20.0
-"""The end of an attempt waits at most so long until what it left is known."""
+"""How long the end of an attempt waits until what it left is known."""
 LAST_LINES: Final = 60
 LOOK_AGAIN_MS: Final = 3_600_000
-"""A worktree of a pruned run that has changes is checked again after so long."""
+"""The time after which a worktree of a pruned run that has changes is checked again."""
 
 
 class PlannedWorkspace(Value, frozen=True):
@@ -59,11 +53,7 @@ class Workspaces:
     """
 
     def __init__(
-        self,
-        kernel: Kernel,
-        recorder: Recorder,
-        worktrees: Worktrees | None,
-        at: WorkplaceOf,
+        self, kernel: Kernel, recorder: Recorder, worktrees: Worktrees | None, at: WorkplaceOf
     ) -> None:
         self._ledger, self._store, self._off_loop, self._clock = kernel
         self._recorder = recorder
@@ -74,31 +64,20 @@ class Workspaces:
     # -- before an attempt -----------------------------------------------------------------
 
     async def plan(
-        self,
-        spec: RunSpec,
-        cwd: str,
-        *,
-        run_id: RunId,
-        label: str,
-        previous: Run | None,
-        is_here: bool,
+        self, spec: RunSpec, cwd: str, *, run_id: RunId, label: str, is_here: bool
     ) -> PlannedWorkspace:
         """Where a run that wants to work in ``cwd`` will do so.
 
         Args:
             spec: What was asked for.
-            cwd: Absolute and there, unless it is in the worktree of ``previous``.
+            cwd: Absolute and there.
             run_id: Of the new run.
             label: Of the new run.
-            previous: The run whose session, and worktree, it continues.
             is_here: It asks for no place; where it has one, a worktree is planned by ``prepare``.
 
         Raises:
             UsageError: No worktree can be made of that directory; says the way out.
         """
-        before = None if previous is None else previous.resolved
-        if before is not None and before.worktree is not None and cwd == before.cwd:
-            return PlannedWorkspace(cwd=cwd, tree=before.worktree)
         if spec.isolation is not Isolation.WORKTREE or not is_here:
             return PlannedWorkspace(cwd=cwd)
         if self._worktrees is None:
@@ -106,7 +85,7 @@ class Workspaces:
                 f'isolation "{spec.isolation}" is not available here',
                 details={"field": "isolation"},
             )
-        planned: Planned = await self._worktrees.plan(cwd, run_id=run_id, label=label)
+        planned = await self._worktrees.plan(cwd, run_id=run_id, label=label)
         return PlannedWorkspace(cwd=planned.cwd, tree=planned.tree, warnings=planned.warnings)
 
     async def prepare(self, run: Run) -> Run:
@@ -135,7 +114,7 @@ class Workspaces:
     # -- after an attempt ------------------------------------------------------------------
 
     async def remains(self, run: Run, seen: Signal) -> Remains | None:
-        """What the newest attempt left besides its result; None = nothing worth a word.
+        """What the newest attempt left in addition to its result; None = nothing worth a word.
 
         Args:
             run: As it is now, before its end.
@@ -153,7 +132,7 @@ class Workspaces:
                 found = Remains(
                     words=None if has_said else await self._words(run, attempt),
                     files=await self._files(run) if is_bad else (),
-                    changes=await self._changes(run),
+                    changes=await self._at(run).changes(run) if run.resolved.worktree else None,
                 )
         except StoreUnavailable as error:
             log.warning("what %s left was not looked at: %s", run.attempt_id, error)
@@ -181,9 +160,6 @@ class Workspaces:
 
     async def _existing(self, run: Run, names: list[str]) -> tuple[str, ...]:
         return await self._at(run).existing(run, names) if names else ()
-
-    async def _changes(self, run: Run) -> Changes | None:
-        return None if run.resolved.worktree is None else await self._at(run).changes(run)
 
     async def diff(self, run: Run, path: str | None) -> Diff:
         """What the run changed in its worktree so far, as text; at most ``DIFF_BYTES_MAX`` of it.
@@ -257,7 +233,7 @@ class Workspaces:
         try:
             return await self._off_loop(lambda: self._store.run(run_id)) is not None
         except CorruptState:
-            return True
+            return True  # what cannot be read may be repaired, and want its worktree
 
 
 def is_without_its_tree(run: Run) -> bool:

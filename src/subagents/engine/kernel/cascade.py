@@ -37,6 +37,7 @@ from subagents.domain.run.events import (
 from subagents.domain.run.outcome import DeliveryPath
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.values import RunId, SessionKey, announcement_id, replace
+from subagents.engine.kernel.addresses import parent_of
 from subagents.engine.kernel.lanes import Lanes
 from subagents.ports import Batch
 
@@ -121,7 +122,7 @@ def _notify_dependants(
 def _notify_parent(
     runs: Changes, source: Run, event: ChildSettled | ChildTold | ChildSpent
 ) -> Iterable[tuple[Run, FollowUp]]:
-    parent = runs.live.get(source.lineage.requester_run) if source.lineage.requester_run else None
+    parent = parent_of(runs.live, source)
     if parent is None or parent.is_settled:
         return ()
     return runs.step(parent.id, event)
@@ -165,10 +166,8 @@ def _raise_alerts(
 def _pass_on(
     runs: Changes, source: Run, passed: PassOn, at_ms: int
 ) -> Iterable[tuple[Run, FollowUp]]:
-    """Into the requester's live attempt, where its runtime takes it; its inbox row is read."""
-    requester = (
-        runs.live.get(source.lineage.requester_run) if source.lineage.requester_run else None
-    )
+    """Put it into the requester's live attempt, where its runtime takes it; its row is read."""
+    requester = parent_of(runs.live, source)
     if requester is None or requester.phase is not Phase.RUNNING:
         return ()
     if not requester.resolved.abilities.steer:
@@ -179,7 +178,8 @@ def _pass_on(
 
 
 def consume(runs: Changes, run: Run, event: AnnouncementConsumed) -> Iterable[tuple[Run, FollowUp]]:
-    """The run's event and the inbox row's mark, in one commit."""
+    """Consume the announcement of a run: its event and the mark of the inbox row, in one commit."""
+    # A redelivery in the same batch would make the row unread again after this.
     runs.batch.reopened.pop(announcement_id(run.id), None)
     runs.batch.consumed.append((announcement_id(run.id), event.at_ms, event.reader))
     return runs.step(run.id, event)

@@ -20,7 +20,7 @@ _IN_LANES: Final = HOLDS_SLOT | {Phase.ENDING, Phase.QUEUED}
 
 
 class LaneDemand(NamedTuple):
-    """What is used of one lane, and who waits."""
+    """How much of one lane is used, and how many runs wait."""
 
     used: int
     queued: int
@@ -58,7 +58,7 @@ class Lanes:
         self._permits = permits
         self._active: defaultdict[SessionKey, dict[RunId, None]] = defaultdict(dict)
         self._waits_for_runs: defaultdict[SessionKey, set[RunId]] = defaultdict(set)
-        """Of these, those that wait for other runs."""
+        """The runs among these that wait for other runs."""
         self._dependants: defaultdict[RunId, list[RunId]] = defaultdict(list)
         self._session: dict[SessionKey, RunId] = {}
         self._held: defaultdict[LaneKey, set[RunId]] = defaultdict(set)
@@ -68,7 +68,7 @@ class Lanes:
         self._waiting: dict[RunId, tuple[tuple[int, int, str], LaneKey]] = {}
         self._slots: dict[RunId, int] = {}
         self._at_work: defaultdict[str, set[RunId]] = defaultdict(set)
-        """Of each plan that bounds how many of its runs have a slot at once: those that do."""
+        """The runs with a slot, of each plan that bounds how many of its runs may have one."""
         self.touched: dict[LaneKey, None] = {}
         """Lanes in which ``grants`` may have something to give since it was asked last, in the
         order in which they were touched: what happens must not hang on the hashes of strings.

@@ -45,7 +45,7 @@ from subagents.ports import (
 log = logging.getLogger(__name__)
 
 GROUP_EVENTS: Final = 500
-"""So many events are worth a commit of their own while the loop has more to do."""
+"""How many events are worth a commit while the loop has more to do."""
 
 CommitListener = Callable[[Batch], None]
 FailureListener = Callable[[Failure], None]
@@ -70,7 +70,7 @@ class Ledger:
         self.partitions = partitions or Partitions()
         """Which runs are ours."""
         self.secrets_of = secrets_of
-        """What a run's worker must not repeat besides what looks like a secret."""
+        """What a run's worker must not repeat, in addition to what looks like a secret."""
         self._store = store
         self._off_loop = off_loop
         self._clock = clock
@@ -92,14 +92,14 @@ class Ledger:
         """
         self.commit_s = 0.0
         """How long the newest commit took."""
-        self.loads = 0  # grows when memory was thrown away: who acted on it before must not go on
+        self.loads = 0  # grows when memory was thrown away: what acted on it before must not go on
         self._reset()
 
     def _reset(self) -> None:
         self.owner = ""
         self.epoch = 0
         self.number = 0
-        """Of the newest event that ``published`` shows, in the order of all runs."""
+        """The number of the newest event that ``published`` shows, in the order of all runs."""
         self.aside: dict[str, str] = {}
         """Runs that were not loaded because what is stored of them is damaged, and why."""
         self._runs = runs = LiveRuns(
@@ -122,9 +122,9 @@ class Ledger:
         self.inbox_of, self.living_inbox = runs.inbox_of, runs.living_inbox
         self.unsettled, self.evict = runs.unsettled, runs.evict
         self._committed: Waiters | None = None
-        """Who waits for the commit of what is not being written yet."""
+        """The calls that wait for the commit of what is not being written yet."""
         self._in_flight: Waiters | None = None
-        """Who waits for the commit that is being made; None = none is."""
+        """The calls that wait for the commit that is being made; None = none is."""
         self._write: asyncio.Future[int] | None = None
         """The commit that is being made; ``run`` waits for it."""
         self._begun_s = 0.0
@@ -239,13 +239,13 @@ class Ledger:
 
     @contextmanager
     def leaving(self, run_ids: Iterable[RunId]) -> Iterator[Sequence[RunId]]:
-        """Within the block nobody can load, and so change, the runs that it gives: delete them.
+        """Within the block no call can load, and so change, the runs that it gives: delete them.
 
         It gives those of ``run_ids`` that are not in memory. Runs in memory are in use, and stay.
         """
         ids = [run_id for run_id in run_ids if run_id not in self.live]
         self._leaving.update(ids)
-        self._runs.evictions += 1  # who is reading one of them from the store now looks again
+        self._runs.evictions += 1  # whatever is reading one of them from the store looks again
         try:
             yield ids
         finally:

@@ -1,6 +1,6 @@
 """All open runs in memory, and what one event makes of them: what is synchronous in the ledger.
 
-No store, no clock, no loop: time comes inside events, and whoever hosts this is told when there is
+No store, no clock, no loop: time comes inside events, and the host of this hears when there is
 something to write (``on_work``), takes it (``take``) and says when it is durable (``publish``).
 
 One event is reduced with all follow-ups for other runs and the lanes that this may fill: they
@@ -22,7 +22,7 @@ from subagents.domain.schedules.schedule import Schedule, ScheduleId
 from subagents.engine.kernel import addresses, cascade
 from subagents.engine.kernel.lanes import LanePermits, Lanes
 from subagents.engine.kernel.worker_tokens import Issued
-from subagents.errors import Fenced, NotFound, StoreUnavailable
+from subagents.errors import Fenced, StoreUnavailable
 from subagents.ports import Batch, Ids, JournalEntry, Lease, OutboxEntry, RememberedKey
 
 log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ class LiveRuns:
         ids: Sessions and tokens of attempts.
         place_of: Name of the node on which a run's next attempt is to run, which gets a slot now;
             None = that is not decided yet.
-        secrets_of: What a run's worker must not repeat besides what looks like a secret.
+        secrets_of: What a run's worker must not repeat, in addition to what looks like a secret.
         may_start: Whether a run may have a slot now; asked again after ``Lanes.unpark``.
         recorded: Called with a run before and after each change of its attempts, and when.
         on_work: Called when ``batch`` has something to be written, once until it is taken.
@@ -121,8 +121,8 @@ class LiveRuns:
         run = self.live.get(run_id)
         # The same signal or answer comes again after every crash and retry: its key makes the
         # repetition harmless, so that those who send it need not know whether it arrived.
-        if key is not None and key in self._keys.get(run_id, ()):
-            return self._known(run_id)
+        if run is not None and key is not None and key in self._keys.get(run_id, ()):
+            return run
         if run is not None and type(event) in BY_WORKERS and has_text(event):
             event = redact_event(event, self._secrets_of(run))
         step = reduce(run, event)
@@ -170,7 +170,7 @@ class LiveRuns:
 
     def remember(self, key: RememberedKey) -> None:
         """Store an idempotency key with the run it made."""
-        # Wakes nobody: the event beside it, in the same step, does. A key alone means nothing.
+        # This wakes no one: the event of the same step does. A key alone means nothing.
         self.batch.idempotency.append(key)
 
     def put_schedule(self, schedule_id: ScheduleId, schedule: Schedule | None) -> None:
@@ -181,7 +181,7 @@ class LiveRuns:
         self._note_work()
 
     def hold(self, lease: Lease) -> None:
-        """Somebody acts for an attempt until then."""
+        """This node acts for an attempt until the lease ends."""
         self.leases[lease.run_id] = self.batch.leases[lease.run_id] = lease
         self._note_work()
 
@@ -201,12 +201,6 @@ class LiveRuns:
             pending.extend(cascade.follow(self, source, followup, at_ms))
         if self.lanes.touched:
             self.fill_lanes(at_ms)
-
-    def _known(self, run_id: RunId) -> Run:
-        run = self.live.get(run_id)
-        if run is None:
-            raise NotFound(f"run {run_id} does not exist")
-        return run
 
     def _record(self, step: Transition, event: Event, *, key: str | None, is_new: bool) -> None:
         run, batch = step.run, self.batch
@@ -252,7 +246,7 @@ class LiveRuns:
         # attempt's slot says who acts for it, and its output is read from the beginning.
         if self.leases.pop(run.id, None) is not None:
             self.batch.leases[run.id] = None
-        # Its agent answers nothing more: what its children asked goes to who can.
+        # Its agent answers nothing more: what its children asked goes to one that can.
         self.batch.readdressed += addresses.left_open(self.live, run)
 
     # -- slots and tokens ------------------------------------------------------------------
@@ -283,8 +277,8 @@ class LiveRuns:
     # -- questions -------------------------------------------------------------------------
 
     def living_inbox(self, run: Run) -> SessionKey:
-        """See ``addresses.living_inbox``."""
-        return addresses.living_inbox(self.live, run)
+        """The inbox of the nearest ancestor that is not settled, in the end the top-level one."""
+        return addresses.nearest_inbox(self.live, run, lambda above: not above.is_settled)
 
     def inbox_of(self, session: SessionKey) -> SessionKey:
         """The session under which a caller's runs and messages are kept.
@@ -327,15 +321,15 @@ class LiveRuns:
         """Runs that are over leave memory, a parent and its children together."""
         if run.phase not in OVER or self.live.get(run.id) is not run:
             return
-        parent = self.live.get(run.lineage.requester_run) if run.lineage.requester_run else None
-        if parent is not None:
+        if (parent := addresses.parent_of(self.live, run)) is not None:
             self.evict(parent)
             return
         if not run.children:
             if self.published.get(run.id) is run:
                 self._leave((run,))
             return
-        # Looked through once, not at the end of each: on from the child that was not over then.
+        # This is called at the end of each child, of which there may be a thousand: it goes on from
+        # the one that was not over last time, so that all calls together visit each child once.
         at = self._kept_by.pop(run.id, 0)
         while at < len(run.children) and self._may_leave(run.children[at].run_id):
             at += 1
@@ -344,7 +338,7 @@ class LiveRuns:
             return
         found = (self.live.get(child.run_id) for child in run.children)
         family = [run, *(member for member in found if member is not None)]
-        # One that was looked at before may have been taken up again since.
+        # One that was looked at before may have been taken up again since (continued, redelivered).
         if not all(self._may_leave(member.id) for member in family):
             return
         self._leave(family)

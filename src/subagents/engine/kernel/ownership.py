@@ -1,21 +1,21 @@
-"""For how long what this process holds in memory is what everybody else would be told.
+"""How long what this process holds in memory is what anybody else would be told.
 
-A store that is a file belongs to who holds its lock, for as long as that process lives. Elsewhere
+A store that is a file belongs to the process that holds its lock, as long as it lives. Elsewhere
 the right ends by itself when it is not renewed (``ports.Store.renew``): whoever was frozen or cut
-off must know, by a clock of its own, that others may act by now. What such an owner writes, the
+off must know, by its own clock, that others may act by now. What such an owner writes, the
 store refuses; what it would answer from memory, it has to refuse itself.
 
-A loop of its own renews, since the one that answers may be busy for as long as the right holds; one
-that hangs for longer than that loses it, too.
+A separate loop renews, since the one that answers may be busy for as long as the right holds; one
+that hangs for longer loses it, too.
 
-In a cluster the workers of a node end with its right, by a process of their own. Where the store
+In a cluster the workers of a node end with its right, by a process next to them. Where the store
 cannot be asked, each node asks the others: when none of them can ask it either, and each promises
 to take nothing over before it held its own right for a whole length again, the workers may go on.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from subagents.domain.cluster.partitioning import OUTAGE_LEASES, TRIES
@@ -25,25 +25,17 @@ from subagents.ports import EngineClock, OffLoop, OwnLoop, Store
 log = logging.getLogger(__name__)
 
 THREADS: Final = 2
-"""That ``off_loop`` needs: one hangs with a question to a server that stands still, while the other
+"""What ``off_loop`` needs: one hangs with a question to a server that stands still, while the other
 moves the workers' deadline on."""
 HASTE: Final = 12
-"""So often in that time the store and the other nodes are asked while it does not answer: the other
-ones learn of it at their own next renewal, and workers are to live until all of them know."""
+"""How often, while the right holds, a store that does not answer and the other nodes are asked: the
+others learn of it at their own next renewal, and workers are to live until all of them know."""
 HANG_LEASES: Final = 2
-"""For so many lengths of the right it is renewed while the loop that answers does not turn."""
-
-
-def _without_end(_until_ms: int) -> None:
-    """The workers of a daemon alone end when they are told to."""
-
-
-async def _nobody_asked() -> bool:
-    return False
+"""How many lengths of the right it is renewed for while the loop that answers does not turn."""
 
 
 async def in_line(work: Callable[[], Coroutine[Any, Any, None]], /) -> None:
-    """An ``OwnLoop`` that is the loop of who asks."""
+    """An ``OwnLoop`` that is the caller's loop."""
     await work()
 
 
@@ -69,9 +61,9 @@ class Ownership:
         clock: EngineClock,
         on_fenced: Callable[[Fenced], None],
         *,
-        extend: Callable[[int], None] = _without_end,
-        all_promise: Callable[[], Awaitable[bool]] = _nobody_asked,
-        own_loop: OwnLoop = in_line,
+        extend: Callable[[int], None],
+        all_promise: Callable[[], Coroutine[Any, Any, bool]],
+        own_loop: OwnLoop,
     ) -> None:
         self._store = store
         self._off_loop = off_loop
@@ -89,11 +81,11 @@ class Ownership:
         self.is_taking = False
         """Something is being taken over, by a right that was proven then."""
         self._held_s: float | None = None
-        """For how long it was given last; None = as long as this process lives."""
+        """How long it was given for last; None = as long as this process lives."""
         self._until_ms = 0
         """Its end, by ``elapsed_ms``."""
         self._since_ms = 0
-        """Since when it never ended, by ``elapsed_ms``."""
+        """When it was given after the last break, by ``elapsed_ms``."""
 
     @property
     def is_limited(self) -> bool:
@@ -114,8 +106,8 @@ class Ownership:
     def is_proven(self) -> bool:
         """Whether it was held for its whole length without a break.
 
-        Who could not be reached for a while and can again finds the rights of all others over,
-        though they only could not renew them either: they are given as long to do it.
+        A node that could not be reached for a while and can again finds the rights of all others
+        over, though those could only not renew them either: they are given as long to do it.
         """
         return self._held_s is None or (
             self.lapse is None
@@ -203,22 +195,19 @@ class Ownership:
             log.warning("the store cannot be asked whether its runs are ours: %s", why)
         self._is_asked_in_vain = True
         asked_ms = self._clock.elapsed_ms()
-        # A node that we do not know asks nobody, and waits for longer than this.
+        # A node that we do not know asks no other, and waits for longer than this.
         outage_ms = int((self._held_s or 0) * (OUTAGE_LEASES - 2) * 1000)
         if asked_ms < self._until_ms + outage_ms and await self._promised():
             await self.prolong_work(asked_ms)
 
     async def _promised(self) -> bool:
-        async def asked() -> bool:
-            return await self._all_promise()
-
-        answering = self._other_loop()
+        answering, asking = self._other_loop(), self._all_promise()
         if answering is None:
-            return await asked()
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asked(), answering))
+            return await asking
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asking, answering))
 
     async def prolong_work(self, asked_ms: int) -> None:
-        """Our workers may live on: nobody may begin anew what they do, for a length from then."""
+        """Let our workers live on: no one may start over what they do for a length from then."""
         if self._held_s is None:
             return
         until_ms = asked_ms + int(self._held_s * 1000)

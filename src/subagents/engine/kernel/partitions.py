@@ -17,7 +17,7 @@ class Partitions:
     """So long a follower may wait to be woken before it looks for what others wrote."""
 
     async def look(self) -> None:
-        """Ask the store who has what.
+        """Ask the store which daemon has what.
 
         Raises:
             StoreUnavailable: It cannot be asked.
@@ -70,7 +70,7 @@ class Partitions:
         return None
 
     async def require_run(self, run_id: RunId) -> None:
-        """The same for a run; one that is nowhere is nobody's, and passes.
+        """The same for a run; one that does not exist passes.
 
         Raises:
             Elsewhere: See ``require``.

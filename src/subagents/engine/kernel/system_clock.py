@@ -14,15 +14,12 @@ from subagents.ports import Clock
 _BASE32: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 """Crockford's: no i, l, o, u, so that an id read aloud or retyped stays the same."""
 _PAIRS: Final = tuple(first + second for first in _BASE32 for second in _BASE32)
-ID_CHARS: Final = 10
-SECOND_CHARS: Final = 2
-"""Of them, at the front: the second in a count that begins again every 17 minutes."""
 READ_AHEAD_BYTES: Final = 4_096
-"""For about 70 runs."""
+"""What about 70 runs need."""
 _WITH_SUSPENSION: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 """Where there is no such clock (macOS), the monotonic one goes on while the machine sleeps."""
 STEP_MS_MIN: Final = 100
-"""Less than this is the time between two looks at two clocks, or a correction nobody needs."""
+"""A smaller step is the time between two looks at two clocks, or of no consequence."""
 
 
 class SystemClock:
@@ -33,7 +30,7 @@ class SystemClock:
 
     def __init__(self) -> None:
         self._ahead_ms = self._found_ahead_ms()
-        """By how far the wall clock is ahead of the monotonic one."""
+        """How far the wall clock is ahead of the monotonic one."""
 
     @staticmethod
     def _found_ahead_ms() -> int:
@@ -67,8 +64,9 @@ class SystemClock:
 class RandomIds:
     """Ten characters for a run: short to type, and unique from the third or fourth one on.
 
-    Two of them tell the second, 40 bits are random. An index over ids that are random all through
-    has its newest entries all over the file: each run would dirty a page of its own in each index
+    The first two tell the second, in a count that begins again every 17 minutes; 40 bits are
+    random. An index over ids that are random all through
+    has its newest entries all over the file: each run would dirty another page in each index
     (docs/decisions/0067). What begins in the same second lies side by side; what the next one
     brings differs in its first character.
 

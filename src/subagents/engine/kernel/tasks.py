@@ -12,7 +12,7 @@ from subagents.ports import Clock
 log = logging.getLogger(__name__)
 
 AGAIN_S: Final = 1.0
-"""Before work that never ends is begun again."""
+"""The pause before work that never ends is started again."""
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ class TimeLimit:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._due_s: dict[asyncio.Task[Any], float] = {}
-        """Of each task that is at work, in the order in which they are due."""
+        """When each task that is at work is due, the earliest first: all have the same limit."""
         self._late: set[asyncio.Task[Any]] = set()
         self._timer: asyncio.TimerHandle | None = None
 
@@ -48,7 +48,7 @@ class TimeLimit:
         try:
             return await work
         except asyncio.CancelledError as error:
-            # Somebody else may have cancelled it, too: that is to be heard of.
+            # Someone else may have cancelled it, too: that must not be turned into a timeout.
             if task in self._late and task.cancelling() == cancelling + 1:
                 raise TimeoutError from error
             raise

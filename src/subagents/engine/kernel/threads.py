@@ -1,9 +1,9 @@
-"""Blocking work on daemon threads, so that work which never returns holds nobody up.
+"""Blocking work on daemon threads, so that work which never returns holds up nothing else.
 
 ``asyncio.to_thread`` and ``concurrent.futures`` join their threads when the process ends: one read
 from a dead network disk and the daemon never stops. Here a stuck thread is left behind: it costs
 one of at most ``threads_max`` places and dies with the process. Give work that can get stuck
-(verification) a pool of its own, apart from the one that carries database commits.
+(verification) its own pool, apart from the one that runs database commits.
 """
 
 import asyncio
@@ -12,13 +12,16 @@ import threading
 from collections.abc import Callable, Coroutine
 from functools import partial
 from queue import SimpleQueue
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
 THREADS_MAX: Final = 32
 STOP_S: Final = 10.0
-"""For work on a loop of its own to end in once it is cancelled; then its thread is left behind."""
+"""The time that cancelled work on its own loop has to end; then its thread is left behind."""
+
+_Work: TypeAlias = Callable[[], Callable[[], None]]
+"""What a thread runs; it returns what notifies the caller."""
 
 
 class DaemonThreads:
@@ -34,7 +37,7 @@ class DaemonThreads:
             raise ValueError(f"threads_max must be 1 or more, not {threads_max}")
         self._name = name
         self._threads_max = threads_max
-        self._queue: SimpleQueue[_Job | None] = SimpleQueue()
+        self._queue: SimpleQueue[_Work | None] = SimpleQueue()
         # Exact counts, not ThreadPoolExecutor's semaphore: that one can count a thread as idle
         # which just got stuck, and work would wait behind it although the pool may still grow.
         self._lock = threading.Lock()
@@ -53,11 +56,11 @@ class DaemonThreads:
             RuntimeError: The pool is closed, or no loop is running; nothing was run.
         """
         loop = asyncio.get_running_loop()
-        job = _Task(work, loop, loop.create_future())
+        job = _Job(work, loop, loop.create_future())
         with self._lock:
             if self._closed:
                 raise RuntimeError(f"{self._name} is closed")
-            self._queue.put(job)
+            self._queue.put(job.run)
             self._pending += 1
             if self._pending > self._idle and self._started < self._threads_max:
                 self._started += 1
@@ -86,42 +89,34 @@ class DaemonThreads:
 
     def _serve(self) -> None:
         while True:
-            job = self._queue.get()
-            if job is None:
+            work = self._queue.get()
+            if work is None:
                 return
             with self._lock:
                 self._idle -= 1
                 self._pending -= 1
-            notify = job.run()
+            notify = work()
             # Idle before its caller can know: whoever gives work next finds this thread free.
             with self._lock:
                 self._idle += 1
             notify()
-            del job, notify  # or the result would stay alive until the next piece of work
+            del work, notify  # or the result would stay alive until the next piece of work
 
 
 def _nothing() -> None:
-    """Nobody waits for it any more."""
+    """Notify no one: whoever waited was cancelled."""
 
 
-class _Job:
-    """What a thread takes from the queue; the result type stays inside ``_Task``."""
+class _Job(Generic[T]):
+    """One piece of work, and the future of whoever waits for it."""
 
-    def run(self) -> Callable[[], None]:
-        """Do it; returns how to notify the caller."""
-        raise NotImplementedError
-
-
-class _Task(_Job, Generic[T]):
     def __init__(
-        self,
-        work: Callable[[], T],
-        loop: asyncio.AbstractEventLoop,
-        future: "asyncio.Future[T]",
+        self, work: Callable[[], T], loop: asyncio.AbstractEventLoop, future: "asyncio.Future[T]"
     ) -> None:
         self.work, self.loop, self.future = work, loop, future
 
     def run(self) -> Callable[[], None]:
+        """Do it, on a thread; returns what notifies the caller."""
         if self.future.cancelled():
             return _nothing
         try:
@@ -134,7 +129,7 @@ class _Task(_Job, Generic[T]):
         try:
             self.loop.call_soon_threadsafe(callback, value)
         except RuntimeError:
-            # The loop was closed meanwhile: nobody is left who could be told.
+            # The loop was closed meanwhile, and whoever waited went with it.
             if not self.loop.is_closed():
                 raise
 

@@ -29,7 +29,7 @@ _HINT: Final = "a worker's token dies with its attempt; end this process, its wo
 
 
 class Identity(NamedTuple):
-    """Whom a valid token stands for."""
+    """What a valid token stands for."""
 
     run_id: RunId
     attempt: int
@@ -54,7 +54,7 @@ class Issued:
         return token if number == attempt else None
 
     def throw_away(self, run_id: RunId, attempt: int | None = None) -> None:
-        """Its worker has it now, or nobody ever will; None = whatever the run has."""
+        """Its worker has it now, or none ever will; None = whatever the run has."""
         if attempt is None or self.get(run_id, attempt) is not None:
             self._tokens.pop(run_id, None)
 
@@ -65,7 +65,7 @@ def digest(token: str) -> str:
 
 
 def identify(token: str, runs: Mapping[RunId, Run], aside: Mapping[str, str]) -> Identity:
-    """Whom ``token`` stands for.
+    """Which attempt of which run ``token`` stands for.
 
     Args:
         token: As it was presented.

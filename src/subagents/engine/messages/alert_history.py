@@ -1,7 +1,7 @@
 """Which alerts were raised, and what became of each: from the journal and the inbox alone.
 
 An alert is an event of its run; whether it reached anybody is seen by the message that was sent
-with it. Nothing is kept besides, so that there is nothing that could say something else.
+with it. Nothing else is kept, so that nothing could say something else.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
@@ -42,7 +42,7 @@ class RaisedAlert(NamedTuple):
 
     entry: FeedEntry
     run: Run
-    """As it is now."""
+    """The run that it is about, as it is now."""
     fate: Fate
     told: InboxRow | None
     """The message that it was sent with or in; None = there is none, or none yet."""

@@ -3,12 +3,13 @@
 Transport only. What the outcome means for the run is decided in ``domain.rules.delivery_policy``.
 
 A courier takes the same lease as a reader before it tries (``leases``), and steps back where
-somebody holds the message or waits for it: a requester that waits gets it once, by its wait.
+another holds the message or waits for it: a requester that waits gets it once, by its wait.
 """
 
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Final
 
 from subagents.domain.rules import delivery_policy
@@ -74,11 +75,8 @@ class Deliveries:
     def courier_of(self, session: SessionKey) -> str | None:
         """The name of a courier that reaches that session; None = it has to look itself."""
         requester = self._requester(session)
-        for couriers in self._couriers.values():
-            for courier in couriers:
-                if courier.serves(session, requester):
-                    return courier.name
-        return None
+        couriers = chain.from_iterable(self._couriers.values())
+        return next((each.name for each in couriers if each.serves(session, requester)), None)
 
     def _requester(self, target: SessionKey) -> Run | None:
         run_id = self._ledger.lanes.run_of(target)
@@ -119,14 +117,14 @@ class Deliveries:
         """One courier's try under a lease, and the consumption that follows a good one."""
         message_id, reader = announcement_id(run.id), f"courier:{courier.name}"
         leases = self._mailbox.leases
-        # A wait that is under way hands over by itself; pushing as well would tell it twice.
+        # A wait that is under way hands over by itself; pushing as well would say it twice.
         if self._mailbox.is_awaited(run.id, target):
             return BUSY
         if not leases.acquire(message_id, reader, for_ms=self._timeout_ms + LEASE_MARGIN_MS):
             return BUSY
         try:
-            # Written anew here, not kept: most deliveries have no courier to read it.
-            message = replace(_message(run), session_key=target)
+            # Written here and not kept: most deliveries have no courier to read it.
+            message = replace(announcement.announcement(run, consumed=False), session_key=target)
             if requester is not None:
                 # Into an agent's own session: it reads of tools, a person of commands.
                 message = replace(message, text=announcement.announcement_text(run, by_tool=True))
@@ -156,14 +154,10 @@ class Deliveries:
             return DeliveryFailed(retryable=True, error=plain_error(error))
 
     def _consumed(self, run: Run, path: DeliveryPath, reader: str) -> None:
-        """A courier that carried the text has handed it over: nobody else does so again."""
+        """A courier that carried the text has handed it over: nothing else does so again."""
         live = self._ledger.live.get(run.id)
         if live is not None and live.announcement_consumed_ms is None:
             self._ledger.consume(live, reader=reader, path=path)
-
-
-def _message(run: Run) -> Message:
-    return announcement.announcement(run, consumed=False)
 
 
 def _is_retryable(outcome: DeliveryOutcome) -> bool:

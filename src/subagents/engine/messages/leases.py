@@ -2,8 +2,8 @@
 
 An offer is not yet a consumption: a reader that dies before it acknowledges loses nothing. When
 its lease is over, or the daemon was restarted, the message is offered again under the same id, so
-that readers can tell. Couriers take the same lease while they try: who comes first
-hands over, and the others find the message taken.
+that readers can tell. Couriers take the same lease while they try: the first hands over, and the
+others find the message taken.
 """
 
 from typing import Final
@@ -14,18 +14,18 @@ OFFER_MS: Final = 60_000
 """How long a reader has to acknowledge what it was offered."""
 
 UNREAD_LAPSES: Final = 2
-"""Offered, offered again, and nobody acknowledged: a person should look (``queries.attention``)."""
+"""Readers that were offered a message and did not acknowledge it, after which a person should look
+(``queries.attention``)."""
 
 _NOBODY: Final = ""
 """Holds what was consumed: a read of the store that began before that must not offer it again."""
-
 
 LAPSED_MAX: Final = 10_000
 """Messages whose lapses are remembered; beyond that the oldest are forgotten."""
 
 
 class MessageLeases:
-    """The leases, and how many of them ran out unanswered; both begin anew with the daemon."""
+    """The leases, and how many of them ran out unanswered; a restart forgets both."""
 
     def __init__(self, clock: EngineClock) -> None:
         self._clock = clock
@@ -33,7 +33,7 @@ class MessageLeases:
         self._lapsed: dict[str, int] = {}
 
     def is_free(self, message_id: str, reader: str | None) -> bool:
-        """Whether nobody else holds it; None = nobody at all."""
+        """Whether no other reader holds it; None = none at all."""
         held = self._held.get(message_id)
         return held is None or held[0] == reader or held[1] <= self._clock.steady_ms()
 
@@ -48,12 +48,12 @@ class MessageLeases:
         return True
 
     def release(self, message_id: str, reader: str) -> None:
-        """End the lease early: the next who asks may have it."""
+        """End the lease early: the next reader that asks may have it."""
         if self.is_held_by(message_id, reader):
             del self._held[message_id]
 
     def close(self, message_id: str) -> None:
-        """It was consumed (the commit may be under way): nobody is offered it any more."""
+        """It was consumed (the commit may be under way): it is offered no more."""
         self._held[message_id] = (_NOBODY, self._clock.steady_ms() + OFFER_MS)
         self._lapsed.pop(message_id, None)
 
@@ -70,7 +70,7 @@ class MessageLeases:
         return held is not None and held[0] == reader
 
     def leased_until_ms(self, message_id: str) -> int | None:
-        """When the lease of whoever holds it is over; None = nobody does, or it was consumed."""
+        """When the lease of its holder is over; None = there is none, or it was consumed."""
         held = self._held.get(message_id)
         if held is None or held[0] == _NOBODY or held[1] <= self._clock.steady_ms():
             return None
@@ -81,14 +81,13 @@ class MessageLeases:
         known = self._lapsed.get(message_id, 0)
         return known + self._has_lapsed(message_id, self._clock.steady_ms())
 
-    def forget(self) -> int:
-        """Drop leases that are over; returns how many."""
+    def forget(self) -> None:
+        """Drop leases that are over."""
         now = self._clock.steady_ms()
         over = [message_id for message_id, (_, until) in self._held.items() if until <= now]
         for message_id in over:
             self._count_lapse(message_id, now)
             del self._held[message_id]
-        return len(over)
 
     def _has_lapsed(self, message_id: str, now_ms: int) -> bool:
         held = self._held.get(message_id)

@@ -3,9 +3,8 @@
 A message is *offered* to one reader at a time (``offers``), the consumption is a commit.
 """
 
-import asyncio
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 from subagents.domain.run.events import ChildReturned
@@ -22,6 +21,7 @@ from subagents.domain.run.values import (
 from subagents.engine.kernel import addresses
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import wait_at_most
+from subagents.engine.kernel.waiters import Wakeups
 from subagents.engine.messages.leases import MessageLeases
 from subagents.errors import NotFound, StoreUnavailable, UsageError
 from subagents.ports import Batch, InboxRow
@@ -30,16 +30,16 @@ WAIT_S_MAX: Final = 600.0
 WAIT_RUNS_MAX: Final = 1_000
 ANNOUNCE_SUFFIX: Final = ":announce"
 TOLD_MAX: Final = 10_000
-"""Questions that sessions are remembered to know; beyond that the oldest are told once more."""
+"""Questions that sessions are remembered to know; beyond that the oldest are reported once more."""
 UNREAD_HELD_MAX: Final = 1_000
-"""So many messages that others hold are skipped when unread ones are counted."""
+"""How many messages that others hold are skipped when unread ones are counted."""
 
 
 class Need(Value, frozen=True):
     """Why an awaited run does not go on by itself: it asks, is blocked, or its provider refuses."""
 
     id: str
-    """Of the question or notice, or of this wait for the provider."""
+    """The id of the question or notice, or of this wait for the provider."""
     run: Run
     request: Request | None = None
     """None = the limit of its model's provider."""
@@ -73,14 +73,14 @@ class Mailbox:
     def __init__(self, kernel: Kernel) -> None:
         self._ledger, self._store, self._off_loop, self._clock = kernel
         self.leases = MessageLeases(kernel.clock)
-        self._waiters: defaultdict[str, dict[asyncio.Event, None]] = defaultdict(dict)
-        """In the order of their calls: who waited longest is woken first."""
+        self._wakeups: Wakeups[str] = Wakeups()
+        """Waits that are under way, by the runs and sessions that they are for."""
         self._expected: dict[str, int] = {}
         """Messages that a client polls for, and until when it should have come."""
         self._consuming: set[str] = set()
         """Messages whose consumption is on its way to the disk."""
         self._told: dict[tuple[SessionKey, str], None] = {}
-        """Needs that a session was told of by a wait; begins anew with the daemon."""
+        """Needs that a wait has reported to a session; a restart forgets them."""
 
     def on_commit(self, batch: Batch) -> None:
         """Wake everybody who waits for one of these runs, or for anything of their requester."""
@@ -89,7 +89,7 @@ class Mailbox:
             self._consuming.discard(message_id)
         for message_id in batch.reopened:
             self.leases.reopen(message_id)
-        if not self._waiters:
+        if not self._wakeups:
             return
         changed: dict[str, None] = {}
         for run in batch.runs.values():
@@ -98,16 +98,12 @@ class Mailbox:
                 # What it asks goes to the nearest ancestor at work: that one's waiters look, too.
                 for above in addresses.ancestors(self._ledger.live, run):
                     changed[above.id] = changed[above.requester] = None
-        woken = self._waiters.keys() & changed.keys()
-        for name in changed if woken else ():
-            if name in woken:
-                for waiter in self._waiters[name]:
-                    waiter.set()
+        self._wakeups.wake(changed)
 
     def failed(self) -> None:
         """The ledger failed: what was to be consumed is unread again, and every waiter finds out.
 
-        Else whoever acknowledges it next would be told that it is done already.
+        Else a reader that acknowledges it next would hear that this is done already.
         """
         for message_id in self._consuming:
             self.leases.reopen(message_id)
@@ -115,10 +111,8 @@ class Mailbox:
         self.wake_all()
 
     def wake_all(self) -> None:
-        """Every waiter looks again, and finds out what is not ours any more."""
-        for waiters in self._waiters.values():
-            for waiter in waiters:
-                waiter.set()
+        """See ``Wakeups.wake_all``."""
+        self._wakeups.wake_all()
 
     # -- waiting ---------------------------------------------------------------------------
 
@@ -136,7 +130,7 @@ class Mailbox:
 
         Args:
             run_ids: At most 1,000; empty = all of the session's: the active ones and those whose
-                announcement nobody has read.
+                announcement is unread.
             session: Who waits.
             until: ``any`` or ``all``.
             timeout_s: 0 to 600; 0 = look once.
@@ -155,11 +149,7 @@ class Mailbox:
         await self._require(run_ids, session)
         session = self._ledger.inbox_of(session)
         deadline_ms = self._clock.steady_ms() + int(min(max(timeout_s, 0), WAIT_S_MAX) * 1000)
-        names: list[str] = [*run_ids] if run_ids else [session]
-        woken = asyncio.Event()
-        for name in names:
-            self._waiters[name][woken] = None
-        try:
+        with self._wakeups.waiting(*(run_ids or (session,))) as woken:
             while True:
                 woken.clear()
                 found = await self._look(run_ids, session, reader)
@@ -177,11 +167,6 @@ class Mailbox:
                     left_ms = min(left_ms, found.leased_until_ms - self._clock.steady_ms())
                 await wait_at_most(self._clock, max(left_ms, 0) / 1000, woken)
                 await self._require(run_ids, session)
-        finally:
-            for name in names:
-                self._waiters[name].pop(woken, None)
-                if not self._waiters[name]:
-                    del self._waiters[name]
 
     async def _require(self, run_ids: Sequence[RunId], session: SessionKey) -> None:
         """Refuse what another node decides: it alone knows what becomes of these runs.
@@ -207,7 +192,7 @@ class Mailbox:
         for run_id in dict.fromkeys(run_ids):
             run = self._ledger.published.get(run_id)
             if run is None:
-                run = await self._off_loop(lambda wanted=run_id: self._store.run(wanted))  # type: ignore[misc]  # the default binds this id
+                run = await self._off_loop(partial(self._store.run, run_id))
             if run is None:
                 missing.append(run_id)
             else:
@@ -227,8 +212,7 @@ class Mailbox:
                 continue
             run = self._ledger.published.get(row.message.run_id)
             if run is None:
-                run_id = row.message.run_id
-                run = await self._off_loop(lambda wanted=run_id: self._store.run(wanted))  # type: ignore[misc]  # the default binds this id
+                run = await self._off_loop(partial(self._store.run, row.message.run_id))
             if run is not None and run.is_settled:
                 completed.append(run)
         ended = frozenset(run.id for run in completed)
@@ -245,7 +229,7 @@ class Mailbox:
 
         Args:
             are_named: The runs were asked for by id, so they are answered whoever holds their
-                announcements; else only what nobody else is told of is.
+                announcements; else only what no other reader is given is.
         """
         offered: list[MessageId] = []
         completed: list[Run] = []
@@ -287,6 +271,7 @@ class Mailbox:
         """An answer with these leaves: no wait of this session returns because of them again."""
         session = self._ledger.inbox_of(session)
         for need_id in need_ids:
+            # Moved to the end: those that were reported longest ago are forgotten first.
             self._told.pop((session, need_id), None)
             self._told[session, need_id] = None
         while len(self._told) > TOLD_MAX:
@@ -329,14 +314,19 @@ class Mailbox:
         await self._require((), session)
         inbox = self._ledger.inbox_of(session)
         unread = await self._unread(inbox, reader, limit=limit)
-        wanted = (row for row in unread.free if only is None or row.message.id in only)
-        return tuple(row for row in wanted if self._acquire(row.message.id, reader))
+        return tuple(
+            row
+            for row in unread.free
+            if (only is None or row.message.id in only)
+            and self._is_free(row.message.id, reader)  # it may have been consumed since it was read
+            and self.leases.acquire(row.message.id, reader)
+        )
 
     async def _unread(self, session: SessionKey, reader: str, *, limit: int) -> _Unread:
         wanted = limit
         while True:
             found = await self._off_loop(
-                lambda most=wanted: self._store.inbox(session, unconsumed=True, limit=most)  # type: ignore[misc]  # the default binds this number
+                partial(self._store.inbox, session, unconsumed=True, limit=wanted)
             )
             free = [row for row in found if self._is_free(row.message.id, reader)]
             if len(free) >= limit or len(found) < wanted:
@@ -353,7 +343,7 @@ class Mailbox:
             wanted *= 4
 
     async def unread_count(self, session: SessionKey, *, most: int) -> int:
-        """How many unread messages nobody holds, at most ``most``; none is offered by it."""
+        """How many unread messages no reader holds, at most ``most``; none is offered by it."""
         await self._require((), session)
         inbox = self._ledger.inbox_of(session)
         found = await self._off_loop(lambda: self._store.unread(inbox, most + UNREAD_HELD_MAX))
@@ -367,16 +357,13 @@ class Mailbox:
         for message_id in message_ids:
             self.leases.release(message_id, reader)
             run = self._ledger.published.get(RunId(message_id.partition(":")[0]))
-            names = () if run is None else (run.id, self._ledger.living_inbox(run))
-            for name in names:
-                for waiter in self._waiters.get(name, ()):
-                    waiter.set()
+            if run is not None:
+                self._wakeups.wake((run.id, self._ledger.living_inbox(run)))
 
     def is_awaited(self, run_id: RunId, session: SessionKey) -> bool:
         """Somebody waits for this run or for anything of this session, or polls."""
-        if self._waiters.get(run_id) or self._waiters.get(session):
-            return True
-        return self._is_expected(announcement_id(run_id))
+        is_waited_for = run_id in self._wakeups or session in self._wakeups
+        return is_waited_for or self._is_expected(announcement_id(run_id))
 
     def is_under_way(self, message: Message) -> bool:
         """Whether a call that waits, or a client that polls, is about to fetch it."""
@@ -404,9 +391,6 @@ class Mailbox:
             if run is not None and run.announcement_consumed_ms is not None:
                 return False
         return self.leases.is_free(message_id, reader)
-
-    def _acquire(self, message_id: str, reader: str) -> bool:
-        return self._is_free(message_id, reader) and self.leases.acquire(message_id, reader)
 
     async def note_returned(self, message_ids: Iterable[str], *, session: SessionKey) -> None:
         """An answer with these is about to leave; call it before the first byte of that.
@@ -454,7 +438,7 @@ class Mailbox:
                 if not run.is_settled:
                     raise NotFound(f"message {message_id} does not exist")
                 if self._ledger.consume(run, reader=reader, path=DeliveryPath.PULLED):
-                    self._ledger.seal()
+                    self._ledger.seal()  # a long list is committed in parts
                     consumed += 1
                 else:
                     self._ledger.evict(run)
@@ -471,19 +455,20 @@ class Mailbox:
             )
         return consumed
 
-    async def _consume_other(self, message_id: str, reader: str) -> int:
+    async def _consume_other(self, message_id: str, reader: str) -> bool:
+        """Consume what is no announcement; False = that was done before, or is not for readers."""
         row = await self._off_loop(lambda: self._store.message(message_id))
         if row is None:
             raise NotFound(f"message {message_id} does not exist")
         if row.consumed_at_ms is not None or row.message.kind is MessageKind.QUESTION:
-            return 0
+            return False
         await self._ledger.partitions.require_run(row.message.run_id)
         if self.leases.is_closed(message_id):
-            return 0  # by another call, whose commit this row did not show yet
+            return False  # by another call, whose commit this row did not show yet
         self._ledger.consume_message(message_id, reader)
         self.leases.close(message_id)
         self._consuming.add(message_id)
-        return 1
+        return True
 
 
 def _is_enough(found: WaitResult, until: str) -> bool:

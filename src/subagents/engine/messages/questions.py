@@ -1,58 +1,47 @@
 """What a worker wants of its requester: questions, notices and their answers.
 
-A question is durable on both sides: in the run of who asks, with its deadline, and in the inbox of
-who answers. Whoever waits for the answer may die; it asks again and finds the same question.
+A question is durable on both sides: in the run that asks, with its deadline, and in the inbox of
+whoever answers. A worker that waits for the answer may die; it asks again and finds the same
+question.
 """
 
-import asyncio
-from collections import defaultdict
 from typing import Final
 
 from subagents.domain.redaction.redact_events import redact_value
 from subagents.domain.rules import admission
 from subagents.domain.run.events import ParentNotified, RequestAnswered, RequestAsked
-from subagents.domain.run.run import (
-    HOLDS_SLOT,
-    Answer,
-    Decision,
-    Priority,
-    Request,
-    Run,
-)
+from subagents.domain.run.run import HOLDS_SLOT, Answer, Decision, Priority, Request, Run
 from subagents.domain.run.spec import TIMEOUT_SECONDS_MAX
 from subagents.domain.run.values import RequestId, RunId
 from subagents.engine.kernel.addresses import answering_inbox
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.ledger import Ledger
 from subagents.engine.kernel.tasks import wait_at_most
+from subagents.engine.kernel.waiters import Wakeups
 from subagents.errors import Conflict, NotFound, UsageError
 from subagents.ports import Batch
 from subagents.text import whole_ms
 
 ANSWER_WAIT_S_MAX: Final = 600.0
 DEFAULT_ANSWER_S: Final = 600.0
-"""A question that brings its own answer need not wait for somebody who is away."""
+"""How long a question waits that brings its own answer: not for someone who is away."""
 
 
 class Questions:
-    """Asking upwards and answering downwards."""
+    """Takes questions and notices from workers, and answers to them."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._ledger, self._store, self._off_loop, self._clock = kernel
-        self._waiters: defaultdict[RunId, dict[asyncio.Event, None]] = defaultdict(dict)
-        """Of those who wait for an answer to this run."""
+        self._wakeups: Wakeups[RunId] = Wakeups()
+        """Calls that wait for an answer, by the run that asks."""
 
     def on_commit(self, batch: Batch) -> None:
-        """Let everybody look again whose run changed."""
-        for run_id in filter(self._waiters.__contains__, batch.runs):
-            for waiter in self._waiters[run_id]:
-                waiter.set()
+        """Let every call look again whose run changed."""
+        self._wakeups.wake(batch.runs)
 
     def wake_all(self) -> None:
-        """Every waiter looks again, and finds out what failed, or is not ours any more."""
-        for waiters in self._waiters.values():
-            for waiter in waiters:
-                waiter.set()
+        """See ``Wakeups.wake_all``."""
+        self._wakeups.wake_all()
 
     async def ask(
         self,
@@ -105,7 +94,7 @@ class Questions:
             default_answer=default_answer,
             call_id=call_id,
         )
-        # As it will stand there, or it would not be known again.
+        # Redacted as it will be stored, or the same question would not be recognised.
         asked = redact_value(asked, self._ledger.secrets_of(run))
         known = admission.repeated_question(run, asked)
         if known is not None:
@@ -138,9 +127,7 @@ class Questions:
         """
         run_id = _run_of(request_id)
         deadline_ms = self._clock.steady_ms() + int(min(max(wait_s, 0), ANSWER_WAIT_S_MAX) * 1000)
-        woken = asyncio.Event()
-        self._waiters[run_id][woken] = None
-        try:
+        with self._wakeups.waiting(run_id) as woken:
             while True:
                 woken.clear()
                 request = await self._request(request_id)
@@ -148,10 +135,6 @@ class Questions:
                 if request.answer is not None or left_ms <= 0:
                     return request
                 await wait_at_most(self._clock, left_ms / 1000, woken)
-        finally:
-            self._waiters[run_id].pop(woken, None)
-            if not self._waiters[run_id]:
-                del self._waiters[run_id]
 
     async def _request(self, request_id: str) -> Request:
         run_id = _run_of(request_id)
@@ -169,7 +152,7 @@ class Questions:
     ) -> bool:
         """Store an answer; False = somebody (or the deadline) answered before.
 
-        The answer to a notice (``<runId>:n<k>``), on which nobody waits, also goes to the worker
+        The answer to a notice (``<runId>:n<k>``), for which no call waits, also goes to the worker
         as a message where its runtime takes one.
 
         Raises:

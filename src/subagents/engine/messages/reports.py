@@ -9,12 +9,7 @@ from subagents.domain.rules import admission
 from subagents.domain.rules.tool_kinds import REPORT_TOOL
 from subagents.domain.run.events import SignalReceived
 from subagents.domain.run.run import Progress, Report, Run
-from subagents.domain.run.signals import (
-    ProgressSeen,
-    ReportSeen,
-    Signal,
-    ToolSeen,
-)
+from subagents.domain.run.signals import ProgressSeen, ReportSeen, Signal, ToolSeen
 from subagents.domain.run.values import RunId, Value, replace
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import Tasks
@@ -25,7 +20,7 @@ from subagents.ports import Batch, ProgressLog
 log = logging.getLogger(__name__)
 
 BUSY_S: Final = 30
-"""What a second update is answered while the first is being written: the whole interval."""
+"""The wait that a second update is given while the first is being written: the whole interval."""
 
 
 class ProgressAnswer(Value, frozen=True):
@@ -51,13 +46,7 @@ class Reports:
         flush: Makes events of what was seen of a worker's output so far.
     """
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        log: ProgressLog,
-        *,
-        flush: Callable[[RunId], None],
-    ) -> None:
+    def __init__(self, kernel: Kernel, log: ProgressLog, *, flush: Callable[[RunId], None]) -> None:
         self._ledger, _, self._off_loop, self._clock = kernel
         self._log = log
         self._flush = flush
@@ -110,7 +99,7 @@ class Reports:
         if number > admission.PROGRESS_LINES_MAX:
             await self._say(run, _seen(progress), at_ms=now)
             return ProgressAnswer(stored=False)
-        # The log is a file of its own, written before the ledger, which redacts everything else.
+        # The log is a separate file, written before the ledger, which redacts everything else.
         progress = redact_value(progress, self._ledger.secrets_of(run))
         numbered = replace(progress, updated_at_ms=now, number=number)
         self._writing.add(run_id)
@@ -127,8 +116,8 @@ class Reports:
     def paced(self, run_id: RunId, seen: ProgressSeen) -> ProgressSeen:
         """An update of the worker's stream, with its place in the log when it is due for one.
 
-        Nobody is told of a stream's update that it came too soon: it is the run's latest, and no
-        more. ``on_commit`` writes the lines.
+        A stream's update that came too soon is the run's latest, and no more: no one could be told
+        to wait. ``on_commit`` writes the lines.
         """
         run, now = self._ledger.live.get(run_id), self._clock.now_ms()
         if run is None or not run.attempts:

@@ -31,67 +31,47 @@ class NamedFile(NamedTuple):
 
     path: str
     size: int | None
-    """In bytes; None = it cannot be read."""
+    """Its size in bytes; None = it cannot be read."""
     problem: str | None = None
-    """Why not."""
+    """Why it cannot be read."""
 
 
 class OpenedFile:
-    """One of them, open for reading; whoever opened it closes it.
+    """One of them, or its copy, open for reading; whoever opened it closes it.
 
     Args:
-        descriptor: Of a regular file.
-        off_loop: Reads it.
+        read: Reads ``(offset, bytes_max)`` of it; blocks.
+        size: Its size in bytes.
+        off_loop: Runs ``read``.
+        close: Called once.
     """
 
-    def __init__(self, descriptor: int, off_loop: OffLoop) -> None:
-        self._descriptor, self._off_loop = descriptor, off_loop
-        # Also when nobody ever asks for a page.
-        self.close = weakref.finalize(self, os.close, descriptor)
+    def __init__(
+        self,
+        read: Callable[[int, int], bytes],
+        size: int,
+        off_loop: OffLoop,
+        close: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._read, self._off_loop = read, off_loop
+        self.size = size
+        # Also when no page is ever asked for.
+        self.close = weakref.finalize(self, close)
         """Repeating it is harmless."""
-        self.size = os.fstat(descriptor).st_size
 
     async def pages(self, offset: int, length: int) -> AsyncIterator[bytes]:
         """So many bytes from there on, then it is closed; fewer when it was made shorter."""
         end = offset + length
         try:
             while offset < end:
-                at, most = offset, min(CHUNK_BYTES, end - offset)
-                page = await self._off_loop(lambda: os.pread(self._descriptor, most, at))  # noqa: B023 - awaited at once
+                most = min(CHUNK_BYTES, end - offset)
+                page = await self._off_loop(partial(self._read, offset, most))
                 if not page:
                     return
                 offset += len(page)
                 yield page
         finally:
             self.close()
-
-
-class KeptFile:
-    """A copy of one of them.
-
-    Args:
-        read: ``(offset, bytes_max)`` of it; blocks.
-        size: In bytes.
-        off_loop: Reads it.
-    """
-
-    def __init__(self, read: Callable[[int, int], bytes], size: int, off_loop: OffLoop) -> None:
-        self._read, self._off_loop = read, off_loop
-        self.size = size
-
-    def close(self) -> None:
-        """Nothing is held."""
-
-    async def pages(self, offset: int, length: int) -> AsyncIterator[bytes]:
-        """So many bytes from there on."""
-        end = offset + length
-        while offset < end:
-            most = min(CHUNK_BYTES, end - offset)
-            page = await self._off_loop(partial(self._read, offset, most))
-            if not page:
-                return
-            offset += len(page)
-            yield page
 
 
 class ArtifactFiles:
@@ -141,11 +121,11 @@ class ArtifactFiles:
         contract = run.spec.verification
         return [each.path for each in (contract.artifacts if contract else ()) if each.is_glob]
 
-    async def open(self, run: Run, path: str) -> "OpenedFile | KeptFile":
+    async def open(self, run: Run, path: str) -> OpenedFile:
         """Open one that is named, or that a pattern of the contract matches.
 
         Raises:
-            NotFound: Nobody named it, or it is not there.
+            NotFound: Neither names it, or it is not there.
             Forbidden: It lies outside of the run's working directory, or is no regular file.
         """
         patterns = (pattern_of(each, field="path") for each in self.patterns(run))
@@ -158,7 +138,7 @@ class ArtifactFiles:
         if copies is not None:
             size = (await self._off_loop(partial(copies.sizes, run.id))).get(path)
             if size is not None:
-                return KeptFile(partial(copies.read, run.id, path), size, self._off_loop)
+                return OpenedFile(partial(copies.read, run.id, path), size, self._off_loop)
         root = _root_of(run)
         try:
             found = await self._off_loop(lambda: root.open_regular(path))
@@ -166,7 +146,8 @@ class ArtifactFiles:
             raise Forbidden(f"file {path[:200]} {error}", guardrail="workspace") from error
         except (OSError, ValueError) as error:
             raise NotFound(f"file {path[:200]} cannot be read: {_words(error)}") from error
-        return OpenedFile(found, self._off_loop)
+        size, close = os.fstat(found).st_size, partial(os.close, found)
+        return OpenedFile(lambda at, most: os.pread(found, most, at), size, self._off_loop, close)
 
 
 def _keep_all(copies: ArtifactLog, run: Run, contract: Contract) -> None:

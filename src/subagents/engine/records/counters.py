@@ -1,7 +1,7 @@
 """Counts what was committed, for ``/metrics``: since this process started, in memory.
 
 Everything comes from the durable batches, so a number never speaks of what a crash undid. Counting
-costs a dictionary entry per event; nobody is asked anything before somebody scrapes.
+costs a dictionary entry per event, and nothing more is done before somebody scrapes.
 """
 
 from bisect import bisect_left
@@ -16,12 +16,7 @@ from subagents.domain.run.events import (
     Spawned,
     VerificationFinished,
 )
-from subagents.domain.run.outcome import (
-    Deferred,
-    Delivered,
-    DeliveryOutcome,
-    Skipped,
-)
+from subagents.domain.run.outcome import Deferred, Delivered, DeliveryOutcome, Skipped
 from subagents.domain.run.run import SETTLED, Conclusion, Phase, Run, Usage
 from subagents.domain.run.values import RunId
 from subagents.engine.kernel.ledger import Ledger
@@ -29,14 +24,14 @@ from subagents.engine.kernel.live_runs import Failure
 from subagents.ports import Batch, JournalEntry
 
 AGENTS_MAX: Final = 100
-"""Agents with numbers of their own; later ones share those of ``OTHER``."""
+"""Agents that are counted each by itself; later ones share the counts of ``OTHER``."""
 OTHER: Final = "other"
 
 WAITS_S: Final = (0.01, 0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600)
 RUNS_S: Final = (0.1, 1, 5, 15, 60, 300, 900, 1800, 3600, 4 * 3600, 12 * 3600)
 COMMITS_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5)
 COUNTED: Final = frozenset({Spawned, SlotGranted, Alerted, VerificationFinished, DeliverySettled})
-"""Events that something is counted of, besides that there was one."""
+"""The events that count for more than their number."""
 BATCHES: Final = (1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 5000)
 
 
@@ -66,16 +61,16 @@ class Counters:
         self._queued: dict[RunId, int] = {}
         self._agents: set[str] = set()
         self.spawned: Counter[str] = Counter()
-        """By agent."""
+        """Runs that were spawned, by agent."""
         self.ended: Counter[tuple[str, str]] = Counter()
-        """By agent and outcome."""
+        """Runs that ended, by agent and outcome."""
         self.tokens: Counter[tuple[str, str]] = Counter()
-        """By agent and ``input`` or ``output``; of ended runs, where their runtime said so."""
+        """Tokens of ended runs, by agent and ``input`` or ``output``, where their runtime says."""
         self.cost_usd: dict[str, float] = {}
         self.alerts: Counter[str] = Counter()
         self.verdicts: Counter[str] = Counter()
         self.deliveries: Counter[tuple[str, str]] = Counter()
-        """By outcome and, of those delivered, path."""
+        """Delivery tries, by outcome and, of those delivered, path."""
         self.commit_failures = 0
         self.queue_wait_s = Histogram(WAITS_S)
         self.run_s: dict[str, Histogram] = {}
@@ -92,6 +87,7 @@ class Counters:
 
     def agent(self, agent_id: str) -> str:
         """The label for an agent: its id, while there are not too many."""
+        # Each label is one more time series for whatever scrapes; ids come from configurations.
         if agent_id not in self._agents:
             if len(self._agents) >= AGENTS_MAX:
                 return OTHER

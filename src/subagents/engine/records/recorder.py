@@ -1,6 +1,6 @@
 """Keeps the output of workers as lines, and shows it to the detectors.
 
-Beside the ledger: a transcript decides nothing, and one that cannot be kept never holds up
+Apart from the ledger: a transcript decides nothing, and one that cannot be kept never holds up
 a run. Lines and what the detectors know are kept together with how far the stream was read, so
 that after a crash reading continues there; alerts become durable *before* that, under keys that are
 the same when the same pieces are looked at again. So none is lost and none is raised twice.
@@ -11,13 +11,12 @@ something is recorded or read next.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from subagents.domain.alerts import detectors
-from subagents.domain.alerts.detectors import FailedCall, Watch
+from subagents.domain.alerts.detectors import Watch
 from subagents.domain.rules.current_alerts import Concern, concerns
 from subagents.domain.run.alert import Alert
 from subagents.domain.run.events import Alerted
@@ -29,6 +28,7 @@ from subagents.domain.transcript.transcript_query import Checkpoint, LogPage, Lo
 from subagents.engine.kernel.due_heap import DueHeap
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import wait_at_most
+from subagents.engine.kernel.waiters import Wakeups
 from subagents.engine.records.writer import Page, Pieces, TranscriptWriter
 from subagents.errors import Fenced, StoreUnavailable
 from subagents.ports import Batch, TranscriptLog
@@ -38,9 +38,9 @@ log = logging.getLogger(__name__)
 GATHER_S: Final = 0.1
 """What all runs say within so long is written together."""
 PENDING_MAX: Final = 4_000
-"""Pieces of one run that wait to be written; who says more waits until they are."""
+"""Pieces of one run that wait to be written; a worker that says more waits until they are."""
 LOOK_MS: Final = 1_000
-"""Between two looks at a run of which one look did not get rid of what is due."""
+"""The pause between two looks at a run of which one look did not get rid of what is due."""
 
 
 @dataclass(slots=True)
@@ -63,19 +63,19 @@ class _Open:
     """The attempt is over: see ``Page.ends``."""
     is_synced: bool = True
     lost: int = 0
-    """Lines that nobody will see; the next that is written says so."""
+    """Lines that were lost; the next that is written says so."""
     is_kept: bool = True
     """False once lines were lost: the stream they come from must not be given up."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def rest(self, *, is_waiting: bool) -> None:
-        """A write is over: tell who waits for it, unless there is more to be written."""
+        """A write is over: wake whoever waits for it, unless there is more to be written."""
         if not self.pieces and not is_waiting:
             self.is_idle.set()
 
 
 class Recorder:
-    """One writer per run; readers bring the transcript up to date first.
+    """Writes the transcripts, each by one writer at a time; readers bring them up to date first.
 
     Args:
         kernel: Its ledger takes the alerts, its store has the journal.
@@ -93,8 +93,9 @@ class Recorder:
         """Runs whose output a daemon before this one may have written, and never synced."""
         self._has_work = asyncio.Event()
         self._hurry = asyncio.Event()
-        """Somebody waits for it to be written: output is not gathered any longer."""
-        self._listeners: dict[RunId, dict[asyncio.Event, None]] = {}
+        """A run's end waits for its output to be written, which is not gathered any longer."""
+        self.readers: Wakeups[RunId] = Wakeups()
+        """Whoever follows a run's lines, to be woken when there may be new ones."""
         self._is_paused = False
         self._due: DueHeap[RunId] = DueHeap()
         """When the detectors may have something to say about a run, or earlier."""
@@ -102,9 +103,9 @@ class Recorder:
 
     def on_commit(self, batch: Batch) -> None:
         """Runs that left memory leave this one, too."""
+        self.readers.wake(batch.runs)
         # In the order of the batch: that of a set of names differs from process to process.
         for run_id, run in batch.runs.items():
-            self._notify(run_id)
             if run.phase in OVER and run_id in self._open:
                 self._close(run_id)
             is_expected = run_id in self._due.due_ms
@@ -123,7 +124,7 @@ class Recorder:
             self._transcripts.close(run_id)
 
     async def pause(self) -> None:
-        """Return when nobody writes; from here until ``reset`` nobody does, readers included."""
+        """Return when no write is under way; until ``reset`` none begins, not even for readers."""
         self._is_paused = True
         for opened in tuple(self._open.values()):
             async with opened.lock:
@@ -159,7 +160,7 @@ class Recorder:
     async def positions(self, run: Run, *, is_new: bool) -> Mapping[str, int]:
         """How far the newest attempt's stream is kept; ``is_new`` = it cannot be, nothing is read.
 
-        A transcript that cannot be read is begun anew, behind what the stream already gave.
+        A transcript that cannot be read starts over, behind what the stream already gave.
         """
         opened = self._of(run.id)
         if is_new and not opened.is_read:
@@ -172,7 +173,7 @@ class Recorder:
     async def record(self, run: Run, output: OutputBatch) -> None:
         """Take over what the run's newest attempt said; it is written within ``GATHER_S``.
 
-        Who says much waits until there is room. Of a session that was deleted nothing is kept: a
+        A worker that says much waits until there is room. Of a deleted session nothing is kept: a
         worker that was given up may go on talking.
         """
         if self._is_deleted(run):
@@ -191,7 +192,7 @@ class Recorder:
     async def written(self, run: Run) -> None:
         """Return when all output of the run is written; those who wait share one write.
 
-        Whoever says that an attempt is over says it after this: nobody reads its stream again.
+        Call it before saying that an attempt is over: after that its stream is not read again.
         """
         opened = self._open.get(run.id)
         if opened is None:
@@ -234,7 +235,7 @@ class Recorder:
     async def forget(self, run_id: RunId) -> None:
         """Delete the run's transcript; it goes with its run, or with its session."""
         opened = self._of(run_id)
-        async with opened.lock:  # who writes now would bring it back
+        async with opened.lock:  # a write that is under way would bring it back
             self._waiting.pop(run_id, None)
             self._open.pop(run_id, None)
             self._of_before.discard(run_id)
@@ -286,23 +287,6 @@ class Recorder:
         except OSError as error:
             raise StoreUnavailable(f"the transcript of {run.id} cannot be read: {error}") from error
 
-    @contextmanager
-    def listening(self, run_id: RunId) -> Iterator[asyncio.Event]:
-        """An event that is set whenever the run may have lines that it had not before."""
-        changed = asyncio.Event()
-        listeners = self._listeners.setdefault(run_id, {})
-        listeners[changed] = None
-        try:
-            yield changed
-        finally:
-            del listeners[changed]
-            if not listeners and self._listeners.get(run_id) is listeners:
-                del self._listeners[run_id]
-
-    def _notify(self, run_id: RunId) -> None:
-        for changed in self._listeners.get(run_id, ()):
-            changed.set()
-
     async def watch_of(self, run: Run) -> Watch:
         """What the detectors know of the run: tools used, last activity, context."""
         opened = self._open.get(run.id)
@@ -310,25 +294,14 @@ class Recorder:
             return opened.checkpoint.watch
         return (await self._write_one(run)).watch
 
+    def known_watch(self, run_id: RunId) -> Watch:
+        """What the detectors know of the run as far as it is in memory; reads nothing."""
+        opened = self._open.get(run_id)
+        return opened.checkpoint.watch if opened is not None and opened.is_read else Watch()
+
     def concerns(self, run: Run) -> tuple[Concern, ...]:
-        """What is wrong with a run at work now, as far as it is in memory; reads nothing."""
-        opened = self._open.get(run.id)
-        watch = opened.checkpoint.watch if opened is not None and opened.is_read else Watch()
-        return concerns(run, watch, now_ms=self._clock.now_ms())
-
-    def last_said_ms(self, run_id: RunId) -> int | None:
-        """When its newest attempt last said anything, as far as it is in memory; reads nothing."""
-        opened = self._open.get(run_id)
-        if opened is None or not opened.is_read:
-            return None
-        return opened.checkpoint.watch.last_at_ms
-
-    def failed_call(self, run_id: RunId) -> FailedCall | None:
-        """The tool that failed last in its newest attempt, as ``last_said_ms`` knows it."""
-        opened = self._open.get(run_id)
-        if opened is None or not opened.is_read:
-            return None
-        return opened.checkpoint.watch.failed_call
+        """What is wrong with a run at work now, as far as ``known_watch`` says."""
+        return concerns(run, self.known_watch(run.id), now_ms=self._clock.now_ms())
 
     # -- time ------------------------------------------------------------------------------
 
@@ -376,7 +349,7 @@ class Recorder:
             self._due_changed.set()
 
     def _due_ms(self, run: Run) -> int | None:
-        """When the detectors have something to say if nothing happens; None = they have not."""
+        """When the detectors have something to say if nothing happens; None = they have nothing."""
         if run.phase is not Phase.RUNNING or run.control.frozen_since_ms is not None:
             return None
         opened, rules = self._open.get(run.id), run.resolved.alerts
@@ -424,7 +397,9 @@ class Recorder:
         taken: dict[RunId, tuple[_Open, Page]] = {}
         for run in runs:
             opened = self._of(run.id)
-            await opened.lock.acquire()  # free, unless somebody waits to delete it
+            # Free, unless somebody waits to delete it. No one else takes several at once, so that
+            # none can wait in a circle.
+            await opened.lock.acquire()
             if opened.is_deleted:
                 opened.lock.release()
                 continue
@@ -457,7 +432,7 @@ class Recorder:
         """Write them; whatever happens, each page is taken over, or its pieces are pending again.
 
         What is given back is written again soon, from the same place; after ``StoreUnavailable``
-        mostly by whoever reads the streams anew. What failed for no known reason is lost: the end
+        mostly by whoever reads the streams again. What failed for no known reason is lost: the end
         of a run must not wait for it.
         """
         pages = [page for _, page in taken.values()]
@@ -478,20 +453,20 @@ class Recorder:
                     page.is_kept, page.is_done = False, True
             raise
         finally:
-            for run_id, (opened, page) in taken.items():
+            for opened, page in taken.values():
                 if page.is_done:
                     _take_over(opened, page)
                     self._expect(page.run)
                 else:
                     self._put_back(opened, page)
-                self._notify(run_id)
+            self.readers.wake(taken)
 
     def _put_back(self, opened: _Open, page: Page) -> None:
         opened.pieces[:0] = page.pieces
         opened.pending += sum(len(each.output.items) for each in page.pieces)
         opened.ends = opened.ends or page.ends
         if page.pieces or page.ends:
-            # Who is cancelled here may be a reader only, and the end of the run still waits.
+            # What was cancelled may be only a reader, and the end of the run still waits.
             self._waiting.setdefault(page.run.id, page.run)
             self._has_work.set()
 

@@ -23,9 +23,9 @@ from subagents.ports import LongResult, ResultLog
 log = logging.getLogger(__name__)
 
 PIECE_CHARS: Final = 64 * 1024
-"""Redacted in one go: some 0.1 ms in which no other thread of this process runs."""
+"""How much is redacted in one go: some 0.1 ms in which no other thread of this process runs."""
 PAGE_BYTES: Final = 256 * 1024
-"""Read in one go."""
+"""How much is read in one go."""
 _END_OF_WORD: Final = re.compile(r"[\s,;\"'](?=[^\s,;\"']*\Z)")
 """The last place where a long line can be parted without parting what may be a secret."""
 
@@ -50,7 +50,7 @@ class Results:
             short, pieces, size = seen.seen, seen.pieces(self._bytes_max), seen.seen.bytes_total
         else:
             if len(seen.text) * 4 <= RESULT_BYTES_MAX:
-                return seen
+                return seen  # no character takes more than four bytes: it need not be encoded
             data = seen.text.encode("utf-8", "replace")
             if len(data) <= RESULT_BYTES_MAX:
                 return seen
@@ -70,6 +70,7 @@ class Results:
             return short
 
     def _keep(self, run: Run, seen: ResultSeen, pieces: Iterator[str], size: int) -> ResultSeen:
+        # The same name when the same result is seen again: after a crash it replaces itself.
         turn = f"{seen.key}/{run.attempt.turn.number}".encode()
         name = f"{run.attempt.number}-{hashlib.sha256(turn).hexdigest()[:16]}"
         clean = _redacted(pieces, self._ledger.secrets_of(run))
@@ -89,12 +90,10 @@ class Results:
 
     def _named(self, run: Run) -> frozenset[str]:
         """Files that the run names, in memory or on the disk."""
-        found = set()
-        for each in (self._ledger.live.get(run.id), self._ledger.published.get(run.id)):
-            for attempt in each.attempts[-1:] if each is not None else ():
-                if attempt.evidence.result_file is not None:
-                    found.add(attempt.evidence.result_file.name)
-        return frozenset(found)
+        known = (self._ledger.live.get(run.id), self._ledger.published.get(run.id))
+        newest = (each.attempts[-1] for each in known if each is not None and each.attempts)
+        files = (attempt.evidence.result_file for attempt in newest)
+        return frozenset(file.name for file in files if file is not None)
 
     def size(self, run: Run) -> int:
         """How many bytes of the run's result can be read."""

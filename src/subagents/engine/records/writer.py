@@ -86,7 +86,7 @@ class TranscriptWriter:
             except StoreUnavailable:
                 raise
             except Exception:
-                # One run's words must not keep the others', nor its own end, waiting.
+                # What one run says must not keep the others, nor its own end, waiting.
                 log.exception("what %s said cannot be recorded", page.run.id)
                 page.checkpoint, page.is_read = before, was_read
                 page.is_kept, page.is_done = False, True
@@ -111,8 +111,9 @@ class TranscriptWriter:
                 )
             except OSError as error:
                 log.warning("%s lines of %s could not be kept: %s", len(lines), run.id, error)
-                # Lines that nobody has need no numbers: those that follow leave no gap.
+                # Lines that were lost need no numbers: those that follow leave no gap.
                 page.checkpoint = replace(page.checkpoint, seq=page.checkpoint.seq - len(lines))
+                # The line that says how many were lost before is no worker's, and does not count.
                 page.lost += len(lines) - (page.lost > 0)
                 page.is_kept = False
             else:
@@ -124,7 +125,7 @@ class TranscriptWriter:
             try:
                 page.checkpoint = self._transcripts.resume(page.run.id)
             except OSError as error:
-                log.warning("the transcript of %s is begun anew: %s", page.run.id, error)
+                log.warning("the transcript of %s starts over: %s", page.run.id, error)
             page.is_read = True
         if page.lost and page.pieces:
             hole = OutputItem(type=LineType.ERROR, text=f"{page.lost} lines could not be kept here")

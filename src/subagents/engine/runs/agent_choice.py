@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from subagents.config import agent_cards
 from subagents.config.settings import DEFAULT_LANE, Agent, Settings
 from subagents.domain.rules.admission import holds_slot
-from subagents.domain.run.run import Phase, Run
+from subagents.domain.run.run import Phase
 from subagents.domain.run.spec import AgentChosen, Isolation, RunSpec
 from subagents.domain.run.values import SessionKey, replace
 from subagents.domain.track_record.measured_card import measured_cost_tier
@@ -75,9 +75,8 @@ class AgentChoice:
                 f"the performance records cannot be read: {error.strerror or error}",
                 hint="see agent-performance-*.jsonl in the state directory",
             ) from error
-        records = {each.name: each for each in stats if each.name in agents}
-        found = {name: record for name, record in records.items() if name is not None}
-        return Known(agents, self._loads(settings, agents, session), found)
+        records = {name: each for each in stats if (name := each.name) and name in agents}
+        return Known(agents, self._loads(settings, agents, session), records)
 
     async def choose(self, asked: list[RunAsked], call: SpawnCall) -> list[RunAsked]:
         """Each run that leaves its agent to us, with the one that fits its task best.
@@ -126,7 +125,7 @@ class AgentChoice:
         runtime = self._runtimes.get(agent.runtime or "")
         if runtime is None:
             return False
-        # It would run a task in words, or nobody said what it does with one.
+        # A shell would run a task in words; what another command does with one was never said.
         if agent.runtime == PLAIN_COMMAND and (_is_shell(agent) or not agent.description):
             return False
         wants_model = spec.model is not None or spec.thinking is not None
@@ -146,12 +145,14 @@ class AgentChoice:
                 active[run.resolved.agent_id] += 1
             elif run.phase is Phase.QUEUED:
                 queued[run.resolved.agent_id] += 1
-        depth = _depth(self._queries, session)
-        loads = {}
+        own = self._queries.run_of(session)
+        parent = None if own is None else self._queries.open_run(own)
+        depth = 1 if parent is None else parent.lineage.depth + 1
+        loads, held = {}, self._queries.slots_by_lane()
         for name, agent in agents.items():
             lane = agent.lane or DEFAULT_LANE
-            held = self._queries.slots_held((lane, depth))
-            loads[name] = Load(active[name], queued[name], lane, held, settings.lane_slots(lane))
+            used = held.get((lane, depth), 0)
+            loads[name] = Load(active[name], queued[name], lane, used, settings.lane_slots(lane))
         return loads
 
 
@@ -170,7 +171,7 @@ def ranked(
         hint: The work in words.
         tags: See ``suggest``.
         cost_tier: See there.
-        given: What some of them will have to do besides, as so many queued runs.
+        given: What some of them will have to do in addition, in queued runs.
     """
     more = given or {}
     candidates = [
@@ -190,9 +191,3 @@ def ranked(
 
 def _is_shell(agent: Agent) -> bool:
     return agent.command is not None and PurePath(agent.command[0]).name in SHELLS
-
-
-def _depth(queries: Queries, session: SessionKey) -> int:
-    own = queries.run_of(session)
-    parent: Run | None = queries.open_run(own) if own is not None else None
-    return parent.lineage.depth + 1 if parent is not None else 1

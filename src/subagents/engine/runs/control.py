@@ -37,7 +37,7 @@ from subagents.errors import (
 )
 
 REFUSALS_MAX: Final = 50
-"""In a run's journal; a caller who is refused must not fill the store."""
+"""Refusals in a run's journal; a caller that is refused must not fill the store."""
 
 
 class Control:
@@ -197,7 +197,7 @@ class Control:
             )
         event = SteerRequested(at_ms=now, by=by, message=message, next_turn=next_turn)
         if before is not None:
-            before()
+            before()  # without an await in between: what it puts into the ledger is in this commit
         await self._apply(run_id, event)
         if next_turn:
             return "accepted"
@@ -305,7 +305,7 @@ class Control:
         return await self._apply(run_id, Dismissed(at_ms=self._clock.now_ms(), by=by))
 
     async def _living_inbox(self, run: Run) -> SessionKey:
-        """Of the nearest run above it that has not ended, in the end of the top-level session."""
+        """The inbox of the nearest run above that has not ended, in the end the top-level one."""
         run_id, inbox = run.id, run.requester
         while run.lineage.requester_run is not None:
             try:
@@ -316,7 +316,7 @@ class Control:
                     hint=f"read the result: subagents result {run_id}",
                 ) from None
             except CorruptState:
-                break  # set aside: nothing more is known
+                break  # set aside: what is above it is not known
             if not run.is_settled:
                 return run.session.first_key
             inbox = run.requester

@@ -9,6 +9,7 @@ from subagents.domain.run.run import Run
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.domain.text.announcement import result_for_others
+from subagents.engine.kernel.addresses import ancestors
 from subagents.engine.kernel.ledger import Ledger
 from subagents.engine.runs.queries import Queries
 from subagents.engine.runs.spawn_call import Draft
@@ -30,13 +31,12 @@ class Dependencies:
             UsageError: A label is used twice, or the batch waits for itself in a circle.
         """
         if len(drafts) == 1 and not drafts[0].asked.labels:
-            return {}
-        named = [draft for draft in drafts if draft.spawned.spec.label]
-        here = {draft.spawned.resolved.label: draft.spawned.run_id for draft in named}
-        if len(here) != len(named):
-            labels = [draft.spawned.resolved.label for draft in named]
-            twice = next(label for label in labels if labels.count(label) > 1)
-            raise UsageError(f'label "{twice}" is used twice in this batch')
+            return {}  # as most spawns are
+        here: dict[str, RunId] = {}
+        for each in (draft.spawned for draft in drafts if draft.spawned.spec.label):
+            if each.resolved.label in here:
+                raise UsageError(f'label "{each.resolved.label}" is used twice in this batch')
+            here[each.resolved.label] = each.run_id
 
         async def is_own(run: Run) -> bool:
             return run.requester == requester
@@ -71,17 +71,17 @@ class Dependencies:
         descendant's, either, but "not found" would not say what is wrong.
         """
         found: dict[str, tuple[str, ...]] = {}
-        run_id = self._queries.run_of(requester)
         path: tuple[str, ...] = ()
-        while run_id is not None and (run := self._ledger.live.get(run_id)) is not None:
+        own = self._ledger.live.get(self._queries.run_of(requester) or RunId(""))
+        for run in () if own is None else (own, *ancestors(self._ledger.live, own)):
             path = (run.resolved.label, *path)
             for name in (run.id, run.session_key, run.resolved.label):
                 found.setdefault(name, path)
-            run_id = run.lineage.requester_run
         return found
 
     async def look_again(self, drafts: Sequence[Draft], found: dict[str, Dependency]) -> None:
         """Complete what ended, and left memory, while the caller was looking other things up."""
+        # Each read takes time, in which others may end and leave.
         while gone := self._gone(drafts, found):
             for name in gone:
                 found[name] = _dependency(await self._queries.run(found[name].run_id))
@@ -114,13 +114,9 @@ class Dependencies:
         Raises:
             UsageError: ``Circular dependency: a → b → a``.
         """
-        ancestors: set[RunId] = set()
-        current = parent
-        while current is not None:
-            ancestors.add(current.id)
-            current = self._ledger.live.get(current.lineage.requester_run or RunId(""))
-        if not ancestors:
+        if parent is None:
             return
+        above = {parent.id, *(run.id for run in ancestors(self._ledger.live, parent))}
 
         def waits_for(run_id: RunId) -> list[RunId]:
             run = self._ledger.live.get(run_id)
@@ -131,7 +127,7 @@ class Dependencies:
 
         wanted = [self.newest(found[name]) for name in draft.asked.labels]
         start = [dependency.run_id for dependency in wanted if dependency.outcome is None]
-        path = admission.find_path(start, waits_for, ancestors)
+        path = admission.find_path(start, waits_for, above)
         if path is not None:
             own = draft.spawned.resolved.label
             raise admission.circular((own, *(self._label(run_id) for run_id in path), own))

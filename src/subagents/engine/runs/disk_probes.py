@@ -1,4 +1,4 @@
-"""Looks at the disk beside the spawns, so that only the first of them waits for one.
+"""Looks at the disk while spawns go on, so that only the first of them waits for a look.
 
 See docs/decisions/0068.
 """
@@ -11,9 +11,9 @@ from subagents.engine.kernel.waiters import Waiters
 from subagents.ports import EngineClock, OffLoop
 
 PROBE_MS: Final = 100
-"""Before the disk is looked at again: a burst of spawns is no burst of probes."""
+"""How old an answer may be before the next look: a burst of spawns is no burst of probes."""
 PROBE_MS_MAX: Final = 1_000
-"""So long a good answer counts at most, while the next look is under way: nobody waits for that.
+"""How long a good answer counts at most, while the next look is under way that no spawn waits for.
 What goes bad meanwhile is found by the commit or by the runtime."""
 PROBES_MAX: Final = 1_000
 
@@ -27,20 +27,19 @@ class CachedProbe:
         self._looking: dict[str, tuple[asyncio.Future[bool], Waiters]] = {}
         self._well_at_ms: dict[str, int] = {}
 
-    def was_well(self, name: str, look: Callable[[], bool]) -> bool:
-        """Whether the answer of a moment ago was good; an older one is asked for anew meanwhile."""
+    async def is_well(self, name: str, look: Callable[[], bool]) -> bool:
+        """The answer of ``look``, which blocks; a good one of a moment ago is good enough.
+
+        Args:
+            name: What is looked at.
+            look: One look is for all who ask meanwhile.
+        """
         at_ms = self._well_at_ms.get(name)
-        if at_ms is None:
-            return False
-        age_ms = self._clock.steady_ms() - at_ms
+        age_ms = PROBE_MS_MAX if at_ms is None else self._clock.steady_ms() - at_ms
         if age_ms >= PROBE_MS and name not in self._looking:
             self._look(name, look)
-        return age_ms < PROBE_MS_MAX
-
-    async def is_well(self, name: str, look: Callable[[], bool]) -> bool:
-        """The answer of ``look``, which blocks: one for all who ask while it looks."""
-        if name not in self._looking:
-            self._look(name, look)
+        if age_ms < PROBE_MS_MAX:
+            return True
         looking, waiters = self._looking[name]
         await waiters.join()
         return looking.result()

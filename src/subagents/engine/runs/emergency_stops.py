@@ -1,8 +1,8 @@
 """Ends workers while nothing can be recorded: a broken disk keeps none of them at work.
 
-Who is to end is read from the runs as they were last durable, and from the cancels that could not
-be stored. Those are in memory: they are recorded when the store works again, and a daemon that is
-killed before has ended the workers and never says why.
+Which workers are to end is read from the runs as they were last durable, and from the cancels that
+could not be stored. Those are in memory: they are recorded when the store works again, and a daemon
+that is killed before has ended the workers and never says why.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ from subagents.domain.run.run import HOLDS_SLOT, Run
 from subagents.domain.run.values import AttemptId, RunId
 from subagents.engine.attempts.launch import ref_of
 from subagents.engine.attempts.placement import RuntimeOf
+from subagents.engine.kernel.addresses import ancestors
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.runs.timers import Timers
 from subagents.errors import plain_error
@@ -51,20 +52,17 @@ class EmergencyStops:
                 self._ledger.apply_now(run_id, event)
 
     def _is_due(self, run: Run) -> bool:
+        # An attempt that was ended still looks live: nothing is recorded before the store works.
         if run.phase not in HOLDS_SLOT or not run.attempts or ref_of(run).attempt_id in self._ended:
             return False
         timer = timer_event(run, self._timers.now_for(run))
         return (
             run.attempt.evidence.stop is not None
             or (timer is not None and timer.cause in {TimerCause.DEADLINE, TimerCause.CANCEL})
-            or self._is_cancelled(run)
+            or any(
+                each.id in self._cancels for each in (run, *ancestors(self._ledger.published, run))
+            )
         )
-
-    def _is_cancelled(self, run: Run | None) -> bool:
-        while run is not None and run.id not in self._cancels:
-            above = run.lineage.requester_run
-            run = self._ledger.published.get(above) if above is not None else None
-        return run is not None
 
     async def _end(self, run: Run) -> None:
         runtime = self._runtime_of(run, None)

@@ -12,7 +12,6 @@ from typing import Final
 from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import Resolved
-from subagents.domain.run.values import replace
 from subagents.engine.runs.spawn_call import Draft
 from subagents.errors import Conflict, StoreUnavailable
 from subagents.ports import EnvironmentLog, OffLoop
@@ -22,25 +21,17 @@ PLAIN_COMMAND: Final = "command"
 """The runtime whose workers get a shell's variables: what a person would have typed there."""
 
 
-def passes_nothing(_resolved: Resolved, _name: str) -> bool:
-    """Of an engine whose workers ask no provider."""
-    return False
-
-
 class Environments:
-    """See the module's text.
+    """See the module.
 
     Args:
-        off_loop: Carries all that blocks.
+        off_loop: Runs all that blocks.
         log: Where they are kept; None = callers can bring none.
         passes: Whether a run's worker is given a provider's variable.
     """
 
     def __init__(
-        self,
-        off_loop: OffLoop,
-        log: EnvironmentLog | None,
-        passes: PassesProvider = passes_nothing,
+        self, off_loop: OffLoop, log: EnvironmentLog | None, passes: PassesProvider
     ) -> None:
         self._off_loop = off_loop
         self._log = log
@@ -63,7 +54,7 @@ class Environments:
             ) from error
 
     async def load(self, runs: Iterable[Run]) -> None:
-        """Read what was brought for them, so that nobody waits for it later on the event loop.
+        """Read what was brought for them, so that nothing waits for it later on the event loop.
 
         Raises:
             StoreUnavailable: It cannot be read now.
@@ -75,7 +66,7 @@ class Environments:
 
         def read() -> None:
             for run_id in ids:
-                with contextlib.suppress(OSError):  # told when it is needed
+                with contextlib.suppress(OSError):  # raised again when it is needed
                     log.read(run_id)
 
         await self._off_loop(read)
@@ -92,6 +83,7 @@ class Environments:
         """
         if self._log is None:
             return drafts
+        # A batch of a thousand runs mostly brings one environment: it is written once.
         groups: list[tuple[CallerEnvironment, list[Draft]]] = []
         for draft in drafts:
             theirs = await self._theirs(draft, draft.asked.environment or CallerEnvironment())
@@ -114,7 +106,10 @@ class Environments:
                 raise StoreUnavailable(
                     f"the variables for its worker cannot be kept: {error}; nothing was stored"
                 ) from error
-            found |= {draft.spawned.run_id: _with_names(draft, theirs.names) for draft in meant}
+            found |= {
+                draft.spawned.run_id: draft.with_resolved(caller_env=theirs.names)
+                for draft in meant
+            }
         return list(found.values())
 
     async def _theirs(self, draft: Draft, brought: CallerEnvironment) -> CallerEnvironment:
@@ -136,8 +131,3 @@ class Environments:
         for draft in drafts:
             if self._log is not None and draft.spawned.resolved.caller_env is not None:
                 await self._off_loop(partial(self._log.forget, draft.spawned.run_id))
-
-
-def _with_names(draft: Draft, names: tuple[str, ...]) -> Draft:
-    resolved = replace(draft.spawned.resolved, caller_env=names)
-    return replace(draft, spawned=replace(draft.spawned, resolved=resolved))

@@ -20,11 +20,11 @@ from subagents.engine.kernel.tasks import wait_at_most
 from subagents.ports import Batch, EngineClock, FeedEntry, readable
 
 PAGE: Final = 200
-"""Entries read at once: the largest, a spawn with its task, has a quarter of a megabyte."""
+"""Entries that are read at once: the largest, a spawn with its task, has 256 KiB."""
 PACE_S: Final = 0.02
-"""Between a commit and the look at it: in a burst one look finds many."""
+"""The pause between a commit and the look at it: in a burst one look finds many."""
 SHOWN_EVERY_MS: Final = 1_000
-"""A run that changes all the time is shown so often."""
+"""How often a run is shown that changes all the time."""
 DEPTH_MAX: Final = 64
 """More than ``max_spawn_depth`` can be, so the walk up a tree ends."""
 
@@ -63,9 +63,9 @@ class Page(Value, frozen=True):
     """What came behind a number."""
 
     number: int
-    """Of the last entry looked at: where the next page begins."""
+    """The number of the last entry looked at: where the next page begins."""
     happened: tuple[Happened, ...] = ()
-    """Without the entries of runs that were pruned meanwhile."""
+    """The entries, but for those of runs that were pruned meanwhile."""
     known: Known = {}
     is_last: bool = True
     """Nothing more was there."""
@@ -79,7 +79,7 @@ class Feed:
         self._waiting: dict[asyncio.Event, None] = {}
         self._reading = asyncio.Lock()
         self._news: tuple[tuple[int, int, int], Page] | None = None
-        """The last: behind which number, as of which, and of which look."""
+        """The newest page: after which number, as of which, and of which look."""
 
     @property
     def look_ms(self) -> int | None:
@@ -117,7 +117,7 @@ class Feed:
         return await self._off_loop(self._store.newest_number)
 
     async def begin(self, after: int | None) -> tuple[int, bool]:
-        """Where a follower really begins who has seen everything up to ``after``.
+        """Where a follower really begins that has seen everything up to ``after``.
 
         Args:
             after: A number that it was told before; None = only what is new.
@@ -137,6 +137,7 @@ class Feed:
         Raises:
             StoreUnavailable: It cannot be read now.
         """
+        # Only we write, and what is in the store but not published yet wakes all when it is.
         if self.look_ms is None and after >= self._ledger.number:
             return Page(number=after)
         found = await self._off_loop(lambda: self._store.feed(after=after, limit=PAGE))
@@ -151,7 +152,7 @@ class Feed:
         return Page(number=number, happened=tuple(happened), known=known, is_last=is_last)
 
     async def news(self, after: int) -> Page:
-        """The same for those whom a commit woke, or who look again: most ask for the same.
+        """The same for followers that a commit woke, or that look again: most ask for one page.
 
         It is read once.
 
@@ -289,7 +290,7 @@ class Follower:
 
     @property
     def resume_at(self) -> int:
-        """Where somebody continues who has everything that was returned, and misses nothing.
+        """Where a reader continues that has everything that was returned, and misses nothing.
 
         Less than ``number`` while a run that has changed was not shown since: then some events
         come again.
@@ -307,6 +308,8 @@ class Follower:
         clock = self._feed.clock
         due_ms = clock.steady_ms() + int(wait_s * 1000)
         woken = asyncio.Event()
+        # The first look is this follower's alone, which may be far behind. Later ones follow a
+        # commit that woke all, and share one read.
         read = self._feed.page
         with self._feed.woken(woken):
             while True:

@@ -32,24 +32,11 @@ from subagents.domain.run.values import SessionKey, agent_of, replace
 from subagents.domain.text import judge_task
 from subagents.engine.runs.spawn_call import SpawnCall
 from subagents.errors import Forbidden, SubagentsError, UsageError
-from subagents.ports import (
-    Bound,
-    Bounded,
-    Limited,
-    OffLoop,
-    Runtime,
-    abilities_of,
-    access_of,
-)
+from subagents.ports import Bound, Bounded, Limited, OffLoop, Runtime, abilities_of, access_of
 from subagents.text import whole_ms
 
 ProofOf = Callable[[str, Agent], Proof]
 """What probes found, by an agent's id and its table; blocking."""
-
-
-def no_proof_needed(_agent_id: str, _agent: Agent) -> Proof:
-    """For engines whose workers are no programs of others."""
-    return Proof()
 
 
 class Grant(NamedTuple):
@@ -110,7 +97,9 @@ class Grants:
     ) -> None:
         self._off_loop = off_loop
         self._runtimes = runtimes
-        self._proofs = ScopeProofs(proof_of, off_loop)
+        self._proof_of = proof_of
+        self._warned: set[str] = set()
+        """Warnings about scopes that were never tried: each is given once."""
 
     def agent(self, wanted: str | None, call: SpawnCall) -> tuple[str, Agent]:
         """The agent asked for, by its id, or that of the caller, or the default one.
@@ -121,12 +110,13 @@ class Grants:
             Forbidden: The caller may not spawn it.
         """
         settings = call.context.settings
+        # An operator may use any agent; whoever is an agent, those that its own table allows.
         if wanted is not None and call.is_free:
             agent_id = wanted.strip().lower()
             return agent_id, settings.agent(agent_id)
         own = agent_that_spawns(call.parent, call.inbox)
+        own_agent = settings.agents.get(own)
         if wanted is None:
-            own_agent = settings.agents.get(own)
             has_runtime = own_agent is not None and own_agent.runtime is not None
             wanted = own if has_runtime else settings.defaults.agent
         if wanted is None:
@@ -138,8 +128,7 @@ class Grants:
             )
         wanted = wanted.strip().lower()
         if not call.is_free:
-            own_section = settings.agents.get(own)
-            allow = own_section.subagents.allow_agents if own_section is not None else ()
+            allow = own_agent.subagents.allow_agents if own_agent is not None else ()
             admission.check_allowed(wanted, requester_agent=own, allow_agents=allow)
         return wanted, settings.agent(wanted)
 
@@ -169,14 +158,11 @@ class Grants:
         *,
         cwd: str,
         found: Sequence[Ceiling],
-        is_apart: bool,
         may_ask: bool,
         inherited: tuple[str, ...] | None,
         deny: Iterable[str],
     ) -> Grant:
         """What the agent's worker may do in this run, and how it is kept to it.
-
-        ``is_apart``: see ``shall_be_apart``.
 
         Raises:
             Forbidden: It is more than it may have, or nothing can keep it to less.
@@ -187,21 +173,12 @@ class Grants:
         if agent.limits.given:
             await self._check_limits(agent_id, agent, runtime)
         bound, question = await self._bound(
-            spec,
-            agent_id,
-            agent,
-            runtime,
-            cwd=cwd,
-            found=found,
-            is_apart=is_apart,
-            may_ask=may_ask,
+            spec, agent_id, agent, runtime, cwd=cwd, found=found, may_ask=may_ask
         )
+        # A runtime may keep a worker to its access by taking tools away: those count as denied.
         deny = tuple(dict.fromkeys((*spec.tools_deny, *deny, *bound.deny)))
         tools = admission.effective_tools(
-            agent.tools,
-            allow=spec.tools_allow,
-            deny=deny,
-            inherited_allow=inherited,
+            agent.tools, allow=spec.tools_allow, deny=deny, inherited_allow=inherited
         )
         abilities = abilities_of(runtime, agent.options)
         if (tools is not None or deny) and not abilities.scope_tools:
@@ -213,11 +190,30 @@ class Grants:
         unproven: tuple[str, ...] = ()
         if tools is not None or deny:
             runtime.check_scope(agent.options, tools, deny)
-            unproven = await self._proofs.check(agent_id, agent)
+            unproven = await self._unproven(agent_id, agent)
         admission.check_usable(spec, runtime.name, abilities)
         return Grant(
             agent_id, agent, runtime, abilities, bound.access, question, tools, deny, unproven
         )
+
+    async def _unproven(self, agent_id: str, agent: Agent) -> tuple[str, ...]:
+        """Warnings for the receipt of a spawn with a scope.
+
+        Raises:
+            Forbidden: A probe saw a denied tool work.
+        """
+        proof = await self._off_loop(partial(self._proof_of, agent_id, agent))
+        if proof.refusal is not None:
+            raise Forbidden(
+                proof.refusal,
+                guardrail="tools",
+                hint="spawn it without a scope, choose another agent, or update the program and "
+                f"try again: subagents doctor --probe {agent_id}",
+            )
+        if proof.warning is None or proof.warning in self._warned:
+            return ()
+        self._warned.add(proof.warning)
+        return (proof.warning,)
 
     async def _check_limits(self, agent_id: str, agent: Agent, runtime: Runtime) -> None:
         limits = agent.limits.given
@@ -240,14 +236,16 @@ class Grants:
         spec = judge_task.parameters(judge)
         try:
             agent_id, agent = self.agent(judge.agent_id, call)
-            above = _above_judge(judged)
+            above = [
+                replace(each, source="the judged run")
+                for each in ceilings.of_run(judged.access, "", judged.agent_id)
+            ]
             worker = await self.grant(
                 spec,
                 agent_id,
                 agent,
                 cwd=judged.cwd,
                 found=above,
-                is_apart=shall_be_apart(spec, agent, above),
                 may_ask=False,
                 inherited=inherited_tools(judged, agent_id),
                 deny=judged.tools_deny,
@@ -282,6 +280,8 @@ class Grants:
             SubagentsError: As for any spawn; the message names ``fallbackAgentId``.
         """
         spec = replace(spec, model=None)
+        # Resolved at the spawn, though it may never be needed: when it takes over, whoever spawned
+        # may be gone, and with it what it was allowed.
         try:
             agent_id, agent = self.agent(spec.fallback_agent_id, call)
             worker = await self.grant(
@@ -290,8 +290,7 @@ class Grants:
                 agent,
                 cwd=resolved.cwd,
                 found=found,
-                is_apart=shall_be_apart(spec, agent, found),
-                # Nobody is there to be asked when it takes over.
+                # No person is there to be asked when it takes over.
                 may_ask=False,
                 inherited=inherited,
                 deny=resolved.tools_deny,
@@ -310,7 +309,6 @@ class Grants:
         *,
         cwd: str,
         found: Sequence[Ceiling],
-        is_apart: bool,
         may_ask: bool,
     ) -> tuple[Bound, str | None]:
         """What the run may do, how it is kept to it, and what a person must be asked before.
@@ -318,6 +316,7 @@ class Grants:
         Raises:
             Forbidden: It is more than it may have, or nothing can keep it to less.
         """
+        is_apart = shall_be_apart(spec, agent, found)
         if is_apart and spec.isolation is Isolation.WORKTREE:
             raise UsageError(
                 'isolation "worktree" cannot be had in a sandbox, where its repository is not seen',
@@ -379,11 +378,9 @@ def _move(error: SubagentsError, where: str, agent_field: str) -> None:
 
 def shall_be_apart(spec: RunSpec, agent: Agent, found: Sequence[Ceiling]) -> bool:
     """Whether its worker sees nothing of its user's but its working directory."""
-    return (
-        spec.isolation is Isolation.SANDBOX
-        or agent.isolation is AgentIsolation.SANDBOX
-        or any(each.sees is not None for each in found)
-    )
+    if spec.isolation is Isolation.SANDBOX or agent.isolation is AgentIsolation.SANDBOX:
+        return True
+    return bool(found) and any(each.sees is not None for each in found)
 
 
 def inherited_tools(above: Resolved | None, agent_id: str) -> tuple[str, ...] | None:
@@ -419,11 +416,6 @@ def without_links(
         for each in found
     ]
     return real, os.path.realpath(cwd), os.path.realpath(project)
-
-
-def _above_judge(judged: Resolved) -> list[Ceiling]:
-    found = ceilings.of_run(judged.access, "", judged.agent_id)
-    return [replace(each, source="the judged run") for each in found]
 
 
 def _more_or_less(judge: Judge, hint: str | None) -> str:
@@ -513,31 +505,3 @@ def _writer(agent_id: str) -> str:
         "choose an agent that may write (agents_list), or ask the user to set"
         f' agents.{agent_id}.access = "write"'
     )
-
-
-class ScopeProofs:
-    """Refuses scopes that were seen broken, and says once which ones were never tried."""
-
-    def __init__(self, proof_of: ProofOf, off_loop: OffLoop) -> None:
-        self._proof_of = proof_of
-        self._off_loop = off_loop
-        self._said: set[str] = set()
-
-    async def check(self, agent_id: str, agent: Agent) -> tuple[str, ...]:
-        """Warnings for the receipt of a spawn with a scope.
-
-        Raises:
-            Forbidden: A probe saw a denied tool work.
-        """
-        proof = await self._off_loop(partial(self._proof_of, agent_id, agent))
-        if proof.refusal is not None:
-            raise Forbidden(
-                proof.refusal,
-                guardrail="tools",
-                hint="spawn it without a scope, choose another agent, or update the program and "
-                f"try again: subagents doctor --probe {agent_id}",
-            )
-        if proof.warning is None or proof.warning in self._said:
-            return ()
-        self._said.add(proof.warning)
-        return (proof.warning,)

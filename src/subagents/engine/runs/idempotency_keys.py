@@ -11,7 +11,7 @@ from subagents.errors import IdempotencyConflict
 from subagents.ports import RememberedKey
 
 KEYS_MAX: Final = 10_000
-"""With so many in memory, those that are over are dropped."""
+"""How many are in memory when those that are over are dropped."""
 
 
 class IdempotencyKeys:
@@ -79,4 +79,5 @@ class IdempotencyKeys:
         if len(self._keys) >= self._most:
             since = self._since()
             self._keys = {k: v for k, v in self._keys.items() if v.at_ms > since}
+            # Each pass looks at all of them: the next comes when there are twice as many.
             self._most = 2 * len(self._keys) + KEYS_MAX

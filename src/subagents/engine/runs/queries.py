@@ -1,27 +1,13 @@
 """Read models. Open runs are answered from what was committed last, ended ones from the store."""
 
-import contextlib
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from subagents.domain.rules.admission import pending_requests
 from subagents.domain.rules.parameter_checks import LAST
 from subagents.domain.run.outcome import Status
-from subagents.domain.run.run import (
-    SETTLED,
-    MessageKind,
-    Phase,
-    Request,
-    Run,
-)
-from subagents.domain.run.values import (
-    MessageId,
-    RunId,
-    SessionKey,
-    Value,
-    agent_of,
-    replace,
-)
+from subagents.domain.run.run import SETTLED, MessageKind, Phase, Request, Run
+from subagents.domain.run.values import MessageId, RunId, SessionKey, Value, agent_of, replace
 from subagents.domain.schedules.schedule import tag_of
 from subagents.domain.text.announcement import ESCALATION_SUFFIX
 from subagents.engine.kernel.addresses import answering_inbox
@@ -30,28 +16,28 @@ from subagents.engine.kernel.quarantine import Quarantine
 from subagents.engine.messages.leases import UNREAD_LAPSES
 from subagents.engine.messages.mailbox import Mailbox
 from subagents.engine.records.recorder import Recorder
-from subagents.errors import CorruptState, NotFound, UsageError
+from subagents.errors import NotFound, UsageError
 from subagents.ports import InboxRow, JournalEntry, LaneKey, RunFilter, SetAside
 
 TREE_NODES_MAX: Final = 1_000
 """A tree that is drawn has no more runs, nor have all trees of a list below their roots together;
 what is left out is counted."""
 BELOW_MAX: Final = 20_000
-"""So many runs below others are counted for one answer."""
+"""How many runs below others are counted for one answer."""
 SESSIONS_PAGE: Final = 200
 SESSIONS_SEARCHED_MAX: Final = 5_000
 """Newest runs of an agent among which an ended session is searched."""
 PREFIX_CHARS_MIN: Final = 3
-"""After ``r-``. A shorter word is a label somebody mistyped sooner than an id."""
+"""Characters after ``r-``: a shorter word is a mistyped label rather than an id."""
 SAME_LABEL_MAX: Final = 200
 """Newest runs of one label among which the one that may be seen is searched."""
 
 COUNTED_MAX: Final = 1_000
-"""Nobody looks at more runs than this one by one, and a count visits each."""
+"""How many runs are counted: no one looks at more one by one, and a count visits each."""
 
 PLANS_PAGE: Final = 500
 PLANS_SEARCHED_MAX: Final = 1_000
-"""So many of the newest plans are looked through for a name."""
+"""How many of the newest plans are searched for a name."""
 
 MaySee = Callable[[Run], Awaitable[bool]]
 
@@ -69,7 +55,7 @@ class RunsFound(NamedTuple):
 
     runs: tuple[Run, ...]
     total: Count
-    """Without the window; at most ``COUNTED_MAX``, or up to the end of the window, are counted."""
+    """All that fit the filter, up to ``COUNTED_MAX`` or the end of the window if that is more."""
     hidden: Count
     """Archived ones that are left out; at most ``COUNTED_MAX`` are counted."""
     end: int
@@ -101,16 +87,16 @@ class Descendants(NamedTuple):
     """The runs below some runs, by state."""
 
     of: Mapping[RunId, Sequence[tuple[Status | Run, int]]]
-    """By the run above: outcomes with their numbers, and each run that is not over."""
+    """The runs below each run: outcomes with their numbers, and each run that is not over."""
     is_bound: bool
     """There are more: counting ended at ``BELOW_MAX``."""
 
 
 MAY_ASK: Final = (Phase.WAITING, Phase.SPAWNING, Phase.RUNNING, Phase.ENDING)
 OTHERS_LOOKED_AT: Final = 1_000
-"""So many of the newest runs of other nodes."""
+"""How many of the newest runs of other nodes are looked at."""
 ESCALATIONS_LOOKED_AT: Final = 1_000
-"""So many of the newest blockers, and runs of one requester."""
+"""How many of the newest blockers, and of the runs of one requester, are looked at."""
 
 
 class AttentionItem(Value, frozen=True):
@@ -174,10 +160,6 @@ class Queries:
         """The requester's runs without an outcome."""
         return self._ledger.unsettled(requester)
 
-    def slots_held(self, lane: LaneKey) -> int:
-        """Slots of one lane and depth that are in use."""
-        return self._ledger.lanes.held(lane)
-
     def slots_by_lane(self) -> Mapping[LaneKey, int]:
         """Slots in use, per lane and depth; only those with any."""
         return self._ledger.lanes.held_by_lane()
@@ -216,7 +198,7 @@ class Queries:
         means its newest run, and so does the name of a schedule whose runs have other labels.
 
         A label looks at the caller's own runs first, then at everybody's. ``last`` is the caller's
-        own newest run and nobody else's: what is then done to it must not hit a stranger's.
+        own newest run and no other's: what is then done to it must not hit a stranger's.
 
         Args:
             selector: As it was given.
@@ -246,7 +228,8 @@ class Queries:
         if len(typed) >= PREFIX_CHARS_MIN:
             by_prefix = await self._off_loop(lambda: self._store.find(f"r-{typed}"))
         if by_prefix and may_see is not None:
-            fitting = await self._readable(by_prefix)
+            readable = await self.these(by_prefix)
+            fitting = [readable[run_id] for run_id in by_prefix if run_id in readable]
             by_prefix = [run.id for run in await _seen(fitting, may_see) or fitting[:1]]
         if len(by_prefix) > 1:
             raise UsageError(f'"{selector}" fits several runs: {", ".join(by_prefix)}')
@@ -351,11 +334,13 @@ class Queries:
         return tuple(await self._off_loop(lambda: self._store.runs(where)))
 
     async def page(self, where: RunFilter) -> RunsFound:
-        """The runs of the filter's window, newest first, and how many there are besides."""
+        """The runs of the filter's window, newest first, and how many there are in all."""
         return await self._off_loop(lambda: self._page(where))
 
     def _page(self, where: RunFilter) -> RunsFound:
         found, end = self._store.runs(where), where.offset + where.limit
+        # A page that is not full ends the list, so there is nothing to count. An empty one behind
+        # an offset says nothing: the list may have ended long before.
         if len(found) < where.limit and (found or not where.offset):
             total = Count(where.offset + len(found))
         else:
@@ -367,6 +352,7 @@ class Queries:
         return RunsFound(tuple(found), total, hidden, end)
 
     def _counted(self, where: RunFilter, most: int) -> Count:
+        # One more than is shown tells whether there are more.
         number = self._store.count(where, most=most + 1)
         return Count(min(number, most), is_bound=number > most)
 
@@ -436,14 +422,6 @@ class Queries:
             of_root += ((open_runs[each], 1) for each in row.open if each in open_runs)
         return Descendants(found, is_bound=sum(row.number for row in rows) >= BELOW_MAX)
 
-    async def _readable(self, run_ids: Iterable[RunId]) -> list[Run]:
-        """These runs without those that are set aside."""
-        found = []
-        for run_id in run_ids:
-            with contextlib.suppress(CorruptState):
-                found.append(await self.run(run_id))
-        return found
-
     async def set_aside(self) -> tuple[SetAside, ...]:
         """What is stored but damaged, and left out everywhere."""
         return tuple(await self._off_loop(self._store.set_aside))
@@ -469,7 +447,7 @@ class Queries:
         return await self._off_loop(self._store.unread_total)
 
     async def attention(self, session: SessionKey | None = None) -> tuple[AttentionItem, ...]:
-        """What needs a person: questions, blockers, deliveries given up, failures nobody read.
+        """What needs a person: questions, blockers, deliveries given up, unread failures.
 
         And runs at work with which something is wrong now, in the text of its alert: of a cluster,
         those that this node decides about.
@@ -499,7 +477,7 @@ class Queries:
             for run, request in open_requests
         ]
         for run in mine:
-            held = self._quarantine.of(run.id)
+            held = self._quarantine.get(run.id)
             if held is not None:
                 text = f"{held.effect} keeps failing: {held.error}"
                 items.append(
@@ -556,12 +534,12 @@ class Queries:
 
         Whether the message was read does not matter: reading mends nothing.
         """
-        rows: Sequence[InboxRow] = await self._off_loop(
+        blockers = await self._off_loop(
             lambda: self._store.blockers(session, limit=ESCALATIONS_LOOKED_AT)
         )
         repeated: dict[SessionKey, set[RunId | None]] = {}
         found = []
-        rows = [row for row in rows if row.message.id.endswith(ESCALATION_SUFFIX)]
+        rows = [row for row in blockers if row.message.id.endswith(ESCALATION_SUFFIX)]
         runs = await self.these([row.message.run_id for row in rows])
         for row in rows:
             run = runs.get(row.message.run_id)

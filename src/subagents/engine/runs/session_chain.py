@@ -47,11 +47,10 @@ async def previous(queries: Queries, selector: str, call: SpawnCall) -> Run:
         UsageError: In a cluster it is of another partition than whoever asks, and a session is of
             one: one node decides who goes on with it.
         NotFound: No such run.
-        Forbidden: It is not below the one who asks.
+        Forbidden: It is not below the session that asks.
         SessionTaken: It is at work.
         Conflict: Its session cannot be continued.
     """
-
     requester, partition = call.inbox, call.partition
 
     async def is_below(run: Run) -> bool:
@@ -101,13 +100,14 @@ async def load_runs(ledger: Ledger, before: Sequence[Run]) -> None:
     """
     continued = {run.id for run in before}
     wanted = continued | {run.root for run in before}
+    # Again and again: while one is read, another that is over may leave memory with a commit.
     while missing := [name for name in wanted if name not in ledger.live]:
         for name in missing:
             try:
                 await ledger.load_run(name)
             except (NotFound, CorruptState):
                 if name in continued:
-                    raise  # nobody could write down that its session goes on, nor refuse a second
+                    raise  # no one could record that its session goes on, nor refuse a second
                 wanted.discard(name)  # pruned: what names the session is only a name now
 
 
@@ -173,7 +173,7 @@ def depth(parent: Run | None, previous: Run | None) -> int:
 
 
 def continues(previous: Run | None) -> Continues | None:
-    """The link to the run before; None = a session of its own."""
+    """The link to the run before; None = it begins a session."""
     if previous is None:
         return None
     native = check_resumable(previous)

@@ -1,6 +1,6 @@
 """Messages to a session: one reaches the run at work in it, or starts the run that continues it."""
 
-from collections.abc import Callable
+from functools import partial
 from typing import Final, NamedTuple
 
 from subagents.domain.rules.idempotency import differing, digest_of
@@ -31,7 +31,7 @@ class Sent(NamedTuple):
     status: str
     """``steered``, ``queued`` or ``accepted``."""
     run: Run
-    """Which run has it: the one at work, or the one that it started."""
+    """The run that has it: the one at work, or the one that it started."""
     warnings: tuple[str, ...] = ()
     is_new: bool = False
     """The message started this run."""
@@ -40,7 +40,7 @@ class Sent(NamedTuple):
 
 
 class Sessions:
-    """See the module's text."""
+    """See the module."""
 
     def __init__(
         self, kernel: Kernel, queries: Queries, control: Control, spawner: Spawner
@@ -81,8 +81,8 @@ class Sessions:
 
         Raises:
             IdempotencyConflict: The key stands for another message; nothing was sent.
-            Conflict: Nobody works there and it cannot be continued; or, with ``steer``, nobody
-                works there.
+            Conflict: No run is at work there and it cannot be continued; or, with ``steer``, no
+                run is at work there.
             Forbidden: A guardrail; nothing was stored.
             RateLimited: Sooner than 2 s after the last message to a run at work.
         """
@@ -115,7 +115,7 @@ class Sessions:
         )
 
     async def _requester(self, run: Run, by: SessionKey) -> SessionKey:
-        """Who asks for the run that goes on with the session: mostly the sender.
+        """The session that asks for the run that goes on with this one: mostly the sender.
 
         Raises:
             Elsewhere: Another node decides about the session.
@@ -147,15 +147,13 @@ class Sessions:
                 hint="send it again in a moment",
             )
         owner = self._ledger.inbox_of(by)
-        before = None if key is None else self._remembering(owner, key, run.id, message)
+        before = None
+        if key is not None:
+            digest = _digest(run.id, message)
+            before = partial(self._spawner.keys.remember, owner, key, run.id, digest=digest)
         try:
             status = await self._control.steer(
-                run.id,
-                message,
-                by=by,
-                ceiling=ceiling,
-                next_turn=mode == FOLLOWUP,
-                before=before,
+                run.id, message, by=by, ceiling=ceiling, next_turn=mode == FOLLOWUP, before=before
             )
         except Conflict as error:
             if (await self._queries.run(run.id)).is_settled:
@@ -180,13 +178,7 @@ class Sessions:
             raise IdempotencyConflict.of(known.key, run_id=made.id, differs=differs)
         return Sent("accepted", made, repeated=True)
 
-    def _remembering(
-        self, by: SessionKey, key: str, run_id: RunId, message: str
-    ) -> Callable[[], None]:
-        digest = _digest(run_id, message)
-        return lambda: self._spawner.keys.remember(by, key, run_id, digest=digest)
-
 
 def _digest(run_id: RunId, message: str) -> str:
-    """The same as that of the run which the message starts when nobody is at work."""
+    """The same digest as that of the run which the message starts when none is at work."""
     return digest_of(RunSpec(task=message, continues=run_id))

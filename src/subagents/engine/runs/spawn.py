@@ -1,8 +1,8 @@
 """Spawning: every guardrail first, then one commit, then the receipt.
 
-What may need the disk or time (dependencies that ended long
-ago, schemas, the baseline of the contract) is asked first; the decisions that two racing spawns
-must not both win (children, idempotency) are taken and counted in one step without an ``await``.
+What may need the disk or time (dependencies that ended long ago, schemas, the baseline of the
+contract) is asked first; the decisions that two racing spawns must not both win (children,
+idempotency) are taken and counted in one step without an ``await``.
 """
 
 import os
@@ -23,12 +23,7 @@ from subagents.domain.rules.tool_kinds import intersection, offers
 from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.events import ChildSpawned, Continued, Spawned
 from subagents.domain.run.linked_runs import Child, Dependency
-from subagents.domain.run.run import (
-    RULES,
-    Phase,
-    Request,
-    Run,
-)
+from subagents.domain.run.run import RULES, Phase, Request, Run
 from subagents.domain.run.spec import (
     BATCH_RUNS_MAX,
     Cleanup,
@@ -39,26 +34,17 @@ from subagents.domain.run.spec import (
     RunSpec,
     ScheduledTime,
 )
-from subagents.domain.run.values import (
-    RequestId,
-    RunId,
-    SessionKey,
-    Value,
-    replace,
-)
+from subagents.domain.run.values import RequestId, RunId, SessionKey, Value, replace
 from subagents.engine.attempts.shared_spending import SharedSpending
 from subagents.engine.attempts.workspaces import PlannedWorkspace, Workspaces
+from subagents.engine.kernel.addresses import ancestors
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.runs import grants, session_chain
 from subagents.engine.runs.agent_choice import AgentChoice
-from subagents.engine.runs.dependencies import (
-    Dependencies,
-    asked_dependencies,
-    dependencies_first,
-)
+from subagents.engine.runs.dependencies import Dependencies, asked_dependencies, dependencies_first
 from subagents.engine.runs.disk_probes import PROBES_MAX, CachedProbe
-from subagents.engine.runs.environments import Environments, PassesProvider, passes_nothing
-from subagents.engine.runs.grants import Grants, ProofOf, no_proof_needed
+from subagents.engine.runs.environments import Environments, PassesProvider
+from subagents.engine.runs.grants import Grants, ProofOf
 from subagents.engine.runs.idempotency_keys import IdempotencyKeys
 from subagents.engine.runs.queries import Queries
 from subagents.engine.runs.spawn_call import (
@@ -113,9 +99,9 @@ class Spawner:
         workspaces: Workspaces,
         shared_spending: SharedSpending,
         agents: AgentChoice,
-        proof_of: ProofOf = no_proof_needed,
-        environments: EnvironmentLog | None = None,
-        passes_provider: PassesProvider = passes_nothing,
+        proof_of: ProofOf,
+        environments: EnvironmentLog | None,
+        passes_provider: PassesProvider,
     ) -> None:
         self._agents = agents
         self._ledger, self._store, self._off_loop, self._clock = kernel
@@ -230,6 +216,8 @@ class Spawner:
             is_free=context.is_operator and parent is None,
             digests=_digests(asked, context.cwd, plan),
         )
+        # Before anything is looked up: what was accepted once is answered, even if its agent or
+        # directory is gone by now.
         if call.digests and (known := self.keys.of(call.digests, call.inbox)):
             return await self._repeated(asked, known, call)
         found = [await self._looked_up(each, call) for each in asked]
@@ -247,6 +235,7 @@ class Spawner:
             await self._dependencies.look_again(drafts, awaited)
             return ()
         if trial is None and call.is_free:
+            # Durable before the runs are: after a crash in between the sweep forgets them.
             drafts = await self.environments.keep(drafts)
         if awaited:
             await self._dependencies.look_again(drafts, awaited)
@@ -267,7 +256,7 @@ class Spawner:
         else:
             session_chain.evict_runs(self._ledger, before)
         stored = {run.id: run for run in runs}
-        # In the order in which they were asked for, and not of who waits for whom.
+        # In the order in which they were asked for, not in that in which they wait for each other.
         return tuple(
             Receipt(
                 run=self._ledger.published.get(run.id, run),
@@ -283,8 +272,7 @@ class Spawner:
             raise UsageError("nothing to spawn")
         if number > BATCH_RUNS_MAX:
             raise UsageError(f"batch has {number} runs, at most {BATCH_RUNS_MAX}")
-        room = self._store.has_room
-        if not (self._probe.was_well("room", room) or await self._probe.is_well("room", room)):
+        if not await self._probe.is_well("room", self._store.has_room):
             raise StoreUnavailable(
                 "the disk of the database is almost full: no new runs are accepted",
                 hint="free disk space; runs that were accepted continue",
@@ -295,6 +283,7 @@ class Spawner:
         self, asked: Sequence[RunAsked], known: Mapping[str, RunId], call: SpawnCall
     ) -> tuple[Receipt, ...]:
         """The runs of earlier calls by their keys, once those are durable; the others are new."""
+        # A batch of which some came through, say, and was sent again with others.
         left = [each for each in asked if each.spec.idempotency_key not in known]
         others: tuple[Receipt, ...] = ()
         if left:
@@ -393,7 +382,6 @@ class Spawner:
             # To a ceiling, a session goes on where it was: a worktree is where it comes from.
             cwd=project,
             found=found,
-            is_apart=is_apart,
             may_ask=not above,
             inherited=inherited,
             deny=[name for run in above for name in run.resolved.tools_deny],
@@ -406,6 +394,7 @@ class Spawner:
             spec, cwd, run_id, label, previous, is_here=label_of_place is None
         )
         depth = session_chain.depth(parent, previous)
+        # Who else there is costs words in each prompt: only a worker that may spawn is told.
         may_spawn = depth < settings.defaults.max_spawn_depth
         fleet = agent_cards.rows(settings, agent_id) if may_spawn else ()
         theirs = worker.resolved(spec, settings, cwd=place.cwd, fleet=fleet)
@@ -459,18 +448,14 @@ class Spawner:
         *,
         is_here: bool,
     ) -> PlannedWorkspace:
-        """Where the run works: in ``cwd``, or in a worktree of its own, made when it starts.
+        """Where the run works: in ``cwd``, or in its own worktree, made when it starts.
 
         On another node, whether the directory is there is seen when it is started.
         """
         before = None if previous is None else previous.resolved
-        is_same_tree = before is not None and before.worktree is not None and cwd == before.cwd
-        found = cwd if is_same_tree else await self._workspace(cwd, is_here=is_here)
-        return await self._workspaces.plan(
-            spec, found, run_id=run_id, label=label, previous=previous, is_here=is_here
-        )
-
-    async def _workspace(self, cwd: str, *, is_here: bool) -> str:
+        if before is not None and before.worktree is not None and cwd == before.cwd:
+            # Not looked at: after a while the tree may be gone, and is then made again.
+            return PlannedWorkspace(cwd=cwd, tree=before.worktree)
         if not cwd:
             raise UsageError(
                 "cwd is required: neither the call nor the agent's configuration names one",
@@ -481,11 +466,11 @@ class Spawner:
         if not directory.startswith("/"):
             raise UsageError(f'cwd must be absolute, not "{cwd}"', details={"field": "cwd"})
         look = partial(os.path.isdir, directory)
-        if is_here and not (
-            self._probe.was_well(directory, look) or await self._probe.is_well(directory, look)
-        ):
+        if is_here and not await self._probe.is_well(directory, look):
             raise UsageError(f'cwd "{cwd}" is not a directory', details={"field": "cwd"})
-        return directory
+        return await self._workspaces.plan(
+            spec, directory, run_id=run_id, label=label, is_here=is_here
+        )
 
     async def _check_contract(self, draft: Draft, call: SpawnCall) -> Draft:
         """Refuse a contract that cannot run; look at its files before any work."""
@@ -494,10 +479,10 @@ class Spawner:
             return draft
         settings, parent, before = call.context.settings, call.parent, draft.asked.previous
         is_inherited = before is not None and wanted is before.spec.verification
-        is_trusted = call.is_free
-        if before is not None and is_inherited:
-            # Whoever goes on with the session: the contract is that of who gave it.
-            is_trusted = call.is_free or before.resolved.commands_trusted
+        # Whoever goes on with the session: the contract is that of whoever gave it.
+        is_trusted = call.is_free or (
+            before is not None and is_inherited and before.resolved.commands_trusted
+        )
         spawned = draft.spawned
         judge = None if wanted.judge is None else wanted.judge.verification
         contract.validate(
@@ -511,7 +496,7 @@ class Spawner:
         own = () if judge is None else (judge,)
         if is_trusted:
             commands = any(each.commands for each in (wanted, *own))
-            resolved = replace(spawned.resolved, commands_trusted=commands)
+            draft = draft.with_resolved(commands_trusted=commands)
         elif any(each.names_files for each in (wanted, *own)):
             # Where the caller is, or its run works.
             roots = [call.context.cwd]
@@ -520,11 +505,8 @@ class Spawner:
             if before is not None and is_inherited:
                 roots.append(before.resolved.project)
             root = await self._contract_root(spawned.resolved, settings, roots)
-            resolved = replace(spawned.resolved, contract_root=root)
-        else:
-            resolved = spawned.resolved
-        spawned = replace(spawned, resolved=resolved)
-        draft = replace(draft, spawned=spawned)
+            draft = draft.with_resolved(contract_root=root)
+        spawned = draft.spawned
         for field, checks in (("verification", wanted), (contract.JUDGES_OWN, judge)):
             if checks is not None and checks.has_patterns:
                 await self._off_loop(partial(check_schemas, checks, field=field))
@@ -582,6 +564,7 @@ class Spawner:
 
         No await in here: what was counted and what is stored are one step.
         """
+        # Once more: it may have ended, or been cancelled, while this call looked things up.
         call = replace(call, parent=self._parent(call.context.session, call.partition))
         self._count(call, [self._dependencies.waits(draft, awaited) for draft in drafts])
         drafts = _under_shared_caps(_as_steps(drafts, call), call)
@@ -627,10 +610,12 @@ class Spawner:
             spec, now = event.spec, event.at_ms
             if event.continues is not None:
                 later = Continued(at_ms=now, run_id=event.run_id)
+                # The first run of a session knows the newest, the one before only the next.
                 for each in dict.fromkeys((event.continues.root, event.continues.run_id)):
                     if each in self._ledger.live:
                         self._ledger.apply_now(each, later)
             if parent is not None:
+                # First: a run whose dependency had failed ends at once, and tells its parent so.
                 child = Child(
                     run_id=event.run_id,
                     label=event.resolved.label,
@@ -647,19 +632,17 @@ class Spawner:
 
     def _above(self, parent: Run | None) -> list[Run]:
         """The run that spawns and the runs above it, the nearest first."""
-        found: list[Run] = []
-        while parent is not None:
-            found.append(parent)
-            upper = parent.lineage.requester_run
-            if upper is not None and upper in self._ledger.aside:
-                # What is left of its budget, which counts for all below it, is not known.
-                raise CorruptState(
-                    f"run {upper}, which is above this one, is set aside:"
-                    f" {self._ledger.aside[upper]}",
-                    hint="see: subagents doctor",
-                    details={"runId": upper},
-                )
-            parent = self._ledger.live.get(upper) if upper is not None else None
+        if parent is None:
+            return []
+        found = [parent, *ancestors(self._ledger.live, parent)]
+        upper = found[-1].lineage.requester_run
+        if upper is not None and upper in self._ledger.aside:
+            # What is left of its budget, which counts for all below it, is not known.
+            raise CorruptState(
+                f"run {upper}, which is above this one, is set aside: {self._ledger.aside[upper]}",
+                hint="see: subagents doctor",
+                details={"runId": upper},
+            )
         return found
 
 
@@ -739,8 +722,7 @@ def _as_steps(drafts: list[Draft], call: SpawnCall) -> list[Draft]:
         step = None if repeats is None else repeats.resolved.step
         if plan is not None:
             step = PlanStep(plan=first, position=at, name=plan.name, jobs=plan.jobs)
-        resolved = replace(draft.spawned.resolved, step=step, scheduled=call.scheduled)
-        found.append(replace(draft, spawned=replace(draft.spawned, resolved=resolved)))
+        found.append(draft.with_resolved(step=step, scheduled=call.scheduled))
     slots = max(each.spawned.resolved.lane_slots for each in drafts)
     if plan is not None and plan.jobs is not None and slots < min(plan.jobs, len(drafts)):
         said = (*found[0].warnings, _too_many_jobs(found[0], plan.jobs))
@@ -782,10 +764,9 @@ def _under_shared_caps(drafts: list[Draft], call: SpawnCall) -> list[Draft]:
     found = []
     for draft, run in zip(drafts, earlier, strict=True):
         before = None if run is None else run.resolved.plan
-        resolved = replace(
-            draft.spawned.resolved, plan=share or before, tags_above=tuple(dict.fromkeys(tags))
+        found.append(
+            draft.with_resolved(plan=share or before, tags_above=tuple(dict.fromkeys(tags)))
         )
-        found.append(replace(draft, spawned=replace(draft.spawned, resolved=resolved)))
     return found
 
 

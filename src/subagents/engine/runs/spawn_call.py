@@ -10,14 +10,14 @@ from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.events import Spawned
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import AgentChosen, Budget, Mode, RunSpec, ScheduledTime
-from subagents.domain.run.values import SessionKey, Value
+from subagents.domain.run.values import SessionKey, Value, replace
 
 
 class SpawnContext(Value, frozen=True):
     """Who spawns, from where, and under which configuration."""
 
     session: SessionKey
-    """Of whoever spawns, and is told of the ends."""
+    """The session that spawns, and is told of the ends."""
     settings: Settings
     """The effective configuration where the caller is."""
     cwd: str = ""
@@ -34,7 +34,7 @@ class RunAsked(Value, frozen=True):
     spec: RunSpec
     environment: CallerEnvironment | None = None
     """The variables that an operator brings for its workers; kept in files. A run that continues a
-    session has those given to the run before besides."""
+    session also has those that were given to the run before."""
     repeats: Run | None = None
     """The run whose parameters it repeats; None = it is new."""
     previous: Run | None = None
@@ -53,7 +53,7 @@ class PlanAsked(Value, frozen=True):
     budget: Budget | None = None
     """What all of them, with the runs below them, may use together: tokens and cost."""
     jobs: int | None = None
-    """At most so many of them have a slot at once; None = as their lanes have."""
+    """How many of them may have a slot at once; None = as many as their lanes have."""
 
 
 class Beside(NamedTuple):
@@ -72,9 +72,9 @@ class Trial(Enum):
     """A spawn that stores nothing."""
 
     LATER = auto()
-    """Refused is what could not be spawned at another time, either."""
+    """It refuses what could not be spawned at another time, either."""
     NOW = auto()
-    """Refused is what a spawn at this instant would be; the receipts say what would be stored."""
+    """It refuses what a spawn now would refuse; the receipts say what would be stored."""
 
 
 class SpawnCall(Value, frozen=True):
@@ -86,7 +86,7 @@ class SpawnCall(Value, frozen=True):
     beside: Beside
     trial: Trial | None
     partition: int | None
-    """Of the caller's session; None = everything is ours."""
+    """The partition of the caller's session; None = everything is ours."""
     parent: Run | None
     """The run whose agent spawns; None = a top-level session."""
     inbox: SessionKey
@@ -94,7 +94,7 @@ class SpawnCall(Value, frozen=True):
     is_free: bool
     """An operator asks: any agent may be used, and nothing is capped."""
     digests: Mapping[str, str]
-    """Of what is asked for under each idempotency key."""
+    """The digest of what is asked for under each idempotency key."""
 
 
 class Draft(Value, frozen=True):
@@ -102,8 +102,13 @@ class Draft(Value, frozen=True):
 
     asked: RunAsked
     spawned: Spawned
-    """As it will be stored; its time, budget and dependencies are those of the commit."""
+    """Its first event; time, budget and dependencies are those of the commit."""
     warnings: tuple[str, ...] = ()
-    """For the receipt."""
+    """What the receipt warns of."""
     question: str | None = None
     """What a person must allow before it begins."""
+
+    def with_resolved(self, **changes: object) -> "Draft":
+        """The draft with other values of ``Resolved``."""
+        resolved = replace(self.spawned.resolved, **changes)
+        return replace(self, spawned=replace(self.spawned, resolved=resolved))

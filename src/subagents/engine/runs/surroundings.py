@@ -1,4 +1,4 @@
-"""What is known of a run besides what is in it: why it waits, its place in the line, its pulse.
+"""What is known of a run that is not in it: why it waits, its place in the line, its pulse.
 
 From memory alone: a row of a list costs no query and no look at a file, however many there are.
 """
@@ -15,17 +15,16 @@ from subagents.domain.run.linked_runs import LinkedRun
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.values import RunId
 from subagents.engine.attempts.provider_gate import ProviderGates
+from subagents.engine.kernel.addresses import ancestors
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.records.recorder import Recorder
 from subagents.ports import LaneKey
 
 HOPS_MAX: Final = 64
-"""Of a chain of runs that wait for each other; a longer one is followed no further."""
-DEPTH_MAX: Final = 64
-"""More than ``max_spawn_depth`` can be."""
+"""How far a chain of runs that wait for each other is followed."""
 DAY_MS: Final = 24 * 3_600_000
 WAITING_MAX: Final = 20
-"""Named of the runs that wait for one."""
+"""How many of the runs that wait for one are named."""
 
 
 class Root(NamedTuple):
@@ -123,30 +122,24 @@ class Surroundings:
         """When its worker last gave a sign of life; None before it began, and once it has ended."""
         if run.is_settled or not run.attempts or run.attempt.times.started_at_ms is None:
             return None
-        latest, said_ms = run.progress.latest, self._recorder.last_said_ms(run.id)
-        signs = (
+        latest, said_ms = run.progress.latest, self._recorder.known_watch(run.id).last_at_ms
+        return max(
             run.attempt.times.started_at_ms,
-            0 if said_ms is None else said_ms,
+            said_ms or 0,
             0 if latest is None else latest.updated_at_ms,
-            max((each.asked_at_ms for each in run.questions.requests), default=0),
+            *(each.asked_at_ms for each in run.questions.requests),
         )
-        return max(signs)
 
     def failed_call(self, run: Run) -> FailedCall | None:
         """The tool that failed last in its newest attempt, while that is at work."""
-        return None if run.is_settled else self._recorder.failed_call(run.id)
+        return None if run.is_settled else self._recorder.known_watch(run.id).failed_call
 
     def charged_to(self, run: Run) -> Run | None:
         """The nearest run above whose budget pays for it, while both are open."""
         if run.is_settled or run.spec.budget is not None:
             return None
-        above = run.lineage.requester_run
-        for _ in range(DEPTH_MAX):
-            found = None if above is None else self._ledger.published.get(above)
-            if found is None or found.spec.budget is not None:
-                return found
-            above = found.lineage.requester_run
-        return None
+        above = ancestors(self._ledger.published, run)
+        return next((each for each in above if each.spec.budget is not None), None)
 
     def waiting_for(self, run: Run) -> tuple[tuple[Run, ...], int]:
         """Runs that cannot begin before it has ended, at most ``WAITING_MAX``, and how many."""

@@ -35,9 +35,9 @@ from subagents.ports import EnvironmentLog
 log = logging.getLogger(__name__)
 
 ROWS_MAX: Final = 100
-"""Archived or pruned at once; commits wait for so many."""
+"""Runs that are archived or pruned at once; commits wait for so many."""
 ROUNDS_MAX: Final = 50
-"""So often in one pass; the next pass continues."""
+"""How often either is done in one pass; the next pass continues."""
 
 Orphans = Callable[[Callable[[], set[AttemptId]]], Awaitable[list[tuple[str, int]]]]
 """Given what says which attempts may live, the processes of all others: ``(attempt, pid)``. It is
@@ -71,9 +71,9 @@ class Sweep:
         runtime_of: RuntimeOf,
         settings: Settings,
         orphans: Orphans,
-        environments: EnvironmentLog | None = None,
-        keeps: Callable[[str], bool] = lambda _: False,
-        tidy_logs: Callable[[], None] = lambda: None,
+        environments: EnvironmentLog | None,
+        keeps: Callable[[str], bool],
+        tidy_logs: Callable[[], None],
         artifacts: ArtifactFiles,
     ) -> None:
         self._ledger, self._store, self._off_loop, self._clock = kernel
@@ -118,7 +118,7 @@ class Sweep:
         archived = await _in_rounds(self._archive)
         pruned = await _in_rounds(self._prune)
         while await self._off_loop(self._store.shrink):
-            pass  # commits come in between
+            pass  # a part at a time: commits come in between
         await self._track_records.tidy()
         await self._workspaces.sweep()
         if not self._has_looked_for_strays:
@@ -150,7 +150,7 @@ class Sweep:
             if run.times.archived_at_ms is None:
                 self._ledger.apply_now(run_id, Archived(at_ms=self._clock.now_ms()))
             else:
-                self._ledger.evict(run)
+                self._ledger.evict(run)  # by a caller, since it was asked which are due
         await self._ledger.committed()
         return len(ids)
 
@@ -188,7 +188,7 @@ class Sweep:
         await self._off_loop(partial(environments.forget_strays, is_known))
 
     async def orphans(self) -> list[tuple[str, int]]:
-        """Marked processes of attempts that nobody has at work: ``(attempt, pid)``."""
+        """Marked processes of attempts that are not at work: ``(attempt, pid)``."""
         found = await self._orphans(self._expected)
         if not self._ledger.partitions.is_shared:
             return found

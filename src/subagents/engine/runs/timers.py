@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from subagents.domain.rules.deadlines import UNTIMED, next_due_ms, timer_event
-from subagents.domain.run.events import ClockStepped, TimerCause, TimerFired
+from subagents.domain.run.events import ClockStepped, TimerCause
 from subagents.domain.run.run import HOLDS_SLOT, Run
 from subagents.domain.run.values import RunId, replace
 from subagents.engine.kernel.due_heap import DueHeap
@@ -80,7 +80,7 @@ class Timers:
             self._changed.set()
 
     def disarm(self, run_id: RunId) -> None:
-        """Somebody else knows when the run is due."""
+        """Forget when the run is due: another node knows it now."""
         self._due.drop(run_id)
 
     async def run(self) -> None:
@@ -102,7 +102,7 @@ class Timers:
         log.warning("the clock was set, or the machine slept: deadlines move by %s s", by_ms / 1000)
         for listener in self._on_step:
             listener(by_ms)
-        # Of a failed ledger what is in memory is not on the disk.
+        # After a failed commit only what was published is on the disk, and will be loaded again.
         failed = self._ledger.failure is not None
         runs = tuple((self._ledger.published if failed else self._ledger.live).values())
         moved = [run.id for run in runs if run.phase in HOLDS_SLOT or next_due_ms(run) is not None]
@@ -114,7 +114,7 @@ class Timers:
         return by_ms
 
     def tell_again(self) -> None:
-        """After memory was lost and loaded again, with it what was in no commit."""
+        """Apply again the steps that were in no commit, after memory was lost and loaded again."""
         for key in tuple(self._untold):
             self._move(key)
 
@@ -134,7 +134,7 @@ class Timers:
         now, fired = self._clock.now_ms(), 0
         for run_id in self._due.take(now):
             run = self._ledger.live.get(run_id)
-            # A run that changed since is armed anew by its commit.
+            # A run that changed since is armed again by its commit.
             fired += run is not None and self._fire(run, now)
         return fired
 
@@ -147,9 +147,7 @@ class Timers:
         event = timer_event(run, now_ms)
         if event is None:
             return False
-        self._ledger.apply_now(run.id, self._explained(run, event))
+        if event.cause is TimerCause.DEADLINE and self._backs_off(run):
+            event = replace(event, backs_off=True)
+        self._ledger.apply_now(run.id, event)
         return True
-
-    def _explained(self, run: Run, event: TimerFired) -> TimerFired:
-        is_refused = event.cause is TimerCause.DEADLINE and self._backs_off(run)
-        return replace(event, backs_off=True) if is_refused else event

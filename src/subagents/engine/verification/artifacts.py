@@ -3,7 +3,7 @@
 The file was made by an untrusted worker, the contract by an untrusted caller. So every read has a
 limit, nothing but a regular file is ever read, and what can burn time without letting go of the
 interpreter (JSON Schema: a few hundred bytes of nested ``allOf`` take hours; big JSON) is meant
-for a process of its own, which can be killed: ``main`` is that process.
+for its own process, which can be killed: ``main`` is that process.
 """
 
 import errno
@@ -43,18 +43,19 @@ if TYPE_CHECKING:
 JSON_BYTES_MAX: Final = 64 * 1024 * 1024
 """Decoded it takes up to 25 times as much memory."""
 JSON_BYTES_IN_PROCESS_MAX: Final = 1024 * 1024
-"""Decoding holds the interpreter: about 8 ms per MiB during which the daemon answers nobody."""
+"""Decoding holds the interpreter: about 8 ms per MiB during which the daemon answers no one."""
 CHECKER_MEMORY_BYTES_MAX: Final = 4 * 1024 * 1024 * 1024
 REGEX_BYTES_MAX: Final = 1024 * 1024
 """Compiled size of one ``pattern``; the linear engine refuses what would be larger."""
 SCHEMA_ERRORS_SHOWN: Final = 3
 SCHEMA_ERRORS_BYTES_MAX: Final = 4 * 1024 * 1024
-"""In a larger file only the first error is looked for: the library collects all (1 M: 10 s)."""
+"""The largest file in which more than the first error is looked for: the library collects all
+(1 M errors: 10 s)."""
 MASK: Final = "the value"
 """Stands for what is in the file wherever the library would quote it."""
 PROBLEM_CHARS_MAX: Final = 300
 WHOLE_DIGITS_MAX: Final = 4_000
-"""Of a number that is read exactly; Python itself takes 300 more, and time for each beyond."""
+"""Digits of a number that is read exactly; Python takes 300 more, and time for each beyond."""
 SHOWN_MAX: Final = 3
 
 
@@ -168,7 +169,7 @@ def _examine(
         findings.problems.append(f"{state} ({size} bytes, minimum {least} bytes required)")
     if artifact.sha256 is not None:
         wanted = artifact.sha256.lower()
-        # Never the digest that it has: whoever asks may not be allowed to read the file.
+        # Never the digest that it has: whoever gave the contract need not be allowed to read it.
         if sha256(file, abandoned) == wanted:
             findings.evidence.append(f"sha256 {wanted[:12]}…")
         else:
@@ -383,7 +384,7 @@ def _schema_problems(
     size: int,
 ) -> list[str]:
     try:
-        # Compiled at the spawn, where its own faults were told unmasked.
+        # It was compiled at the spawn, too, which reported its own faults unmasked.
         validator = compile_schema(schema, mask=MASK)
     except ContractError as error:
         return [f"has a schema that {error}"]

@@ -68,6 +68,7 @@ class CommandSandbox:
         for each in hidden:
             if not _is_below(each, root):
                 argv += ["--tmpfs", each]
+        # After the directories that hide them: bubblewrap takes its arguments in order.
         for each in _programs(hidden[: len(open_to_all)]):
             argv += ["--ro-bind-try", each, each]
         argv += ["--bind", root, root]
@@ -78,7 +79,7 @@ class CommandSandbox:
         return Walls((*argv, "--chdir", root, "--"), SANDBOXED)
 
     def _why_not(self) -> str | None:
-        with self._lock:
+        with self._lock:  # checks run on several threads, and a probe starts a program
             if not self._is_probed:
                 self._missing = _probe()
                 self._is_probed = True

@@ -9,7 +9,7 @@ from subagents.engine.verification.contract_files import Abandoned, never
 from subagents.engine.verification.work_root import WorkRoot
 
 TREE_FILES_MAX: Final = 1000
-"""Of one pattern; the fingerprint of each is kept with the run."""
+"""Files that one pattern may match; the fingerprint of each is kept with the run."""
 _PASSED_OVER: Final = CACHES | {".git"}
 
 
@@ -48,7 +48,7 @@ def _files(pattern: PathPattern, root: WorkRoot, abandoned: Callable[[], bool]) 
         try:
             entries = root.entries(directory)
         except OSError:
-            # Gone, or not ours to read: nothing in it can be counted.
+            # Gone, or not ours to read: nothing in it can be counted, but that something is there.
             if directory and directory == pattern.base and root.has_something(directory):
                 yield directory
             continue

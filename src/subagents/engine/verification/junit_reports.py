@@ -3,10 +3,10 @@
 There is no one schema: each program has its own idea of what a count covers and where it says that
 a test did not run. So both are read, what a report says of itself and what it lists, and where
 they differ the stricter holds: a test counts as run only if nothing says otherwise, and one failure
-that is told anywhere is a failure.
+that is named anywhere is a failure.
 
 No document type is accepted, so no entity can be declared: neither the billion laughs nor a file
-or an address of somebody else's choosing can be had from it.
+or an address that someone else chose can be read through it.
 """
 
 import re
@@ -22,10 +22,10 @@ from subagents.text import counted, one_line
 JUNIT_BYTES_MAX: Final = 256 * 1024 * 1024
 """Read in pieces, of which none is kept: two to five seconds."""
 TESTS_MAX: Final = 1_000_000
-"""That can be told apart."""
+"""Tests that are told apart."""
 DEPTH_MAX: Final = 200
 TOKEN_BYTES_MAX: Final = 16 * 1024 * 1024
-"""Of one tag: it is held in memory whole, and looked through again with each piece."""
+"""The longest tag: it is held in memory whole, and looked through again with each piece."""
 NAMED_MAX: Final = 3
 NAME_CHARS_MAX: Final = 120
 _FEED_CHARS: Final = 256 * 1024
@@ -41,7 +41,7 @@ class JUnitReport(NamedTuple):
     failed: int
     """Failures and errors: those listed or those counted, whichever is more."""
     names: tuple[str, ...] = ()
-    """Of the first tests that failed."""
+    """The names of the first tests that failed."""
     notes: tuple[str, ...] = ()
     """Why fewer tests count as run, or more as failed, than a glance at the report shows."""
 
@@ -67,6 +67,7 @@ def read_junit(chunks: Iterable[bytes | bytearray]) -> JUnitReport:
                 piece = text[begin : begin + _FEED_CHARS].encode()
                 parser.Parse(piece, False)
                 fed += len(piece)
+                # What was fed and not parsed yet is one token that has not ended.
                 if fed - parser.CurrentByteIndex > TOKEN_BYTES_MAX:
                     raise FileFault(f"has a tag or comment of more than {TOKEN_BYTES_MAX} bytes")
         parser.Parse(b"", True)
@@ -87,7 +88,7 @@ class _Verdict(IntEnum):
 
     RAN = 0
     UNKNOWN = 1
-    """A word that nobody here knows: no evidence that the test ran."""
+    """A word that is not known here: no evidence that the test ran."""
     NOT_RUN = 2
     FAILED = 3
 
@@ -99,13 +100,13 @@ def _words(text: str) -> frozenset[str]:
 _FAILURES: Final = _words("failure error failed rerunfailure rerunerror")
 """Elements of a test that failed."""
 _TRIES: Final = _words("flakyfailure flakyerror rerunfailure rerunerror")
-"""Elements for a try beside the last or first one, which Surefire counts as failures of the suite;
+"""Elements for a try other than the last or first, which Surefire counts as failures of the suite;
 the flaky ones are of a test that passed in the end."""
 _SKIPS: Final = _words("skipped skip disabled ignored notrun pending untested")
 _NOT_STARTED: Final = ("Unable to find executable", "Required Files Missing", "Fixture dependency")
 """Reasons of ``skipped`` for which ctest itself fails."""
 _MAY_FAIL: Final = "todo"
-"""Type of ``skipped``: with Node.js the failure beside it is an expected one."""
+"""Type of ``skipped``: with Node.js a failure next to it is an expected one."""
 _IF_YES: Final = dict.fromkeys(("skipped", "disabled", "ignored", "notrun"), _Verdict.NOT_RUN)
 """Attributes, by what they say when they are true."""
 _IF_NO: Final = {
@@ -142,7 +143,7 @@ _BY_WORD: Final = {word: verdict for verdict, words in _SAYS.items() for word in
 _SKIPPED: Final = ("skipped", "skip", "skips", "ignored", "pending")
 """Counts: different programs' names of one thing."""
 _DISABLED: Final = ("disabled", "notrun", "not-run", "not_run")
-"""These are counted beside those that were skipped."""
+"""Counts of what is not among those that were skipped."""
 _NO: Final = frozenset({"false", "no"})
 _YES: Final = frozenset({"true", "yes"})
 _NOTHING: Final = _NO | {"", "none", "null"}
@@ -349,6 +350,7 @@ class _Reader:
         if case.verdict is _Verdict.FAILED:
             around.failed += 1
             self._name(case.name)
+        # A test that was run again, or a report pasted into another, proves nothing twice.
         if case.key in self._seen:
             self._repeated += 1
             return

@@ -1,11 +1,11 @@
 """Runs a contract's checks within their one time limit; says what is true, decides nothing else.
 
 All checks of a run are one piece of work for the ``OffLoop``, files first, then commands. Three
-things keep it bounded. What runs in a process of its own (commands, schemas, big JSON) is killed
-as a group when the time is over. What reads in chunks looks whether it was abandoned. What is
-stuck inside the kernel (a dead network disk) cannot be ended by anybody: the verdict does not wait
-for it, its daemon thread is left behind. Give the ``Verifier`` a thread pool of its own, so that
-32 such threads would stop verification, which then says so, and nothing else.
+things keep it bounded. What runs in its own process (commands, schemas, big JSON) is killed as a
+group when the time is over. What reads in chunks looks whether it was abandoned. What is stuck
+inside the kernel (a dead network disk) cannot be ended by anything: the verdict does not wait for
+it, its daemon thread is left behind. Give the ``Verifier`` its own thread pool, so that 32 such
+threads would stop verification, which then says so, and nothing else.
 """
 
 import asyncio
@@ -22,20 +22,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import IO, Final, NamedTuple, Protocol
+from typing import IO, Final, NamedTuple
 
 import msgspec
 
 from subagents.domain.redaction.redact import MARGIN_BYTES, ending
 from subagents.domain.rules.path_patterns import pattern_of
 from subagents.domain.run.baseline import Baseline
-from subagents.domain.run.outcome import (
-    Check,
-    CheckType,
-    Verdict,
-    Verification,
-    verdict_of,
-)
+from subagents.domain.run.outcome import Check, CheckType, Verdict, Verification, verdict_of
 from subagents.domain.run.run import Attempt, ReportStatus
 from subagents.domain.run.spec import Artifact, Checks, Contract
 from subagents.domain.run.values import replace
@@ -58,9 +52,9 @@ from subagents.text import counted, listed, one_line
 
 OUTPUT_TAIL_BYTES: Final = 2048
 ANSWER_BYTES_MAX: Final = 256 * 1024
-"""Of the checker's process: a Check with a path and a few messages."""
+"""The longest answer of the checker's process: a Check with a path and a few messages."""
 SETTLE_S: Final = 1.0
-"""After the kill at the time limit: wait so long for the killed work to hand in its last words."""
+"""How long work that was killed at the time limit has to hand in its last words."""
 _POLL_S: Final = 0.05
 _COMMAND_NOT_FOUND: Final = 127
 _COMMAND_NOT_EXECUTABLE: Final = 126
@@ -160,9 +154,7 @@ class Verifier:
         if contract.require_completion_report:
             checks.append(check_report(attempt))
         return Verification(
-            verdict=verdict_of(checks),
-            checks=tuple(checks),
-            verified_at_ms=self._clock.now_ms(),
+            verdict=verdict_of(checks), checks=tuple(checks), verified_at_ms=self._clock.now_ms()
         )
 
     async def before(self, contract: Contract, root: WorkRoot) -> Before:
@@ -185,8 +177,8 @@ class Verifier:
             await self._run(batch)
         return batch.settled()
 
-    async def _run(self, batch: "_Abandonable") -> None:
-        """As long as it takes, at most its time limit."""
+    async def _run(self, batch: "_Batch | _Looking") -> None:
+        """Run it on a thread for its time limit at most, after which it is abandoned."""
         work = asyncio.ensure_future(self._off_loop(batch.run))
         try:
             if not await self._done_within(work, batch.limit_ms / 1000):
@@ -213,7 +205,7 @@ def check_report(attempt: Attempt) -> Check:
 
     By tool it must be the last tool call; as text, only text may have come after it.
     """
-    report = attempt.reported.report
+    report, origin = attempt.reported.report, "its text" if attempt.reported.is_text else "tool"
     reason = None
     if report is None:
         problem = f": {attempt.reported.problem}" if attempt.reported.problem else ""
@@ -229,34 +221,18 @@ def check_report(attempt: Attempt) -> Check:
         target=REPORT_TARGET,
         passed=reason is None,
         reason=reason,
-        evidence=_evidence(attempt),
+        evidence=None if report is None else f"status {report.status}, by {origin}",
     )
 
 
-def _evidence(attempt: Attempt) -> str | None:
-    if attempt.reported.report is None:
-        return None
-    origin = "its text" if attempt.reported.is_text else "tool"
-    return f"status {attempt.reported.report.status}, by {origin}"
-
-
 def _command_environment(marker_env: Mapping[str, str]) -> dict[str, str]:
+    # A contract's commands are the operator's, what they run is the worker's.
     kept = {
         name: value
         for name, value in os.environ.items()
         if name in _ENVIRONMENT or name.startswith("LC_")
     }
     return {"PATH": os.defpath, **kept, **marker_env}
-
-
-class _Abandonable(Protocol):
-    """Runs on a thread; told from the loop, which may not wait, when its time is over."""
-
-    limit_ms: int
-
-    def run(self) -> None: ...
-
-    def abandon(self) -> None: ...
 
 
 class _Looking:
@@ -332,16 +308,14 @@ class _Batch:
         self._sandbox = sandbox
         self._checks: list[Check] = []
         self._begun = False
+        # In the order of the verdict: files before commands, which may change them.
         self._steps = [*self._steps_of(contract)]
 
     def _steps_of(self, contract: Contract) -> Iterator[_Step]:
         for artifact in contract.artifacts:
             make = self._files if artifact.is_glob else self._artifact
             yield _Step(CheckType.ARTIFACT, artifact.path, partial(make, artifact))
-        for changes, patterns in (
-            (True, contract.must_change),
-            (False, contract.must_not_change),
-        ):
+        for changes, patterns in ((True, contract.must_change), (False, contract.must_not_change)):
             for text in patterns:
                 yield _Step(CheckType.CHANGE, text, partial(self._change, text, changes=changes))
         for command in contract.commands:
@@ -360,9 +334,16 @@ class _Batch:
             if self.processes.abandoned():
                 return
             try:
-                self._checks.append(step.make())
+                found = step.make()
             except Abandoned:
                 return
+            except TooManyFiles:
+                why = f"{step.target} matches more than {TREE_FILES_MAX} files"
+                found = _unchecked(step.type, step.target, why)
+            except FileFault as fault:
+                reason = f"{step.target} {fault}"
+                found = Check(type=step.type, target=step.target, passed=False, reason=reason)
+            self._checks.append(found)
 
     def settled(self) -> list[Check]:
         """Every check, also those not finished; call it when all is done or the time is over."""
@@ -377,7 +358,7 @@ class _Batch:
 
     @property
     def _timed_out(self) -> str:
-        return f"timed out after {self._contract.verification_timeout_ms} ms"
+        return f"timed out after {self.limit_ms} ms"
 
     def _artifact(self, artifact: Artifact) -> Check:
         before = None
@@ -392,9 +373,10 @@ class _Batch:
         question = Question(
             artifact=artifact,
             root=self._root,
-            limit_s=math.ceil(self._contract.verification_timeout_ms / 1000 + SETTLE_S),
+            limit_s=math.ceil(self.limit_ms / 1000 + SETTLE_S),
             before=before,
         )
+        # In a file: a pipe would have to be fed while the output is read.
         with tempfile.TemporaryFile() as stdin:
             stdin.write(msgspec.json.encode(question))
             stdin.seek(0)
@@ -423,14 +405,10 @@ class _Batch:
         is_fresh = self._contract.is_fresh(artifact)
         if is_fresh and target in self._unknown:
             return _unknown(kind, target)
-        try:
-            paths = matching_files(
-                _file_pattern(target), self._root, abandoned=self.processes.abandoned
-            )
-        except TooManyFiles:
-            return _unchecked(kind, target, f"{target} matches more than {TREE_FILES_MAX} files")
-        except FileFault as fault:
-            return Check(type=kind, target=target, passed=False, reason=f"{target} {fault}")
+        paths = matching_files(
+            _file_pattern(target), self._root, abandoned=self.processes.abandoned
+        )
+        # Files of before the run fulfil nothing, but they count where there may be only so many.
         old = [path for path in paths if is_fresh and not self._is_new(path)]
         new = [path for path in paths if path not in {*old}]
         problems = []
@@ -465,12 +443,7 @@ class _Batch:
         kind, pattern = CheckType.CHANGE, _tree_pattern(text)
         if text in self._unknown:
             return _unknown(kind, text)
-        try:
-            now = matching_files(pattern, self._root, abandoned=self.processes.abandoned)
-        except TooManyFiles:
-            return _unchecked(kind, text, f"{text} matches more than {TREE_FILES_MAX} files")
-        except FileFault as fault:
-            return Check(type=kind, target=text, passed=False, reason=f"{text} {fault}")
+        now = matching_files(pattern, self._root, abandoned=self.processes.abandoned)
         before = [path for path in self._before if pattern.matches(path)]
         gone = [path for path in before if path not in {*now}]
         added = [path for path in now if path not in self._before]
@@ -546,12 +519,7 @@ def _unknown(kind: CheckType, target: str) -> Check:
 
 def _unchecked(kind: CheckType, target: str, why: str, *, evidence: str | None = None) -> Check:
     return Check(
-        type=kind,
-        target=target,
-        passed=False,
-        reason=why,
-        evidence=evidence,
-        could_not_check=True,
+        type=kind, target=target, passed=False, reason=why, evidence=evidence, could_not_check=True
     )
 
 
@@ -577,7 +545,7 @@ class _Ended(msgspec.Struct, frozen=True):
     output: bytes
     """The tail of standard output and error together."""
     killed: bool
-    """By us, at the time limit."""
+    """It was killed by us, at the time limit."""
 
 
 class _Processes:
@@ -612,7 +580,7 @@ class _Processes:
         env: Mapping[str, str] | None = None,
         stdin: IO[bytes] | None = None,
     ) -> _Ended:
-        """Run to the end in a session of its own; whatever it leaves in its group is killed.
+        """Run to the end in a new session; whatever it leaves in its group is killed.
 
         Raises:
             OSError: It could not be started.
@@ -658,14 +626,14 @@ class _Processes:
                 pause_s = min(2 * pause_s, _POLL_S)
             elif readable.poll(_POLL_S * 1000):
                 at_end = _read_some(read_end, tail, tail_bytes)
-        # Somebody who left the group may write on for ever: take what is there, briefly.
+        # A process that left the group may write on for ever: take what is there, briefly.
         deadline = time.monotonic() + _POLL_S
         while not at_end and time.monotonic() < deadline and readable.poll(0):
             at_end = _read_some(read_end, tail, tail_bytes)
         return bytes(tail)
 
     def _reaped(self, process: "subprocess.Popen[bytes]") -> bool:
-        with self._lock:  # so that nobody signals a number that is free again
+        with self._lock:  # so that no signal goes to a process number that is free again
             if process.poll() is None:
                 return False
             self._current = None

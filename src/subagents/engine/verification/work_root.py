@@ -17,7 +17,7 @@ import msgspec
 from subagents.domain.run.spec import Resolved
 
 LINKS_MAX: Final = 40
-"""As many as Linux follows in one path."""
+"""Links that are followed in one path: as many as Linux does."""
 STEPS_MAX: Final = 10_000
 """Directories opened for one path: links full of ``..`` could ask for millions."""
 
@@ -48,7 +48,7 @@ class WorkRoot(msgspec.Struct, frozen=True):
     path: str
     """The run's working directory, absolute."""
     pinned: str | None = None
-    """Of an agent's contract: the same directory without links, as it was at the spawn. Nothing
+    """The same directory without links, as it was at the spawn, for an agent's contract: nothing
     outside of it is looked at, nor anything in another directory that stands there now. None = the
     operator's contract, whose absolute paths are taken as given."""
 
@@ -116,6 +116,7 @@ class WorkRoot(msgspec.Struct, frozen=True):
         if below is None:
             if self.pinned is not None:
                 raise FileFault(f"lies outside the workspace ({self.path})")
+            # An operator may name any file: links on the way are theirs.
             parent, name = os.path.split(os.path.realpath(path))
             found = os.open(parent, _DIRECTORY)
             try:

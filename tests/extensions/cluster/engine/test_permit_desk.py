@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from tests.engine.attempts.test_provider_gate import refused, settings_with
+from tests.engine.attempts.test_provider_gate import refused
 from tests.engine.attempts.test_request_desk import ask
 from tests.engine.runs.test_budget_trees import running, use
 from tests.engine.world import settings_of
@@ -168,13 +168,13 @@ def test_what_a_provider_refused_one_node_no_node_asks_again_before_its_time(
 ) -> None:
     async def scenario(cluster: Cluster) -> None:
         first, second = await balanced(cluster)
-        wanted = settings_with(first, "limited", refused(60_000), {"exit": 1})
+        wanted = first.with_script("limited", refused(60_000), {"exit": 1})
         refused_run = await first.spawn(
             "limited", settings=wanted, requester=cluster.session_of(first)
         )
         await first.until(refused_run, Phase.RETRY_WAIT)
 
-        fine = settings_with(second, "limited", {"sleep_ms": 1_000}, {"result": "fine"})
+        fine = second.with_script("limited", {"sleep_ms": 1_000}, {"result": "fine"})
         session = cluster.session_of(second)
         two = [await second.spawn("limited", settings=fine, requester=session) for _ in range(2)]
         await cluster.clock.advance(50)
