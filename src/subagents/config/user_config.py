@@ -16,7 +16,7 @@ from typing import Final
 from subagents.config.layers import Config, ConfigCache, load
 from subagents.config.paths import Paths
 from subagents.config.settings import Settings
-from subagents.config.state_file import private
+from subagents.durable_files import replace_file
 from subagents.errors import ConfigError
 
 log = logging.getLogger(__name__)
@@ -84,11 +84,8 @@ class UserConfig:
         if text == self._kept:
             return
         self._kept = text
-        draft = self._file.with_suffix(".new")
         try:
-            with open(draft, "w", encoding="utf-8", opener=private) as opened:
-                opened.write(text)
-            draft.replace(self._file)
+            replace_file(self._file, text.encode())
         except OSError as error:
             log.warning("the last good configuration is not kept: %s", error)
 

@@ -8,9 +8,7 @@ acknowledged.
 All of it happens on a thread of its own: a slow receiver delays nobody.
 """
 
-import contextlib
 import logging
-import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -20,6 +18,7 @@ from typing import Final
 import msgspec
 
 from subagents.domain.run.values import RunId, replace
+from subagents.durable_files import replace_file
 from subagents.errors import StoreUnavailable
 from subagents.ports import Audience, Batch, ExportState, FeedEntry, Store
 
@@ -248,11 +247,8 @@ class JournalExport(Export):
     def _save(self) -> None:
         if self._number == self._saved or self._abandoned.is_set():
             return
-        write_file(self._file, msgspec.json.encode(Cursor(number=self._number)))
+        replace_file(self._file, msgspec.json.encode(Cursor(number=self._number)))
         self._saved = self._number
-
-
-# -- the file -----------------------------------------------------------------------------------
 
 
 def _read(file: Path) -> Cursor | None:
@@ -263,16 +259,3 @@ def _read(file: Path) -> Cursor | None:
     except msgspec.DecodeError as error:
         log.warning("%s cannot be read, sending begins with what happens now: %s", file, error)
         return None
-
-
-def write_file(file: Path, content: bytes) -> None:
-    """Replace a file durably: killed at any time it has the old content or the new one."""
-    draft = file.with_name(f".{file.name}.{os.getpid()}")
-    with contextlib.suppress(FileNotFoundError):
-        draft.unlink()
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    with os.fdopen(os.open(draft, flags, 0o600), "wb") as opened:
-        opened.write(content)
-        opened.flush()
-        os.fsync(opened.fileno())
-    draft.replace(file)

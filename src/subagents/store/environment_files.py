@@ -14,6 +14,7 @@ import msgspec
 
 from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.values import RunId
+from subagents.durable_files import private, sync
 
 CACHED_MAX: Final = 1_000
 STRAY_S: Final = 3_600
@@ -36,9 +37,8 @@ class EnvironmentFiles:
         """See ``ports.EnvironmentLog.keep``."""
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = self._directory / f".{run_ids[0]}"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
         try:
-            with os.fdopen(os.open(draft, flags, 0o600), "wb") as file:
+            with open(draft, "wb", opener=private) as file:
                 file.write(msgspec.json.encode(environment))
                 file.flush()
                 os.fsync(file.fileno())
@@ -46,11 +46,7 @@ class EnvironmentFiles:
                 (self._directory / run_id).hardlink_to(draft)
         finally:
             draft.unlink(missing_ok=True)
-        descriptor = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync(self._directory)
         for run_id in run_ids:
             self._remember(run_id, environment)
 

@@ -28,6 +28,7 @@ from subagents.domain.transcript.transcript_query import (
     LogPage,
     LogQuery,
 )
+from subagents.durable_files import private, sync, write_all
 from subagents.errors import UsageError
 from subagents.store.transcripts import segments, transcript_search
 from subagents.store.transcripts.file_transcript import FileTranscript
@@ -89,7 +90,7 @@ class _Names:
             if self._synced < number:
                 # Read before the sync: a name that is made during it may not be in it.
                 made = self._made
-                _sync(self._directory)
+                sync(self._directory)
                 self._synced = made
 
 
@@ -147,10 +148,10 @@ class TranscriptFiles:
         if not unsynced:
             return
         for path in unsynced:
-            _sync(path)
+            sync(path)
         # The names of the files and of both folders, too: its worker's own copy goes next.
         if files.has_new_names:
-            _sync(place)
+            sync(place)
         self._runs.sync(files.number)
         self._state.sync(self._number)
         files.unsynced.difference_update(unsynced)
@@ -168,7 +169,7 @@ class TranscriptFiles:
         with contextlib.suppress(FileNotFoundError):
             # A name whose going is not on the disk comes back when the power is cut. Also when
             # nothing is there: an earlier call may have failed here, behind the deletion.
-            _sync(self._directory)
+            sync(self._directory)
 
     def _keep(self, place: Path, files: _Files, batch: LineBatch, bytes_max: int) -> None:
         if batch.first is not None and batch.first <= files.checkpoint.seq:
@@ -298,10 +299,9 @@ def _sound(data: bytes) -> bytes:
 
 def _create(path: Path, data: bytes) -> None:
     """A whole file, or none."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-    file = os.open(path, flags, 0o600)
+    file = private(str(path), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
-        _write(file, data)
+        write_all(file, data)
     except OSError:
         path.unlink(missing_ok=True)
         raise
@@ -313,7 +313,7 @@ def _extend(files: _Files, last: Segment, batch: LineBatch) -> None:
     """What fails half-way is cut off by the next who looks at the file, and read by nobody."""
     file = os.open(last.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
     try:
-        _write(file, batch.lines + batch.mark)
+        write_all(file, batch.lines + batch.mark)
     finally:
         os.close(file)
     files.segments[-1] = last._replace(end=last.end + batch.size)
@@ -334,7 +334,7 @@ def _replace(files: _Files, last: Segment, batch: LineBatch) -> None:
     data = lines + batch.lines + batch.mark
     draft = last.path.with_suffix(".new")
     _create(draft, data)
-    _sync(draft)
+    sync(draft)
     # Synced before it is renamed: a power cut leaves the old file or all of the new one.
     draft.replace(last.path)
     files.segments[-1] = last._replace(end=len(data))
@@ -350,17 +350,3 @@ def _drop(files: _Files, bytes_max: int) -> None:
         with contextlib.suppress(OSError):
             files.segments[0].path.unlink(missing_ok=True)
         files.segments.pop(0)
-
-
-def _write(file: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(file, view) :]
-
-
-def _sync(path: Path) -> None:
-    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
