@@ -14,30 +14,11 @@ from subagents.domain.rules.places import with_tree
 from subagents.domain.run import linked_runs
 from subagents.domain.run.effects import decode_effects, encode_effects
 from subagents.domain.run.events import decode_event, encode_event
-from subagents.domain.run.run import (
-    OVER,
-    Message,
-    MessageKind,
-    Run,
-)
+from subagents.domain.run.run import OVER, Message, MessageKind, Run
 from subagents.domain.run.spec import Mode, Resolved, RunSpec
-from subagents.domain.run.values import (
-    MessageId,
-    RunId,
-    SessionKey,
-    Value,
-    decoded,
-    replace,
-)
+from subagents.domain.run.values import MessageId, RunId, SessionKey, Value, decoded, replace
 from subagents.domain.schedules.schedule import Schedule
-from subagents.ports import (
-    FeedEntry,
-    InboxRow,
-    JournalEntry,
-    Lease,
-    OutboxEntry,
-    RememberedKey,
-)
+from subagents.ports import FeedEntry, InboxRow, JournalEntry, Lease, OutboxEntry, RememberedKey
 
 Row: TypeAlias = tuple[object, ...]
 T_co = TypeVar("T_co", covariant=True)
@@ -97,7 +78,7 @@ def checksum(*columns: object) -> int:
 
 
 def with_checksum(*columns: object) -> Row:
-    return (*columns, zlib.crc32(_pack(columns)))
+    return (*columns, checksum(*columns))
 
 
 def verify(written: object, *columns: object) -> None:
@@ -141,11 +122,6 @@ def checkpoint_from(row: Row) -> Checkpoint:
     if found_by != [*_found_by(run), _outcome_of(run), _plan_of(run)]:
         raise ValueError("its directory, tags, outcome or plan are not those of the run")
     return Checkpoint(run, _pending_from(run.id, pending))
-
-
-def run_row_from(row: Row) -> Run:
-    """The run of such a row."""
-    return checkpoint_from(row).run
 
 
 def _changing(*columns: object) -> Row:
@@ -374,7 +350,7 @@ def _names_of_run(row: Row) -> tuple[str, ...]:
     return tuple(dict.fromkeys((str(row[1]), str(inside))))
 
 
-RUN: Final = Kind(run_row_from, _names_of_run, lambda row: row[1])
+RUN: Final = Kind(lambda row: checkpoint_from(row).run, _names_of_run, lambda row: row[1])
 CHECKPOINT: Final = Kind(checkpoint_from, _names_of_run, lambda row: row[1])
 EVENT: Final = Kind(feed_entry_from, lambda row: (f"{row[1]}/{row[2]}",), lambda row: row[1])
 APPLIED: Final = Kind(applied_from, lambda row: (str(row[1]),), lambda row: row[1])

@@ -25,12 +25,12 @@ SLACK_SHARE: Final = 8
 
 @dataclass(slots=True)
 class _Held:
-    """Of one file."""
+    """What is held behind the end of one file."""
 
     descriptor: int
     bytes_wanted: int
     is_log: bool
-    """It is written from its beginning again and again, and hardly grows."""
+    """The write-ahead log is written from its beginning again and again, and hardly grows."""
     until: int = 0
     """Its blocks up to here are there; 0 = none are held."""
     seen: tuple[int, int] = (0, 0)
@@ -78,7 +78,9 @@ class _Held:
 
 
 class DiskReserve:
-    """Of one database, while one process has it open. Blocking, and for one caller at a time.
+    """The reserve of one database that this process has open.
+
+    Blocking, and for one caller at a time.
 
     Args:
         database: Its file; the write-ahead log is next to it.
@@ -100,7 +102,7 @@ class DiskReserve:
         """
         with contextlib.suppress(OSError):
             wanted = self._bytes_wanted()
-            if wanted and self._bytes_free() < wanted:
+            if wanted and self.bytes_free() < wanted:
                 # To its own size: that frees what is held behind its end, and changes nothing.
                 os.truncate(self._database, self._database.stat().st_size)
 
@@ -128,7 +130,7 @@ class DiskReserve:
     def top_up(self) -> None:
         """Hold again what was used, once the disk has room for it again. Microseconds if not."""
         used = [each for each in self._files if self._is_used(each, SLACK_SHARE)]
-        if not used or self._bytes_free() < AGAIN_SHARE * self._bytes_wanted():
+        if not used or self.bytes_free() < AGAIN_SHARE * self._bytes_wanted():
             return
         with contextlib.suppress(OSError):
             for each in used:
@@ -161,6 +163,7 @@ class DiskReserve:
         found = os.statvfs(self._database.parent)
         return min(self._bytes_max, found.f_blocks * found.f_frsize // DISK_SHARE)
 
-    def _bytes_free(self) -> int:
+    def bytes_free(self) -> int:
+        """How many bytes of the disk are free besides those that are held."""
         found = os.statvfs(self._database.parent)
         return found.f_bavail * found.f_frsize

@@ -41,11 +41,12 @@ class FileTranscript(Transcript):
         while found and not self.parts:
             last = found.pop()
             file = self._stack.enter_context(last.path.open("rb"))
-            ending = segments.committed(file, os.fstat(file.fileno()).st_size)
-            if ending is not None:
-                self.newest = ending.mark.seq
+            committed = segments.committed(file, os.fstat(file.fileno()).st_size)
+            if committed is not None:
+                end, mark = committed
+                self.newest = mark.seq
                 self._held[last.first] = file
-                self.parts = [*found, last._replace(end=ending.end)]
+                self.parts = [*found, last._replace(end=end)]
         for index in range(len(self.parts) - 2, max(len(self.parts) - HELD_MAX, 0) - 1, -1):
             segment = self.parts[index]
             try:

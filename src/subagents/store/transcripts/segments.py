@@ -42,13 +42,7 @@ class Row(msgspec.Struct, array_like=True, frozen=True, gc=False):
     text: str
 
     def line(self) -> Line:
-        return Line(
-            seq=self.seq,
-            ts=self.ts,
-            type=self.type,
-            text=self.text,
-            attempt=self.attempt,
-        )
+        return Line(seq=self.seq, ts=self.ts, type=self.type, text=self.text, attempt=self.attempt)
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -56,15 +50,6 @@ class Mark(msgspec.Struct, frozen=True):
 
     seq: int = 0
     ts: int = 0
-
-
-class Committed(NamedTuple):
-    """Where the last complete batch of a segment ends."""
-
-    end: int
-    checkpoint: bytes
-    """Its record, without the line break."""
-    mark: Mark
 
 
 class Part(Protocol):
@@ -135,8 +120,9 @@ def found_in(directory: Path) -> list[Segment]:
     return sorted(segments)
 
 
-def committed(file: BinaryIO, size: int) -> Committed | None:
-    """The last complete batch; None = there is none."""
+def committed(file: BinaryIO, size: int) -> tuple[int, Mark] | None:
+    """Where the last complete batch of a segment ends, and its checkpoint; None = there is none."""
+    # From the end, in steps that double: a batch that was torn may be larger than a slice.
     start, held = size, b""
     step = SLICE_BYTES
     while start > 0:
@@ -144,14 +130,20 @@ def committed(file: BinaryIO, size: int) -> Committed | None:
         file.seek(begun)
         held = file.read(start - begun) + held
         start, step = begun, step * 2
-        found = _last_mark(held, is_whole=start == 0)
+        found = last_mark(held, is_whole=start == 0)
         if found is not None:
-            at, stop, mark = found
-            return Committed(start + stop + 1, held[at:stop], mark)
+            end, mark = found
+            return start + end, mark
     return None
 
 
-def _last_mark(data: bytes, *, is_whole: bool) -> tuple[int, int, Mark] | None:
+def last_mark(data: bytes, *, is_whole: bool = True) -> tuple[int, Mark] | None:
+    """The last complete checkpoint, and where the line that it is ends; None = there is none.
+
+    Args:
+        data: Records; the last may be torn, and so may the first where they are not the whole.
+        is_whole: A record begins where they begin.
+    """
     end = len(data)
     while end > 0:
         before = data.rfind(b"\n{", 0, end)
@@ -161,7 +153,7 @@ def _last_mark(data: bytes, *, is_whole: bool) -> tuple[int, int, Mark] | None:
         if stop >= 0:
             mark = mark_of(data[before + 1 : stop])
             if mark is not None:
-                return before + 1, stop, mark
+                return stop + 1, mark
         end = before + 1
     return None
 

@@ -22,12 +22,7 @@ from typing import Final
 import msgspec
 
 from subagents.domain.run.values import RunId
-from subagents.domain.transcript.transcript_query import (
-    Checkpoint,
-    Line,
-    LogPage,
-    LogQuery,
-)
+from subagents.domain.transcript.transcript_query import Checkpoint, Line, LogPage, LogQuery
 from subagents.durable_files import private, sync, write_all
 from subagents.errors import UsageError
 from subagents.store.transcripts import segments, transcript_search
@@ -283,18 +278,9 @@ def _made(directory: Path) -> bool:
 def _sound(data: bytes) -> bytes:
     """All up to the last complete checkpoint; after a power cut, before the first hole."""
     # A file system may keep a file's new length without its data, as zeros; JSON has none.
-    hole = data.find(b"\0")
-    if hole >= 0:
-        data = data[:hole]
-    end = len(data)
-    while True:
-        end = data.rfind(b"\n", 0, end) + 1
-        if end == 0:
-            return b""
-        begin = data.rfind(b"\n", 0, end - 1) + 1
-        if data.startswith(b"{", begin) and segments.mark_of(data[begin : end - 1]) is not None:
-            return data[:end]
-        end = begin
+    before_hole, _, _ = data.partition(b"\0")
+    found = segments.last_mark(before_hole)
+    return b"" if found is None else data[: found[0]]
 
 
 def _create(path: Path, data: bytes) -> None:
