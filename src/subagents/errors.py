@@ -22,10 +22,9 @@
     ├── AlreadyRunning         1  a second process on the same state
     └── CorruptState           1  the database cannot be trusted
 
-The number is the exit code of the command line (``subagents help exit-codes``).
-``code`` is stable: it is on
-the wire and in logs and is never renamed. ``retryable`` says whether the same call can succeed
-later without a change by the caller.
+The number is the exit code of the command line (``subagents help exit-codes``). ``code`` is stable:
+it is on the wire and in logs and is never renamed. ``retryable`` says whether the same call can
+succeed later without a change by the caller.
 """
 
 from collections.abc import Mapping, Sequence
@@ -69,6 +68,15 @@ class SubagentsError(Exception):
         self.hint = hint
         self.details: Mapping[str, object] = dict(details or {})
 
+    @classmethod
+    def restored(
+        cls, message: str, *, hint: str | None, details: Mapping[str, object]
+    ) -> "SubagentsError":
+        """The error that an error document stands for, whatever else it was made of there."""
+        error = cls.__new__(cls)
+        SubagentsError.__init__(error, message, hint=hint, details=details)
+        return error
+
     def to_wire(self) -> dict[str, object]:
         """``{code, message, details, retryable, hint}``: the error document of every interface."""
         return {
@@ -81,7 +89,7 @@ class SubagentsError(Exception):
 
 
 PROBLEMS_MAX: Final = 50
-"""Named of those of one call."""
+"""The most errors of one call that are named."""
 
 
 def together(refused: Mapping[int, SubagentsError], *, of: int) -> SubagentsError:
@@ -140,7 +148,11 @@ class Forbidden(SubagentsError):
 
     def __init__(self, message: str, *, guardrail: str, hint: str | None = None) -> None:
         super().__init__(message, hint=hint, details={"guardrail": guardrail})
-        self.guardrail = guardrail
+
+    @property
+    def guardrail(self) -> str:
+        """What refused: ``depth``, ``children``, …"""
+        return str(self.details.get("guardrail", ""))
 
 
 class RateLimited(Forbidden):
@@ -157,9 +169,19 @@ class RateLimited(Forbidden):
     def __init__(self, limit: str, *, retry_after_s: int | None = None) -> None:
         again = "" if retry_after_s is None else f", again in {retry_after_s} s"
         super().__init__(f"rate_limited: {limit}{again}", guardrail="rate_limited")
-        self.limit, self.retry_after_s = limit, retry_after_s
         known = {} if retry_after_s is None else {"retryAfterSeconds": retry_after_s}
         self.details = {**self.details, "limit": limit, **known}
+
+    @property
+    def limit(self) -> str:
+        """The limit that was reached, in words."""
+        return str(self.details.get("limit") or self.message)
+
+    @property
+    def retry_after_s(self) -> int | None:
+        """When the same call can succeed; None = nobody knows."""
+        seconds = self.details.get("retryAfterSeconds")
+        return seconds if isinstance(seconds, int) else None
 
 
 class Unauthorized(SubagentsError):
@@ -223,6 +245,8 @@ class DaemonUnreachable(Unavailable):
     """No daemon answers; ``subagents up`` starts it, ``subagents doctor`` says why."""
 
     code = "daemon_unreachable"
+    is_lasting = False
+    """Waiting is of no use: it was told to stop, or is at work on another machine."""
 
     def __init__(
         self,
@@ -232,14 +256,6 @@ class DaemonUnreachable(Unavailable):
         details: Mapping[str, object] | None = None,
         is_lasting: bool = False,
     ) -> None:
-        """
-        Args:
-            message: As of every error.
-            hint: As of every error.
-            details: As of every error.
-            is_lasting: Nobody who waits will be answered: it was told to stop, or is at work on
-                another machine.
-        """
         super().__init__(message, hint=hint, details=details)
         self.is_lasting = is_lasting
 
@@ -269,7 +285,12 @@ class Elsewhere(Unavailable):
             hint="call again: a partition whose node is gone has another one in some seconds",
             details={"partition": partition, "node": node, "url": url},
         )
-        self.partition = partition
+
+    @property
+    def partition(self) -> int:
+        """Which partition of runs and sessions the other node has."""
+        found = self.details.get("partition")
+        return found if isinstance(found, int) else 0
 
 
 class NodeUnreachable(Unavailable):

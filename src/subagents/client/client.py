@@ -23,9 +23,6 @@ from subagents.client.transport import (
 )
 from subagents.errors import (
     DaemonUnreachable,
-    Elsewhere,
-    Forbidden,
-    RateLimited,
     RuntimeUnavailable,
     StoreUnavailable,
     SubagentsError,
@@ -492,30 +489,10 @@ def error_from(document: Mapping[str, object]) -> SubagentsError:
     given = document.get("hint")
     hint = given if isinstance(given, str) else None
     kind = _classes().get(code)
-    if kind is Forbidden:
-        return Forbidden(message, guardrail=str(details.get("guardrail", "")), hint=hint)
-    if kind is RateLimited:
-        return _rate_limited(message, details)
-    if kind is Elsewhere:
-        return _elsewhere(details)
+    # One of the latter is a mistake inside the daemon, and nothing that a caller can do about.
     if kind is None or kind is errors.IllegalTransition:
         return SubagentsError(message, hint=hint, details={**details, "code": code})
-    return kind(message, hint=hint, details=details)
-
-
-def _elsewhere(details: Mapping[str, object]) -> Elsewhere:
-    partition, node, url = (details.get(name) for name in ("partition", "node", "url"))
-    return Elsewhere(
-        partition if isinstance(partition, int) else 0,
-        node=node if isinstance(node, str) else None,
-        url=url if isinstance(url, str) else None,
-    )
-
-
-def _rate_limited(message: str, details: Mapping[str, object]) -> RateLimited:
-    seconds = details.get("retryAfterSeconds")
-    limit = str(details.get("limit") or message)
-    return RateLimited(limit, retry_after_s=seconds if isinstance(seconds, int) else None)
+    return kind.restored(message, hint=hint, details=details)
 
 
 def _classes() -> dict[str, type[SubagentsError]]:
