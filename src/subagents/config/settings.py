@@ -601,25 +601,16 @@ class Budgets(Section, frozen=True):
     @property
     def caps(self) -> tuple[SharedCap, ...]:
         """Each cap that limits anything."""
-        daily = self.daily
-        every = [
-            SharedCap(key=DAILY, limit=_limit(daily), is_daily=True),
-            *(
-                SharedCap(
-                    key=f"{DAILY}.agents.{name}", limit=_limit(cap), is_daily=True, agent=name
-                )
-                for name, cap in daily.agents.items()
-            ),
-            *(
-                SharedCap(key=f"{DAILY}.tags.{name}", limit=_limit(cap), is_daily=True, tag=name)
-                for name, cap in daily.tags.items()
-            ),
-            *(
-                SharedCap(key=f"budgets.tags.{name}", limit=_limit(cap), tag=name)
-                for name, cap in self.tags.items()
-            ),
-        ]
-        return tuple(cap for cap in every if cap.limit != Budget())
+        found = [SharedCap(key=DAILY, limit=_limit(self.daily), is_daily=True)]
+        for name, cap in self.daily.agents.items():
+            key = f"{DAILY}.agents.{name}"
+            found.append(SharedCap(key=key, limit=_limit(cap), is_daily=True, agent=name))
+        for name, cap in self.daily.tags.items():
+            key = f"{DAILY}.tags.{name}"
+            found.append(SharedCap(key=key, limit=_limit(cap), is_daily=True, tag=name))
+        for name, cap in self.tags.items():
+            found.append(SharedCap(key=f"budgets.tags.{name}", limit=_limit(cap), tag=name))
+        return tuple(each for each in found if each.limit != Budget())
 
 
 def _limit(cap: SpendingCap) -> Budget:

@@ -52,7 +52,9 @@ def _agent(found: Found) -> str:
     ]
     if program.model is not None:
         lines.append(f"model = {json.dumps(program.model)}    # or any other one")
-    lines += [f"runtime_options.{name} = {json.dumps(value)}" for name, value in program.options]
+    lines += [
+        f"runtime_options.{name} = {json.dumps(value)}" for name, value in program.options.items()
+    ]
     return "\n".join([*lines, ""])
 
 

@@ -11,18 +11,14 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
 
-from subagents.config.layers import Config, ConfigCache, load
+from subagents.config.layers import LOOK_AGAIN_S, Config, ConfigCache, load
 from subagents.config.paths import Paths
 from subagents.config.settings import Settings
 from subagents.durable_files import replace_file
 from subagents.errors import ConfigError
 
 log = logging.getLogger(__name__)
-
-LOOK_AGAIN_S: Final = 1.0
-"""How old what is known may be."""
 
 
 class UserConfig:
