@@ -10,8 +10,22 @@ from subagents.config.paths import Paths
 from subagents.config.settings import Settings
 from subagents.engine.engine import Sharing
 from subagents.engine.kernel.threads import DaemonThreads
-from subagents.ports import EngineClock, OffLoop, Runtime, Store, Workplace
-from subagents.run_logs import RunLogs, file_logs
+from subagents.ports import (
+    ArtifactLog,
+    EngineClock,
+    EnvironmentLog,
+    OffLoop,
+    ProgressLog,
+    ResultLog,
+    Runtime,
+    Store,
+    TranscriptLog,
+    Workplace,
+)
+from subagents.store.environment_files import EnvironmentFiles
+from subagents.store.progress_files import ProgressFiles
+from subagents.store.result_files import ResultFiles
+from subagents.store.transcripts.transcript_files import TranscriptFiles
 from subagents.stores import store_of
 
 Take: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
@@ -36,6 +50,21 @@ class NodeHost:
     """See ``Ownership.promise``."""
     workplace: Callable[[], Workplace]
     """Gives the workplace of this node."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunLogs:
+    """Where what runs have besides their rows is kept."""
+
+    environments: EnvironmentLog
+    progress: ProgressLog
+    results: ResultLog
+    transcripts: TranscriptLog
+    artifact_copies: ArtifactLog | None = None
+    tidy: Callable[[], None] = lambda: None
+    """Move what is over to where it is cheap to keep. Blocks; may raise ``StoreUnavailable``."""
+    close: Callable[[], None] = lambda: None
+    """Nobody uses them any more. Idempotent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,3 +102,13 @@ def node_of(host: NodeHost) -> NodeParts:
         if isinstance(found, NodeParts):
             return found
     return NodeParts(store=store_of(host.paths, host.settings.daemon), logs=file_logs(host.paths))
+
+
+def file_logs(paths: Paths) -> RunLogs:
+    """Files of that home."""
+    return RunLogs(
+        environments=EnvironmentFiles(paths.environments_dir),
+        progress=ProgressFiles(paths.progress_dir),
+        results=ResultFiles(paths.results_dir),
+        transcripts=TranscriptFiles(paths.transcripts_dir),
+    )

@@ -1,4 +1,4 @@
-"""The composition root: only here, in ``stores`` and ``run_logs`` are concrete adapters named."""
+"""The composition root: only here, in ``stores`` and ``node`` are concrete adapters named."""
 
 import asyncio
 import logging

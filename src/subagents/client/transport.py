@@ -46,6 +46,9 @@ class Gone(Exception):
         was_sent: Whether the daemon may have acted on the request.
     """
 
+    served = True
+    """What took the request was a daemon that was at work on it."""
+
     def __init__(self, reason: str, *, was_sent: bool) -> None:
         super().__init__(reason)
         self.was_sent = was_sent
@@ -53,29 +56,25 @@ class Gone(Exception):
     @property
     def was_there(self) -> bool:
         """Whether a daemon served the request until this moment, and then went away."""
-        return self.was_sent
+        return self.was_sent and self.served
 
 
 class Silent(Gone):
     """It took the request and did not answer in time."""
 
+    served = False
+
     def __init__(self, seconds: float) -> None:
         super().__init__(f"it did not answer within {seconds:.0f} s", was_sent=True)
-
-    @property
-    def was_there(self) -> bool:
-        return False
 
 
 class NotHttp(Gone):
     """What answers is not a subagents daemon."""
 
+    served = False
+
     def __init__(self) -> None:
         super().__init__("what answers there is not a subagents daemon", was_sent=True)
-
-    @property
-    def was_there(self) -> bool:
-        return False
 
 
 class Absence:

@@ -64,18 +64,10 @@ class WorkerCalls:
             DaemonUnreachable: It was away when the time was up.
             SubagentsError: What the daemon refused, as the class it names.
         """
-        body: Document = {
-            "runId": self._run_id,
-            "question": question,
-            "options": list(options),
-        }
-        if timeout_s is not None:
-            body["timeoutSeconds"] = timeout_s
-        if context is not None:
-            body["context"] = context
-        if default is not None:
-            body["defaultAnswer"] = default
-        asked = self._reached("/v1/requests", body)
+        body = {"runId": self._run_id, "question": question, "options": list(options)}
+        rest = {"timeoutSeconds": timeout_s, "context": context, "defaultAnswer": default}
+        given = {name: value for name, value in rest.items() if value is not None}
+        asked = self._reached("/v1/requests", {**body, **given})
         stands_s = math.inf if asked.get("deadlineAt") is None else timeout_s or DEFAULT_ANSWER_S
         return self._settled(str(asked["requestId"]), until=time.monotonic() + stands_s + SETTLE_S)
 

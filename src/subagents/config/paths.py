@@ -127,32 +127,21 @@ class Paths:
                 "subagents does not run on Windows: workers need POSIX processes and signals",
                 hint="run it inside WSL 2",
             )
-        home = environ.get("SUBAGENTS_HOME", "")
-        if home:
+        if home := environ.get("SUBAGENTS_HOME", ""):
             root = _absolute(home, environ)
-            return cls._below(
-                config_dir=root / "config",
-                state_dir=root / "state",
-                cache_dir=root / "cache",
-                runtime_dir=root / "run",
-            )
-        config, state, cache = (
-            _xdg_directories(environ) if platform == "linux" else _system_directories()
-        )
-        return cls._below(
-            config_dir=config, state_dir=state, cache_dir=cache, runtime_dir=state / "run"
-        )
-
-    @classmethod
-    def _below(
-        cls, *, config_dir: Path, state_dir: Path, cache_dir: Path, runtime_dir: Path
-    ) -> "Paths":
+            config, state, cache = root / "config", root / "state", root / "cache"
+            runtime = root / "run"
+        else:
+            is_linux = platform == "linux"
+            config, state, cache = _xdg_directories(environ) if is_linux else _system_directories()
+            # Not where the system has such: those vanish with the last login (`socket_path`).
+            runtime = state / "run"
         return cls(
-            config_file=config_dir / CONFIG_FILE_NAME,
-            state_dir=state_dir,
-            cache_dir=cache_dir,
-            runtime_dir=runtime_dir,
-            socket=Path(socket_in(str(runtime_dir))),
+            config_file=config / CONFIG_FILE_NAME,
+            state_dir=state,
+            cache_dir=cache,
+            runtime_dir=runtime,
+            socket=Path(socket_in(str(runtime))),
         )
 
     def require_ours(self) -> None:
