@@ -68,12 +68,13 @@ class Kind(NamedTuple, Generic[T_co]):
     read: Callable[[Row], T_co]
     """Raises one of ``DAMAGE``."""
     names: Callable[[Row], tuple[str, ...]]
-    """What is set aside with a damaged one: run ids, a message id, or ``<run id>/<seq>``."""
+    """Names what is set aside with a damaged row: run ids, a message id, or ``<run id>/<seq>``."""
     run_id: Callable[[Row], object]
 
 
 def checksum(*columns: object) -> int:
     """CRC-32 of columns as SQLite gives them back: integers, texts, blobs and NULL."""
+    # Packed, since texts that merely follow each other could be divided elsewhere.
     return zlib.crc32(_pack(columns))
 
 
@@ -119,6 +120,7 @@ def checkpoint_from(row: Row) -> Checkpoint:
     run = run_from(_bytes(origin), _bytes(state))
     if run.id != run_id:
         raise ValueError(f"it is the state of {run.id}")
+    # Lists find runs by these columns, which no checksum covers: they repeat what is in others.
     if found_by != [*_found_by(run), _outcome_of(run), _plan_of(run)]:
         raise ValueError("its directory, tags, outcome or plan are not those of the run")
     return Checkpoint(run, _pending_from(run.id, pending))
@@ -167,6 +169,7 @@ def inserted(number: int, kept: Checkpoint) -> Row:
     """Parameters of ``insert_run``."""
     run = kept.run
     label, requester = run.resolved.label, run.requester
+    # The columns of the spawn name the agent that was asked for, also once its fallback took over.
     agent_id = run.resolved.instead_of or run.resolved.agent_id
     names = (run.id, label, agent_id, requester, run.lineage.requester_run, run.session.first_key)
     keeps_session, created = int(run.resolved.mode is Mode.SESSION), run.times.created_at_ms

@@ -1,8 +1,8 @@
 """Blocks of the disk that the database has before it needs them.
 
-They are taken behind the end of its files, so that nobody else has them on a disk that somebody
-filled: what ends runs is committed there, and a daemon that was killed starts there again. A file
-that is deleted when the disk is full would give its blocks to whoever writes first.
+They are taken behind the end of its files, so that no other program has them on a disk that is
+full: what ends runs is committed there, and a daemon that was killed starts there again. A file
+that is deleted when the disk is full would give its blocks to whichever program writes first.
 """
 
 import contextlib
@@ -14,13 +14,13 @@ from typing import Final
 from subagents.disk_blocks import hold
 
 WAL_SHARE: Final = 3
-"""The write-ahead log has one in so many bytes of the reserve, the database the others."""
+"""The write-ahead log has a third of the reserve, the database the rest."""
 DISK_SHARE: Final = 32
-"""No more than this part of the disk is held, which is one in so many."""
+"""A 32nd of the disk is held at most."""
 AGAIN_SHARE: Final = 4
-"""What was used is held again once so many times as much is free."""
+"""What was used is held again once four times as much is free."""
 SLACK_SHARE: Final = 8
-"""One in so many bytes may be used before they are held again."""
+"""An eighth may be used before it is held again."""
 
 
 @dataclass(slots=True)
@@ -53,10 +53,10 @@ class _Held:
         return True
 
     def keep(self) -> None:
-        """Hold again what was given back when somebody cut the file. A microsecond if nobody did.
+        """Hold again what was given back when the file was cut. A microsecond if it was not.
 
         Raises:
-            OSError: Somebody else was faster.
+            OSError: Another program has taken the blocks.
         """
         found = os.fstat(self.descriptor)
         now, before = (found.st_size, found.st_blocks), self.seen

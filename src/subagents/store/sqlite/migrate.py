@@ -47,6 +47,7 @@ def migrate(connection: sqlite3.Connection, path: Path, *, to: int | None = None
     for number, _, script in steps:
         if current < number <= newest:
             try:
+                # In the script, since `executescript` commits a transaction that is open before it.
                 connection.executescript(
                     f"BEGIN;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;"
                 )

@@ -49,7 +49,7 @@ from subagents.version import __version__
 log = logging.getLogger(__name__)
 
 READERS_MAX: Final = 4
-"""The most readers; more would only wait for the same two cores."""
+"""The most connections that read; more would wait for the same few cores."""
 
 READER_CACHE_KB: Final = 2_048
 """The cache of each reader; pages are in the system's cache besides. The writer has 16 MiB."""
@@ -68,10 +68,10 @@ PROBE_BYTES: Final = 1024 * 1024
 """The least free space at which something is tried again after a failed commit."""
 
 SHRINK_PAGES: Final = 256
-"""Given back in one step, so that commits wait for some milliseconds at most."""
+"""How many pages one step gives back: commits wait for some milliseconds at most."""
 
 FREE_SHARE: Final = 8
-"""One in so many pages may be free, and 1 MiB: what comes next needs them."""
+"""An eighth of the pages may be free, and 1 MiB: what comes next needs them."""
 
 REBUILD_BYTES_MAX: Final = 256 * 1024 * 1024
 """The largest database of 0.1.0 that a start rewrites so that it can shrink: 100 MB take 1 s."""
@@ -82,7 +82,7 @@ WAL_PAGES_MAX: Final = 2_000
 CHECKSUMS_SINCE: Final = 4
 """The schema in which rows have checksums."""
 
-# SQLite tells what `integrity_check` found, and that a text is none, in words alone.
+# What `integrity_check` found, and that a text is not UTF-8, SQLite says in words alone.
 _INDEX_ONLY: Final = re.compile(
     r"row \d+ missing from index|wrong # of entries in index|non-unique entry in index"
     r"|row \d+ values differ from index"
@@ -328,7 +328,7 @@ class SqliteStore(RowStore):
                         yield from aside(kind, row, error)
 
     def _put_aside(self, found: Iterable[SetAside]) -> bool:
-        """Leave these out from now on; False = that was so before, or cannot be written."""
+        """See ``RowStore``."""
         is_new = False
         if self._writer is None:
             return is_new
@@ -345,6 +345,7 @@ class SqliteStore(RowStore):
 
     def _make_shrinkable(self, connection: sqlite3.Connection) -> None:
         """Rewrite a new database, or one of 0.1.0, where that is quick and there is room."""
+        # A file is given another mode only by `VACUUM`, which needs room for a second copy.
         (can_shrink,) = connection.execute("PRAGMA auto_vacuum").fetchone()
         size = self._path.stat().st_size
         if not can_shrink and size <= min(REBUILD_BYTES_MAX, self._reserve.bytes_free() // 4):
@@ -375,6 +376,8 @@ class SqliteStore(RowStore):
     def close(self) -> None:
         """Release everything; safe to repeat."""
         self._open.forget()
+        # The order matters: a mark that is closed under a connection drops SQLite's locks, the
+        # reserve is for what SQLite leaves, and with the lock the next process comes in.
         while not self._readers.empty():
             self._readers.get().close()
             self._readers_made -= 1
@@ -599,6 +602,7 @@ class SqliteStore(RowStore):
                         *self._fold_open(self._ours)[1],
                         *self.set_aside(),
                     ]
+                    # The first reason of several for a name, in the order in which they were found.
                     reasons = {each.name: each.reason for each in reversed(damaged)}
                     found += [f"{name}: {reasons[name]}" for name in reversed(reasons)]
         except CorruptState as error:

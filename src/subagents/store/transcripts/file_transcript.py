@@ -11,7 +11,7 @@ from subagents.store.transcripts.segments import Part, Segment
 from subagents.store.transcripts.transcript_search import Transcript
 
 HELD_MAX: Final = 16
-"""How many of the newest segments stay open while they are read: they may be deleted meanwhile."""
+"""The newest segments stay open while they are read, since they may be deleted meanwhile."""
 LIST_TRIES: Final = 5
 """The newest segment may go between being listed and being opened, if its writer is very quick."""
 
@@ -38,6 +38,7 @@ class FileTranscript(Transcript):
         self._stack.close()
 
     def _hold(self, found: list[Segment]) -> None:
+        # The newest may have no complete batch yet; then the transcript ends with the one before.
         while found and not self.parts:
             last = found.pop()
             file = self._stack.enter_context(last.path.open("rb"))

@@ -2,8 +2,8 @@
 
 ``<directory>/<seq of its first line>.jsonl``. A line is a JSON array, ``[seq,ts,"type",attempt,
 "text"]``; a checkpoint is a JSON object, and all before it was kept together with it. What stands
-behind the last checkpoint of the last segment is a batch that did not get there: nobody reads it,
-and the next writer cuts it off.
+behind the last checkpoint of the last segment is an incomplete batch: it is not read, and the next
+writer cuts it off.
 
 Reading holds one slice of a segment at a time, and never locks: segments only grow, are replaced
 whole, or go, so that what was opened stays as it is.
@@ -75,7 +75,7 @@ class Segment(NamedTuple):
 
 
 class Turns:
-    """Lets other threads of Python's run now and then: all this is done off the event loop.
+    """Lets other Python threads run now and then: all this is done off the event loop.
 
     A thread that wants to run must wait 5 ms before it may ask one that computes to stop, and an
     answer of the daemon wants to run several times.
@@ -173,7 +173,7 @@ def slices(file: BinaryIO, start: int, end: int) -> Iterator[bytes]:
     while at < end:
         data = file.read(min(SLICE_BYTES, end - at))
         if at + len(data) < end:
-            data += file.readline()
+            data += file.readline()  # the rest of the record that the size cut
         if not data:
             return
         at += len(data)
@@ -213,6 +213,7 @@ def place_of(file: BinaryIO, end: int, is_wanted: Key) -> int:
         end: Its readable size.
         is_wanted: False for all lines up to somewhere and true behind; it gets a line's beginning.
     """
+    # By places in the file: lines have no fixed length, and their numbers no fixed distance.
     low, high = 0, end
     while high - low > SLICE_BYTES:
         middle = (low + high) // 2
@@ -232,7 +233,7 @@ def _line_after(file: BinaryIO, start: int, end: int) -> tuple[int, bytes | None
         chunk = file.read(PROBE_BYTES)
         if not chunk:
             break
-        held = held[-1:] + chunk
+        held = held[-1:] + chunk  # a line break may have ended the chunk before
         found = held.find(b"\n[")
         if found >= 0:
             place = at + len(chunk) - len(held) + found + 1

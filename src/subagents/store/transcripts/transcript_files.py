@@ -31,10 +31,10 @@ from subagents.store.transcripts.line_batch import LineBatch, checkpoint_of, enc
 from subagents.store.transcripts.segments import Segment
 
 SEGMENTS: Final = 8
-"""How many of them make up a full transcript: an eighth of it goes at once."""
+"""The segments of a full transcript: an eighth of it goes at once."""
 SEGMENT_BYTES_MAX: Final = 16 * 1024 * 1024
 WASTE_BYTES: Final = 64 * 1024
-"""Old checkpoints that may always lie around."""
+"""How much old checkpoints may take in any case."""
 KNOWN_MAX: Final = 4096
 """Runs whose files are remembered between two batches; of others they are looked at again."""
 
@@ -296,7 +296,7 @@ def _create(path: Path, data: bytes) -> None:
 
 
 def _extend(files: _Files, last: Segment, batch: LineBatch) -> None:
-    """What fails half-way is cut off by the next who looks at the file, and read by nobody."""
+    """Append a batch; one that fails half-way is not read, and cut off at the next look."""
     file = os.open(last.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
     try:
         write_all(file, batch.lines + batch.mark)
@@ -314,7 +314,7 @@ def _is_wasteful(files: _Files, last: Segment, size_max: int) -> bool:
 
 
 def _replace(files: _Files, last: Segment, batch: LineBatch) -> None:
-    """The same, with none but the last checkpoint; whoever reads the old file continues it."""
+    """Append a batch and drop all checkpoints before it; readers go on with the old file."""
     lines = segments.without_marks(last.path.read_bytes()[: last.end])
     lines += b"\n" if lines and not lines.endswith(b"\n") else b""
     data = lines + batch.lines + batch.mark
