@@ -55,7 +55,7 @@ WIDENED: Final = frozenset({"allow_agents", "children", "depth"})
 IGNORED_SHOWN_MAX: Final = 8
 """Keys named in the warning about a project file."""
 GUESSES_MAX: Final = 20
-"""How many names that are no agents are looked at for a typo."""
+"""At most so many unknown names are compared with the agents, to find typos."""
 CACHED_MAX: Final = 64
 """Working directories whose configuration is remembered."""
 LOOK_AGAIN_S: Final = 1.0
@@ -175,7 +175,7 @@ def load(
             is where the search ends.
         paths: Names the user file, which need not exist.
         overrides: Dotted key → value, strongest of all. Text is read as in the environment.
-        user_text: What the user file said before, to be taken instead of what it says now.
+        user_text: A former content of the user file, used instead of the present one.
 
     Raises:
         ConfigError: Names the file (with the line, for a syntax error), variable or flag, the
@@ -190,6 +190,7 @@ def load(
     project_layer = _first_that_counts(candidates, paths, ignored)
     read_layers = [layer for layer in (user, project_layer) if layer is not None]
     files = tuple(Path(layer.origin) for layer in read_layers)
+    # The weakest first. Variables spell an id with `_`: the files say which ids have a `-`.
     layers = [built_in(environ), *read_layers]
     known_ids = [name for layer in layers for name in subtable(layer.values, "agents")]
     layers += list(from_environment(environ, known_ids, cwd))
@@ -262,9 +263,9 @@ class ConfigCache:
     directories above and who may write them, is done again after `LOOK_AGAIN_S`.
 
     Args:
-        environ: As for `load`, as it is now: that of a process stays as it is.
+        environ: As for `load`, copied: that of a process does not change.
         paths: As for `load`.
-        clock: Seconds from whenever.
+        clock: Gives seconds, from any beginning.
     """
 
     def __init__(
@@ -329,6 +330,7 @@ def _merge(into: Tree, values: Tree, origin: str, origins: dict[str, str]) -> No
         for part in path[:-1]:
             target = _descend(target, part)
         if value == {}:
+            # An agent without a key, say: it is there, but no key of it has an origin.
             _descend(target, path[-1])
         else:
             target[path[-1]] = value

@@ -78,12 +78,12 @@ class Paths:
 
     @property
     def worktrees_dir(self) -> Path:
-        """Of runs that work in a worktree of their own."""
+        """The worktrees of runs that have their own."""
         return self.state_dir / "worktrees"
 
     @property
     def cluster_dir(self) -> Path:
-        """What a home of a cluster has from it: a certificate, whom it believes, the secret."""
+        """What a home has from its cluster: a certificate, those that it trusts, the secret."""
         return self.state_dir / "cluster"
 
     @property
@@ -178,7 +178,7 @@ class Paths:
 
 
 def _xdg_directories(environ: Mapping[str, str]) -> tuple[Path, Path, Path]:
-    """Those of configuration, state and cache."""
+    """The directories of configuration, state and cache."""
     bases = (
         ("XDG_CONFIG_HOME", ".config"),
         ("XDG_STATE_HOME", ".local/state"),
@@ -210,7 +210,7 @@ def _user_directory(environ: Mapping[str, str]) -> str:
 
 
 def _system_directories() -> tuple[Path, Path, Path]:
-    """The same where the system has places of its own."""
+    """The same on systems with other conventions than the XDG specification."""
     import platformdirs  # noqa: PLC0415  20 ms
 
     return (

@@ -24,7 +24,7 @@ from subagents.errors import ConfigError, NotFound
 from subagents.text import whole_ms
 
 EVERYWHERE: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not bound
-"""Addresses that mean all of a machine's; nobody can be told one."""
+"""Addresses that mean all of a machine's, so that no client can connect to one."""
 DEFAULT_LANE: Final = "default"
 """Its slots are `agents.defaults.subagents.max_concurrent`."""
 ANY_AGENT: Final = "*"
@@ -187,6 +187,7 @@ class Capabilities(Section, frozen=True):
 Percent = Annotated[int, Meta(ge=1, le=100)]
 
 
+# `dict=True` here and below: a frozen struct has no other place for its cached properties.
 class AgentAlerts(Section, frozen=True, dict=True):
     """`[agents.<id>.alerts]`: which alerts its requester gets while it works."""
 
@@ -237,7 +238,7 @@ class AgentAlerts(Section, frozen=True, dict=True):
 
     @cached_property
     def rules(self) -> AlertRules:
-        """The same for the domain, in milliseconds."""
+        """These settings as the domain has them, in milliseconds."""
         return AlertRules(
             stuck_ms=whole_ms(self.stuck_seconds * 1000),
             stuck_tool_ms=whole_ms(self.stuck_tool_seconds * 1000),
@@ -712,6 +713,7 @@ def nearest(word: str, known: Iterable[str], *, likeness: float = 0.6) -> str | 
 
     if len(word) > GUESSED_CHARS_MAX:
         return None
+    # Each comparison takes microseconds, and a file may have any number of names.
     few = itertools.islice(known, GUESSED_NAMES_MAX)
     spelled = {_plain(name): name for name in few if len(name) <= GUESSED_CHARS_MAX}
     near = difflib.get_close_matches(_plain(word), list(spelled), n=1, cutoff=likeness)

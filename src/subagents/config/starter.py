@@ -12,7 +12,7 @@ from subagents.config.programs.program_catalog import Found, detect
 
 
 def usable(found: Sequence[Found]) -> tuple[str, ...]:
-    """The agents that callers may use; whoever is not logged in yet can log in later."""
+    """The agents that callers may use; where no login was found, one can follow later."""
     return tuple(each.program.name for each in found)
 
 

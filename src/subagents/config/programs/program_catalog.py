@@ -255,8 +255,8 @@ def login_variables(runtime: str, options: Mapping[str, object]) -> tuple[str, .
     """Variables any of which lets an agent's program log in; () = none is known.
 
     Args:
-        runtime: Of the agent.
-        options: Its section.
+        runtime: The agent's.
+        options: The agent's.
     """
     for program in PROGRAMS:
         if program.runtime == runtime and program.options.get("agent") in {
@@ -273,7 +273,7 @@ def known(name: str) -> Program | None:
 
 
 PLACEHOLDER_BYTES_MAX: Final = 256 * 1024
-"""What npm installs in place of a package whose platform part is missing is smaller than that."""
+"""The size below which a program is only what npm puts in place of a missing platform package."""
 
 
 def is_placeholder(place: Path) -> bool:
@@ -413,6 +413,7 @@ def subject(agent: Agent, found: Installed | None) -> str:
     Another version, another runtime or other options are another subject.
     """
     options = {k: v for k, v in agent.options.items() if k not in NOT_ABOUT_TOOLS}
+    # In a fixed order: how the keys of a table are arranged makes no other subject.
     text = msgspec.json.encode((agent.runtime, options), order="deterministic")
     digest = hashlib.sha256(text).hexdigest()[:16]
     return f"{agent.runtime}:{digest}:{found.fingerprint if found is not None else '-'}"
