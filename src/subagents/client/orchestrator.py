@@ -62,11 +62,11 @@ from subagents.domain.run.shell_variables import provider_variables, shell_varia
 from subagents.errors import AlreadyRunning, UsageError
 
 INBOX_PAGE: Final = 50
-"""Taken at once; a lease holds for a minute."""
+"""How many messages are taken at once: their leases hold for a minute."""
 EVENTS_WAIT_S: Final = 20
 """One long poll; ``Orchestrator.events`` repeats it for ever."""
 _SELECTOR: Final = re.compile(r"last|r-[0-9a-z]{10}")
-"""What ``run`` took before it ran tasks: a program of then is told so instead of spawning it."""
+"""What an earlier ``run`` took instead of a task: it is refused, so that none is spawned by it."""
 
 
 class SearchKeywords(TypedDict, total=False):
@@ -684,6 +684,7 @@ class Orchestrator:
 def _client(
     paths: Paths, session: str, cwd: Path, *, start: Callable[[], bool] | None
 ) -> AsyncClient:
+    # Quoted: a header is ASCII, and a path any bytes.
     headers = {"x-subagents-cwd": quote(str(cwd))}
     return AsyncClient(paths.socket, session=session, headers=headers, start=start)
 
@@ -723,8 +724,9 @@ def _schedule(name: str, call: str = "") -> str:
 
 
 def _environment(env: Mapping[str, str] | None) -> dict[str, object]:
-    """What this process brings for the workers it asks for; nothing when it is a worker itself."""
+    """What this process brings for the workers that it asks for."""
     process = None
+    # A worker's own limits and priority are its run's, and not for the runs that it spawns.
     if not os.environ.get("SUBAGENTS_RUN_ID"):
         process = msgspec.convert(process_settings.own(), ProcessSettings)
     brought = CallerEnvironment(

@@ -1,8 +1,8 @@
 """The Python API for programs without an event loop: ``with Subagents.connect() as sub: …``.
 
-Every method is the one of ``Orchestrator`` or ``RunHandle`` with the same name and parameters; an
-event loop in a thread of its own runs it, so that it may be called from scripts, Django views,
-notebooks and several threads at once.
+Every method is the one of ``Orchestrator`` or ``RunHandle`` with the same name and parameters. An
+event loop in another thread runs it, so that it may be called from scripts, Django views, notebooks
+and several threads at once.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """An event loop in a thread of its own."""
+    """An event loop in its own thread."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -52,7 +52,7 @@ class LoopThread:
         try:
             return future.result()
         except BaseException:
-            future.cancel()
+            future.cancel()  # of no effect on one that has failed by itself
             raise
 
     def each(self, items: AsyncIterator[T]) -> Iterator[T]:

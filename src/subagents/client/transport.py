@@ -35,7 +35,7 @@ be closing must not carry a request that cannot be repeated."""
 RECONNECT_S: Final = 30.0
 """How long a client looks for a daemon since it was last there."""
 HELD_S: Final = 1.0
-"""A daemon that held a call so long had taken it, whatever it said then."""
+"""A daemon that held a call this long was at work on it, whatever it answered."""
 
 
 class Gone(Exception):
@@ -102,6 +102,7 @@ class Absence:
         self._for_s = RECONNECT_S if for_s is None else for_s
         self._now = now
         self._asked = now()
+        # When a daemon was last there, as far as this call knows.
         self._since: float | None = None
 
     def asking(self) -> None:
@@ -170,6 +171,7 @@ class Answer:
         self._fed += len(data)
         if self.is_complete:
             return
+        # Refused by its head, before a gigabyte of somebody else's answer is read.
         if self.has_head:
             length = self.headers.get("content-length")
             is_framed = length is not None or "transfer-encoding" in self.headers
@@ -336,7 +338,7 @@ class AsyncConnection:
         """Connect.
 
         Raises:
-            Gone: Nobody listens there.
+            Gone: No process listens there.
         """
         import asyncio  # noqa: PLC0415
 
