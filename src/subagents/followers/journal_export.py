@@ -1,11 +1,11 @@
-"""What tells somebody outside of what happened to runs, at least once, over crashes and outages.
+"""Reports to others what happened to runs: at least once, over crashes and outages.
 
 The journal is the queue. A cursor in a file says up to which event of the feed everything was
 sent; from there on the feed is read in pages. So nothing is kept in memory, a receiver that is
 down costs nothing but time, and after ``kill -9`` the next daemon continues where the last one was
 acknowledged.
 
-All of it happens on a thread of its own: a slow receiver delays nobody.
+Each export has its own thread, so that a slow receiver delays nothing else.
 """
 
 import logging
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 FEED_PAGE: Final = 500
 ENDED_MAX: Final = 1_000
-"""A number above those that can have ended at the instant at which a page of the journal ends."""
+"""How many ends are remembered: more than one page of the journal can have."""
 RETRY_FIRST_S: Final = 1.0
 RETRY_S_MAX: Final = 60.0
 STOP_S: Final = 3.0
@@ -49,7 +49,7 @@ class Cursor(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Export(ABC):
-    """Sends on a thread of its own, and again until it was taken; see ``ports.Exporter``.
+    """Sends on its own thread, and repeats until it was taken; see ``ports.Exporter``.
 
     Args:
         what: What is sent, in the plural, for people.
@@ -105,7 +105,7 @@ class Export(ABC):
         self._thread.start()
 
     def on_commit(self, batch: Batch) -> None:
-        """Hear of a durable batch; returns at once."""
+        """Note a durable batch; returns at once."""
         if self._concerns(batch):
             self._wake.set()
 
@@ -168,7 +168,7 @@ class Export(ABC):
 
 
 class JournalExport(Export):
-    """One receiver and how far it has come in the feed.
+    """One receiver, and how far it has come in the feed.
 
     Args:
         what: What is sent, in the plural, for people.
@@ -189,7 +189,7 @@ class JournalExport(Export):
     ) -> None:
         super().__init__(what=what, endpoint=endpoint, store=store, retry_first_s=retry_first_s)
         self.is_ours: Callable[[RunId], bool] = lambda _run_id: True
-        """Whether we tell of a run: in a cluster its owner does."""
+        """Whether this node reports about a run: in a cluster its owner does."""
         self._file = file
         self._number = 0
         self._saved = -1
