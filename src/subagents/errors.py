@@ -73,6 +73,7 @@ class SubagentsError(Exception):
         cls, message: str, *, hint: str | None, details: Mapping[str, object]
     ) -> "SubagentsError":
         """The error that an error document stands for, whatever else it was made of there."""
+        # Some classes make their message themselves; here it is given.
         error = cls.__new__(cls)
         SubagentsError.__init__(error, message, hint=hint, details=details)
         return error
@@ -96,13 +97,14 @@ def together(refused: Mapping[int, SubagentsError], *, of: int) -> SubagentsErro
     """The first of several errors of one call; its details have all of them under ``problems``.
 
     Args:
-        refused: By the place in the list of the runs that were asked for; at least one.
-        of: So many runs were asked for. A field of one among several is named with its place.
+        refused: The errors by place in the list of runs that were asked for; at least one.
+        of: How many runs were asked for. A field of one among several is named with its place.
     """
     if of == 1:
         return next(iter(refused.values()))
     for at, error in refused.items():
         field = error.details.get("field")
+        # Some checks look at all runs together, and name the place themselves.
         if isinstance(field, str) and not field.startswith("specs["):
             error.details = {**error.details, "field": f"specs[{at}].{field}"}
     named = [
@@ -179,7 +181,7 @@ class RateLimited(Forbidden):
 
     @property
     def retry_after_s(self) -> int | None:
-        """When the same call can succeed; None = nobody knows."""
+        """When the same call can succeed; None = when somebody answers or ends."""
         seconds = self.details.get("retryAfterSeconds")
         return seconds if isinstance(seconds, int) else None
 
@@ -312,6 +314,7 @@ class StoreUnavailable(Unavailable):
     """The database cannot be written now (disk full, read-only); reads continue."""
 
     code = "store_unavailable"
+    # The daemon itself answers, so it is not unreachable.
     exit_code = EXIT_FAILED
 
 

@@ -64,12 +64,12 @@ class RunLogs:
     tidy: Callable[[], None] = lambda: None
     """Move what is over to where it is cheap to keep. Blocks; may raise ``StoreUnavailable``."""
     close: Callable[[], None] = lambda: None
-    """Nobody uses them any more. Idempotent."""
+    """Release the logs, which are no longer used. Idempotent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeParts:
-    """All of it; each part as it is where a daemon is alone."""
+    """What a node is made of; each part by default as it is where a daemon is alone."""
 
     store: Store
     logs: RunLogs
@@ -82,7 +82,7 @@ class NodeParts:
     tidy: Callable[[], None] = lambda: None
     """Drop what nobody comes for. Blocks; may raise ``StoreUnavailable``."""
     close: Callable[[], None] = lambda: None
-    """Nobody uses them any more. Idempotent."""
+    """Release the parts, which are no longer used. Idempotent."""
     parts: Mapping[str, object] = field(default_factory=dict)
     """What the extension adds to ``Services.parts``."""
 
@@ -99,13 +99,14 @@ def node_of(host: NodeHost) -> NodeParts:
         ConfigError: What is needed for it is not installed, or some of it is not configured.
     """
     for _, found in extension.made("node", host):
+        # None = this extension has nothing to do where these settings hold.
         if isinstance(found, NodeParts):
             return found
     return NodeParts(store=store_of(host.paths, host.settings.daemon), logs=file_logs(host.paths))
 
 
 def file_logs(paths: Paths) -> RunLogs:
-    """Files of that home."""
+    """The logs as files of that home."""
     return RunLogs(
         environments=EnvironmentFiles(paths.environments_dir),
         progress=ProgressFiles(paths.progress_dir),
