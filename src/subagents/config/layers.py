@@ -55,7 +55,7 @@ WIDENED: Final = frozenset({"allow_agents", "children", "depth"})
 IGNORED_SHOWN_MAX: Final = 8
 """Keys named in the warning about a project file."""
 GUESSES_MAX: Final = 20
-"""At most so many unknown names are compared with the agents, to find typos."""
+"""The most unknown names that are compared with the agents, to find typos."""
 CACHED_MAX: Final = 64
 """Working directories whose configuration is remembered."""
 LOOK_AGAIN_S: Final = 1.0

@@ -24,7 +24,7 @@ PROGRAM_MAX: Final = 1_000
 AT_ONCE: Final = 32
 """Matches that one call of RE2 counts where there are many."""
 MANY: Final = 64
-"""From so many matches in a slice on they are only counted, and found once they are shown."""
+"""Matches in a slice from this number on are only counted, and found once they are shown."""
 
 _TOKEN: Final = re.compile(
     r"""
