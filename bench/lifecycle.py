@@ -15,7 +15,7 @@ import sqlite3
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -83,9 +83,9 @@ class RecordingStore(SqliteStore):
         self.commits.append(self._listener.statements)
         return super()._write(connection, batch)
 
-    def _numbers(self, connection: sqlite3.Connection, newest: str) -> Iterator[int]:
+    def _newest(self, connection: sqlite3.Connection, name: str) -> int:
         # The listener only listens: it has no tables to read from.
-        return super()._numbers(self._asked or connection, newest)
+        return super()._newest(self._asked or connection, name)
 
 
 def settings_for(script: tuple[dict[str, object], ...], *, slots: int = 10_000) -> Settings:

@@ -22,10 +22,9 @@
     ├── AlreadyRunning         1  a second process on the same state
     └── CorruptState           1  the database cannot be trusted
 
-The number is the exit code of the command line (``subagents help exit-codes``).
-``code`` is stable: it is on
-the wire and in logs and is never renamed. ``retryable`` says whether the same call can succeed
-later without a change by the caller.
+The number is the exit code of the command line (``subagents help exit-codes``). ``code`` is stable:
+it is on the wire and in logs and is never renamed. ``retryable`` says whether the same call can
+succeed later without a change by the caller.
 """
 
 from collections.abc import Mapping, Sequence
@@ -69,6 +68,16 @@ class SubagentsError(Exception):
         self.hint = hint
         self.details: Mapping[str, object] = dict(details or {})
 
+    @classmethod
+    def restored(
+        cls, message: str, *, hint: str | None, details: Mapping[str, object]
+    ) -> "SubagentsError":
+        """The error that an error document stands for, whatever else it was made of there."""
+        # Some classes make their message themselves; here it is given.
+        error = cls.__new__(cls)
+        SubagentsError.__init__(error, message, hint=hint, details=details)
+        return error
+
     def to_wire(self) -> dict[str, object]:
         """``{code, message, details, retryable, hint}``: the error document of every interface."""
         return {
@@ -81,20 +90,21 @@ class SubagentsError(Exception):
 
 
 PROBLEMS_MAX: Final = 50
-"""Named of those of one call."""
+"""The most errors of one call that are named."""
 
 
 def together(refused: Mapping[int, SubagentsError], *, of: int) -> SubagentsError:
     """The first of several errors of one call; its details have all of them under ``problems``.
 
     Args:
-        refused: By the place in the list of the runs that were asked for; at least one.
-        of: So many runs were asked for. A field of one among several is named with its place.
+        refused: The errors by place in the list of runs that were asked for; at least one.
+        of: How many runs were asked for. A field of one among several is named with its place.
     """
     if of == 1:
         return next(iter(refused.values()))
     for at, error in refused.items():
         field = error.details.get("field")
+        # Some checks look at all runs together, and name the place themselves.
         if isinstance(field, str) and not field.startswith("specs["):
             error.details = {**error.details, "field": f"specs[{at}].{field}"}
     named = [
@@ -140,7 +150,11 @@ class Forbidden(SubagentsError):
 
     def __init__(self, message: str, *, guardrail: str, hint: str | None = None) -> None:
         super().__init__(message, hint=hint, details={"guardrail": guardrail})
-        self.guardrail = guardrail
+
+    @property
+    def guardrail(self) -> str:
+        """What refused: ``depth``, ``children``, …"""
+        return str(self.details.get("guardrail", ""))
 
 
 class RateLimited(Forbidden):
@@ -157,9 +171,19 @@ class RateLimited(Forbidden):
     def __init__(self, limit: str, *, retry_after_s: int | None = None) -> None:
         again = "" if retry_after_s is None else f", again in {retry_after_s} s"
         super().__init__(f"rate_limited: {limit}{again}", guardrail="rate_limited")
-        self.limit, self.retry_after_s = limit, retry_after_s
         known = {} if retry_after_s is None else {"retryAfterSeconds": retry_after_s}
         self.details = {**self.details, "limit": limit, **known}
+
+    @property
+    def limit(self) -> str:
+        """The limit that was reached, in words."""
+        return str(self.details.get("limit") or self.message)
+
+    @property
+    def retry_after_s(self) -> int | None:
+        """When the same call can succeed; None = when somebody answers or ends."""
+        seconds = self.details.get("retryAfterSeconds")
+        return seconds if isinstance(seconds, int) else None
 
 
 class Unauthorized(SubagentsError):
@@ -223,6 +247,8 @@ class DaemonUnreachable(Unavailable):
     """No daemon answers; ``subagents up`` starts it, ``subagents doctor`` says why."""
 
     code = "daemon_unreachable"
+    is_lasting = False
+    """Waiting is of no use: it was told to stop, or is at work on another machine."""
 
     def __init__(
         self,
@@ -232,14 +258,6 @@ class DaemonUnreachable(Unavailable):
         details: Mapping[str, object] | None = None,
         is_lasting: bool = False,
     ) -> None:
-        """
-        Args:
-            message: As of every error.
-            hint: As of every error.
-            details: As of every error.
-            is_lasting: Nobody who waits will be answered: it was told to stop, or is at work on
-                another machine.
-        """
         super().__init__(message, hint=hint, details=details)
         self.is_lasting = is_lasting
 
@@ -269,7 +287,12 @@ class Elsewhere(Unavailable):
             hint="call again: a partition whose node is gone has another one in some seconds",
             details={"partition": partition, "node": node, "url": url},
         )
-        self.partition = partition
+
+    @property
+    def partition(self) -> int:
+        """Which partition of runs and sessions the other node has."""
+        found = self.details.get("partition")
+        return found if isinstance(found, int) else 0
 
 
 class NodeUnreachable(Unavailable):
@@ -291,6 +314,7 @@ class StoreUnavailable(Unavailable):
     """The database cannot be written now (disk full, read-only); reads continue."""
 
     code = "store_unavailable"
+    # The daemon itself answers, so it is not unreachable.
     exit_code = EXIT_FAILED
 
 

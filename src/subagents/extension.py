@@ -211,7 +211,7 @@ def problems() -> Iterator[Refused]:
                 loaded(target) if ":" in target else import_module(target)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - of somebody else's code
                 yield Refused(extension.name, f"{target}: {type(error).__name__}: {error}")
-                break
+                break  # the others often break for the same reason
 
 
 def loaded(target: str) -> Callable[..., Any]:

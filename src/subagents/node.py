@@ -10,8 +10,22 @@ from subagents.config.paths import Paths
 from subagents.config.settings import Settings
 from subagents.engine.engine import Sharing
 from subagents.engine.kernel.threads import DaemonThreads
-from subagents.ports import EngineClock, OffLoop, Runtime, Store, Workplace
-from subagents.run_logs import RunLogs, file_logs
+from subagents.ports import (
+    ArtifactLog,
+    EngineClock,
+    EnvironmentLog,
+    OffLoop,
+    ProgressLog,
+    ResultLog,
+    Runtime,
+    Store,
+    TranscriptLog,
+    Workplace,
+)
+from subagents.store.environment_files import EnvironmentFiles
+from subagents.store.progress_files import ProgressFiles
+from subagents.store.result_files import ResultFiles
+from subagents.store.transcripts.transcript_files import TranscriptFiles
 from subagents.stores import store_of
 
 Take: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
@@ -38,9 +52,24 @@ class NodeHost:
     """Gives the workplace of this node."""
 
 
+@dataclass(frozen=True, slots=True)
+class RunLogs:
+    """Where what runs have besides their rows is kept."""
+
+    environments: EnvironmentLog
+    progress: ProgressLog
+    results: ResultLog
+    transcripts: TranscriptLog
+    artifact_copies: ArtifactLog | None = None
+    tidy: Callable[[], None] = lambda: None
+    """Move what is over to where it is cheap to keep. Blocks; may raise ``StoreUnavailable``."""
+    close: Callable[[], None] = lambda: None
+    """Release the logs, which are no longer used. Idempotent."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeParts:
-    """All of it; each part as it is where a daemon is alone."""
+    """What a node is made of; each part by default as it is where a daemon is alone."""
 
     store: Store
     logs: RunLogs
@@ -53,7 +82,7 @@ class NodeParts:
     tidy: Callable[[], None] = lambda: None
     """Drop what nobody comes for. Blocks; may raise ``StoreUnavailable``."""
     close: Callable[[], None] = lambda: None
-    """Nobody uses them any more. Idempotent."""
+    """Release the parts, which are no longer used. Idempotent."""
     parts: Mapping[str, object] = field(default_factory=dict)
     """What the extension adds to ``Services.parts``."""
 
@@ -70,6 +99,17 @@ def node_of(host: NodeHost) -> NodeParts:
         ConfigError: What is needed for it is not installed, or some of it is not configured.
     """
     for _, found in extension.made("node", host):
+        # None = this extension has nothing to do where these settings hold.
         if isinstance(found, NodeParts):
             return found
     return NodeParts(store=store_of(host.paths, host.settings.daemon), logs=file_logs(host.paths))
+
+
+def file_logs(paths: Paths) -> RunLogs:
+    """The logs as files of that home."""
+    return RunLogs(
+        environments=EnvironmentFiles(paths.environments_dir),
+        progress=ProgressFiles(paths.progress_dir),
+        results=ResultFiles(paths.results_dir),
+        transcripts=TranscriptFiles(paths.transcripts_dir),
+    )

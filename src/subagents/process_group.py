@@ -61,6 +61,7 @@ def run(
         try:
             out, err = process.communicate(timeout=timeout_s)
         except BaseException:
+            # Also after a Ctrl-C, which went to our own group and not to this one.
             kill_group(process.pid)
             raise
     if ends_children:

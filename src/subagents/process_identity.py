@@ -1,4 +1,4 @@
-"""What tells a process from every other one that had, has or will have its number.
+"""What distinguishes a process from every other that had, has or will have its number.
 
 A process id alone says nothing: it is used again, and in a container or on another machine that
 shares a directory it is somebody else. With the start time, the boot and the pid namespace it names
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 UNKNOWN: Final = "-"
-"""Where the system does not tell."""
+"""What stands for something that the system does not tell."""
 
 _DEAD: Final = frozenset({b"Z", b"X", b"x"})
 
@@ -21,7 +21,7 @@ class Stat(NamedTuple):
     """What ``/proc/PID/stat`` says."""
 
     dead: bool
-    """Only its parent has not heard of its end yet."""
+    """It has ended, and its parent has not asked how yet."""
     parent: int
     session: int
     start: str
@@ -67,6 +67,7 @@ def start_of(pid: int) -> str | None:
     try:
         data = Path(f"/proc/{pid}/stat").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
+        # Without /proc, as on macOS, only a signal shows whether it is alive.
         return None if _has_proc() or not answers_signals(pid) else UNKNOWN
     found = parsed(data)
     return None if found.dead else found.start

@@ -43,15 +43,15 @@ def _umask() -> int:
     with contextlib.suppress(OSError), open("/proc/self/status", "rb") as status:  # noqa: PTH123  every start waits for pathlib
         if (line := _UMASK_LINE.search(status.read())) is not None:
             return int(line[1], 8)
-    # Where nothing tells it, it is set for a moment.
+    # Without /proc it can only be read by setting it, which other threads may see for a moment.
     umask = os.umask(DEFAULT_UMASK)
     os.umask(umask)
     return umask
 
 
 def become_default() -> None:
-    """What a daemon that a client started has, whoever that was: umask 022, nice 0 where it may,
-    and every processor. Its limits stay: nobody knows what others would be.
+    """Take on what a daemon has whichever client started it: umask 022, nice 0 where allowed, and
+    every processor. Limits stay: what they would be otherwise is not known.
     """
     os.umask(DEFAULT_UMASK)
     with contextlib.suppress(OSError):

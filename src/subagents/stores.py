@@ -1,6 +1,6 @@
-"""Which store a home has: besides ``wiring``, which asks here, nobody names one.
+"""Which store a home has; no other module names one.
 
-Apart from it because commands that need a store and no engine start in a third of the time.
+Apart from ``wiring`` because commands that need a store and no engine start in a third of the time.
 """
 
 import contextlib

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
 LINE_CHARS_MAX: Final = 300
-"""The length of ``one_line`` where the caller asks for no other."""
+"""The length of ``one_line`` unless the caller asks for another."""
 DURATION_MS_MAX: Final = 365 * 24 * 3_600_000
 """A year; a longer one is a slip of the unit."""
 DURATION_CHARS_MAX: Final = 64
@@ -88,7 +88,7 @@ def shortened(text: str | None, chars_max: int, where: str = "") -> str | None:
     Args:
         text: None stays None.
         chars_max: Without the note.
-        where: What shows the whole: ``subagents result r-…``; "" = not said.
+        where: What shows the whole: ``subagents result r-…``; "" = it is not mentioned.
     """
     if text is None or len(text) <= chars_max:
         return text
@@ -147,6 +147,7 @@ def money(usd: float) -> str:
         return f"${usd:.2f}"
     from decimal import Decimal  # noqa: PLC0415
 
+    # A float as small as 0.00002 would be spelled 2e-05.
     return f"${Decimal(f'{usd:.2g}'):f}"
 
 
@@ -191,6 +192,7 @@ def duration(milliseconds: int) -> str:
         return f"{max(milliseconds, 0)}ms"
     if milliseconds < 10_000:
         return f"{milliseconds // 100 / 10:g}s"
+    # Cut, not rounded: what has taken 59.9 s has not taken a minute.
     seconds = milliseconds // 1_000
     for large, small, each, sub in _STEPS:
         if seconds >= each:
@@ -298,6 +300,7 @@ def _sum_of_parts(text: str) -> "Decimal | None":
     parts = re.compile(_PART)
     while position < len(text):
         part = parts.match(text, position)
+        # From large to small: `5m1h` is more likely a slip than a wish.
         if part is None or _UNITS_MS[part[2]] >= smallest:
             return None
         smallest = _UNITS_MS[part[2]]
@@ -331,6 +334,7 @@ def parse_time(text: str, *, now_ms: int, field: str) -> int:
         try:
             return now_ms - parse_duration(plain, field=field)
         except UsageError as error:
+            # A duration, but too long; anything else may still be a time.
             if "at most" in error.message:
                 raise
     from datetime import datetime  # noqa: PLC0415
@@ -348,6 +352,7 @@ def parse_time(text: str, *, now_ms: int, field: str) -> int:
 def chosen(text: str, options: Sequence[str]) -> str:
     """The option whose number was typed, or else what was typed."""
     number = int(text) if text.isdecimal() and text.isascii() and len(text) < 4 else 0
+    # What is an option itself, such as "2", was meant as that.
     is_number = text not in options and 1 <= number <= len(options)
     return options[number - 1] if is_number else text
 

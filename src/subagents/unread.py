@@ -1,7 +1,7 @@
-"""How much of what was written its reader has not read yet: what was handed over, and what lies.
+"""How much of what was written its reader has not read yet.
 
-Whoever is killed takes what lies unread in its pipe or socket with it. The system counts that;
-where nobody does (a file, a terminal, another system) everything written is taken to be read.
+A reader that is killed takes with it what lies unread in its pipe or socket. The kernel counts
+that; where it does not (a file, a terminal, another system) everything is taken to be read.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ def unread_bytes(descriptor: int) -> int:
     """Bytes in a pipe or local socket that its reader has not read; 0 = all, or unknown."""
     try:
         kind = os.fstat(descriptor).st_mode
-        # A pipe tells what is in it, a socket what the peer has not taken from it.
+        # For a pipe what is in it; for a socket, what its peer has not taken from it.
         asked = termios.FIONREAD if stat.S_ISFIFO(kind) else termios.TIOCOUTQ
         if not stat.S_ISFIFO(kind) and not stat.S_ISSOCK(kind):
             return 0
@@ -63,6 +63,8 @@ def unread_at(connection: Socket) -> int:
         table = Path(_TABLES[socket.AddressFamily(connection.family)]).read_text(encoding="ascii")
     except (OSError, ValueError):
         return 0
+    # The row of the other end: what has arrived there and its program has not read. The fifth
+    # column is `tx_queue:rx_queue`, in hexadecimal (proc_pid_net(5)).
     for line in table.splitlines()[1:]:
         _, local, remote, _, queues, *_ = line.split()
         if (local, remote) == ends:

@@ -1,3 +1,3 @@
-"""The version of this package; a module of its own, so that nobody imports the root for it."""
+"""The version of this package, in its own module, so that reading it does not import the root."""
 
 __version__ = "0.2.0"

@@ -1,4 +1,4 @@
-"""The composition root: only here, in ``stores`` and ``run_logs`` are concrete adapters named."""
+"""The composition root: only here, in ``stores`` and ``node`` are concrete adapters named."""
 
 import asyncio
 import logging
@@ -71,9 +71,8 @@ class Node:
     """What is different where there are other nodes."""
     name: str
 
-    async def stop(self) -> None:
-        """Stop the engine; workers continue."""
-        await self.engine.stop()
+    def close(self) -> None:
+        """End its threads, once the engine has stopped."""
         for threads in self.threads:
             threads.close()
 
@@ -221,15 +220,17 @@ def build_node(
         on_commit=tuple(told_by(by, each) for by, found in followers.items() for each in found),
     )
     engine = Engine(adapters)
+    # Only now: which runs are ours the engine says, and it is made with its followers.
     for each in (exporter for found in followers.values() for exporter in found):
         if isinstance(each, JournalExport):
             each.is_ours = engine.partitions.has_run
+    # `services_of` takes the first two.
     threads = (off_loop, reading, renewing, checks, processes, trees, asking, *ours.threads)
     return Node(engine, command, paths, threads, followers, ours, name)
 
 
 def told_by(name: str, follower: Exporter) -> CommitListener:
-    """What tells a follower of commits; another's that breaks must break no commit of ours."""
+    """The listener that notifies a follower; one of others that breaks must break no commit."""
     if name in extension.OWN:
         return follower.on_commit
 
@@ -265,7 +266,7 @@ def runtimes_of(
     runtimes: dict[str, Runtime] = {"command": command, "scripted": ScriptedRuntime(host.clock)}
     for _, found in extension.made("runtimes", host):
         for each in found:
-            runtimes.setdefault(each.name, each)  # ours first: nobody takes their names
+            runtimes.setdefault(each.name, each)  # ours first: their names cannot be taken
     return {**more, **runtimes}, refused
 
 
@@ -341,18 +342,17 @@ async def embedded(
     try:
         await asyncio.wait({serving, starting}, return_when=asyncio.FIRST_COMPLETED)
         if serving.done():
-            await serving
+            await serving  # raises why it never became ready
         yield
     finally:
         starting.cancel()
         services.stopping.set()
         await serving
-        for threads in node.threads:
-            threads.close()
+        node.close()
 
 
 def daemon_settings(overrides: Mapping[str, object]) -> DaemonSettings:
-    """How this user's daemon would be started now.
+    """The settings with which this user's daemon would be started now.
 
     Raises:
         ConfigError: The environment or an override is wrong, or the user's file and nothing that
@@ -383,6 +383,7 @@ def serve(overrides: Mapping[str, object] | None = None) -> None:
     config = user.at_start
     paths.ensure()
     check_sight()
+    # Before any thread is started: glibc gives each thread an arena when it first allocates.
     process_tuning.tune()
     cgroups.enter_leaf(str(paths.attempts_dir))
     loader = config_loader(paths, environ, {})
@@ -394,8 +395,7 @@ def serve(overrides: Mapping[str, object] | None = None) -> None:
     except Fenced:
         if node.ours.sharing is None:
             raise
-        # Others have what it had. A node that starts anew takes part again, under a new identity.
+        # Others have what it had. Started again, this node takes part under a new identity.
         os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - this program, as it was started
     finally:
-        for threads in node.threads:
-            threads.close()
+        node.close()

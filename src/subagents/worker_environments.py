@@ -34,16 +34,16 @@ _STARTED_S: Final = time.time()
 
 
 class WorkerEnvironments:
-    """For every run of one daemon.
+    """The environments of all runs of one daemon.
 
     Args:
         paths: The home.
-        settings: Of the daemon.
-        settings_now: The same as they are later.
+        settings: The daemon's settings.
+        settings_now: Gives the settings as they are when it is called.
         brought: What callers brought for their runs.
-        providers: Which variables workers ask their providers with.
-        asking: Threads for whoever is asked for a secret.
-        environ: Of the daemon.
+        providers: Which variables workers use with their providers.
+        asking: Threads on which programs are asked for secrets.
+        environ: The daemon's environment.
     """
 
     def __init__(
@@ -81,15 +81,7 @@ class WorkerEnvironments:
         Raises:
             UsageError: What its caller brought is gone; without it the run would be another one.
         """
-        brought = self._brought_for(run)
-        found = worker_env(
-            run,
-            paths=self._paths,
-            environ=self._environ,
-            brought=brought,
-            secrets=self.secrets,
-            providers=self._providers,
-        )
+        found = self._own(run, self._brought_for(run))
         for _, more in extension.made("worker_env", run, run_of, self._settings):
             found |= more
         return found
@@ -114,8 +106,34 @@ class WorkerEnvironments:
         )
 
     def provider_of(self, run: Run) -> Provider:
-        """Whose limits its attempts share, by what its worker asks with."""
+        """The provider whose limits its attempts share, by the credentials that its worker uses."""
         return self._providers.provider_of(run, self._provider_environ(run))
+
+    def _own(self, run: Run, brought: CallerEnvironment) -> dict[str, str | None]:
+        """What it gets from its caller, its secrets, and what lets it talk back: the socket, and a
+        PATH on which our command is found.
+        """
+        configured, environ = configured_env(run), self._environ
+        asked_for = {name: value for name, value in configured.items() if is_reference(value)}
+        passes = partial(self._providers.passes, run.resolved)
+        # The later ones win: of the same name, a secret that was asked for replaces its reference.
+        env = {
+            **over_daemons(brought, environ, configured),
+            **in_place_of(brought, environ, configured, passes),
+            **self.secrets.filled(run, {**asked_for, **brought.given}),
+        }
+        if "PATH" not in configured and "PATH" not in brought.given:
+            path = env.get("PATH") or environ.get("PATH", os.defpath)
+            # A worker asks and reports by our command, which a PATH of cron or pipx may not have.
+            own = os.path.dirname(sys.executable)  # noqa: PTH120  # hot: once per start
+            if not is_on_path("subagents", path) and os.access(f"{own}/subagents", os.X_OK):
+                env["PATH"] = f"{path}{os.pathsep}{own}"
+        note = login_note(run, {**environ, **configured, **brought.given, **env})
+        if note:
+            env[LOGIN_NOTE] = note
+        if brought.process is not None:
+            env[SETTINGS_VARIABLE] = brought.process.line
+        return {**env, "SUBAGENTS_SOCKET": str(self._paths.socket)}
 
     def _brought_for(self, run: Run) -> CallerEnvironment:
         if run.resolved.caller_env is None:
@@ -163,42 +181,10 @@ def configured_env(run: Run) -> dict[str, str]:
     return dict(configured) if isinstance(configured, dict) else {}
 
 
-def worker_env(
-    run: Run,
-    *,
-    paths: Paths,
-    environ: Mapping[str, str],
-    brought: CallerEnvironment,
-    secrets: SecretValues,
-    providers: ProviderKeys,
-) -> dict[str, str | None]:
-    """What a worker gets from its caller, its secrets, and what lets it talk back: the socket, and
-    a PATH on which our command is found; None = not set, whatever the daemon has.
-    """
-    configured = configured_env(run)
-    asked_for = {name: value for name, value in configured.items() if is_reference(value)}
-    env = {
-        **over_daemons(brought, environ, configured),
-        **in_place_of(brought, environ, configured, partial(providers.passes, run.resolved)),
-        **secrets.filled(run, {**asked_for, **brought.given}),
-    }
-    if "PATH" not in configured and "PATH" not in brought.given:
-        path = env.get("PATH") or environ.get("PATH", os.defpath)
-        own = os.path.dirname(sys.executable)  # noqa: PTH120  # hot: once per start
-        if not is_on_path("subagents", path) and os.access(f"{own}/subagents", os.X_OK):
-            env["PATH"] = f"{path}{os.pathsep}{own}"
-    note = login_note(run, {**environ, **configured, **brought.given, **env})
-    if note:
-        env[LOGIN_NOTE] = note
-    if brought.process is not None:
-        env[SETTINGS_VARIABLE] = brought.process.line
-    return {**env, "SUBAGENTS_SOCKET": str(paths.socket)}
-
-
 def login_note(run: Run, environ: Mapping[str, object]) -> str:
     """Why nobody may be logged in to the run's program: no variable of its environment says so.
 
-    Its program may find a login of its own; this is for the error where it does not.
+    Its program may find another login; this is for the error where it does not.
     """
     names = login_variables(run.resolved.runtime, run.resolved.options)
     if not names or any(environ.get(name) for name in names):

@@ -5,11 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from subagents.config import (
-    Config,
-    Paths,
-    load,
-)
+from subagents.config.layers import Config, load
+from subagents.config.paths import Paths
 from subagents.errors import ConfigError
 
 ENVIRON = {"PATH": os.environ["PATH"], "HOME": "/home/somebody"}

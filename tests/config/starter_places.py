@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from subagents.config import Config, Paths, load
+from subagents.config.layers import Config, load
+from subagents.config.paths import Paths
 from subagents.config.programs import program_catalog as programs
 
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from tests.config.config_homes import LIMIT, ConfigHome
 
-from subagents.config import ConfigCache
 from subagents.config.config_files import find_files
-from subagents.config.layers import LOOK_AGAIN_S
+from subagents.config.layers import LOOK_AGAIN_S, ConfigCache
 from subagents.config.trust import trust
 
 SOMEBODY = 12_345

@@ -8,14 +8,8 @@ import pytest
 from tests.call_counts import calls_of
 from tests.config.config_homes import LIMIT, LIMIT_VARIABLE, ConfigHome
 
-from subagents.config import (
-    Config,
-    ConfigCache,
-    Leaf,
-    layers,
-    load,
-)
-from subagents.config.layers import LOOK_AGAIN_S
+from subagents.config import layers
+from subagents.config.layers import LOOK_AGAIN_S, Config, ConfigCache, Leaf, load
 from subagents.config.settings import Capabilities, CostTier
 from subagents.errors import ConfigError
 

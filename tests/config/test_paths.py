@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from subagents.config import Paths
-from subagents.config.paths import session_name
+from subagents.config.paths import Paths, session_name
 from subagents.config.socket_path import SOCKET_BYTES_MAX
 from subagents.errors import ConfigError, UsageError
 
@@ -204,7 +203,7 @@ def test_windows_is_refused_with_the_way_out() -> None:
 @pytest.mark.requirement("config:start-up")
 def test_finding_the_paths_of_a_named_home_imports_nothing_heavy() -> None:
     program = (
-        "import sys; from subagents.config import Paths;"
+        "import sys; from subagents.config.paths import Paths;"
         "Paths.resolve({'SUBAGENTS_HOME': '/h'});"
         "print(*{'msgspec', 'platformdirs', 'tomllib', 'tomlkit', 'pydantic'} & set(sys.modules))"
     )

@@ -7,7 +7,8 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 
-from subagents.config import Config, Paths, load
+from subagents.config.layers import Config, load
+from subagents.config.paths import Paths
 from subagents.config.schema import json_schema
 from subagents.errors import ConfigError
 

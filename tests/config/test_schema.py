@@ -6,21 +6,13 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 from msgspec import inspect
+from scripts import config_reference
+from scripts.marked_pages import update
 
-from subagents.config import ConfigCache, Paths, load
-from subagents.config.keys import (
-    Key,
-    Table,
-    leaves,
-    tree,
-)
-from subagents.config.schema import (
-    json_schema,
-    main,
-    reference_table,
-    variable,
-    with_reference_table,
-)
+from subagents.config.keys import Key, Table, leaves, tree
+from subagents.config.layers import ConfigCache, load
+from subagents.config.paths import Paths
+from subagents.config.schema import json_schema
 from subagents.errors import ConfigError
 
 PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
@@ -42,6 +34,15 @@ def is_loaded(text: str, home: Path) -> bool:
     return True
 
 
+def variable(key: str) -> str:
+    """The environment variable that sets a dotted key: `lanes.heavy.slots` → SUBAGENTS_LANES__…"""
+    *tables, last = key.split(".")
+    spelled = "__".join(part.upper().replace("-", "_") for part in tables)
+    # Variables for workers keep their case: `agents.x.env.Path` is not `PATH`.
+    end = last if tables[-1:] == ["env"] else last.upper()
+    return f"SUBAGENTS_{spelled}__{end}"
+
+
 def unexplained(node: Key | Table, path: str = "") -> list[str]:
     if isinstance(node, Key):
         return [] if node.description else [path]
@@ -55,8 +56,7 @@ def unexplained(node: Key | Table, path: str = "") -> list[str]:
 def test_the_reference_page_has_every_key_as_it_is_in_the_structs() -> None:
     page = PAGE.read_text(encoding="utf-8")
 
-    assert reference_table() in page
-    assert with_reference_table(page) == page
+    assert config_reference.drawn(page) == page
     assert {name for name, _ in leaves() if f"| `{name}` |" not in page} == set()
 
 
@@ -72,10 +72,10 @@ def test_an_outdated_page_fails_the_check_and_is_mended_by_writing_it(
     page = tmp_path / "page.md"
     page.write_text(PAGE.read_text(encoding="utf-8").replace("| `1` |", "| `2` |"))
 
-    assert main(["--check", str(page)]) == 1
+    assert update(["--check", str(page)], "", config_reference.drawn) == 1
     assert capsys.readouterr().err == f"{page} is out of date: run `make docs`\n"
-    assert main(["--write", str(page)]) == 0
-    assert main(["--check", str(page)]) == 0
+    assert update([str(page)], "", config_reference.drawn) == 0
+    assert update(["--check", str(page)], "", config_reference.drawn) == 0
     assert page.read_text(encoding="utf-8") == PAGE.read_text(encoding="utf-8")
 
 

@@ -2,10 +2,11 @@
 
 import pytest
 
-from subagents.config import Agent, Settings
 from subagents.config.settings import (
+    Agent,
     AgentAlerts,
     LaneSettings,
+    Settings,
     SubagentDefaults,
     nearest,
 )

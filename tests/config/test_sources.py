@@ -9,9 +9,7 @@ import pytest
 from tests.call_counts import calls_of
 from tests.config.config_homes import LIMIT, LIMIT_VARIABLE, ConfigHome
 
-from subagents.config import (
-    load,
-)
+from subagents.config.layers import load
 from subagents.errors import ConfigError
 
 

@@ -5,13 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from subagents.config import (
-    Config,
-    ConfigCache,
-    Paths,
-    Settings,
-    load,
-)
+from subagents.config.layers import Config, ConfigCache, load
+from subagents.config.paths import Paths
 from subagents.config.settings import (
     Agent,
     AgentAlerts,
@@ -21,6 +16,7 @@ from subagents.config.settings import (
     AgentSubagents,
     Capabilities,
     LaneSettings,
+    Settings,
     Stdin,
     SubagentDefaults,
 )

@@ -77,7 +77,8 @@ def test_an_ended_run_leaves_few_files_and_a_pruned_one_nothing(tmp_path: Path) 
                 await node.engine.sweep.once()
             return left, entries(paths.state_dir)
         finally:
-            await node.stop()
+            await node.engine.stop()
+            node.close()
 
     left, after = asyncio.run(play())
     with closing(sqlite3.connect(paths.database)) as connection:

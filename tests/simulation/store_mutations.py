@@ -203,11 +203,12 @@ def unsynced() -> object:
 @mutation
 def does_not_sync_results(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(result_files, "os", unsynced())
+    patch.setattr(result_files, "sync", ignored)
 
 
 @mutation
 def does_not_sync_the_names_of_results(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(result_files, "_sync", ignored)
+    patch.setattr(result_files, "sync", ignored)
 
 
 # -- transcripts ---------------------------------------------------------------------------------
@@ -227,7 +228,7 @@ def does_not_sync_the_names_of_transcripts(patch: pytest.MonkeyPatch) -> None:
 
         return sync
 
-    wrap(patch, transcript_files, "_sync", make)
+    wrap(patch, transcript_files, "sync", make)
 
 
 @mutation

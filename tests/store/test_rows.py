@@ -34,7 +34,7 @@ MESSAGE = Message(
 def test_a_run_of_any_phase_is_read_back_as_it_was(phase: Phase) -> None:
     run = in_phase(phase).run
 
-    assert rows.run_row_from(rows.inserted(7, Checkpoint(run))) == run
+    assert rows.RUN.read(rows.inserted(7, Checkpoint(run))) == run
 
 
 @pytest.mark.requirement("store:rows")
@@ -96,7 +96,7 @@ def test_columns_that_hold_no_run_are_refused() -> None:
     rest = (None, None, directory, tags, outcome, plan, None)
     for row in ((*before, b"{}", state, *rest), (*before, origin, b"[]", *rest)):
         with pytest.raises(msgspec.DecodeError):
-            rows.run_row_from(row)
+            rows.RUN.read(row)
 
 
 @pytest.mark.requirement("store:rows")
@@ -154,7 +154,7 @@ def test_a_row_found_by_what_its_run_does_not_say_is_refused() -> None:
         changed = [*row]
         changed[at] = "something else"
         with pytest.raises(ValueError, match="directory, tags, outcome or plan"):
-            rows.run_row_from(tuple(changed))
+            rows.RUN.read(tuple(changed))
 
 
 @pytest.mark.requirement("store:rows")

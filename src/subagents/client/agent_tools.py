@@ -1,4 +1,4 @@
-"""The agents' tools as methods: for programs that hand them to a model of their own.
+"""The agents' tools as methods, for programs that give them to a model that they drive.
 
 Same names, same answers, same errors as over MCP. Names of tools stay as they are everywhere,
 parameters are snake_case as all of Python, and go over the wire in camelCase. A call speaks for an
@@ -72,6 +72,7 @@ class Tools:
         due = clock() + timeout_seconds
 
         async def wait() -> Document:
+            # A negative time is left as it is: the daemon refuses it.
             left = max(due - clock(), min(timeout_seconds, 0.0))
             asked = {"run_ids": list(run_ids), "until": until, "timeout_seconds": left}
             return await self._use(WAIT, asked, wait_s=left)
@@ -115,7 +116,7 @@ class Tools:
         offset: int | None = None,
         include_tools: bool = False,
     ) -> Document:
-        """What was said in a child session, without secrets; paged by ``nextOffset``."""
+        """The messages of a child session, without secrets; paged by ``nextOffset``."""
         asked = {
             "session_key": session_key,
             "limit": limit,
@@ -132,7 +133,7 @@ class Tools:
         label: str | None = None,
         mode: Literal["steer", "followup"] = "steer",
     ) -> Document:
-        """Tell a worker something; ``{status}`` is ``steered``, ``queued`` or ``accepted``."""
+        """Send a worker a message; ``{status}`` is ``steered``, ``queued`` or ``accepted``."""
         asked = {"message": message, "session_key": session_key, "label": label, "mode": mode}
         return await self._use("sessions_send", asked)
 
@@ -182,7 +183,7 @@ class Tools:
             raise error_from(structured)
         offered = answer.get("offered") or ()
         if offered:
-            # Not by the daemon when the answer leaves, nor here before the caller has it.
+            # Not acknowledged by the daemon with its answer, nor here before the caller has it.
             self._client.hand_over(cast("list[str]", offered))
         return structured
 

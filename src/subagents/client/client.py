@@ -23,9 +23,6 @@ from subagents.client.transport import (
 )
 from subagents.errors import (
     DaemonUnreachable,
-    Elsewhere,
-    Forbidden,
-    RateLimited,
     RuntimeUnavailable,
     StoreUnavailable,
     SubagentsError,
@@ -115,8 +112,8 @@ class Client:
             timeout_s: Seconds to wait for one answer.
             headers: Sent with every call besides ours; printable ASCII, names in lower case. A
                 worker's token goes along by itself.
-            start: Called when nobody listens on the socket; true = a daemon does now, and the
-                call, which nobody has seen yet, is made again.
+            start: Called when no daemon listens on the socket; true = one does now, and the call,
+                which has reached none, is made again.
         """
         sent = {**own_authorization(socket_path), **(headers or {})}
         self._codec = _Codec(session, reader or os.urandom(16).hex(), sent)
@@ -152,6 +149,7 @@ class Client:
     def get_bytes(self, path: str, query: Query | None = None) -> bytes:
         """GET what is no document; raises like ``get``."""
         answer, content = self._asked("GET", path, query, None, 0.0)
+        # A refusal is a document here, too.
         if not 200 <= answer.status < 300:
             self._codec.answer(answer.status, content)
         return content
@@ -261,7 +259,7 @@ class AsyncClient:
         except errors.Unavailable:
             self.hand_over(message_ids)
         except SubagentsError:
-            # Pruned meanwhile, for example; what is still there comes again when its lease is over.
+            # Pruned meanwhile, say. What is still there comes again once its lease is over.
             return
 
     async def get(
@@ -328,6 +326,7 @@ class AsyncClient:
 
     @staticmethod
     async def _started(start: Callable[[], bool]) -> bool:
+        # In a thread: a start takes seconds, in which the loop has other work.
         import asyncio  # noqa: PLC0415
 
         return await asyncio.to_thread(start)
@@ -460,6 +459,7 @@ def encoded(body: object) -> bytes:
     except UnicodeEncodeError as error:
         raise errors.UsageError("the request must be valid UTF-8") from error
     except ValueError:
+        # An infinity or NaN, which `allow_nan=False` refuses.
         import msgspec  # noqa: PLC0415  writes null
 
         return msgspec.json.encode(body)
@@ -492,30 +492,10 @@ def error_from(document: Mapping[str, object]) -> SubagentsError:
     given = document.get("hint")
     hint = given if isinstance(given, str) else None
     kind = _classes().get(code)
-    if kind is Forbidden:
-        return Forbidden(message, guardrail=str(details.get("guardrail", "")), hint=hint)
-    if kind is RateLimited:
-        return _rate_limited(message, details)
-    if kind is Elsewhere:
-        return _elsewhere(details)
+    # An illegal transition is a mistake inside the daemon, about which no caller can do anything.
     if kind is None or kind is errors.IllegalTransition:
         return SubagentsError(message, hint=hint, details={**details, "code": code})
-    return kind(message, hint=hint, details=details)
-
-
-def _elsewhere(details: Mapping[str, object]) -> Elsewhere:
-    partition, node, url = (details.get(name) for name in ("partition", "node", "url"))
-    return Elsewhere(
-        partition if isinstance(partition, int) else 0,
-        node=node if isinstance(node, str) else None,
-        url=url if isinstance(url, str) else None,
-    )
-
-
-def _rate_limited(message: str, details: Mapping[str, object]) -> RateLimited:
-    seconds = details.get("retryAfterSeconds")
-    limit = str(details.get("limit") or message)
-    return RateLimited(limit, retry_after_s=seconds if isinstance(seconds, int) else None)
+    return kind.restored(message, hint=hint, details=details)
 
 
 def _classes() -> dict[str, type[SubagentsError]]:
@@ -523,6 +503,7 @@ def _classes() -> dict[str, type[SubagentsError]]:
     pending = [SubagentsError]
     while pending:
         kind = pending.pop()
+        # Bases come first: a code stands for the class that declares it, not one that inherits it.
         found.setdefault(kind.code, kind)
         pending += kind.__subclasses__()
     return found

@@ -44,11 +44,12 @@ _WORKER_VARIABLES: Final = (
     "SUBAGENTS_TOKEN",
     "SUBAGENTS_TURN",
 )
-"""A daemon that a worker's command happens to start belongs to the user, not to that run."""
+"""Variables that a daemon is started without: one that a worker's command happens to start belongs
+to the user, not to that run."""
 _STARTER: Final = (
     "import os, sys; os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, setsid=True)"
 )
-"""What the process does that lies between us and the daemon."""
+"""What the process between us and the daemon does."""
 _SEEN: Final = (
     "HOME", "LANG", "LC_", "LD_", "DYLD_", "PATH", "PYTHON", "TZ",
     "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "SUBAGENTS_HOME",
@@ -138,7 +139,7 @@ def _start_lock(paths: Paths, due: float) -> Iterator[None]:
 
 
 class _Starting:
-    """A daemon that was started, and is not our child: its standard input tells when it ended.
+    """A daemon that was started and is not our child: its standard input shows when it ended.
 
     Args:
         pipe: The end to write to; closed by ``__exit__``.
@@ -156,7 +157,7 @@ class _Starting:
         os.close(self._pipe)
 
     def has_ended(self) -> bool:
-        """Whether nobody reads the other end any more."""
+        """Whether the other end is closed: no process reads it any more."""
         return bool(self._poll.poll(0))
 
     def hand_over(self, environ: Mapping[str, str]) -> None:
@@ -183,6 +184,7 @@ def _start(paths: Paths, environ: dict[str, str]) -> _Starting:
     theirs, ours = os.pipe()
     try:
         for scope in _scopes(environ):
+            # Where systemd does not do it in time, the next way is tried, at last without systemd.
             with suppress(OSError, subprocess.TimeoutExpired):
                 done = subprocess.run(
                     [*scope, sys.executable, "-S", "-c", _STARTER, *daemon],
@@ -190,7 +192,7 @@ def _start(paths: Paths, environ: dict[str, str]) -> _Starting:
                     stdin=theirs,
                     stdout=log,
                     stderr=log,
-                    cwd="/",
+                    cwd="/",  # or it would keep the file system of its caller's directory busy
                     env=seen,
                     start_new_session=True,
                     timeout=_SCOPE_TIMEOUT_S if scope else None,
@@ -255,7 +257,7 @@ def revive(paths: Paths, environ: Mapping[str, str] | None = None) -> bool:
     Raises:
         DaemonUnreachable: As ``ensure_daemon``.
     """
-    # One that is told to stop takes its socket away first, and holds its home for a moment more.
+    # One that was asked to stop removes its socket first, and holds its home for a moment more.
     if not paths.socket.exists():
         return False
     ensure_daemon(paths, environ)
@@ -299,13 +301,13 @@ def was_killed(paths: Paths) -> bool:
 
 
 def _require_in_reach(paths: Paths, found: DaemonRecord, *, waited_s: float) -> None:
-    """Wait for no daemon that no socket leads to.
+    """Refuse to wait for a daemon that cannot be reached from here.
 
     Raises:
         DaemonUnreachable: Another machine has it, or a container that shares the state directory
             and not the socket.
     """
-    is_known = found.boot != UNKNOWN  # of a version before nobody knows where it is
+    is_known = found.boot != UNKNOWN  # an earlier version does not say where it is
     may_come = not found.is_on_other_machine and waited_s < ELSEWHERE_S
     if found.is_here or may_come or not is_known:
         return

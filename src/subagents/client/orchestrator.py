@@ -10,12 +10,11 @@ import asyncio
 import math
 import os
 import re
-import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Final, Literal, Self, Unpack
+from typing import Final, Literal, Self, TypedDict, Unpack
 from urllib.parse import quote
 
 import msgspec
@@ -47,10 +46,15 @@ from subagents.api.wire.schedule_answers import SchedulePage, ScheduleRow, Sched
 from subagents.api.wire.wire_struct import read
 from subagents.api.wire.words import MissedPolicy, OverlapPolicy
 from subagents.client.agent_tools import Tools
-from subagents.client.client import AsyncClient, persistently_async, segment
+from subagents.client.client import (
+    DEFAULT_SESSION,
+    AsyncClient,
+    Query,
+    persistently_async,
+    segment,
+)
 from subagents.client.daemon_start import ensure_daemon, revive
 from subagents.client.run_handle import RunFailed, RunHandle, timeout_of, wait_for
-from subagents.client.search_keywords import SearchKeywords, search_query
 from subagents.client.spawn_request import PlanRun, SpawnKeywords, as_written, spawn_document
 from subagents.config.paths import Paths
 from subagents.domain.run.caller_environment import CallerEnvironment, ProcessSettings
@@ -58,12 +62,40 @@ from subagents.domain.run.shell_variables import provider_variables, shell_varia
 from subagents.errors import AlreadyRunning, UsageError
 
 INBOX_PAGE: Final = 50
-"""Taken at once; a lease holds for a minute."""
-DEFAULT_SESSION: Final = "agent:main:main"
+"""How many messages are taken at once: their leases hold for a minute."""
 EVENTS_WAIT_S: Final = 20
 """One long poll; ``Orchestrator.events`` repeats it for ever."""
 _SELECTOR: Final = re.compile(r"last|r-[0-9a-z]{10}")
-"""What ``run`` took before it ran tasks: a program of then is told so instead of spawning it."""
+"""What an earlier ``run`` took instead of a task: it is refused, so that none is spawned by it."""
+
+
+class SearchKeywords(TypedDict, total=False):
+    """Which runs are wanted; what is left out narrows nothing."""
+
+    label: str
+    """Only with this label."""
+    phase: str
+    """Only in these phases, such as ``running,queued``."""
+    outcome: str
+    """Only ended ones with these outcomes, such as ``error,timeout``."""
+    agent: str
+    """Only of this agent."""
+    session: str
+    """Only those that this session asked for, by its key: ``agent:main:main``."""
+    directory: Path | str
+    """Only those that work in this directory or below it; a relative one is seen from here."""
+    tags: Sequence[str]
+    """Only those that have all of these."""
+    since: str
+    """Only those spawned since then: ``5m``, ``2d`` ago, or an ISO time."""
+    until: str
+    """Only those spawned before then."""
+    text: str
+    """Only those whose label or task contains it (case does not matter) or whose id begins so."""
+    model: str
+    """Only those that were given this model."""
+    archived: bool
+    """Archived ones, too."""
 
 
 class UnreadMessages:
@@ -481,7 +513,7 @@ class Orchestrator:
         """
         window = {"tree": tree, "limit": limit, "offset": offset or None}
         order = {"roots": 1 if roots else None, "sort": sort}
-        query = {**search_query(search), **window, **order}
+        query = {**_search_query(search), **window, **order}
         return read(await self._client.get("/v1/runs", query), RunPage).runs
 
     async def tree(self, **search: Unpack[SearchKeywords]) -> RunForest:
@@ -493,7 +525,7 @@ class Orchestrator:
         Raises:
             UsageError: As ``list`` raises it.
         """
-        return read(await self._client.get("/v1/tree", search_query(search)), RunForest)
+        return read(await self._client.get("/v1/tree", _search_query(search)), RunForest)
 
     async def wait_any(
         self,
@@ -652,9 +684,28 @@ class Orchestrator:
 def _client(
     paths: Paths, session: str, cwd: Path, *, start: Callable[[], bool] | None
 ) -> AsyncClient:
+    # Quoted: a header is ASCII, and a path any bytes.
     headers = {"x-subagents-cwd": quote(str(cwd))}
-    reader = uuid.uuid4().hex
-    return AsyncClient(paths.socket, session=session, reader=reader, headers=headers, start=start)
+    return AsyncClient(paths.socket, session=session, headers=headers, start=start)
+
+
+def _search_query(search: SearchKeywords) -> Query:
+    """The parameters of ``/v1/runs`` and ``/v1/tree``."""
+    directory = search.get("directory")
+    return {
+        "label": search.get("label"),
+        "phase": search.get("phase"),
+        "outcome": search.get("outcome"),
+        "agentId": search.get("agent"),
+        "requester": search.get("session"),
+        "directory": None if directory is None else str(Path(directory).absolute()),
+        "tag": ",".join(search.get("tags", ())) or None,
+        "since": search.get("since"),
+        "until": search.get("until"),
+        "q": search.get("text"),
+        "model": search.get("model"),
+        "archived": 1 if search.get("archived") else None,
+    }
 
 
 def _environ(home: Path | str | None) -> dict[str, str]:
@@ -673,8 +724,9 @@ def _schedule(name: str, call: str = "") -> str:
 
 
 def _environment(env: Mapping[str, str] | None) -> dict[str, object]:
-    """What this process brings for the workers it asks for; nothing when it is a worker itself."""
+    """What this process brings for the workers that it asks for."""
     process = None
+    # A worker's own limits and priority are its run's, and not for the runs that it spawns.
     if not os.environ.get("SUBAGENTS_RUN_ID"):
         process = msgspec.convert(process_settings.own(), ProcessSettings)
     brought = CallerEnvironment(

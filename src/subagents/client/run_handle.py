@@ -29,7 +29,7 @@ WAIT_S: Final = 300.0
 LOG_WAIT_S: Final = 20
 LOG_PAGE_LINES: Final = 1_000
 SUMMARY_S: Final = 60.0
-"""A summarizer's answer takes longer than a look."""
+"""How long a summary may take: a model writes it."""
 
 T = TypeVar("T")
 
@@ -72,11 +72,11 @@ async def wait_for(
 
     while True:
         found = read(await persistently_async(ask, until=deadline), WaitResult)
-        for gone in found.errors:
+        for gone in found.errors:  # the first is enough: none of the others is consumed
             raise NotFound(gone.error)
         if found.completed and (until == "any" or not found.pending):
             ended = {each.run_id: await whole(client, each) for each in found.completed}
-            # Not before: what cannot be fetched was not handed over.
+            # Only now: a result that could not be fetched was not handed over.
             client.hand_over(found.messages)
             return [ended[each] for each in run_ids if each in ended]
         if loop.time() >= deadline:
@@ -85,7 +85,7 @@ async def wait_for(
 
 
 def timeout_of(timeout: float | None, timeout_s: float | None) -> float | None:
-    """What was given under either name; the former one is warned of."""
+    """What was given under either name, with a warning for the former one."""
     if timeout_s is None:
         return timeout
     warnings.warn("timeout_s is timeout now", DeprecationWarning, stacklevel=3)
@@ -284,8 +284,8 @@ class RunHandle:
     async def continue_(self, message: str, *, idempotency_key: str | None = None) -> "RunHandle":
         """Go on with this run's session, however it ended: the run that has the message now.
 
-        A new one, or the one that is at work in the session and is told (its ``receipt`` has
-        ``is_new`` and ``status``).
+        It is a new one, or the one at work in the session, which gets the message (its ``receipt``
+        has ``is_new`` and ``status``).
 
         Args:
             message: The next thing to do, at most 256 KiB; 4,000 characters for a run at work.

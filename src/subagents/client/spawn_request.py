@@ -72,7 +72,7 @@ def spawn_document(run: Mapping[str, object]) -> object:
 
 
 def parameters_of(given: Mapping[str, object]) -> dict[str, object]:
-    """What was said of a run, with the names of parameters in place of those of flags.
+    """What was given for a run, with the names of parameters in place of those of flags.
 
     Raises:
         UsageError: One is given by both names.
@@ -132,15 +132,15 @@ def reword(error: SubagentsError, spelling: Spelling, *, where: str = "") -> Non
 
     Args:
         error: Changed in place.
-        spelling: See there.
+        spelling: Gives what was written for a field; see ``Spelling``.
         where: What the fields are in, such as a file; put before the message unless it is there.
     """
-
     details = dict(error.details)
+    # Of a field that is unknown: the fields that there are.
     known = details.get("known")
     names = {str(name): spelling(str(name)) for name in known} if isinstance(known, list) else {}
 
-    def said(text: str) -> str:
+    def reworded(text: str) -> str:
         named = _FIELD.sub(lambda found: _written(found, spelling), text)
         return _WORD.sub(lambda found: names.get(found[0]) or found[0], named)
 
@@ -148,21 +148,23 @@ def reword(error: SubagentsError, spelling: Spelling, *, where: str = "") -> Non
         details["known"] = [new or name for name, new in names.items()]
     problems = details.get("problems")
     if isinstance(problems, list):
-        told = [{**each, **_texts(each, said)} for each in problems if isinstance(each, Mapping)]
-        details["problems"] = told
-        if where and told and "runs[" not in said(error.message):
-            where = f"{where}: runs[{told[0].get('step')}]"
-    details |= _texts(details, said)
-    message = said(error.message)
+        named = [
+            {**each, **_texts(each, reworded)} for each in problems if isinstance(each, Mapping)
+        ]
+        details["problems"] = named
+        if where and named and "runs[" not in reworded(error.message):
+            where = f"{where}: runs[{named[0].get('step')}]"
+    details |= _texts(details, reworded)
+    message = reworded(error.message)
     if where and where.partition(":")[0] not in message:
         message = f"{where}: {message}"
     error.message, error.details, error.args = message, details, (message,)
-    error.hint = None if error.hint is None else said(error.hint)
+    error.hint = None if error.hint is None else reworded(error.hint)
 
 
-def _texts(document: Mapping[str, object], said: Callable[[str], str]) -> dict[str, str]:
+def _texts(document: Mapping[str, object], reworded: Callable[[str], str]) -> dict[str, str]:
     found = {name: document.get(name) for name in ("field", "message")}
-    return {name: said(text) for name, text in found.items() if isinstance(text, str)}
+    return {name: reworded(text) for name, text in found.items() if isinstance(text, str)}
 
 
 def _written(found: "re.Match[str]", spelling: Spelling) -> str:
@@ -170,12 +172,14 @@ def _written(found: "re.Match[str]", spelling: Spelling) -> str:
     bare = _INDEX.sub("[]", path)
     known = _parameters()
     is_known = bare in known or bare.removesuffix("[]") in known
+    # A word such as `label` may be meant as a word; at the beginning of a message it is a field.
     is_plain = bare.islower() and "." not in bare and "[" not in bare
     if not lead and (not is_known or (is_plain and found.start() > 0)):
         return found[0]
     written = spelling(bare if bare in known else bare.removesuffix("[]")) if is_known else None
     if written is None:
         written = spelling(bare) or path
+    # Places in lists, as far as the spelling has room for them; a flag has none.
     numbers = _INDEX.findall(path)
     for number in numbers[: written.count("[]")]:
         written = written.replace("[]", number, 1)

@@ -1,8 +1,8 @@
 """The Python API for programs without an event loop: ``with Subagents.connect() as sub: …``.
 
-Every method is the one of ``Orchestrator`` or ``RunHandle`` with the same name and parameters; an
-event loop in a thread of its own runs it, so that it may be called from scripts, Django views,
-notebooks and several threads at once.
+Every method is the one of ``Orchestrator`` or ``RunHandle`` with the same name and parameters. An
+event loop in another thread runs it, so that it may be called from scripts, Django views, notebooks
+and several threads at once.
 """
 
 import asyncio
@@ -19,21 +19,20 @@ from collections.abc import (
 from concurrent.futures import CancelledError, Future
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, Generic, ParamSpec, TypeVar
 
-from subagents.api.wire.event_answers import StreamEvent
-from subagents.api.wire.log_answers import LogLine
 from subagents.api.wire.message_answers import Message
 from subagents.api.wire.run_answers import RunResult
 from subagents.client.orchestrator import Orchestrator
 from subagents.client.run_handle import RunHandle, timeout_of
 
+A = TypeVar("A")
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class LoopThread:
-    """An event loop in a thread of its own."""
+    """An event loop in its own thread."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -53,7 +52,7 @@ class LoopThread:
         try:
             return future.result()
         except BaseException:
-            future.cancel()
+            future.cancel()  # of no effect on one that has failed by itself
             raise
 
     def each(self, items: AsyncIterator[T]) -> Iterator[T]:
@@ -69,32 +68,60 @@ class LoopThread:
         self._loop.close()
 
 
-def _of_run(
-    method: Callable[Concatenate[RunHandle, P], Awaitable[T]],
-) -> Callable[Concatenate["SyncRunHandle", P], T]:
+class _Blocking(Generic[A]):
+    """Something with an event loop, for callers that have none."""
+
+    def __init__(self, inner: A, thread: LoopThread) -> None:
+        self._inner = inner
+        self._thread = thread
+
+
+def _blocking(
+    method: Callable[Concatenate[A, P], Awaitable[T]],
+) -> Callable[Concatenate[_Blocking[A], P], T]:
     @wraps(method)
-    def call(self: "SyncRunHandle", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self._thread.call(method(self._run, *args, **kwargs))
+    def call(self: _Blocking[A], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._thread.call(method(self._inner, *args, **kwargs))
 
     return call
 
 
-def _run_of_run(
-    method: Callable[Concatenate[RunHandle, P], Awaitable[RunHandle]],
-) -> Callable[Concatenate["SyncRunHandle", P], "SyncRunHandle"]:
+def _giving_run(
+    method: Callable[Concatenate[A, P], Awaitable[RunHandle]],
+) -> Callable[Concatenate[_Blocking[A], P], "SyncRunHandle"]:
     @wraps(method)
-    def call(self: "SyncRunHandle", /, *args: P.args, **kwargs: P.kwargs) -> "SyncRunHandle":
-        return SyncRunHandle(self._thread.call(method(self._run, *args, **kwargs)), self._thread)
+    def call(self: _Blocking[A], /, *args: P.args, **kwargs: P.kwargs) -> "SyncRunHandle":
+        return SyncRunHandle(_blocking(method)(self, *args, **kwargs), self._thread)
 
     return call
 
 
-class SyncRunHandle:
+def _giving_runs(
+    method: Callable[Concatenate[A, P], Awaitable[Iterable[RunHandle]]],
+) -> Callable[Concatenate[_Blocking[A], P], "tuple[SyncRunHandle, ...]"]:
+    @wraps(method)
+    def call(self: _Blocking[A], /, *args: P.args, **kwargs: P.kwargs) -> tuple[SyncRunHandle, ...]:
+        runs = _blocking(method)(self, *args, **kwargs)
+        return tuple(SyncRunHandle(each, self._thread) for each in runs)
+
+    return call
+
+
+def _streamed(
+    method: Callable[Concatenate[A, P], AsyncIterator[T]],
+) -> Callable[Concatenate[_Blocking[A], P], Iterator[T]]:
+    @wraps(method)
+    def call(self: _Blocking[A], /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        return self._thread.each(method(self._inner, *args, **kwargs))
+
+    return call
+
+
+class SyncRunHandle(_Blocking[RunHandle]):
     """One run; every method is that of ``RunHandle``."""
 
     def __init__(self, run: RunHandle, thread: LoopThread) -> None:
-        self._run = run
-        self._thread = thread
+        super().__init__(run, thread)
         self.id = run.id
         self.label = run.label
         self.receipt = run.receipt
@@ -105,72 +132,28 @@ class SyncRunHandle:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Of the spawn; none for a run that was found."""
-        return self._run.warnings
+        return self._inner.warnings
 
-    wait = _of_run(RunHandle.wait)
-    result = _of_run(RunHandle.result)
-    artifacts = _of_run(RunHandle.artifacts)
-    status = _of_run(RunHandle.status)
-    show = _of_run(RunHandle.show)
-    tree = _of_run(RunHandle.tree)
-    why = _of_run(RunHandle.why)
-    log = _of_run(RunHandle.log)
-    summary = _of_run(RunHandle.summary)
-    timeline = _of_run(RunHandle.timeline)
-    cancel = _of_run(RunHandle.cancel)
-    steer = _of_run(RunHandle.steer)
-    interrupt = _of_run(RunHandle.interrupt)
-    answer = _of_run(RunHandle.answer)
-    pause = _of_run(RunHandle.pause)
-    prioritize = _of_run(RunHandle.prioritize)
-    resume = _of_run(RunHandle.resume)
-    retry = _run_of_run(RunHandle.retry)
-    continue_ = _run_of_run(RunHandle.continue_)
-
-    def follow(self) -> Iterator[LogLine]:
-        """Every line of the transcript, from the first to the run's end, as they come."""
-        return self._thread.each(self._run.follow())
-
-
-def _of_all(
-    method: Callable[Concatenate[Orchestrator, P], Awaitable[T]],
-) -> Callable[Concatenate["Subagents", P], T]:
-    @wraps(method)
-    def call(self: "Subagents", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self._thread.call(method(self._all, *args, **kwargs))
-
-    return call
-
-
-def _run_of_all(
-    method: Callable[Concatenate[Orchestrator, P], Awaitable[RunHandle]],
-) -> Callable[Concatenate["Subagents", P], SyncRunHandle]:
-    @wraps(method)
-    def call(self: "Subagents", /, *args: P.args, **kwargs: P.kwargs) -> SyncRunHandle:
-        return SyncRunHandle(self._thread.call(method(self._all, *args, **kwargs)), self._thread)
-
-    return call
-
-
-def _runs_of_all(
-    method: Callable[Concatenate[Orchestrator, P], Awaitable[Iterable[RunHandle]]],
-) -> Callable[Concatenate["Subagents", P], tuple[SyncRunHandle, ...]]:
-    @wraps(method)
-    def call(self: "Subagents", /, *args: P.args, **kwargs: P.kwargs) -> tuple[SyncRunHandle, ...]:
-        runs = self._thread.call(method(self._all, *args, **kwargs))
-        return tuple(SyncRunHandle(each, self._thread) for each in runs)
-
-    return call
-
-
-def _streamed(
-    method: Callable[Concatenate[Orchestrator, P], AsyncIterator[StreamEvent]],
-) -> Callable[Concatenate["Subagents", P], Iterator[StreamEvent]]:
-    @wraps(method)
-    def call(self: "Subagents", /, *args: P.args, **kwargs: P.kwargs) -> Iterator[StreamEvent]:
-        return self._thread.each(method(self._all, *args, **kwargs))
-
-    return call
+    wait = _blocking(RunHandle.wait)
+    result = _blocking(RunHandle.result)
+    artifacts = _blocking(RunHandle.artifacts)
+    status = _blocking(RunHandle.status)
+    show = _blocking(RunHandle.show)
+    tree = _blocking(RunHandle.tree)
+    why = _blocking(RunHandle.why)
+    log = _blocking(RunHandle.log)
+    summary = _blocking(RunHandle.summary)
+    timeline = _blocking(RunHandle.timeline)
+    cancel = _blocking(RunHandle.cancel)
+    steer = _blocking(RunHandle.steer)
+    interrupt = _blocking(RunHandle.interrupt)
+    answer = _blocking(RunHandle.answer)
+    pause = _blocking(RunHandle.pause)
+    prioritize = _blocking(RunHandle.prioritize)
+    resume = _blocking(RunHandle.resume)
+    retry = _giving_run(RunHandle.retry)
+    continue_ = _giving_run(RunHandle.continue_)
+    follow = _streamed(RunHandle.follow)
 
 
 def _opened(
@@ -212,37 +195,35 @@ def _opened(
     return call
 
 
-class Subagents:
-    """A requester's session with one daemon; every method is that of ``Orchestrator``."""
+class Subagents(_Blocking[Orchestrator]):
+    """A requester's session with one daemon, from ``open`` or ``connect``.
 
-    def __init__(self, orchestrator: Orchestrator, thread: LoopThread) -> None:
-        """Use ``open`` or ``connect``."""
-        self._all = orchestrator
-        self._thread = thread
+    Every method is that of ``Orchestrator``.
+    """
 
     open = staticmethod(_opened(Orchestrator.open))
     connect = staticmethod(_opened(Orchestrator.connect))
-    spawn = _run_of_all(Orchestrator.spawn)
-    plan = _runs_of_all(Orchestrator.plan)
-    dry_run = _of_all(Orchestrator.dry_run)
-    plans = _of_all(Orchestrator.plans)
-    get_plan = _of_all(Orchestrator.get_plan)
-    retry_plan = _runs_of_all(Orchestrator.retry_plan)
-    cancel_plan = _of_all(Orchestrator.cancel_plan)
-    schedule = _of_all(Orchestrator.schedule)
-    schedules = _of_all(Orchestrator.schedules)
-    pause_schedule = _of_all(Orchestrator.pause_schedule)
-    resume_schedule = _of_all(Orchestrator.resume_schedule)
-    run_schedule = _runs_of_all(Orchestrator.run_schedule)
-    remove_schedule = _of_all(Orchestrator.remove_schedule)
-    run = _of_all(Orchestrator.run)
-    get = _run_of_all(Orchestrator.get)
-    list = _of_all(Orchestrator.list)
-    tree = _of_all(Orchestrator.tree)
-    agent_stats = _of_all(Orchestrator.agent_stats)
-    suggest_agents = _of_all(Orchestrator.suggest_agents)
-    attention = _of_all(Orchestrator.attention)
-    alerts = _of_all(Orchestrator.alerts)
+    spawn = _giving_run(Orchestrator.spawn)
+    plan = _giving_runs(Orchestrator.plan)
+    dry_run = _blocking(Orchestrator.dry_run)
+    plans = _blocking(Orchestrator.plans)
+    get_plan = _blocking(Orchestrator.get_plan)
+    retry_plan = _giving_runs(Orchestrator.retry_plan)
+    cancel_plan = _blocking(Orchestrator.cancel_plan)
+    schedule = _blocking(Orchestrator.schedule)
+    schedules = _blocking(Orchestrator.schedules)
+    pause_schedule = _blocking(Orchestrator.pause_schedule)
+    resume_schedule = _blocking(Orchestrator.resume_schedule)
+    run_schedule = _giving_runs(Orchestrator.run_schedule)
+    remove_schedule = _blocking(Orchestrator.remove_schedule)
+    run = _blocking(Orchestrator.run)
+    get = _giving_run(Orchestrator.get)
+    list = _blocking(Orchestrator.list)
+    tree = _blocking(Orchestrator.tree)
+    agent_stats = _blocking(Orchestrator.agent_stats)
+    suggest_agents = _blocking(Orchestrator.suggest_agents)
+    attention = _blocking(Orchestrator.attention)
+    alerts = _blocking(Orchestrator.alerts)
     events = _streamed(Orchestrator.events)
 
     def wait_any(
@@ -253,9 +234,8 @@ class Subagents:
         timeout_s: float | None = None,
     ) -> Sequence[RunResult]:
         """As ``Orchestrator.wait_any``."""
-        handles = [each._run for each in runs]  # noqa: SLF001
         seconds = timeout_of(timeout, timeout_s)
-        return self._thread.call(self._all.wait_any(handles, seconds))
+        return self._thread.call(self._inner.wait_any(_handles(runs), seconds))
 
     def wait_all(
         self,
@@ -265,10 +245,13 @@ class Subagents:
         timeout_s: float | None = None,
     ) -> Sequence[RunResult]:
         """As ``Orchestrator.wait_all``."""
-        handles = [each._run for each in runs]  # noqa: SLF001
         seconds = timeout_of(timeout, timeout_s)
-        return self._thread.call(self._all.wait_all(handles, seconds))
+        return self._thread.call(self._inner.wait_all(_handles(runs), seconds))
 
     def inbox(self) -> Iterator[Message]:
         """Unread messages, oldest first, each acknowledged when the next one is asked for."""
-        return self._thread.each(self._all.inbox())
+        return self._thread.each(self._inner.inbox())
+
+
+def _handles(runs: Iterable[SyncRunHandle]) -> list[RunHandle]:
+    return [each._inner for each in runs]  # noqa: SLF001

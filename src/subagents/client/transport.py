@@ -35,7 +35,7 @@ be closing must not carry a request that cannot be repeated."""
 RECONNECT_S: Final = 30.0
 """How long a client looks for a daemon since it was last there."""
 HELD_S: Final = 1.0
-"""A daemon that held a call so long had taken it, whatever it said then."""
+"""A daemon that held a call this long was at work on it, whatever it answered."""
 
 
 class Gone(Exception):
@@ -46,6 +46,9 @@ class Gone(Exception):
         was_sent: Whether the daemon may have acted on the request.
     """
 
+    served = True
+    """What took the request was a daemon that was at work on it."""
+
     def __init__(self, reason: str, *, was_sent: bool) -> None:
         super().__init__(reason)
         self.was_sent = was_sent
@@ -53,29 +56,25 @@ class Gone(Exception):
     @property
     def was_there(self) -> bool:
         """Whether a daemon served the request until this moment, and then went away."""
-        return self.was_sent
+        return self.was_sent and self.served
 
 
 class Silent(Gone):
     """It took the request and did not answer in time."""
 
+    served = False
+
     def __init__(self, seconds: float) -> None:
         super().__init__(f"it did not answer within {seconds:.0f} s", was_sent=True)
-
-    @property
-    def was_there(self) -> bool:
-        return False
 
 
 class NotHttp(Gone):
     """What answers is not a subagents daemon."""
 
+    served = False
+
     def __init__(self) -> None:
         super().__init__("what answers there is not a subagents daemon", was_sent=True)
-
-    @property
-    def was_there(self) -> bool:
-        return False
 
 
 class Absence:
@@ -103,6 +102,7 @@ class Absence:
         self._for_s = RECONNECT_S if for_s is None else for_s
         self._now = now
         self._asked = now()
+        # When a daemon was last there, as far as this call knows.
         self._since: float | None = None
 
     def asking(self) -> None:
@@ -171,6 +171,7 @@ class Answer:
         self._fed += len(data)
         if self.is_complete:
             return
+        # Refused by its head, before a gigabyte of somebody else's answer is read.
         if self.has_head:
             length = self.headers.get("content-length")
             is_framed = length is not None or "transfer-encoding" in self.headers
@@ -337,7 +338,7 @@ class AsyncConnection:
         """Connect.
 
         Raises:
-            Gone: Nobody listens there.
+            Gone: No process listens there.
         """
         import asyncio  # noqa: PLC0415
 

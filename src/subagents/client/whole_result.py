@@ -1,4 +1,4 @@
-"""Results longer than an answer carries, read to the end in pages."""
+"""Results longer than an answer carries, read to their ends in pages."""
 
 from collections.abc import AsyncIterator, Iterator
 from typing import Final, TypeVar

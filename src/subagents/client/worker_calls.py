@@ -1,7 +1,7 @@
-"""What a worker says to its daemon: reports, progress, notices and questions.
+"""What a worker sends to its daemon: reports, progress, notices and questions.
 
-The daemon that started the worker may be away for a moment and comes back by itself; it is waited
-for and never started from here.
+The daemon that started the worker may be away for a moment and comes back by itself: workers wait
+for it and never start one.
 """
 
 import math
@@ -13,16 +13,16 @@ from subagents.client.client import Client, Document, persistently, segment
 
 POLL_S: Final = 20.0
 DEFAULT_ANSWER_S: Final = 600.0
-"""How long a question stands that has a default answer and no time of its own."""
+"""How long a question with a default answer stands, unless it says so itself."""
 SETTLE_S: Final = 5.0
-"""How long after its deadline a question must be settled; the daemon settles it."""
+"""How long after its deadline the daemon may take to settle a question."""
 
 
 class WorkerCalls:
     """Speaks for one run.
 
     Args:
-        client: Of the daemon that started the worker.
+        client: A client of the daemon that started the worker.
         run_id: The run it works for, or a selector of one run.
     """
 
@@ -64,18 +64,10 @@ class WorkerCalls:
             DaemonUnreachable: It was away when the time was up.
             SubagentsError: What the daemon refused, as the class it names.
         """
-        body: Document = {
-            "runId": self._run_id,
-            "question": question,
-            "options": list(options),
-        }
-        if timeout_s is not None:
-            body["timeoutSeconds"] = timeout_s
-        if context is not None:
-            body["context"] = context
-        if default is not None:
-            body["defaultAnswer"] = default
-        asked = self._reached("/v1/requests", body)
+        body = {"runId": self._run_id, "question": question, "options": list(options)}
+        rest = {"timeoutSeconds": timeout_s, "context": context, "defaultAnswer": default}
+        given = {name: value for name, value in rest.items() if value is not None}
+        asked = self._reached("/v1/requests", {**body, **given})
         stands_s = math.inf if asked.get("deadlineAt") is None else timeout_s or DEFAULT_ANSWER_S
         return self._settled(str(asked["requestId"]), until=time.monotonic() + stands_s + SETTLE_S)
 
@@ -88,7 +80,7 @@ class WorkerCalls:
             return self._client.get(path, query, timeout_s=seconds)
 
         while True:
-            # Whoever asks starts no daemon, and waits for the next one as long as for the answer.
+            # A worker starts no daemon, and waits for the next one as long as for the answer.
             found = persistently(poll, until=until, for_s=max(0.0, until - time.monotonic()))
             if found.get("status") != "pending" or time.monotonic() >= until:
                 return found

@@ -1,7 +1,7 @@
 """Python functions as workers: ``@worker``, and what such a function is given.
 
-What it says goes to standard output as structured events; only a question and a notice, which
-must reach somebody, are calls to the daemon.
+What it reports goes to standard output as structured events; only a question and a notice, which
+have to reach somebody at once, are calls to the daemon.
 """
 
 import asyncio
@@ -81,7 +81,7 @@ class WorkerContext:
 
     @classmethod
     def of_run(cls, environ: Mapping[str, str] = os.environ) -> "WorkerContext":
-        """That of the run whose worker this process is.
+        """The context of the run whose worker this process is.
 
         Raises:
             UsageError: It is no worker.
@@ -246,7 +246,7 @@ class WorkerContext:
 
     def _client(self) -> Client:
         session = self._environ.get("SUBAGENTS_SESSION_KEY") or DEFAULT_SESSION
-        self._run()
+        self._run()  # without a run there may be no socket either, and this says what to do
         return Client(self._environ["SUBAGENTS_SOCKET"], session=session)
 
 
@@ -273,9 +273,8 @@ def emit(event: Event) -> None:
             f"{len(line):,} bytes are too long for a result or report (at most {LINE_BYTES_MAX:,})",
             hint="write it into a file and return the file's path",
         )
-    # A line of its own, also after a print without a line break; a blank line is nothing.
     out = sys.stdout
-    # A print without a line break is ended, so that the event has a line of its own.
+    # An event has a line to itself, also after a print without a line break.
     if getattr(out, "is_line_open", False):
         out.write("\n")
     out.flush()

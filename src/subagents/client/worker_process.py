@@ -24,7 +24,7 @@ TERMINATED: Final = 128 + signal.SIGTERM
 
 
 def work(path: str, task: str | None = None) -> int:
-    """Run the function on the task of this process's run, and tell how it ended.
+    """Run the function on the task of this process's run, and report how it ended.
 
     Args:
         path: ``MODULE:FUNCTION``.
@@ -62,6 +62,7 @@ def found(path: str) -> Callable[..., object]:
             f'a worker is MODULE:FUNCTION, for example jobs:count_words, not "{path}"',
             details={"field": "worker"},
         )
+    # As with `python -m`: the command's own directory is in its place otherwise.
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:
@@ -159,7 +160,7 @@ def _terminated(_number: int, _frame: types.FrameType | None) -> NoReturn:
 
 
 def _give(value: object, *, has_run: bool) -> None:
-    """Make it the result; None = what it printed is.
+    """Make the value the result; None = what the function printed is the result.
 
     Raises:
         UsageError: It is too long.
@@ -176,7 +177,7 @@ def _give(value: object, *, has_run: bool) -> None:
 
 
 def _failed(error: Exception, *, has_run: bool) -> int:
-    """Tell why it failed: in short as the result, and where it was raised in the log.
+    """Report why it failed: in short as the result, and where it was raised in the log.
 
     Returns:
         The exit code. For a run it is 0, since the result says more: of a program that ends with

@@ -22,7 +22,7 @@ AGENTS_MAX: Final = 20
 """Rows of the fleet table; ``agents_list`` has the others."""
 ROW_CHARS_MAX: Final = 200
 LATENCY_FACTOR: Final = 3
-"""How many times off a card misleads whoever chooses by it."""
+"""A card that is wrong by this factor misleads whoever chooses by it."""
 LATENCY_RUNS_MIN: Final = 10
 """Fewer attempts are no measure of a card's latency."""
 
@@ -46,7 +46,7 @@ def working_agents(settings: Settings) -> dict[str, Agent]:
 
 
 def none_allowed(own: str) -> str:
-    """What to do when an agent may spawn nobody; in the data, too, as some clients show only that.
+    """What to do when an agent may spawn none; in the data, too, as some clients show only that.
 
     Args:
         own: The caller's agent id.
@@ -62,7 +62,7 @@ def none_allowed(own: str) -> str:
 
 
 def fleet(settings: Settings, own: str) -> str:
-    """The agents that ``own`` may spawn, one line each, as an MCP client is told."""
+    """The agents that ``own`` may spawn, one line each, as an MCP client is shown them."""
     found = rows(settings, own)
     if not found:
         return none_allowed(own)
@@ -116,7 +116,7 @@ def oddities(settings: Settings, stats: Sequence[Stats] = ()) -> Iterator[Oddity
     """What is odd about the agents' cards; what is wrong with them the loader refuses.
 
     Args:
-        settings: As they hold.
+        settings: The effective ones.
         stats: What their attempts came to, by agent.
     """
     records = {each.name: each for each in stats}
@@ -162,6 +162,7 @@ def _odd_latency(card: Capabilities, record: Stats | None) -> Iterator[tuple[str
     except UsageError:
         return  # words, such as "a coffee": nothing to compare with
     found_ms, is_known = record.took.p50_ms, record.attempt_count >= LATENCY_RUNS_MIN
+    # At least 1 ms: anything is infinitely longer than nothing.
     low, high = sorted((max(said_ms, 1), max(found_ms, 1)))
     if is_known and high > LATENCY_FACTOR * low:
         half = f"{'more' if found_ms > said_ms else 'less'} than {duration(found_ms)}"

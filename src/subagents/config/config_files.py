@@ -1,6 +1,6 @@
 """Which files of configuration there are, and which of them count.
 
-A file of configuration names programs that run as us. So it counts only where nobody else could
+A file of configuration names programs that run as us. So it counts only where no other user can
 have written it: it and its directories belong to us or to root, and no other user may write them
 (as git's ``safe.directory`` and OpenSSH's ``StrictModes``). A file of somebody else's that the user
 trusts with exactly its bytes counts, too; who decides that is ``layers``.
@@ -100,7 +100,7 @@ def _exists(file: str) -> bool:
 
 
 def identity(file: str) -> object:
-    """What changes with a file's content."""
+    """A value that is another one once the content of a file has changed."""
     try:
         now = os.stat(file)  # noqa: PTH116
     except OSError:
@@ -139,7 +139,7 @@ def _problem_above(file: str, top: str) -> tuple[str, str] | None:
     while directory not in (top, "/"):
         directory = os.path.dirname(directory)  # noqa: PTH120
         found = os.stat(directory)  # noqa: PTH116
-        # In a sticky directory, such as /tmp, nobody can rename or remove what is not theirs.
+        # In a sticky directory, such as /tmp, only its owner can rename or remove a file.
         is_sticky = bool(found.st_mode & stat.S_ISVTX) and _is_ours(found)
         wrong = None if is_sticky else _wrong(f"its directory {directory}", directory, found)
         if wrong is not None:

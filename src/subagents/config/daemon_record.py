@@ -18,7 +18,7 @@ from subagents.config.socket_path import digest
 from subagents.process_identity import UNKNOWN, boot_id, pid_namespace, start_of
 
 RECORD_BYTES: Final = 512
-"""The size of the file, always: what is written over it needs no room on a full disk."""
+"""The size of the file, always: writing over it needs no room on a full disk."""
 HOST_CHARS_MAX: Final = 64
 
 Pid = Annotated[int, msgspec.Meta(gt=0, lt=2**31)]
@@ -31,20 +31,20 @@ class DaemonRecord(msgspec.Struct, frozen=True, kw_only=True):
     start: str = UNKNOWN
     """When the process started, in ticks since the boot."""
     boot: str = UNKNOWN
-    """``-``: it is of a version that wrote nothing but its number, or its system does not tell."""
+    """``-``: a version that wrote only its number left it, or its system does not say."""
     pid_namespace: str = UNKNOWN
     host: str = UNKNOWN
     machine: str = UNKNOWN
     """Stands for the installation: machines made of one image are often called the same."""
     has_ended: bool = False
-    """It was told to stop, and did; one that was killed could not write this."""
+    """It was asked to stop, and did; one that was killed could not write this."""
 
     @property
     def is_here(self) -> bool:
         """Whether its number means the same to us, since this boot."""
         where = (self.boot, self.pid_namespace, self.host)
         if UNKNOWN in where[:2]:
-            # macOS tells neither, and has no pid namespaces.
+            # macOS has neither a boot id nor pid namespaces.
             return where == (boot_id(), pid_namespace(), _host())
         return where[:2] == (boot_id(), pid_namespace())
 
@@ -86,7 +86,7 @@ class DaemonRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def own(*, has_ended: bool = False) -> DaemonRecord:
-    """Of this process."""
+    """The record of this process."""
     return DaemonRecord(
         pid=os.getpid(),
         start=start_of(os.getpid()) or UNKNOWN,
@@ -131,7 +131,7 @@ def _host() -> str:
 
 
 def _machine() -> str:
-    # Not the id itself, which is for nobody else.
+    # Not the id itself, which is confidential: machine-id(5).
     with suppress(OSError, UnicodeDecodeError):
         if found := Path("/etc/machine-id").read_text(encoding="ascii").strip():
             return digest(f"subagents {found}")

@@ -17,7 +17,7 @@ SHADOWED: Final = frozenset(RUNTIMES)
 
 
 def entry_points(group: str) -> Mapping[str, tuple[metadata.EntryPoint, ...]]:
-    """Name → everything that was installed under it (more than one = nobody can say which).
+    """Name → everything that was installed under it (more than one = it is not clear which).
 
     Looked for again after something was installed or removed: it reads the lists of all packages,
     and a file of configuration can name a thousand plugins.
@@ -37,7 +37,7 @@ def _places() -> tuple[tuple[str, int], ...]:
 @lru_cache(maxsize=8)
 def _entry_points(
     group: str,
-    _places: tuple[tuple[str, int], ...],
+    _places: tuple[tuple[str, int], ...],  # for the key of the cache
 ) -> Mapping[str, tuple[metadata.EntryPoint, ...]]:
     found: dict[str, list[metadata.EntryPoint]] = {}
     for point in metadata.entry_points(group=group):

@@ -15,7 +15,7 @@ from subagents.config.socket_path import SOCKET_NAME, SUPERVISOR_SOCKET_NAME, di
 
 
 def former_sockets(paths: Paths, environ: Mapping[str, str]) -> Iterator[Path]:
-    """Those that may be there, as this environment tells; none of a home with SUBAGENTS_HOME."""
+    """The sockets that may be there, by this environment; none of a home with SUBAGENTS_HOME."""
     if environ.get("SUBAGENTS_HOME"):
         return
     for base in (environ.get("XDG_RUNTIME_DIR", ""), f"/run/user/{os.getuid()}"):
@@ -25,7 +25,7 @@ def former_sockets(paths: Paths, environ: Mapping[str, str]) -> Iterator[Path]:
 
 
 def leave_links(paths: Paths, environ: Mapping[str, str]) -> None:
-    """Lead whoever looks for this home's daemon there to where it is; only by its one daemon."""
+    """Leave links there to this home's sockets; only its one daemon does."""
     for place in former_sockets(paths, environ):
         link(place, paths.socket)
         link(place.with_name(SUPERVISOR_SOCKET_NAME), paths.supervisor_socket)
@@ -35,6 +35,7 @@ def link(place: Path, target: Path) -> None:
     """Make ``place`` a link to ``target``; a file system that has none stays as it is."""
     new = place.with_name(f".{place.name}.{os.getpid()}")
     with suppress(OSError):
+        # Renamed into place, so that there is always a socket for whoever connects.
         new.symlink_to(target)
         new.replace(place)
 

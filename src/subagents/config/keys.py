@@ -72,7 +72,7 @@ class Key(msgspec.Struct, frozen=True):
     default: object = None
     choices: tuple[str, ...] = ()
     plugins: str = ""
-    """Entry-point group whose names may stand there besides the choices."""
+    """The entry-point group whose names may stand there besides the choices."""
     words: str = ""
     """What may stand there, where the type does not say it."""
     is_secret: bool = False
@@ -422,6 +422,7 @@ def _table(struct: type[msgspec.Struct]) -> Table:
 def _node(field: inspect.Field) -> Node:
     kind, extra, description = _bare(field.type)
     if isinstance(kind, inspect.UnionType):
+        # `… | None`: a key without a value is left out of the file.
         (kind,) = (each for each in kind.types if not isinstance(each, inspect.NoneType))
         kind, inner, _ = _bare(kind)
         extra = {**inner, **extra}

@@ -23,6 +23,8 @@ from subagents.config.settings import (
     OPTIONS_ELSEWHERE,
     PROGRAM_RUNTIMES,
     Agent,
+    DaemonSettings,
+    Inconsistency,
     Settings,
     SubagentDefaults,
     nearest,
@@ -53,13 +55,11 @@ WIDENED: Final = frozenset({"allow_agents", "children", "depth"})
 IGNORED_SHOWN_MAX: Final = 8
 """Keys named in the warning about a project file."""
 GUESSES_MAX: Final = 20
-"""How many names that are no agents are looked at for a typo."""
+"""The most unknown names that are compared with the agents, to find typos."""
 CACHED_MAX: Final = 64
 """Working directories whose configuration is remembered."""
 LOOK_AGAIN_S: Final = 1.0
 """How long a new file above a caller's directory may go unseen."""
-
-
 HIDDEN: Final = "(hidden)"
 
 
@@ -175,7 +175,7 @@ def load(
             is where the search ends.
         paths: Names the user file, which need not exist.
         overrides: Dotted key → value, strongest of all. Text is read as in the environment.
-        user_text: What the user file said before, to be taken instead of what it says now.
+        user_text: A former content of the user file, used instead of the present one.
 
     Raises:
         ConfigError: Names the file (with the line, for a syntax error), variable or flag, the
@@ -190,6 +190,7 @@ def load(
     project_layer = _first_that_counts(candidates, paths, ignored)
     read_layers = [layer for layer in (user, project_layer) if layer is not None]
     files = tuple(Path(layer.origin) for layer in read_layers)
+    # The weakest first. Variables spell an id with `_`: the files say which ids have a `-`.
     layers = [built_in(environ), *read_layers]
     known_ids = [name for layer in layers for name in subtable(layer.values, "agents")]
     layers += list(from_environment(environ, known_ids, cwd))
@@ -262,9 +263,9 @@ class ConfigCache:
     directories above and who may write them, is done again after `LOOK_AGAIN_S`.
 
     Args:
-        environ: As for `load`, as it is now: that of a process stays as it is.
+        environ: As for `load`, copied: that of a process does not change.
         paths: As for `load`.
-        clock: Seconds from whenever.
+        clock: Gives seconds, from any beginning.
     """
 
     def __init__(
@@ -329,6 +330,7 @@ def _merge(into: Tree, values: Tree, origin: str, origins: dict[str, str]) -> No
         for part in path[:-1]:
             target = _descend(target, part)
         if value == {}:
+            # An agent without a key, say: it is there, but no key of it has an origin.
             _descend(target, path[-1])
         else:
             target[path[-1]] = value
@@ -381,132 +383,123 @@ def _agent(values: object) -> Agent:
 
 
 def _check_together(settings: Settings, origins: Mapping[str, str]) -> None:
-    """What only the merged result can show; the message names the layer that set it last."""
-    _check_daemon(settings, origins)
-    _check_tables(settings, origins)
+    """Refuse what only the merged result can show; the message names the layer that set it last."""
+    for key, text, hint in _inconsistencies(settings, origins):
+        # A table has no origin of its own, but each value in it has.
+        inside = (origins[name] for name in origins if name.startswith(f"{key}."))
+        origin = origins.get(key) or next(inside, DEFAULT)
+        details = {"origin": origin, "keys": [key]}
+        raise ConfigError(f"{origin}: {text}", hint=hint, details=details)
+
+
+def _inconsistencies(settings: Settings, origins: Mapping[str, str]) -> Iterator[Inconsistency]:
+    yield from _of_daemon(settings.daemon)
+    for table in settings.tables.values():
+        for section in table.values() if isinstance(table, dict) else (table,):
+            if (found := section.inconsistency(settings)) is not None:
+                yield found
     chosen = settings.defaults.agent
     if chosen is not None and chosen not in settings.agents:
         key = "agents.defaults.subagents.agent"
         configured = f"configured: {', '.join(sorted(settings.agents))}"
-        raise _inconsistent(key, _not_configured(key, chosen, settings.agents), configured, origins)
+        yield Inconsistency(key, _not_configured(key, chosen, settings.agents), configured)
     for agent_id, agent in settings.agents.items():
-        key = f"agents.{agent_id}"
-        if agent.runtime == "command" and agent.command is None:
-            raise _inconsistent(
-                f"{key}.runtime",
-                f'{key}.command is missing; runtime "command" needs the program to run',
-                'add command = ["bash", "-c", "{task}"], for example',
-                origins,
-            )
-        if agent.runtime is None and (agent.command is not None or agent.script is not None):
-            option, runtime = ("script", "scripted") if agent.script else ("command", "command")
-            raise _inconsistent(
-                f"{key}.{option}",
-                f"{key}.runtime is missing; {option} has no effect without one",
-                f'add runtime = "{runtime}"',
-                origins,
-            )
-        _check_options(key, agent, origins)
-        if agent.courier.command is not None:
-            _check_courier(f"{key}.courier.command", agent.courier.command, origins)
-        if agent.courier.webhook_secret_env is not None and agent.courier.webhook is None:
-            raise _inconsistent(
-                f"{key}.courier.webhook_secret_env",
-                f"{key}.courier.webhook is missing; webhook_secret_env has no effect without it",
-                'add webhook = "https://…"',
-                origins,
-            )
-        if agent.lane is not None and agent.lane not in (DEFAULT_LANE, *settings.lanes):
-            raise _inconsistent(
-                f"{key}.lane",
-                _not_configured(f"{key}.lane", agent.lane, settings.lanes),
-                f"add [lanes.{agent.lane}] with slots = N",
-                origins,
-            )
+        yield from _of_agent(f"agents.{agent_id}", agent, settings, origins)
 
 
-def _check_daemon(settings: Settings, origins: Mapping[str, str]) -> None:
-    daemon = settings.daemon
+def _of_daemon(daemon: DaemonSettings) -> Iterator[Inconsistency]:
     if (daemon.tls_cert is None) != (daemon.tls_key is None):
         given, missing = (
             ("tls_key", "tls_cert") if daemon.tls_cert is None else ("tls_cert", "tls_key")
         )
-        raise _inconsistent(
+        yield Inconsistency(
             f"daemon.{given}",
             f"daemon.{missing} is missing; {given} has no effect without it",
             f"set daemon.{missing} to the file that belongs to it, or remove daemon.{given}",
-            origins,
         )
     if not daemon.is_loopback and daemon.tls_cert is None:
-        raise _inconsistent(
+        yield Inconsistency(
             "daemon.http_host",
             f"daemon.http_host must be a loopback address (127.0.0.1, ::1 or localhost), not"
             f' "{daemon.http_host}", unless daemon.tls_cert and daemon.tls_key are set: a token'
             " would travel in the clear",
             "set both to the files of a certificate, or forward the port: ssh -L",
-            origins,
         )
 
 
-def _check_tables(settings: Settings, origins: Mapping[str, str]) -> None:
-    for table in settings.tables.values():
-        for section in table.values() if isinstance(table, dict) else (table,):
-            found = section.inconsistency(settings)
-            if found is not None:
-                raise _inconsistent(found.key, found.text, found.hint, origins)
+def _of_agent(
+    key: str, agent: Agent, settings: Settings, origins: Mapping[str, str]
+) -> Iterator[Inconsistency]:
+    if agent.runtime == "command" and agent.command is None:
+        yield Inconsistency(
+            f"{key}.runtime",
+            f'{key}.command is missing; runtime "command" needs the program to run',
+            'add command = ["bash", "-c", "{task}"], for example',
+        )
+    if agent.runtime is None and (agent.command is not None or agent.script is not None):
+        option, runtime = ("script", "scripted") if agent.script else ("command", "command")
+        yield Inconsistency(
+            f"{key}.{option}",
+            f"{key}.runtime is missing; {option} has no effect without one",
+            f'add runtime = "{runtime}"',
+        )
+    yield from _of_options(key, agent, origins)
+    if agent.courier.command is not None:
+        yield from _of_courier(f"{key}.courier.command", agent.courier.command)
+    if agent.courier.webhook_secret_env is not None and agent.courier.webhook is None:
+        yield Inconsistency(
+            f"{key}.courier.webhook_secret_env",
+            f"{key}.courier.webhook is missing; webhook_secret_env has no effect without it",
+            'add webhook = "https://…"',
+        )
+    if agent.lane is not None and agent.lane not in (DEFAULT_LANE, *settings.lanes):
+        yield Inconsistency(
+            f"{key}.lane",
+            _not_configured(f"{key}.lane", agent.lane, settings.lanes),
+            f"add [lanes.{agent.lane}] with slots = N",
+        )
 
 
-def _check_options(key: str, agent: Agent, origins: Mapping[str, str]) -> None:
+def _of_options(key: str, agent: Agent, origins: Mapping[str, str]) -> Iterator[Inconsistency]:
     """Each option has one place, and a runtime that reads it."""
     for name in OPTIONS_ELSEWHERE:
         # `acp` takes the command of an agent that it does not know among its own options.
         is_own = name == "command" and agent.runtime in PROGRAM_RUNTIMES
         if name in agent.runtime_options and not is_own:
-            raise _inconsistent(
+            yield Inconsistency(
                 f"{key}.runtime_options.{name}",
                 f"{key}.runtime_options.{name} must be {key}.{name}",
                 f"move it out of runtime_options: {key}.{name}",
-                origins,
             )
     if agent.runtime is None and agent.runtime_options:
-        raise _inconsistent(
+        yield Inconsistency(
             f"{key}.runtime_options.{next(iter(agent.runtime_options))}",
             f"{key}.runtime is missing; runtime_options have no effect without one",
             f'add runtime = "{PROGRAM_RUNTIMES[0]}", for example',
-            origins,
         )
     for name in ("command", "stdin", "script"):
         is_set = origins.get(f"{key}.{name}", DEFAULT) != DEFAULT
         if is_set and agent.runtime in PROGRAM_RUNTIMES:
-            raise _inconsistent(
+            yield Inconsistency(
                 f"{key}.{name}",
                 f'{key}.{name} has no effect with runtime "{agent.runtime}"',
                 f"remove it; the options of this runtime go into [{key}.runtime_options]",
-                origins,
             )
 
 
-def _check_courier(key: str, command: tuple[str, ...], origins: Mapping[str, str]) -> None:
+def _of_courier(key: str, command: tuple[str, ...]) -> Iterator[Inconsistency]:
     """The text is a worker's, so it may choose neither the program nor a shell's script."""
     if not command[0] or "{" in command[0]:
         text = f"{key} must begin with a program, not {command[0]!r}"
-        raise _inconsistent(key, text, "put {text} into an argument", origins)
+        yield Inconsistency(key, text, "put {text} into an argument")
     is_shell = Path(command[0]).name in SHELLS
     script = command[command.index("-c") + 1 :][:1] if is_shell and "-c" in command else ()
     if any(name in word for word in script for name in ("{text}", "{textJson}")):
-        raise _inconsistent(
+        yield Inconsistency(
             key,
             f"{key} puts {{text}} into a shell's script: a worker's text would be run",
             'read the text from stdin ("cat"), or make {text} an argument after the script ("$1")',
-            origins,
         )
-
-
-def _inconsistent(key: str, text: str, hint: str, origins: Mapping[str, str]) -> ConfigError:
-    # A table has no origin of its own, but each value in it has.
-    inside = (origins[name] for name in origins if name.startswith(f"{key}."))
-    origin = origins.get(key) or next(inside, DEFAULT)
-    return ConfigError(f"{origin}: {text}", hint=hint, details={"origin": origin, "keys": [key]})
 
 
 def _not_configured(key: str, name: str, configured: Iterable[str]) -> str:

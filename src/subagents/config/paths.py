@@ -78,12 +78,12 @@ class Paths:
 
     @property
     def worktrees_dir(self) -> Path:
-        """Of runs that work in a worktree of their own."""
+        """The worktrees of runs that have their own."""
         return self.state_dir / "worktrees"
 
     @property
     def cluster_dir(self) -> Path:
-        """What a home of a cluster has from it: a certificate, whom it believes, the secret."""
+        """What a home has from its cluster: a certificate, those that it trusts, the secret."""
         return self.state_dir / "cluster"
 
     @property
@@ -127,32 +127,21 @@ class Paths:
                 "subagents does not run on Windows: workers need POSIX processes and signals",
                 hint="run it inside WSL 2",
             )
-        home = environ.get("SUBAGENTS_HOME", "")
-        if home:
+        if home := environ.get("SUBAGENTS_HOME", ""):
             root = _absolute(home, environ)
-            return cls._below(
-                config_dir=root / "config",
-                state_dir=root / "state",
-                cache_dir=root / "cache",
-                runtime_dir=root / "run",
-            )
-        config, state, cache = (
-            _xdg_directories(environ) if platform == "linux" else _system_directories()
-        )
-        return cls._below(
-            config_dir=config, state_dir=state, cache_dir=cache, runtime_dir=state / "run"
-        )
-
-    @classmethod
-    def _below(
-        cls, *, config_dir: Path, state_dir: Path, cache_dir: Path, runtime_dir: Path
-    ) -> "Paths":
+            config, state, cache = root / "config", root / "state", root / "cache"
+            runtime = root / "run"
+        else:
+            is_linux = platform == "linux"
+            config, state, cache = _xdg_directories(environ) if is_linux else _system_directories()
+            # Not where the system has such: those vanish with the last login (`socket_path`).
+            runtime = state / "run"
         return cls(
-            config_file=config_dir / CONFIG_FILE_NAME,
-            state_dir=state_dir,
-            cache_dir=cache_dir,
-            runtime_dir=runtime_dir,
-            socket=Path(socket_in(str(runtime_dir))),
+            config_file=config / CONFIG_FILE_NAME,
+            state_dir=state,
+            cache_dir=cache,
+            runtime_dir=runtime,
+            socket=Path(socket_in(str(runtime))),
         )
 
     def require_ours(self) -> None:
@@ -189,7 +178,7 @@ class Paths:
 
 
 def _xdg_directories(environ: Mapping[str, str]) -> tuple[Path, Path, Path]:
-    """Those of configuration, state and cache."""
+    """The directories of configuration, state and cache."""
     bases = (
         ("XDG_CONFIG_HOME", ".config"),
         ("XDG_STATE_HOME", ".local/state"),
@@ -221,7 +210,7 @@ def _user_directory(environ: Mapping[str, str]) -> str:
 
 
 def _system_directories() -> tuple[Path, Path, Path]:
-    """The same where the system has places of its own."""
+    """The same on systems with other conventions than the XDG specification."""
     import platformdirs  # noqa: PLC0415  20 ms
 
     return (

@@ -24,7 +24,7 @@ from subagents.errors import ConfigError, NotFound
 from subagents.text import whole_ms
 
 EVERYWHERE: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not bound
-"""Addresses that mean all of a machine's; nobody can be told one."""
+"""Addresses that mean all of a machine's, so that no client can connect to one."""
 DEFAULT_LANE: Final = "default"
 """Its slots are `agents.defaults.subagents.max_concurrent`."""
 ANY_AGENT: Final = "*"
@@ -187,6 +187,7 @@ class Capabilities(Section, frozen=True):
 Percent = Annotated[int, Meta(ge=1, le=100)]
 
 
+# `dict=True` here and below: a frozen struct has no other place for its cached properties.
 class AgentAlerts(Section, frozen=True, dict=True):
     """`[agents.<id>.alerts]`: which alerts its requester gets while it works."""
 
@@ -237,7 +238,7 @@ class AgentAlerts(Section, frozen=True, dict=True):
 
     @cached_property
     def rules(self) -> AlertRules:
-        """The same for the domain, in milliseconds."""
+        """These settings as the domain has them, in milliseconds."""
         return AlertRules(
             stuck_ms=whole_ms(self.stuck_seconds * 1000),
             stuck_tool_ms=whole_ms(self.stuck_tool_seconds * 1000),
@@ -601,25 +602,16 @@ class Budgets(Section, frozen=True):
     @property
     def caps(self) -> tuple[SharedCap, ...]:
         """Each cap that limits anything."""
-        daily = self.daily
-        every = [
-            SharedCap(key=DAILY, limit=_limit(daily), is_daily=True),
-            *(
-                SharedCap(
-                    key=f"{DAILY}.agents.{name}", limit=_limit(cap), is_daily=True, agent=name
-                )
-                for name, cap in daily.agents.items()
-            ),
-            *(
-                SharedCap(key=f"{DAILY}.tags.{name}", limit=_limit(cap), is_daily=True, tag=name)
-                for name, cap in daily.tags.items()
-            ),
-            *(
-                SharedCap(key=f"budgets.tags.{name}", limit=_limit(cap), tag=name)
-                for name, cap in self.tags.items()
-            ),
-        ]
-        return tuple(cap for cap in every if cap.limit != Budget())
+        found = [SharedCap(key=DAILY, limit=_limit(self.daily), is_daily=True)]
+        for name, cap in self.daily.agents.items():
+            key = f"{DAILY}.agents.{name}"
+            found.append(SharedCap(key=key, limit=_limit(cap), is_daily=True, agent=name))
+        for name, cap in self.daily.tags.items():
+            key = f"{DAILY}.tags.{name}"
+            found.append(SharedCap(key=key, limit=_limit(cap), is_daily=True, tag=name))
+        for name, cap in self.tags.items():
+            found.append(SharedCap(key=f"budgets.tags.{name}", limit=_limit(cap), tag=name))
+        return tuple(each for each in found if each.limit != Budget())
 
 
 def _limit(cap: SpendingCap) -> Budget:
@@ -721,6 +713,7 @@ def nearest(word: str, known: Iterable[str], *, likeness: float = 0.6) -> str | 
 
     if len(word) > GUESSED_CHARS_MAX:
         return None
+    # Each comparison takes microseconds, and a file may have any number of names.
     few = itertools.islice(known, GUESSED_NAMES_MAX)
     spelled = {_plain(name): name for name in few if len(name) <= GUESSED_CHARS_MAX}
     near = difflib.get_close_matches(_plain(word), list(spelled), n=1, cutoff=likeness)

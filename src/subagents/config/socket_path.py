@@ -4,8 +4,8 @@ It follows from the home alone. A login shell, cron, `su`, a batch node and an M
 variables have the same home and different runtime directories of the system, or none; and those
 vanish when the last login ends, while the daemon goes on. So the sockets lie in the home.
 
-Every command asks this first, so it is told in plain strings: pathlib and platformdirs take longer
-to import than the whole answer of a daemon.
+Every command asks this first, so it works on plain strings: importing pathlib and platformdirs
+takes longer than the whole answer of a daemon.
 """
 
 import os

@@ -23,11 +23,11 @@ from subagents.text import cut
 PREFIX: Final = "SUBAGENTS_"
 SEPARATOR: Final = "__"
 DEFAULT: Final = "default"
-"""Origin of a value that nobody set."""
+"""The origin of a value that no file, variable or flag set."""
 FILE_BYTES_MAX: Final = 1024 * 1024
 """A collection of a hundred agents with their instructions is less."""
 PROBLEMS_MAX: Final = 20
-"""Shown of one layer."""
+"""How many problems of one layer are shown."""
 PROBLEM_CHARS_MAX: Final = 1_000
 NAME_CHARS_MAX: Final = 1_000
 """The longest key, with its dots; longer ones are not looked up."""
@@ -46,7 +46,7 @@ class Layer(msgspec.Struct):
     digest: str = ""
     """SHA-256 (hex) of a file's text."""
     text: str = ""
-    """A file's."""
+    """The content of a file."""
 
 
 def built_in(environ: Mapping[str, str]) -> Layer:
@@ -70,7 +70,7 @@ def built_in(environ: Mapping[str, str]) -> Layer:
 
 
 def digest(text: str) -> str:
-    """By which exactly this content of a file is known again."""
+    """Stands for exactly this content of a file."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -141,6 +141,7 @@ def assignment(origin: str, path: list[str], value: object, base: Path | None) -
     candidates = [value]
     if isinstance(value, str):
         candidates = [*_toml_value(value), value]
+    # As TOML first: `8` is a number for a key that takes one, and text for one that takes text.
     refused: list[list[keys.KeyProblem]] = []
     for candidate in candidates:
         tree: Tree = {path[-1]: candidate}

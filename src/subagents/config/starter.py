@@ -12,7 +12,7 @@ from subagents.config.programs.program_catalog import Found, detect
 
 
 def usable(found: Sequence[Found]) -> tuple[str, ...]:
-    """The agents that callers may use; whoever is not logged in yet can log in later."""
+    """The agents that callers may use; where no login was found, one can follow later."""
     return tuple(each.program.name for each in found)
 
 
@@ -52,7 +52,9 @@ def _agent(found: Found) -> str:
     ]
     if program.model is not None:
         lines.append(f"model = {json.dumps(program.model)}    # or any other one")
-    lines += [f"runtime_options.{name} = {json.dumps(value)}" for name, value in program.options]
+    lines += [
+        f"runtime_options.{name} = {json.dumps(value)}" for name, value in program.options.items()
+    ]
     return "\n".join([*lines, ""])
 
 

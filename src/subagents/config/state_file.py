@@ -1,12 +1,12 @@
 """Small JSON files in the state directory, in which the user's answers are remembered by name."""
 
-import os
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
 from subagents.config.paths import Paths
+from subagents.durable_files import replace_file
 from subagents.errors import ConfigError
 
 T = TypeVar("T")
@@ -39,18 +39,8 @@ def write_entries(paths: Paths, file: Path, entries: dict[str, T], *, entries_ma
     """
     kept = dict(list(entries.items())[-entries_max:])
     paths.ensure()
-    draft = file.with_name(f"{file.name}.{os.getpid()}")
     try:
-        with open(draft, "wb", opener=private) as opened:
-            opened.write(msgspec.json.encode(kept))
-            opened.flush()
-            # What was taken back must not be there again after a loss of power.
-            os.fsync(opened.fileno())
-        draft.replace(file)
+        # Durably: what was taken back must not be there again after a loss of power.
+        replace_file(file, msgspec.json.encode(kept))
     except OSError as error:
         raise ConfigError(f"cannot write {file}: {error.strerror}") from error
-
-
-def private(path: str, flags: int) -> int:
-    """For ``open``: a new file is for its owner alone, whatever the umask."""
-    return os.open(path, flags, 0o600)

@@ -173,11 +173,13 @@ def _only_takes(name: str, agent_id: str, whole: Settings, own: Settings) -> boo
                 allowed |= own.agents.keys()
             return set(given.subagents.allow_agents) <= allowed
         case "limits":
+            # A limit that is taken out counts as a higher one.
             asked = given.limits.given
             return all(
                 asked.get(each, value + 1) <= value for each, value in mine.limits.given.items()
             )
         case "run_timeout_seconds":
+            # In milliseconds, since 0 = none: a part of one must not become it.
             most_ms = own.run_timeout_ms(agent_id)
             asked_ms = whole_ms((given.run_timeout_seconds or 0) * 1000)
             return given.run_timeout_seconds is not None and not _is_longer(asked_ms, most_ms)
@@ -209,7 +211,7 @@ def _lanes(whole: Settings, own: Settings, ignored: list[str]) -> dict[str, Lane
 def _changed(name: str, whole: object, own: object) -> Iterable[str]:
     """The keys of an extension's table that the project's file would change: they are the user's.
 
-    Where what runs do is sent to, say, is the user's to say, whoever wrote the project's file.
+    Where reports about runs are sent, for example, is the user's decision.
     """
     if whole == own:
         return ()
@@ -241,7 +243,7 @@ def trust(paths: Paths, file: Path) -> None:
     digest = read(file).digest
     known = _trusted(paths)
     name = str(file.resolve())
-    known.pop(name, None)
+    known.pop(name, None)  # so that it comes last, and is forgotten last
     known[name] = digest
     write_entries(paths, paths.trusted_file, known, entries_max=TRUSTED_MAX)
 

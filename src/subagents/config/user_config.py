@@ -1,9 +1,9 @@
 """The user's own configuration as it is now, or, while it is wrong, as it was last.
 
-A daemon that did not start because of a typing error would leave workers without anybody who
-records, verifies and delivers what they do. So it starts as it was configured last, and only new
-runs wait for the correction. The text of the file is kept, not what it came to: keys, relative
-paths and the environment go on meaning what they mean in the file.
+A daemon that did not start because of a typing error would leave workers whose output is neither
+recorded nor verified nor delivered. So it starts as it was configured last, and only new runs wait
+for the correction. The text of the file is kept, not what it was read as: keys, relative paths and
+the environment go on meaning what they mean in the file.
 """
 
 import logging
@@ -11,18 +11,14 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
 
-from subagents.config.layers import Config, ConfigCache, load
+from subagents.config.layers import LOOK_AGAIN_S, Config, ConfigCache, load
 from subagents.config.paths import Paths
 from subagents.config.settings import Settings
-from subagents.config.state_file import private
+from subagents.durable_files import replace_file
 from subagents.errors import ConfigError
 
 log = logging.getLogger(__name__)
-
-LOOK_AGAIN_S: Final = 1.0
-"""How old what is known may be."""
 
 
 class UserConfig:
@@ -36,13 +32,12 @@ class UserConfig:
     ) -> None:
         """
         Args:
-            environ: Of this process.
-            paths: The state directory need not exist.
-            overrides: For ``at_start`` alone.
+            environ: The environment of this process.
+            paths: The home; its state directory need not exist.
+            overrides: Hold for ``at_start`` alone.
 
         Raises:
-            ConfigError: It is wrong now, and of what it was before nothing is kept that still
-                holds.
+            ConfigError: It is wrong now, and no former content that can be used is kept.
         """
         self._file = paths.last_good_config_file
         self._cache = ConfigCache(environ, paths)
@@ -51,14 +46,14 @@ class UserConfig:
         self._problem: ConfigError | None = None
         try:
             self.at_start = load(None, environ, paths=paths, overrides=overrides)
-            """What the process is set to."""
+            """The configuration of this process."""
         except ConfigError as error:
             self._problem = error
             self.at_start = _last_good(self._file, environ, paths, overrides, error)
         self._known = self.at_start
 
     def now(self) -> Settings:
-        """As they are, or were before the file became wrong: nothing waits for an editor."""
+        """The settings as they are, or were before the file became wrong while it was edited."""
         return self.known().settings
 
     def known(self) -> Config:
@@ -84,11 +79,8 @@ class UserConfig:
         if text == self._kept:
             return
         self._kept = text
-        draft = self._file.with_suffix(".new")
         try:
-            with open(draft, "w", encoding="utf-8", opener=private) as opened:
-                opened.write(text)
-            draft.replace(self._file)
+            replace_file(self._file, text.encode())
         except OSError as error:
             log.warning("the last good configuration is not kept: %s", error)
 

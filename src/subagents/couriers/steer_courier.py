@@ -1,4 +1,4 @@
-"""Into the live attempt of a requester that is a run of ours."""
+"""Delivery into the live attempt of a requester that is a run of ours."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ class SteerCourier:
     """See ``ports.Courier``. The message id is the steer's key, so a repeat is one message.
 
     Args:
-        runtime_of: Of a run's newest attempt; those that cannot steer are never asked.
+        runtime_of: Gives the runtime of a run's newest attempt; only one that can steer is used.
     """
 
     name = "steer"
@@ -29,7 +29,7 @@ class SteerCourier:
         self._runtime_of = runtime_of
 
     def serves(self, target: SessionKey, requester: Run | None) -> bool:  # noqa: ARG002 - the run says it all
-        """A run whose attempt is live (or just being started) and takes messages.
+        """Whether it is a run whose attempt is live (or just being started) and takes messages.
 
         Any other run of ours finds the message in its inbox, or in its follow-up turn.
         """
@@ -47,6 +47,7 @@ class SteerCourier:
     ) -> DeliveryOutcome:
         """Put the text into the attempt; one that ended meanwhile, or begins, is asked again."""
         if requester is None or requester.phase is not Phase.RUNNING:
+            # No failure, which would be given up after half an hour: it passes by itself.
             return Deferred(reason=DeferReason.REQUESTER_BUSY)
         runtime = self._runtime_of(requester)
         if runtime is None:

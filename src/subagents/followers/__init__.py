@@ -1,1 +1,1 @@
-"""Who hears of every commit and tells somebody outside; each is an extension's."""
+"""What extensions need that follow every commit and notify others of it."""

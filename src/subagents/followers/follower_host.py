@@ -10,7 +10,7 @@ from subagents.ports import Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowerHost:
-    """Of one daemon; nothing of it is open yet."""
+    """The parts of one daemon that they may use; nothing of it is open yet."""
 
     store: Store
     paths: Paths

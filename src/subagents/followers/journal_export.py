@@ -1,16 +1,14 @@
-"""What tells somebody outside of what happened to runs, at least once, over crashes and outages.
+"""Reports to others what happened to runs: at least once, over crashes and outages.
 
 The journal is the queue. A cursor in a file says up to which event of the feed everything was
 sent; from there on the feed is read in pages. So nothing is kept in memory, a receiver that is
 down costs nothing but time, and after ``kill -9`` the next daemon continues where the last one was
 acknowledged.
 
-All of it happens on a thread of its own: a slow receiver delays nobody.
+Each export has its own thread, so that a slow receiver delays nothing else.
 """
 
-import contextlib
 import logging
-import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -20,6 +18,7 @@ from typing import Final
 import msgspec
 
 from subagents.domain.run.values import RunId, replace
+from subagents.durable_files import replace_file
 from subagents.errors import StoreUnavailable
 from subagents.ports import Audience, Batch, ExportState, FeedEntry, Store
 
@@ -27,7 +26,7 @@ log = logging.getLogger(__name__)
 
 FEED_PAGE: Final = 500
 ENDED_MAX: Final = 1_000
-"""A number above those that can have ended at the instant at which a page of the journal ends."""
+"""How many ends are remembered: more than one page of the journal can have."""
 RETRY_FIRST_S: Final = 1.0
 RETRY_S_MAX: Final = 60.0
 STOP_S: Final = 3.0
@@ -50,7 +49,7 @@ class Cursor(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Export(ABC):
-    """Sends on a thread of its own, and again until it was taken; see ``ports.Exporter``.
+    """Sends on its own thread, and repeats until it was taken; see ``ports.Exporter``.
 
     Args:
         what: What is sent, in the plural, for people.
@@ -106,7 +105,7 @@ class Export(ABC):
         self._thread.start()
 
     def on_commit(self, batch: Batch) -> None:
-        """Hear of a durable batch; returns at once."""
+        """Note a durable batch; returns at once."""
         if self._concerns(batch):
             self._wake.set()
 
@@ -169,7 +168,7 @@ class Export(ABC):
 
 
 class JournalExport(Export):
-    """One receiver and how far it has come in the feed.
+    """One receiver, and how far it has come in the feed.
 
     Args:
         what: What is sent, in the plural, for people.
@@ -190,7 +189,7 @@ class JournalExport(Export):
     ) -> None:
         super().__init__(what=what, endpoint=endpoint, store=store, retry_first_s=retry_first_s)
         self.is_ours: Callable[[RunId], bool] = lambda _run_id: True
-        """Whether we tell of a run: in a cluster its owner does."""
+        """Whether this node reports about a run: in a cluster its owner does."""
         self._file = file
         self._number = 0
         self._saved = -1
@@ -248,11 +247,8 @@ class JournalExport(Export):
     def _save(self) -> None:
         if self._number == self._saved or self._abandoned.is_set():
             return
-        write_file(self._file, msgspec.json.encode(Cursor(number=self._number)))
+        replace_file(self._file, msgspec.json.encode(Cursor(number=self._number)))
         self._saved = self._number
-
-
-# -- the file -----------------------------------------------------------------------------------
 
 
 def _read(file: Path) -> Cursor | None:
@@ -263,16 +259,3 @@ def _read(file: Path) -> Cursor | None:
     except msgspec.DecodeError as error:
         log.warning("%s cannot be read, sending begins with what happens now: %s", file, error)
         return None
-
-
-def write_file(file: Path, content: bytes) -> None:
-    """Replace a file durably: killed at any time it has the old content or the new one."""
-    draft = file.with_name(f".{file.name}.{os.getpid()}")
-    with contextlib.suppress(FileNotFoundError):
-        draft.unlink()
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    with os.fdopen(os.open(draft, flags, 0o600), "wb") as opened:
-        opened.write(content)
-        opened.flush()
-        os.fsync(opened.fileno())
-    draft.replace(file)

@@ -18,7 +18,7 @@ Written: TypeAlias = tuple[str, Iterable[rows.Row]]
 """The name of a statement, and what it is executed with, once for each row."""
 
 Numbers: TypeAlias = Callable[[str], Iterator[int]]
-"""The numbers of the next rows, by the statement that tells the newest."""
+"""Gives the numbers of the next rows, by the statement that reads the newest."""
 
 ERASED_TYPES: Final = msgspec.json.encode([bearer.__name__ for bearer in BEARERS]).decode()
 """The types of events that are overwritten, as a parameter of ``select_events``."""
@@ -35,7 +35,7 @@ def written(
     Args:
         batch: What is committed.
         due: Its runs that are written to their rows (``OpenRuns.after``).
-        numbers: Asked where rows are new.
+        numbers: Called where rows are new.
         erased: What overwrites the stored row and events of a run (``erased_rows``).
     """
     # Runs before their events, which refer to them by number; messages before what became of
@@ -84,7 +84,7 @@ def written(
 def _numbered(
     insert: Callable[[int, T], rows.Row], numbers: Iterator[int], found: Iterable[T]
 ) -> Iterator[rows.Row]:
-    # In this order no number is used up at the end.
+    # The rows come first in `zip`: the other way round it would take a number before it stops.
     return (insert(number, each) for each, number in zip(found, numbers, strict=False))
 
 
@@ -103,12 +103,12 @@ def updated(changed: Sequence[rows.Checkpoint]) -> Iterator[Written]:
 
 
 def erased_rows(number: int, run: Run, events: Iterable[rows.Row]) -> Iterator[Written]:
-    """What overwrites what the workers of a run were told; see ``domain.lifecycle.erasure``.
+    """What overwrites the texts that a run's workers were given; see ``domain.lifecycle.erasure``.
 
     Args:
-        number: Of its row.
-        run: As it is from now on.
-        events: Those of ``ERASED_TYPES`` in its journal, as they are stored.
+        number: The number of its row.
+        run: The run as it is from now on.
+        events: Its stored events of ``ERASED_TYPES``.
     """
     yield "update_origin", [rows.origin_updated(number, run)]
     changed = []
@@ -116,7 +116,7 @@ def erased_rows(number: int, run: Run, events: Iterable[rows.Row]) -> Iterator[W
         try:
             event = rows.feed_entry_from(row).entry.event
         except rows.DAMAGE:
-            continue  # left as it is, for whoever mends it
+            continue  # left as it is, for a repair
         *before, _, _ = row
         *_, data, checksum = rows.with_checksum(*before, encode_event(erased_event(event)))
         changed.append((data, checksum, row[0]))

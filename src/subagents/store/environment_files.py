@@ -1,6 +1,6 @@
 """The variables that callers brought for their runs: ``<state>/environments/<runId>``, mode 0600.
 
-They may be secrets, and the journal is read by many. So they are here alone, as long as their run
+They may be secrets, and the journal has many readers. So they are only here, as long as their run
 is kept. One call's runs share one file under several names: it is written and synced once.
 """
 
@@ -14,10 +14,11 @@ import msgspec
 
 from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.values import RunId
+from subagents.durable_files import private, sync
 
 CACHED_MAX: Final = 1_000
 STRAY_S: Final = 3_600
-"""A file that no run names after so long was written before a crash; its run was never stored."""
+"""The age at which a file that no run names is a crash's: its run was never stored."""
 _decode: Final = msgspec.json.Decoder(CallerEnvironment).decode
 
 
@@ -36,21 +37,17 @@ class EnvironmentFiles:
         """See ``ports.EnvironmentLog.keep``."""
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = self._directory / f".{run_ids[0]}"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
         try:
-            with os.fdopen(os.open(draft, flags, 0o600), "wb") as file:
+            with open(draft, "wb", opener=private) as file:
                 file.write(msgspec.json.encode(environment))
                 file.flush()
                 os.fsync(file.fileno())
+            # A name for each run: to forget one of them takes nothing from the others.
             for run_id in run_ids:
                 (self._directory / run_id).hardlink_to(draft)
         finally:
             draft.unlink(missing_ok=True)
-        descriptor = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync(self._directory)
         for run_id in run_ids:
             self._remember(run_id, environment)
 

@@ -42,16 +42,16 @@ class OpenRuns:
     def __init__(self) -> None:
         self._known: dict[RunId, _Known] = {}
         self.is_complete = False
-        """All of them are here: they were loaded, and no commit failed since."""
+        """Whether all of them are here: they were loaded, and no commit has failed since."""
         self._committing: frozenset[RunId] = frozenset()
-        """Which the file may show as they are not here yet."""
+        """Runs that the file may already show in a state that is not here yet."""
 
     def __contains__(self, run_id: RunId) -> bool:
         return run_id in self._known
 
     def get(self, run_id: RunId) -> Run | None:
-        """The run, no older than what the file showed before; None = the file must tell it."""
-        # In this order: whoever finds a commit ended finds here what it changed.
+        """The run, no older than what the file has shown; None = it must be read from the file."""
+        # In this order: a reader that sees a commit as ended finds here what it changed.
         known = None if run_id in self._committing else self._known.get(run_id)
         return None if known is None else known.now.run
 
@@ -64,14 +64,15 @@ class OpenRuns:
         return [entry for each in tuple(self._known.values()) for entry in each.now.pending]
 
     def behind(self) -> Sequence[Checkpoint]:
-        """Those that their row is older than."""
+        """The runs whose rows are older than they are."""
         known = tuple(self._known.values())
         return [each.now for each in known if each.kept_seq < each.now.run.seq]
 
     def is_due(self, run: Run) -> bool:
         """Whether this change of a run is also written to its row."""
         known = self._known.get(run.id)
-        # A row that says that its run is over is never left behind, nor one that nobody knows.
+        # A row is never left behind where its run is over, since it is then read as it is, nor
+        # where the run is not known here: then nothing says how far behind the row would be.
         if known is None or run.phase in OVER:
             return True
         every = min(max(EVENTS_MIN, len(run.children) // CHILDREN_PER_EVENT), EVENTS_MAX)
@@ -124,7 +125,7 @@ class OpenRuns:
         self.is_complete = True
 
     def add(self, found: Iterable[tuple[Checkpoint, int]]) -> None:
-        """These belong to them from now on."""
+        """Count these as ours from now on."""
         for now, kept_seq in found:
             self._keep(now, kept_seq)
 
@@ -136,12 +137,12 @@ class OpenRuns:
             self._known[now.run.id] = _Known(now, kept_seq)
 
     def drop(self, run_ids: Iterable[RunId]) -> None:
-        """These are another's from now on."""
+        """Count these as another node's from now on."""
         for run_id in run_ids:
             self._known.pop(run_id, None)
 
     def forget(self) -> None:
-        """Only the file can tell what is in it."""
+        """Know nothing any more: only the file shows what is in it."""
         self._known = {}
         self.is_complete = False
         self._committing = frozenset()

@@ -1,6 +1,6 @@
 """The progress of each run as lines of JSON, one file per run: ``<state>/progress/<runId>.jsonl``.
 
-Apart from the database, because nothing is decided by it and nobody needs it to be durable: the
+Apart from the database, because nothing is decided by it and it need not be durable: the
 run itself keeps its latest progress. A line that a crash tore is skipped, and a line that was
 written twice (its commit was lost) counts once.
 """
@@ -17,7 +17,7 @@ from subagents.domain.run.run import Progress
 from subagents.domain.run.values import RunId
 
 BYTES_MAX: Final = 4 * 1024 * 1024
-"""Read of one file: far more than 100 updates can take."""
+"""How much of a file is read: far more than 100 updates can take."""
 
 _encoder = msgspec.json.Encoder()
 _decoder: Final[msgspec.json.Decoder[Progress]] = msgspec.json.Decoder(Progress)
@@ -40,6 +40,7 @@ class ProgressFiles:
         file = os.open(self._path(run_id), flags, 0o600)
         try:
             end = os.lseek(file, 0, os.SEEK_END)
+            # A line that a crash tore is ended first, or it would take this one with it.
             is_torn = end > 0 and os.pread(file, 1, end - 1) != b"\n"
             os.write(file, b"\n" * is_torn + _encoder.encode(progress) + b"\n")
         finally:

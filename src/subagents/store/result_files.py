@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from subagents.domain.run.values import RunId
+from subagents.durable_files import private, sync
 
 DRAFT: Final = ".draft"
 
@@ -33,9 +34,8 @@ class ResultFiles:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = folder / DRAFT
         try:
-            with os.fdopen(_private(draft), "wb") as file:
-                for piece in pieces:
-                    file.write(piece)
+            with open(draft, "wb", opener=private) as file:
+                file.writelines(pieces)
                 file.flush()
                 os.fsync(file.fileno())
                 size = file.tell()
@@ -45,7 +45,7 @@ class ResultFiles:
             raise
         # The names of file and folder, too, before anybody commits that they are there.
         for each in (folder, self._directory, self._directory.parent):
-            _sync(each)
+            sync(each)
         for each in folder.iterdir():
             if each.name != name and each.name not in beside:
                 each.unlink(missing_ok=True)
@@ -60,15 +60,3 @@ class ResultFiles:
     def forget(self, run_id: RunId) -> None:
         """See ``ports.ResultLog.forget``."""
         shutil.rmtree(self._directory / run_id, ignore_errors=True)
-
-
-def _private(path: Path) -> int:
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -61,7 +61,7 @@ class RowStore(ABC):
     _feed_kind: rows.Kind[FeedEntry] = rows.EVENT
     """How the rows of the feed are read."""
     _upto: Sequence[object] = ()
-    """Parameters of what reads the feed, besides: how far it can be read."""
+    """Further parameters of what reads the feed: how far it can be read."""
 
     def __init__(self, sql: Mapping[str, str]) -> None:
         self._sql = sql
@@ -74,7 +74,7 @@ class RowStore(ABC):
     @property
     @abstractmethod
     def _may_write(self) -> bool:
-        """Whether this store was opened, and not only to look."""
+        """Whether this store was opened for writing."""
 
     @abstractmethod
     def _fetched(self, statement: str, parameters: Parameters) -> list[rows.Row]:
@@ -91,12 +91,12 @@ class RowStore(ABC):
 
     @property
     def _ours(self) -> Sequence[object]:
-        """Parameters of what is asked about our own runs alone, besides."""
+        """Further parameters of statements about our own runs alone."""
         return ()
 
     @abstractmethod
     def _put_aside(self, found: Iterable[SetAside]) -> bool:
-        """Leave these out from now on; False = that was so before, or cannot be written."""
+        """Leave these out from now on; False = they were before, or that cannot be written."""
 
     @abstractmethod
     def checkpoint(self) -> None:
@@ -126,9 +126,9 @@ class RowStore(ABC):
 
         Args:
             statement: Gives the rows.
-            kind: Of what they are.
-            parameters: Of the statement.
-            reading: Looks at all of them before the first is read; None = that is not needed.
+            kind: How they are read.
+            parameters: The statement's.
+            reading: Looks at all rows before the first is read; None = that is not needed.
         """
         while True:
             found: list[T] = []
@@ -150,7 +150,7 @@ class RowStore(ABC):
 
     def _as_now(self, fetched: Sequence[rows.Row]) -> Callable[[rows.Row], Run]:
         opened = [row for row in fetched if rows.is_open(row)]
-        # Once: what is in memory may be forgotten while the rows are read.
+        # Looked up once: what is in memory may be forgotten while the rows are read.
         known = {row[1]: self._open.get(RunId(str(row[1]))) for row in opened}
         tails = self.tails({str(row[1]): row[2] for row in opened if known[row[1]] is None})
 
@@ -196,14 +196,15 @@ class RowStore(ABC):
                 if self._may_write:
                     self._open.load((*found, *((each, each.run.seq) for each in others)))
             if self._left_by not in {None, __version__}:
-                # What this version makes of another one's events is decided once.
+                # What this version makes of another one's events is decided once: a later version
+                # may fold them to something else.
                 self.checkpoint()
             return [now for now, _ in found], others
 
     def _fold_open(
         self, ours: Sequence[object]
     ) -> tuple[list[tuple[rows.Checkpoint, int]], list[SetAside]]:
-        """As they are now, with the ``seq`` of their rows; and whose journal continues no row."""
+        """The open runs as they are now, with the ``seq`` of their rows; and the damaged ones."""
         checkpoints = self._read("load_open", rows.CHECKPOINT, ours)
         behind = {run_id for (run_id,) in self._all("select_behind", ours)}
         tails = self.tails({e.run.id: e.run.seq for e in checkpoints if e.run.id in behind})
@@ -355,6 +356,7 @@ class RowStore(ABC):
     ) -> Sequence[InboxRow]:
         """See ``ports.Store.inbox``; consumed ones too: newest ``limit``, oldest first."""
         if not unconsumed:
+            # The statement has the newest first, so that its limit cuts off the oldest.
             return self._read("select_inbox", rows.MESSAGE, (session, limit))[::-1]
         if session is None:
             return self._read("select_all_unread", rows.MESSAGE, (limit,))

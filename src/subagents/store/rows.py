@@ -14,30 +14,11 @@ from subagents.domain.rules.places import with_tree
 from subagents.domain.run import linked_runs
 from subagents.domain.run.effects import decode_effects, encode_effects
 from subagents.domain.run.events import decode_event, encode_event
-from subagents.domain.run.run import (
-    OVER,
-    Message,
-    MessageKind,
-    Run,
-)
+from subagents.domain.run.run import OVER, Message, MessageKind, Run
 from subagents.domain.run.spec import Mode, Resolved, RunSpec
-from subagents.domain.run.values import (
-    MessageId,
-    RunId,
-    SessionKey,
-    Value,
-    decoded,
-    replace,
-)
+from subagents.domain.run.values import MessageId, RunId, SessionKey, Value, decoded, replace
 from subagents.domain.schedules.schedule import Schedule
-from subagents.ports import (
-    FeedEntry,
-    InboxRow,
-    JournalEntry,
-    Lease,
-    OutboxEntry,
-    RememberedKey,
-)
+from subagents.ports import FeedEntry, InboxRow, JournalEntry, Lease, OutboxEntry, RememberedKey
 
 Row: TypeAlias = tuple[object, ...]
 T_co = TypeVar("T_co", covariant=True)
@@ -87,17 +68,18 @@ class Kind(NamedTuple, Generic[T_co]):
     read: Callable[[Row], T_co]
     """Raises one of ``DAMAGE``."""
     names: Callable[[Row], tuple[str, ...]]
-    """What is set aside with a damaged one: run ids, a message id, or ``<run id>/<seq>``."""
+    """Names what is set aside with a damaged row: run ids, a message id, or ``<run id>/<seq>``."""
     run_id: Callable[[Row], object]
 
 
 def checksum(*columns: object) -> int:
     """CRC-32 of columns as SQLite gives them back: integers, texts, blobs and NULL."""
+    # Packed, since texts that merely follow each other could be divided elsewhere.
     return zlib.crc32(_pack(columns))
 
 
 def with_checksum(*columns: object) -> Row:
-    return (*columns, zlib.crc32(_pack(columns)))
+    return (*columns, checksum(*columns))
 
 
 def verify(written: object, *columns: object) -> None:
@@ -138,14 +120,10 @@ def checkpoint_from(row: Row) -> Checkpoint:
     run = run_from(_bytes(origin), _bytes(state))
     if run.id != run_id:
         raise ValueError(f"it is the state of {run.id}")
+    # Lists find runs by these columns, which no checksum covers: they repeat what is in others.
     if found_by != [*_found_by(run), _outcome_of(run), _plan_of(run)]:
         raise ValueError("its directory, tags, outcome or plan are not those of the run")
     return Checkpoint(run, _pending_from(run.id, pending))
-
-
-def run_row_from(row: Row) -> Run:
-    """The run of such a row."""
-    return checkpoint_from(row).run
 
 
 def _changing(*columns: object) -> Row:
@@ -191,6 +169,7 @@ def inserted(number: int, kept: Checkpoint) -> Row:
     """Parameters of ``insert_run``."""
     run = kept.run
     label, requester = run.resolved.label, run.requester
+    # The columns of the spawn name the agent that was asked for, also once its fallback took over.
     agent_id = run.resolved.instead_of or run.resolved.agent_id
     names = (run.id, label, agent_id, requester, run.lineage.requester_run, run.session.first_key)
     keeps_session, created = int(run.resolved.mode is Mode.SESSION), run.times.created_at_ms
@@ -374,7 +353,7 @@ def _names_of_run(row: Row) -> tuple[str, ...]:
     return tuple(dict.fromkeys((str(row[1]), str(inside))))
 
 
-RUN: Final = Kind(run_row_from, _names_of_run, lambda row: row[1])
+RUN: Final = Kind(lambda row: checkpoint_from(row).run, _names_of_run, lambda row: row[1])
 CHECKPOINT: Final = Kind(checkpoint_from, _names_of_run, lambda row: row[1])
 EVENT: Final = Kind(feed_entry_from, lambda row: (f"{row[1]}/{row[2]}",), lambda row: row[1])
 APPLIED: Final = Kind(applied_from, lambda row: (str(row[1]),), lambda row: row[1])

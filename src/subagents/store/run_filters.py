@@ -12,7 +12,7 @@ from subagents.domain.run.values import Value
 from subagents.ports import RunFilter
 
 MOVING: Final = ("phases", "outcomes", "states", "active_since_ms", "ended_after_ms", "by_end")
-"""What these ask for is right in the rows of runs that are over only (``open_runs``)."""
+"""Fields that only the rows of runs that are over answer correctly (``open_runs``)."""
 _OFF: Final = {"tags": (), "top": False, "plans": False, "by_end": False}
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -23,7 +23,7 @@ def asked(where: RunFilter, fields: Iterable[str]) -> list[str]:
 
 
 def leads(where: RunFilter, name: str) -> bool:
-    """Whether the field leaves out what most runs are: they have ended, and well."""
+    """Whether the field leaves out what most runs are: ended, and well."""
     if name == "phases":
         return Phase.COMPLETED not in (where.phases or ())
     return name != "outcomes" or Status.OK not in (where.outcomes or ())

@@ -15,7 +15,7 @@ from subagents.errors import CorruptState, StoreUnavailable
 from subagents.extensions.testing.stored_values import ME, NOW_MS, a_run, entry, over
 from subagents.ports import Batch, RunFilter
 from subagents.store import rows
-from subagents.store.sqlite.migrate import migrate, migrations
+from subagents.store.sqlite.migrate import migrate, migrations, version_of
 
 
 @pytest.mark.requirement("store:newer-schema")
@@ -55,7 +55,8 @@ def test_migrating_from_every_version_gives_the_schema_of_a_fresh_file(
         with monkeypatch.context() as older, closing(sqlite3.connect(path)) as connection:
             known = steps[:version]
             older.setattr("subagents.store.sqlite.migrate.migrations", lambda known=known: known)
-            assert migrate(connection, path) == version
+            migrate(connection, path)
+            assert version_of(connection) == version
         with closing(a_store(path)) as store:
             store.open("two")
 

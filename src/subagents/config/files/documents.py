@@ -2,8 +2,8 @@
 
 The parsers of these languages promise neither. A few hundred bytes of YAML can stand for billions
 of values, and one line of TOML can keep a processor for a minute. What these functions return is at
-most ``DEPTH_MAX`` deep, so that whatever looks at it may recurse; what they refuse is told with its
-line and without a value, which may be somebody's password.
+most ``DEPTH_MAX`` deep, so that whatever looks at it may recurse; a refusal names the line and no
+value, which may be a password.
 """
 
 import re
@@ -71,6 +71,7 @@ def toml(text: str) -> dict[str, object]:
     Raises:
         BadDocument: It is no TOML, or too deep.
     """
+    # Before its parser, which would take minutes for such a key.
     _require_short_keys(text)
     try:
         return _plain(tomllib.loads(text.removeprefix(BYTE_ORDER_MARK)))
@@ -167,11 +168,12 @@ def yaml(text: str, *, values_max: int = YAML_VALUES_MAX) -> object:
 
 
 def _plain(value: T) -> T:
-    """The value, which everybody may go through and show.
+    """The value, now safe to go through and to show.
 
     Raises:
         BadDocument: It is too deep, or holds a number that is too long.
     """
+    # Layer by layer and without recursion, whose end is what is looked for.
     layer: list[object] = [value]
     for _ in range(DEPTH_MAX + 1):
         inner: list[object] = []

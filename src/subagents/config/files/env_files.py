@@ -4,11 +4,11 @@ There is no standard for these files. What each line here comes to is what pytho
 it (https://saurabh-kumar.com/python-dotenv/reference/): quotes are taken off, ``#`` behind a blank
 begins a comment, escapes are read within double quotes alone, a quoted value may have several
 lines, and ``${NAME}`` is replaced. Where Compose, a shell or another version would make something
-else of a line that looks as if it said that, it is refused: a value that changes in silence is
-found days later.
+else of a line that looks as if it meant that, it is refused: a value that changes silently is found
+days later.
 
-Of its own only this: ``NAME`` alone is passed on, as with docker. python-dotenv leaves it as it is,
-which in the program that loads the file is the same.
+One thing is different: ``NAME`` alone is passed on, as with docker. python-dotenv leaves it as it
+is, which in the program that loads the file is the same.
 
 Not the package itself: it skips lines that it cannot read with a line in a log, takes time with the
 square of a value's blanks, and its patch releases change what it makes of backslashes and comments.

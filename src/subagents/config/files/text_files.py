@@ -1,8 +1,8 @@
 """Reads the files that people write for us: bounded, whatever stands at their name.
 
 Configuration, plans, variables, agents of other programs, schemas: all of them are read here, so
-that a pipe nobody writes to, a device without an end or a file of gigabytes is refused in words
-at once, and a byte order mark means the same everywhere. No message holds a part of the content.
+that a pipe without a writer, a device without an end or a file of gigabytes is refused at once and
+in words, and a byte order mark means the same everywhere. No message holds a part of the content.
 """
 
 import codecs
@@ -93,9 +93,9 @@ def decoded(
     Raises:
         UsageError: Or ``refusal``: it is too large, or not UTF-8.
     """
-    shown, details = name, {} if field is None else {"field": field}
+    details = {} if field is None else {"field": field}
     if len(content) > bytes_max:
-        raise refusal(f"{shown} is larger than {bytes_max:,} bytes", details=details)
+        raise refusal(f"{name} is larger than {bytes_max:,} bytes", details=details)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -104,7 +104,7 @@ def decoded(
         byte = f"byte 0x{content[error.start]:02x}"
         why = f"not valid UTF-8 ({byte})" if wide is None else f"{wide}, not UTF-8"
         raise refusal(
-            f"{shown}:{line}: {why}", hint="save the file as UTF-8", details=details
+            f"{name}:{line}: {why}", hint="save the file as UTF-8", details=details
         ) from error
 
 

@@ -62,7 +62,6 @@ class Program:
         name: What it is called on PATH, and as an agent.
         runtime: The runtime made for it.
         title: What people call it.
-        options: ``runtime_options`` of an agent that it works for.
         package: How it is installed.
         variables: Any of these set is a login.
         login_files: Any of these there is a login: ``$VARIABLE/`` or ``~/`` and a path, with
@@ -74,12 +73,16 @@ class Program:
     name: str
     runtime: str
     title: str
-    options: tuple[tuple[str, str], ...] = ()
     package: str = ""
     variables: tuple[str, ...] = ()
     login_files: tuple[str, ...] = ()
     login: str = ""
     model: str | None = None
+
+    @property
+    def options(self) -> dict[str, str]:
+        """``runtime_options`` of an agent that it works for."""
+        return {"agent": self.name} if self.runtime == "acp" else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +94,6 @@ class Found:
     """Its absolute path, or where it is bundled."""
     login: str | None
     """What shows that somebody is logged in; None = nothing does."""
-
-
-def _acp(name: str) -> tuple[tuple[str, str], ...]:
-    return (("agent", name),)
 
 
 CLAUDE: Final = Program(
@@ -121,7 +120,6 @@ PROGRAMS: Final = (
         name="gemini",
         runtime="acp",
         title="Gemini CLI",
-        options=_acp("gemini"),
         package="npm i -g @google/gemini-cli",
         variables=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI"),
         login_files=("~/.gemini/oauth_creds.json",),
@@ -131,7 +129,6 @@ PROGRAMS: Final = (
         name="opencode",
         runtime="acp",
         title="OpenCode",
-        options=_acp("opencode"),
         package="npm i -g opencode-ai",
         variables=("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"),
         login_files=(
@@ -146,7 +143,6 @@ PROGRAMS: Final = (
         name="goose",
         runtime="acp",
         title="goose",
-        options=_acp("goose"),
         package="npm i -g @aaif/goose, or see its site",
         variables=("GOOSE_PROVIDER",),
         login_files=(
@@ -159,7 +155,6 @@ PROGRAMS: Final = (
         name="qwen",
         runtime="acp",
         title="Qwen Code",
-        options=_acp("qwen"),
         package="npm i -g @qwen-code/qwen-code",
         variables=("OPENAI_API_KEY", "DASHSCOPE_API_KEY"),
         login_files=("~/.qwen/oauth_creds.json",),
@@ -169,7 +164,6 @@ PROGRAMS: Final = (
         name="claude-agent-acp",
         runtime="acp",
         title="Claude Code over ACP",
-        options=_acp("claude-agent-acp"),
         package="npm i -g @agentclientprotocol/claude-agent-acp",
         variables=CLAUDE_VARIABLES,
         login_files=CLAUDE_LOGIN,
@@ -179,7 +173,6 @@ PROGRAMS: Final = (
         name="codex-acp",
         runtime="acp",
         title="Codex over ACP",
-        options=_acp("codex-acp"),
         package="npm i -g @agentclientprotocol/codex-acp",
         variables=("CODEX_API_KEY", "OPENAI_API_KEY"),
         login_files=CODEX_LOGIN,
@@ -189,7 +182,6 @@ PROGRAMS: Final = (
         name="openclaw",
         runtime="acp",
         title="OpenClaw",
-        options=_acp("openclaw"),
         package="npm i -g openclaw",
         login_files=("~/.openclaw/openclaw.json",),
         login="openclaw onboard; and its gateway must run",
@@ -263,19 +255,16 @@ def login_variables(runtime: str, options: Mapping[str, object]) -> tuple[str, .
     """Variables any of which lets an agent's program log in; () = none is known.
 
     Args:
-        runtime: Of the agent.
-        options: Its section.
+        runtime: The agent's.
+        options: The agent's.
     """
-    named = options.get("agent")
-    program = next(
-        (
-            each
-            for each in PROGRAMS
-            if each.runtime == runtime and dict(each.options).get("agent") in {None, named}
-        ),
-        None,
-    )
-    return () if program is None else program.variables
+    for program in PROGRAMS:
+        if program.runtime == runtime and program.options.get("agent") in {
+            None,
+            options.get("agent"),
+        }:
+            return program.variables
+    return ()
 
 
 def known(name: str) -> Program | None:
@@ -284,7 +273,7 @@ def known(name: str) -> Program | None:
 
 
 PLACEHOLDER_BYTES_MAX: Final = 256 * 1024
-"""What npm installs in place of a package whose platform part is missing is smaller than that."""
+"""The size below which a program is only what npm puts in place of a missing platform package."""
 
 
 def is_placeholder(place: Path) -> bool:
@@ -424,6 +413,7 @@ def subject(agent: Agent, found: Installed | None) -> str:
     Another version, another runtime or other options are another subject.
     """
     options = {k: v for k, v in agent.options.items() if k not in NOT_ABOUT_TOOLS}
+    # In a fixed order: how the keys of a table are arranged makes no other subject.
     text = msgspec.json.encode((agent.runtime, options), order="deterministic")
     digest = hashlib.sha256(text).hexdigest()[:16]
     return f"{agent.runtime}:{digest}:{found.fingerprint if found is not None else '-'}"

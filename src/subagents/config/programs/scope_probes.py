@@ -69,7 +69,7 @@ def read_probes(paths: Paths) -> dict[str, Probe]:
     """All that are known.
 
     Raises:
-        ConfigError: The file cannot be read: nobody can say what was found.
+        ConfigError: The file cannot be read, so it is not known what was found.
     """
     return read_entries(probes_file(paths), Probe, hint="remove it: then nothing counts as probed")
 
@@ -81,6 +81,7 @@ def keep(paths: Paths, subject: str, probe: Probe) -> None:
         ConfigError: It cannot be written.
     """
     known = read_probes(paths)
+    # Removed first, so that it comes last and is forgotten last.
     before = known.pop(subject, None)
     known[subject] = _with(before, probe)
     write_entries(paths, probes_file(paths), known, entries_max=KEPT_MAX)

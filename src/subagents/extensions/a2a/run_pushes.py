@@ -22,6 +22,7 @@ from subagents.api.calls import extras
 from subagents.api.calls.services import Services
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId, Value, replace
+from subagents.durable_files import replace_file
 from subagents.extensions.a2a.a2a_settings import A2aSettings
 from subagents.followers.follower_host import FollowerHost
 from subagents.followers.journal_export import (
@@ -29,7 +30,6 @@ from subagents.followers.journal_export import (
     Export,
     ReceiverRefused,
     ReceiverUnavailable,
-    write_file,
 )
 from subagents.ports import Audience, Batch, Store, readable
 from subagents.version import __version__
@@ -150,7 +150,7 @@ class RunPushes(Export):
         kept = {**self._kept, run_id: targets}
         if not targets:
             del kept[run_id]
-        write_file(self._file, msgspec.json.encode(kept))
+        replace_file(self._file, msgspec.json.encode(kept))
         self._kept = kept
 
     # -- sending -----------------------------------------------------------------------------

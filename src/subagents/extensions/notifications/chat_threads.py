@@ -21,6 +21,7 @@ import msgspec
 
 from subagents.domain.run.run import Request, Run
 from subagents.domain.run.values import RequestId, RunId, replace
+from subagents.durable_files import replace_file
 from subagents.errors import StoreUnavailable
 from subagents.extensions.notifications.matrix_room import Document, MatrixRoom, Said, said
 from subagents.extensions.notifications.thread_posts import POSTED, Post, posts
@@ -30,7 +31,6 @@ from subagents.followers.journal_export import (
     JournalExport,
     ReceiverRefused,
     ReceiverUnavailable,
-    write_file,
 )
 from subagents.ports import Batch, FeedEntry, Store, readable
 from subagents.text import chosen
@@ -282,7 +282,7 @@ class ChatThreads(JournalExport):
             log.warning("%s refused a message: %s", self._state.endpoint, error)
 
     def _save_known(self) -> None:
-        write_file(self._known_file, msgspec.json.encode(self._known))
+        replace_file(self._known_file, msgspec.json.encode(self._known))
 
 
 class OwnApi:

@@ -26,6 +26,7 @@ from subagents.domain.redaction.redact import MARGIN_BYTES, ending
 from subagents.domain.run.run import Exit
 from subagents.domain.run.signals import Exited, Signal, Vanished
 from subagents.domain.run.values import AttemptId, RunId, replace
+from subagents.durable_files import private, sync
 from subagents.errors import RuntimeUnavailable, UsageError
 from subagents.ports import AttemptRef, Clock, OffLoop, Origin, StartedInfo
 from subagents.process_identity import answers_signals
@@ -181,7 +182,7 @@ class AttemptDirectory:
                 continue
             # Two starters may write the same at once, and a worker may read already.
             draft = f"{self.path}/.{name}.{os.getpid()}.{threading.get_ident()}"
-            with open(draft, "wb", opener=_private) as file:
+            with open(draft, "wb", opener=private) as file:
                 file.write(content)
             os.replace(draft, f"{self.path}/{name}")  # noqa: PTH105
         if is_fed:
@@ -221,7 +222,7 @@ class AttemptDirectory:
         # A name whose going is not on the disk comes back when the power is cut. Also when nothing
         # was there: an earlier call may have failed here, behind the deletion.
         with contextlib.suppress(FileNotFoundError):  # nothing was ever started here
-            _sync(run if run.exists() else run.parent)
+            sync(run if run.exists() else run.parent)
 
     def _end(self) -> list[str]:
         text, _ = self._text("exit")
@@ -261,22 +262,10 @@ def _make_private(directory: Path) -> None:
         _make_private(directory)
 
 
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
 def _begins_with(path: Path, content: bytes) -> bool:
     with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
         return file.read(len(content)) == content
     return False
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _size(path: str) -> int:

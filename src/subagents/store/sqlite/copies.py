@@ -49,7 +49,7 @@ def _triggers(connection: sqlite3.Connection) -> dict[str, str]:
 
 
 def schedule_ids(database: Path) -> frozenset[str]:
-    """Of the schedules in it; none where it cannot be read."""
+    """The ids of the schedules in it; none where it cannot be read."""
     try:
         with closing(sqlite3.connect(read_only(database), uri=True)) as connection:
             if version_of(connection) < SCHEDULES_SINCE:
@@ -64,9 +64,9 @@ def settle(copy: Path, own: Collection[str], at_ms: int) -> Settled:
     """Pause the schedules that are not this home's own, and count what would go on.
 
     Args:
-        copy: Checked, and used by nobody.
+        copy: The file, checked and not in use.
         own: Ids of the schedules that were here before.
-        at_ms: Now.
+        at_ms: The present time.
 
     Raises:
         sqlite3.Error: It cannot be written.

@@ -1,8 +1,8 @@
 """Blocks of the disk that the database has before it needs them.
 
-They are taken behind the end of its files, so that nobody else has them on a disk that somebody
-filled: what ends runs is committed there, and a daemon that was killed starts there again. A file
-that is deleted when the disk is full would give its blocks to whoever writes first.
+They are taken behind the end of its files, so that no other program has them on a disk that is
+full: what ends runs is committed there, and a daemon that was killed starts there again. A file
+that is deleted when the disk is full would give its blocks to whichever program writes first.
 """
 
 import contextlib
@@ -14,23 +14,23 @@ from typing import Final
 from subagents.disk_blocks import hold
 
 WAL_SHARE: Final = 3
-"""The write-ahead log has one in so many bytes of the reserve, the database the others."""
+"""The write-ahead log has a third of the reserve, the database the rest."""
 DISK_SHARE: Final = 32
-"""No more than this part of the disk is held, which is one in so many."""
+"""A 32nd of the disk is held at most."""
 AGAIN_SHARE: Final = 4
-"""What was used is held again once so many times as much is free."""
+"""What was used is held again once four times as much is free."""
 SLACK_SHARE: Final = 8
-"""One in so many bytes may be used before they are held again."""
+"""An eighth may be used before it is held again."""
 
 
 @dataclass(slots=True)
 class _Held:
-    """Of one file."""
+    """What is held behind the end of one file."""
 
     descriptor: int
     bytes_wanted: int
     is_log: bool
-    """It is written from its beginning again and again, and hardly grows."""
+    """The write-ahead log is written from its beginning again and again, and hardly grows."""
     until: int = 0
     """Its blocks up to here are there; 0 = none are held."""
     seen: tuple[int, int] = (0, 0)
@@ -53,10 +53,10 @@ class _Held:
         return True
 
     def keep(self) -> None:
-        """Hold again what was given back when somebody cut the file. A microsecond if nobody did.
+        """Hold again what was given back when the file was cut. A microsecond if it was not.
 
         Raises:
-            OSError: Somebody else was faster.
+            OSError: Another program has taken the blocks.
         """
         found = os.fstat(self.descriptor)
         now, before = (found.st_size, found.st_blocks), self.seen
@@ -78,7 +78,9 @@ class _Held:
 
 
 class DiskReserve:
-    """Of one database, while one process has it open. Blocking, and for one caller at a time.
+    """The reserve of one database that this process has open.
+
+    Blocking, and for one caller at a time.
 
     Args:
         database: Its file; the write-ahead log is next to it.
@@ -100,7 +102,7 @@ class DiskReserve:
         """
         with contextlib.suppress(OSError):
             wanted = self._bytes_wanted()
-            if wanted and self._bytes_free() < wanted:
+            if wanted and self.bytes_free() < wanted:
                 # To its own size: that frees what is held behind its end, and changes nothing.
                 os.truncate(self._database, self._database.stat().st_size)
 
@@ -128,7 +130,7 @@ class DiskReserve:
     def top_up(self) -> None:
         """Hold again what was used, once the disk has room for it again. Microseconds if not."""
         used = [each for each in self._files if self._is_used(each, SLACK_SHARE)]
-        if not used or self._bytes_free() < AGAIN_SHARE * self._bytes_wanted():
+        if not used or self.bytes_free() < AGAIN_SHARE * self._bytes_wanted():
             return
         with contextlib.suppress(OSError):
             for each in used:
@@ -161,6 +163,7 @@ class DiskReserve:
         found = os.statvfs(self._database.parent)
         return min(self._bytes_max, found.f_blocks * found.f_frsize // DISK_SHARE)
 
-    def _bytes_free(self) -> int:
+    def bytes_free(self) -> int:
+        """How many bytes of the disk are free besides those that are held."""
         found = os.statvfs(self._database.parent)
         return found.f_bavail * found.f_frsize

@@ -79,7 +79,7 @@ def _require_known(path: Path, version: int) -> None:
 
 
 def ways_out(path: Path) -> str:
-    """What somebody can do whose database cannot be used."""
+    """What can be done where the database cannot be used."""
     return (
         f"nothing was changed; restore a copy made by `subagents db backup` to {path}, rebuild it "
         "with `subagents db repair`, or start empty with `subagents db repair --empty`, which "

@@ -27,11 +27,8 @@ def version_of(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def migrate(connection: sqlite3.Connection, path: Path, *, to: int | None = None) -> int:
-    """Apply what is missing, up to ``to``; a copy is kept before a change.
-
-    Returns:
-        The version reached; None for ``to`` means the newest.
+def migrate(connection: sqlite3.Connection, path: Path, *, to: int | None = None) -> None:
+    """Apply what is missing, up to ``to`` (None = the newest); a copy is kept before a change.
 
     Raises:
         CorruptState: It holds a run that a step does not know; nothing was changed by that step.
@@ -50,6 +47,7 @@ def migrate(connection: sqlite3.Connection, path: Path, *, to: int | None = None
     for number, _, script in steps:
         if current < number <= newest:
             try:
+                # In the script, since `executescript` commits a transaction that is open before it.
                 connection.executescript(
                     f"BEGIN;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;"
                 )
@@ -59,7 +57,6 @@ def migrate(connection: sqlite3.Connection, path: Path, *, to: int | None = None
                 if odd:
                     raise _not_known(path, number, odd[0], kept) from None
                 raise
-    return newest
 
 
 def _reporting(odd: list[str], change: Callable[[bytes], bytes]) -> Callable[[str, bytes], bytes]:

@@ -172,6 +172,7 @@ class PendingOf:
 
     def finalize(self) -> bytes:
         found = sorted(self._found, key=lambda each: each[:2])
+        # Not NULL, which would say that the run has nothing to do.
         return _encode(found) if self._is_sound else b""
 
 

@@ -148,6 +148,7 @@ def narrowed(
         conditions.append(f"({' AND '.join(['is_over = 1', *moving])} OR {_OPEN_ONES})")
     shelves = [_LISTED] * where.listed + [_ARCHIVED] * where.archived
     ways = list(_ways(where, names))
+    # What the way itself asks for is not asked again: SQLite would test it for each row.
     arms = [
         _arm(way, shelf, [each for each in conditions if each != way.part])
         for shelf in shelves
@@ -170,6 +171,7 @@ def _ways(where: RunFilter, names: Sequence[str]) -> Iterator[_Way]:
     best = next((name for name in _FIELDS if name in names and leads(where, name)), None)
     if best == "phases":
         phases = set(where.phases or ())
+        # Completed runs are not among them: `leads` takes no phase that most runs are in.
         if phases - OVER:
             yield _OPEN
         if phases & OVER:

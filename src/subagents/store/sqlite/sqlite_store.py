@@ -13,7 +13,7 @@ import sqlite3
 import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from itertools import chain, count
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -37,7 +37,6 @@ from subagents.store.row_store import (
 )
 from subagents.store.run_filters import is_of_model, mentions
 from subagents.store.sqlite import copies, identity
-from subagents.store.sqlite.connections import code_of, is_corruption, lenient, transaction
 from subagents.store.sqlite.disk_reserve import DiskReserve
 from subagents.store.sqlite.identity import APPLICATION_ID, read_only, require_ours
 from subagents.store.sqlite.migrate import migrate, migrations, version_of
@@ -50,7 +49,7 @@ from subagents.version import __version__
 log = logging.getLogger(__name__)
 
 READERS_MAX: Final = 4
-"""The most readers; more would only wait for the same two cores."""
+"""The most connections that read; more would wait for the same few cores."""
 
 READER_CACHE_KB: Final = 2_048
 """The cache of each reader; pages are in the system's cache besides. The writer has 16 MiB."""
@@ -60,7 +59,7 @@ RESERVE_BYTES: Final = 8 * 1024 * 1024
 """New spawns are refused below this, so that the runs there are can still end on record."""
 
 HELD_BYTES: Final = 24 * 1024 * 1024
-"""Disk space that a daemon's store (``wiring``) holds for the ends of the runs there are."""
+"""Disk space that a daemon's store (``stores``) holds for the ends of the runs there are."""
 
 FREE_FILES_MIN: Final = 256
 """New spawns are refused when the file system has room for fewer files."""
@@ -69,22 +68,21 @@ PROBE_BYTES: Final = 1024 * 1024
 """The least free space at which something is tried again after a failed commit."""
 
 SHRINK_PAGES: Final = 256
-"""Given back in one step, so that commits wait for some milliseconds at most."""
+"""How many pages one step gives back: commits wait for some milliseconds at most."""
 
 FREE_SHARE: Final = 8
-"""One in so many pages may be free, and 1 MiB: what comes next needs them."""
+"""An eighth of the pages may be free, and 1 MiB: what comes next needs them."""
 
 REBUILD_BYTES_MAX: Final = 256 * 1024 * 1024
-"""The largest database of 0.1.0 that a start rewrites so that it can shrink: 1 s for each 100
-MB."""
+"""The largest database of 0.1.0 that a start rewrites so that it can shrink: 100 MB take 1 s."""
 
 WAL_PAGES_MAX: Final = 2_000
 """Checkpoint after about 8 MB of WAL."""
 
-
 CHECKSUMS_SINCE: Final = 4
 """The schema in which rows have checksums."""
 
+# What `integrity_check` found, and that a text is not UTF-8, SQLite says in words alone.
 _INDEX_ONLY: Final = re.compile(
     r"row \d+ missing from index|wrong # of entries in index|non-unique entry in index"
     r"|row \d+ values differ from index"
@@ -315,14 +313,14 @@ class SqliteStore(RowStore):
         found = [*self._damaged(connection, *WORK)]
         if self._path.stat().st_size <= CHECK_BYTES_MAX:
             found += self._damaged(connection, *RECORDS)
-            with lenient(connection):
+            with _lenient(connection):
                 for (run_id,) in connection.execute(self._sql["select_strays"]):
                     found.append(SetAside(name=run_id, run_id=run_id, reason=STRAYS))
         self._put_aside(found)
 
     def _damaged(self, connection: sqlite3.Connection, *kinds: Kinds) -> Iterator[SetAside]:
         for name, kind in kinds:
-            with lenient(connection):
+            with _lenient(connection):
                 for row in connection.execute(self._sql[name]):
                     try:
                         kind.read(row)
@@ -330,7 +328,7 @@ class SqliteStore(RowStore):
                         yield from aside(kind, row, error)
 
     def _put_aside(self, found: Iterable[SetAside]) -> bool:
-        """Leave these out from now on; False = that was so before, or cannot be written."""
+        """See ``RowStore``."""
         is_new = False
         if self._writer is None:
             return is_new
@@ -347,20 +345,18 @@ class SqliteStore(RowStore):
 
     def _make_shrinkable(self, connection: sqlite3.Connection) -> None:
         """Rewrite a new database, or one of 0.1.0, where that is quick and there is room."""
+        # A file is given another mode only by `VACUUM`, which needs room for a second copy.
         (can_shrink,) = connection.execute("PRAGMA auto_vacuum").fetchone()
         size = self._path.stat().st_size
-        if not can_shrink and size <= min(REBUILD_BYTES_MAX, self._free_bytes() // 4):
+        if not can_shrink and size <= min(REBUILD_BYTES_MAX, self._reserve.bytes_free() // 4):
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             connection.execute("VACUUM")
 
     def _corrupt(self, detail: str) -> CorruptState:
-        return CorruptState(
-            f"{self._path} is damaged: {detail}",
-            hint=self.ways_out,
-        )
+        return CorruptState(f"{self._path} is damaged: {detail}", hint=self.ways_out)
 
     def _opening_failed(self, error: sqlite3.DatabaseError) -> CorruptState | StoreUnavailable:
-        if is_corruption(error):
+        if _is_corruption(error):
             return self._corrupt(str(error))
         return StoreUnavailable(f"cannot open {self._path}: {error}")
 
@@ -380,6 +376,8 @@ class SqliteStore(RowStore):
     def close(self) -> None:
         """Release everything; safe to repeat."""
         self._open.forget()
+        # The order matters: a mark that is closed under a connection drops SQLite's locks, the
+        # reserve is for what SQLite leaves, and with the lock the next process comes in.
         while not self._readers.empty():
             self._readers.get().close()
             self._readers_made -= 1
@@ -408,7 +406,7 @@ class SqliteStore(RowStore):
                     try:
                         number = self._commit(batch)
                     except sqlite3.OperationalError as error:
-                        if code_of(error) != sqlite3.SQLITE_FULL:
+                        if _code_of(error) != sqlite3.SQLITE_FULL:
                             raise
                         # What is in the log has room in the file; then the log is rewritten.
                         self._require_writer().execute("PRAGMA wal_checkpoint(PASSIVE)")
@@ -455,22 +453,21 @@ class SqliteStore(RowStore):
         first: dict[str, int] = {}
 
         def numbers(newest: str) -> Iterator[int]:
-            found = self._numbers(connection, newest)
-            first[newest] = next(found)
-            return chain((first[newest],), found)
+            first[newest] = self._newest(connection, newest) + 1
+            return count(first[newest])
 
         def erased(run_id: RunId) -> Iterator[Written]:
             (number,) = connection.execute(self._sql["run_number"], (run_id,)).fetchone()
-            told = connection.execute(self._sql["select_events"], (run_id, ERASED_TYPES))
-            return erased_rows(number, batch.runs[run_id], told.fetchall())
+            events = connection.execute(self._sql["select_events"], (run_id, ERASED_TYPES))
+            return erased_rows(number, batch.runs[run_id], events.fetchall())
 
         self._execute(connection, written(batch, due, numbers, erased))
         return first["newest_number"] + len(batch.journal) - 1
 
-    def _numbers(self, connection: sqlite3.Connection, newest: str) -> Iterator[int]:
-        """Of the next rows; read in the transaction, so that nothing can go between."""
-        (number,) = connection.execute(self._sql[newest]).fetchone()
-        return count(number + 1)
+    def _newest(self, connection: sqlite3.Connection, name: str) -> int:
+        """The highest number given out; in a transaction, so that no other is given meanwhile."""
+        (number,) = connection.execute(self._sql[name]).fetchone()
+        return int(number)
 
     def _execute(self, connection: sqlite3.Connection, statements: Iterable[Written]) -> None:
         for name, found in statements:
@@ -481,14 +478,11 @@ class SqliteStore(RowStore):
 
         One page can fit where a batch does not, so there must be some room besides.
         """
-        if self._free_bytes() + self._reserve.bytes_left < PROBE_BYTES:
+        if self._reserve.bytes_free() + self._reserve.bytes_left < PROBE_BYTES:
             raise StoreUnavailable(f"less than {PROBE_BYTES} bytes are free at {self._path}")
         try:
-            with self._writing, transaction(self._require_writer()) as connection:
-                self._require_epoch(connection)
+            with self._writing, self.transaction() as connection:
                 connection.execute(self._sql["probe"])
-                if _identity(self._path) != self._file:
-                    raise StoreUnavailable(f"{self._path} was moved or deleted")
         except sqlite3.Error as error:
             raise StoreUnavailable(f"the database cannot be written: {error}") from error
 
@@ -500,19 +494,14 @@ class SqliteStore(RowStore):
         found = os.statvfs(self._path.parent)
         # Some file systems count no files.
         has_files = not found.f_files or found.f_favail >= FREE_FILES_MIN
-        return has_files and self._free_bytes() >= RESERVE_BYTES
-
-    def _free_bytes(self) -> int:
-        found = os.statvfs(self._path.parent)
-        return found.f_bavail * found.f_frsize
+        return has_files and self._reserve.bytes_free() >= RESERVE_BYTES
 
     def prune(self, run_ids: Iterable[RunId]) -> None:
         """See ``ports.Store.prune``."""
         ids = [(run_id,) for run_id in run_ids]
         try:
-            with self._writing, transaction(self._require_writer()) as connection:
-                self._require_epoch(connection)
-                (newest,) = connection.execute(self._sql["newest_number"]).fetchone()
+            with self._writing, self.transaction() as connection:
+                newest = self._newest(connection, "newest_number")
                 # Before the newest row may go: its number must not be given to another event.
                 kept = (newest, rows.checksum(self._epoch, newest))
                 connection.execute(self._sql["keep_number"], kept)
@@ -560,7 +549,7 @@ class SqliteStore(RowStore):
         try:
             yield connection
         except sqlite3.DatabaseError as error:
-            if is_corruption(error):
+            if _is_corruption(error):
                 raise self._corrupt(str(error)) from error
             raise StoreUnavailable(f"the database cannot be read: {error}") from error
         finally:
@@ -596,7 +585,7 @@ class SqliteStore(RowStore):
             except sqlite3.OperationalError as error:
                 if _NO_TEXT not in str(error):
                     raise
-            with lenient(connection):
+            with _lenient(connection):
                 return connection.execute(statement, parameters).fetchall()
 
     def _narrowed(self, name: str, where: RunFilter, far: int) -> tuple[str, dict[str, object]]:
@@ -613,6 +602,7 @@ class SqliteStore(RowStore):
                         *self._fold_open(self._ours)[1],
                         *self.set_aside(),
                     ]
+                    # The first reason of several for a name, in the order in which they were found.
                     reasons = {each.name: each.reason for each in reversed(damaged)}
                     found += [f"{name}: {reasons[name]}" for name in reversed(reasons)]
         except CorruptState as error:
@@ -637,6 +627,47 @@ class SqliteStore(RowStore):
                 connection.backup(copy)
         except sqlite3.Error as error:
             raise StoreUnavailable(f"the copy cannot be written: {error}") from error
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """All of the block is written, or nothing of it.
+
+    It has the write lock from its beginning: one that begins by reading cannot wait for it later,
+    and fails at once when somebody else wrote in between.
+    """
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield connection
+        connection.execute("COMMIT")
+    except BaseException:
+        # After some errors, such as a full disk, SQLite has rolled back by itself.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
+def _lenient(connection: sqlite3.Connection) -> Iterator[None]:
+    """Texts that are no text any more are read with surrogates for its bytes, not refused.
+
+    One of them would hide all rows that are read along with it.
+    """
+    connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
+    try:
+        yield
+    finally:
+        connection.text_factory = str
+
+
+def _is_corruption(error: sqlite3.DatabaseError) -> bool:
+    """Whether the file is damaged, or none of SQLite's."""
+    return _code_of(error) in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
+
+def _code_of(error: sqlite3.Error) -> int | None:
+    # Errors that the module raises by itself, of a closed connection say, have none.
+    return getattr(error, "sqlite_errorcode", None)
 
 
 def _problems(connection: sqlite3.Connection) -> list[str]:

@@ -1,8 +1,8 @@
 """How far the write-ahead log went with the newest commit, kept next to it.
 
-SQLite ends the log at its first frame that is damaged, as after a power cut, and takes the commits
-behind it for never made. A mark tells the two apart: it is written after each commit, so it never
-says more than was acknowledged, and less only after a power cut.
+SQLite ends the log at its first damaged frame, as after a power cut, and takes the commits behind
+it as never made. A mark distinguishes the two: it is written after each commit, so it never claims
+more than was acknowledged, and less only after a power cut.
 """
 
 import contextlib

@@ -11,7 +11,7 @@ from subagents.store.transcripts.segments import Part, Segment
 from subagents.store.transcripts.transcript_search import Transcript
 
 HELD_MAX: Final = 16
-"""How many of the newest segments stay open while they are read: they may be deleted meanwhile."""
+"""The newest segments stay open while they are read, since they may be deleted meanwhile."""
 LIST_TRIES: Final = 5
 """The newest segment may go between being listed and being opened, if its writer is very quick."""
 
@@ -38,14 +38,16 @@ class FileTranscript(Transcript):
         self._stack.close()
 
     def _hold(self, found: list[Segment]) -> None:
+        # The newest may have no complete batch yet; then the transcript ends with the one before.
         while found and not self.parts:
             last = found.pop()
             file = self._stack.enter_context(last.path.open("rb"))
-            ending = segments.committed(file, os.fstat(file.fileno()).st_size)
-            if ending is not None:
-                self.newest = ending.mark.seq
+            committed = segments.committed(file, os.fstat(file.fileno()).st_size)
+            if committed is not None:
+                end, mark = committed
+                self.newest = mark.seq
                 self._held[last.first] = file
-                self.parts = [*found, last._replace(end=ending.end)]
+                self.parts = [*found, last._replace(end=end)]
         for index in range(len(self.parts) - 2, max(len(self.parts) - HELD_MAX, 0) - 1, -1):
             segment = self.parts[index]
             try:

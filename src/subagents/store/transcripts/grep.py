@@ -164,6 +164,7 @@ class Search:
         if self._encoded not in data:
             return NOTHING
         first = first_seq(data)
+        # A text with an escape, or with a NUL, is not written as it is (`record_search`).
         is_written = b"\\" not in data and b"\0" not in data
         if self._records is None or first is None or first < self._lowest or not is_written:
             return self._decoded(data)

@@ -31,6 +31,7 @@ class LineBatch(NamedTuple):
         """Its newest lines, as many as fit; itself when all do."""
         if len(self.lines) <= bytes_max or self.first is None:
             return self
+        # Behind the first line break in the part that fits: a line is kept whole or not at all.
         at = self.lines.find(b"\n", len(self.lines) - bytes_max - 1) + 1
         cut = self.lines.count(b"\n", 0, at)
         return self._replace(first=self.first + cut, lines=self.lines[at:])

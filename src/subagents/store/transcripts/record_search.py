@@ -24,7 +24,7 @@ PROGRAM_MAX: Final = 1_000
 AT_ONCE: Final = 32
 """Matches that one call of RE2 counts where there are many."""
 MANY: Final = 64
-"""How many matches in a slice are counted first, and looked for when somebody wants to see them."""
+"""Matches in a slice from this number on are only counted, and found once they are shown."""
 
 _TOKEN: Final = re.compile(
     r"""
@@ -153,7 +153,7 @@ class _Steps:
         self._one = regexp
         self._many: Any = None
         self.are_many = False
-        """There were, where was looked last."""
+        """Whether there were many in the slice that was searched last."""
 
     def count_of_many(self, texts: bytes) -> int:
         """How many there are; 0 = not so many that it is worth while to count them first."""
@@ -163,6 +163,7 @@ class _Steps:
             self._many = _compiled(f"(?:{self._source}){{{AT_ONCE}}}") or self._one
         by = AT_ONCE if self._many is not self._one else 1
         count = at = 0
+        # By groups as far as there are whole ones, then one by one.
         for regexp, step in ((self._many, by), (self._one, 1)):
             while (match := regexp.match(texts, at)) is not None:
                 at = match.end()

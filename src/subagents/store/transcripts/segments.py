@@ -2,8 +2,8 @@
 
 ``<directory>/<seq of its first line>.jsonl``. A line is a JSON array, ``[seq,ts,"type",attempt,
 "text"]``; a checkpoint is a JSON object, and all before it was kept together with it. What stands
-behind the last checkpoint of the last segment is a batch that did not get there: nobody reads it,
-and the next writer cuts it off.
+behind the last checkpoint of the last segment is an incomplete batch: it is not read, and the next
+writer cuts it off.
 
 Reading holds one slice of a segment at a time, and never locks: segments only grow, are replaced
 whole, or go, so that what was opened stays as it is.
@@ -42,13 +42,7 @@ class Row(msgspec.Struct, array_like=True, frozen=True, gc=False):
     text: str
 
     def line(self) -> Line:
-        return Line(
-            seq=self.seq,
-            ts=self.ts,
-            type=self.type,
-            text=self.text,
-            attempt=self.attempt,
-        )
+        return Line(seq=self.seq, ts=self.ts, type=self.type, text=self.text, attempt=self.attempt)
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -56,15 +50,6 @@ class Mark(msgspec.Struct, frozen=True):
 
     seq: int = 0
     ts: int = 0
-
-
-class Committed(NamedTuple):
-    """Where the last complete batch of a segment ends."""
-
-    end: int
-    checkpoint: bytes
-    """Its record, without the line break."""
-    mark: Mark
 
 
 class Part(Protocol):
@@ -90,7 +75,7 @@ class Segment(NamedTuple):
 
 
 class Turns:
-    """Lets other threads of Python's run now and then: all this is done off the event loop.
+    """Lets other Python threads run now and then: all this is done off the event loop.
 
     A thread that wants to run must wait 5 ms before it may ask one that computes to stop, and an
     answer of the daemon wants to run several times.
@@ -135,8 +120,9 @@ def found_in(directory: Path) -> list[Segment]:
     return sorted(segments)
 
 
-def committed(file: BinaryIO, size: int) -> Committed | None:
-    """The last complete batch; None = there is none."""
+def committed(file: BinaryIO, size: int) -> tuple[int, Mark] | None:
+    """Where the last complete batch of a segment ends, and its checkpoint; None = there is none."""
+    # From the end, in steps that double: a batch that was torn may be larger than a slice.
     start, held = size, b""
     step = SLICE_BYTES
     while start > 0:
@@ -144,14 +130,20 @@ def committed(file: BinaryIO, size: int) -> Committed | None:
         file.seek(begun)
         held = file.read(start - begun) + held
         start, step = begun, step * 2
-        found = _last_mark(held, is_whole=start == 0)
+        found = last_mark(held, is_whole=start == 0)
         if found is not None:
-            at, stop, mark = found
-            return Committed(start + stop + 1, held[at:stop], mark)
+            end, mark = found
+            return start + end, mark
     return None
 
 
-def _last_mark(data: bytes, *, is_whole: bool) -> tuple[int, int, Mark] | None:
+def last_mark(data: bytes, *, is_whole: bool = True) -> tuple[int, Mark] | None:
+    """The last complete checkpoint, and where the line that it is ends; None = there is none.
+
+    Args:
+        data: Records; the last may be torn, and so may the first where they are not the whole.
+        is_whole: A record begins where they begin.
+    """
     end = len(data)
     while end > 0:
         before = data.rfind(b"\n{", 0, end)
@@ -161,7 +153,7 @@ def _last_mark(data: bytes, *, is_whole: bool) -> tuple[int, int, Mark] | None:
         if stop >= 0:
             mark = mark_of(data[before + 1 : stop])
             if mark is not None:
-                return before + 1, stop, mark
+                return stop + 1, mark
         end = before + 1
     return None
 
@@ -181,7 +173,7 @@ def slices(file: BinaryIO, start: int, end: int) -> Iterator[bytes]:
     while at < end:
         data = file.read(min(SLICE_BYTES, end - at))
         if at + len(data) < end:
-            data += file.readline()
+            data += file.readline()  # the rest of the record that the size cut
         if not data:
             return
         at += len(data)
@@ -221,6 +213,7 @@ def place_of(file: BinaryIO, end: int, is_wanted: Key) -> int:
         end: Its readable size.
         is_wanted: False for all lines up to somewhere and true behind; it gets a line's beginning.
     """
+    # By places in the file: lines have no fixed length, and their numbers no fixed distance.
     low, high = 0, end
     while high - low > SLICE_BYTES:
         middle = (low + high) // 2
@@ -240,7 +233,7 @@ def _line_after(file: BinaryIO, start: int, end: int) -> tuple[int, bytes | None
         chunk = file.read(PROBE_BYTES)
         if not chunk:
             break
-        held = held[-1:] + chunk
+        held = held[-1:] + chunk  # a line break may have ended the chunk before
         found = held.find(b"\n[")
         if found >= 0:
             place = at + len(chunk) - len(held) + found + 1

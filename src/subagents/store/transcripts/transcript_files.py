@@ -22,12 +22,8 @@ from typing import Final
 import msgspec
 
 from subagents.domain.run.values import RunId
-from subagents.domain.transcript.transcript_query import (
-    Checkpoint,
-    Line,
-    LogPage,
-    LogQuery,
-)
+from subagents.domain.transcript.transcript_query import Checkpoint, Line, LogPage, LogQuery
+from subagents.durable_files import private, sync, write_all
 from subagents.errors import UsageError
 from subagents.store.transcripts import segments, transcript_search
 from subagents.store.transcripts.file_transcript import FileTranscript
@@ -35,10 +31,10 @@ from subagents.store.transcripts.line_batch import LineBatch, checkpoint_of, enc
 from subagents.store.transcripts.segments import Segment
 
 SEGMENTS: Final = 8
-"""How many of them make up a full transcript: an eighth of it goes at once."""
+"""The segments of a full transcript: an eighth of it goes at once."""
 SEGMENT_BYTES_MAX: Final = 16 * 1024 * 1024
 WASTE_BYTES: Final = 64 * 1024
-"""Old checkpoints that may always lie around."""
+"""How much old checkpoints may take in any case."""
 KNOWN_MAX: Final = 4096
 """Runs whose files are remembered between two batches; of others they are looked at again."""
 
@@ -89,7 +85,7 @@ class _Names:
             if self._synced < number:
                 # Read before the sync: a name that is made during it may not be in it.
                 made = self._made
-                _sync(self._directory)
+                sync(self._directory)
                 self._synced = made
 
 
@@ -147,10 +143,10 @@ class TranscriptFiles:
         if not unsynced:
             return
         for path in unsynced:
-            _sync(path)
+            sync(path)
         # The names of the files and of both folders, too: its worker's own copy goes next.
         if files.has_new_names:
-            _sync(place)
+            sync(place)
         self._runs.sync(files.number)
         self._state.sync(self._number)
         files.unsynced.difference_update(unsynced)
@@ -168,7 +164,7 @@ class TranscriptFiles:
         with contextlib.suppress(FileNotFoundError):
             # A name whose going is not on the disk comes back when the power is cut. Also when
             # nothing is there: an earlier call may have failed here, behind the deletion.
-            _sync(self._directory)
+            sync(self._directory)
 
     def _keep(self, place: Path, files: _Files, batch: LineBatch, bytes_max: int) -> None:
         if batch.first is not None and batch.first <= files.checkpoint.seq:
@@ -282,26 +278,16 @@ def _made(directory: Path) -> bool:
 def _sound(data: bytes) -> bytes:
     """All up to the last complete checkpoint; after a power cut, before the first hole."""
     # A file system may keep a file's new length without its data, as zeros; JSON has none.
-    hole = data.find(b"\0")
-    if hole >= 0:
-        data = data[:hole]
-    end = len(data)
-    while True:
-        end = data.rfind(b"\n", 0, end) + 1
-        if end == 0:
-            return b""
-        begin = data.rfind(b"\n", 0, end - 1) + 1
-        if data.startswith(b"{", begin) and segments.mark_of(data[begin : end - 1]) is not None:
-            return data[:end]
-        end = begin
+    before_hole, _, _ = data.partition(b"\0")
+    found = segments.last_mark(before_hole)
+    return b"" if found is None else data[: found[0]]
 
 
 def _create(path: Path, data: bytes) -> None:
     """A whole file, or none."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-    file = os.open(path, flags, 0o600)
+    file = private(str(path), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
-        _write(file, data)
+        write_all(file, data)
     except OSError:
         path.unlink(missing_ok=True)
         raise
@@ -310,10 +296,10 @@ def _create(path: Path, data: bytes) -> None:
 
 
 def _extend(files: _Files, last: Segment, batch: LineBatch) -> None:
-    """What fails half-way is cut off by the next who looks at the file, and read by nobody."""
+    """Append a batch; one that fails half-way is not read, and cut off at the next look."""
     file = os.open(last.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
     try:
-        _write(file, batch.lines + batch.mark)
+        write_all(file, batch.lines + batch.mark)
     finally:
         os.close(file)
     files.segments[-1] = last._replace(end=last.end + batch.size)
@@ -328,13 +314,13 @@ def _is_wasteful(files: _Files, last: Segment, size_max: int) -> bool:
 
 
 def _replace(files: _Files, last: Segment, batch: LineBatch) -> None:
-    """The same, with none but the last checkpoint; whoever reads the old file continues it."""
+    """Append a batch and drop all checkpoints before it; readers go on with the old file."""
     lines = segments.without_marks(last.path.read_bytes()[: last.end])
     lines += b"\n" if lines and not lines.endswith(b"\n") else b""
     data = lines + batch.lines + batch.mark
     draft = last.path.with_suffix(".new")
     _create(draft, data)
-    _sync(draft)
+    sync(draft)
     # Synced before it is renamed: a power cut leaves the old file or all of the new one.
     draft.replace(last.path)
     files.segments[-1] = last._replace(end=len(data))
@@ -350,17 +336,3 @@ def _drop(files: _Files, bytes_max: int) -> None:
         with contextlib.suppress(OSError):
             files.segments[0].path.unlink(missing_ok=True)
         files.segments.pop(0)
-
-
-def _write(file: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(file, view) :]
-
-
-def _sync(path: Path) -> None:
-    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)

@@ -110,6 +110,7 @@ def _window(transcript: Transcript, query: LogQuery, lowest: int) -> LogPage:
     end = begin + query.limit - 1
     rows = _between(transcript, begin, min(end, newest))
     if rows and transcript.dropped >= begin:
+        # Lines were dropped while this was read: the page begins with what is left.
         begin = rows[0].seq
     return LogPage(
         total_lines=total,
@@ -147,6 +148,7 @@ def _filtered(
         total += found.lines
         if newest_only:
             kept.append(found)
+            # The oldest go as long as the others fill the window by themselves.
             while kept and total - left_out - kept[0].lines >= limit:
                 left_out += kept.popleft().lines
         elif total <= begin:

@@ -17,7 +17,7 @@ from subagents.extensions.cluster.shared.transcript_rows import TranscriptRows
 from subagents.extensions.cluster.shared_store import SharedStore
 from subagents.extensions.cluster.trust.sealing import Seal
 from subagents.extensions.cluster.trust.trust_files import TrustFiles
-from subagents.run_logs import RunLogs
+from subagents.node import RunLogs
 
 if TYPE_CHECKING:
     from subagents.extensions.cluster.shared.stored_objects import StoredObjects

@@ -8,6 +8,7 @@ from typing import Final
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from subagents.durable_files import replace_file
 from subagents.errors import ConfigError, UsageError
 from subagents.extensions.cluster.trust.join_token import coded, decoded
 
@@ -37,12 +38,12 @@ class TrustFiles:
     def put(self, ca: x509.Certificate, secret: bytes) -> None:
         """Belong to a cluster."""
         self.directory.mkdir(mode=0o700, exist_ok=True)
-        _write(self.ca_file, ca.public_bytes(Encoding.PEM))
-        _write(self.secret_file, f"{coded(secret)}\n".encode())
+        replace_file(self.ca_file, ca.public_bytes(Encoding.PEM))
+        replace_file(self.secret_file, f"{coded(secret)}\n".encode())
 
     def put_node(self, pem: bytes) -> None:
         """Replace the node's certificate and key."""
-        _write(self.node_file, pem)
+        replace_file(self.node_file, pem)
 
     def ca(self) -> x509.Certificate:
         """Whom this home believes.
@@ -102,15 +103,3 @@ class TrustFiles:
             f"{file} cannot be read: {error}",
             hint="leave and join again: subagents cluster leave",
         )
-
-
-def _write(file: Path, content: bytes) -> None:
-    """As a whole or not at all, and never open to others."""
-    draft = file.with_name(f".{file.name}.{os.getpid()}")
-    draft.unlink(missing_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    with os.fdopen(os.open(draft, flags, 0o600), "wb") as opened:
-        opened.write(content)
-        opened.flush()
-        os.fsync(opened.fileno())
-    draft.replace(file)
