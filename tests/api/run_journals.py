@@ -8,12 +8,7 @@ from subagents.domain.run.linked_runs import Dependency
 from subagents.domain.run.outcome import Outcome
 from subagents.domain.run.run import RULES, Exit, Run
 from subagents.domain.run.signals import Exited, ResultSeen, Signal
-from subagents.domain.run.spec import (
-    Abilities,
-    Mode,
-    Resolved,
-    RunSpec,
-)
+from subagents.domain.run.spec import Abilities, Mode, Resolved, RunSpec
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.ports import JournalEntry
 

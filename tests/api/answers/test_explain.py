@@ -4,12 +4,7 @@ import pytest
 from tests.api import run_journals as runs
 from tests.api.run_journals import exited, journal, result, run_after, slot, spawned, started
 
-from subagents.api.answers.explain import (
-    fold,
-    paused_by,
-    steps,
-    why_now,
-)
+from subagents.api.answers.explain import fold, paused_by, steps, why_now
 from subagents.domain.rules.admission import LaneUse
 from subagents.domain.run import events as e
 from subagents.domain.run.linked_runs import Child
@@ -28,15 +23,7 @@ from subagents.domain.run.outcome import (
     Verdict,
     Verification,
 )
-from subagents.domain.run.run import (
-    Answer,
-    Decision,
-    DeliveryTry,
-    Phase,
-    Priority,
-    Report,
-    Request,
-)
+from subagents.domain.run.run import Answer, Decision, DeliveryTry, Phase, Priority, Report, Request
 from subagents.domain.run.signals import ReportSeen
 from subagents.domain.run.spec import Artifact, Contract, Judge, RunSpec
 from subagents.domain.run.values import RequestId, RunId, replace

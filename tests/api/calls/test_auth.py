@@ -16,21 +16,11 @@ from tests.api.calls.refused_calls import events, lines, working
 from tests.api.home_daemon import Document, Home, build, play
 
 from subagents.api.calls import auth
-from subagents.api.calls.auth import (
-    CONNECTION,
-    Caller,
-    Connection,
-    refuse_worker_without_token,
-)
+from subagents.api.calls.auth import CONNECTION, Caller, Connection, refuse_worker_without_token
 from subagents.api.calls.call import own_attempt
 from subagents.api.server.app import create_app
 from subagents.domain.run.values import AttemptId, RunId, SessionKey
-from subagents.errors import (
-    Conflict,
-    Forbidden,
-    Unauthorized,
-    UsageError,
-)
+from subagents.errors import Conflict, Forbidden, Unauthorized, UsageError
 from subagents.ports import Origin
 from subagents.runtimes.process.processes import ATTEMPT_VARIABLE, ROOT_VARIABLE
 

@@ -4,13 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.api.home_daemon import Home
-from tests.api.mcp.mcp_clients import (
-    ERAS,
-    connected,
-    desk,
-    each_era,
-    play,
-)
+from tests.api.mcp.mcp_clients import ERAS, connected, desk, each_era, play
 from tests.api.tools.tool_callers import CONFIG
 
 from subagents.version import __version__

@@ -11,11 +11,7 @@ from subagents.api.wire.wire_struct import document_of
 from subagents.cli.show import render
 from subagents.domain.run import events as e
 from subagents.domain.run.linked_runs import Child, Committed, Spent
-from subagents.domain.run.run import (
-    BudgetStop,
-    Run,
-    Usage,
-)
+from subagents.domain.run.run import BudgetStop, Run, Usage
 from subagents.domain.run.signals import UsageSeen
 from subagents.domain.run.spec import Budget, RunSpec
 from subagents.domain.run.values import RunId

@@ -11,13 +11,7 @@ from subagents.api.wire import event_answers as wire
 from subagents.api.wire.run_answers import RunRow
 from subagents.api.wire.wire_struct import document_of, iso_or_none, made
 from subagents.domain.run.events import Alerted
-from subagents.domain.transcript.feed_entry import (
-    NEWS,
-    ROW,
-    Document,
-    FeedDocument,
-    feed_documents,
-)
+from subagents.domain.transcript.feed_entry import NEWS, ROW, Document, FeedDocument, feed_documents
 from subagents.engine.messages.alert_history import Fate, RaisedAlert
 from subagents.text import iso, shortened
 

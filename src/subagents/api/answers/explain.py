@@ -13,17 +13,8 @@ from subagents.domain.rules.budgets import budgets
 from subagents.domain.rules.deadlines import timer_event
 from subagents.domain.rules.wait_causes import is_paused
 from subagents.domain.run import events
-from subagents.domain.run.outcome import (
-    DeferReason,
-    Reason,
-)
-from subagents.domain.run.run import (
-    Phase,
-    Priority,
-    Request,
-    Run,
-    StopCause,
-)
+from subagents.domain.run.outcome import DeferReason, Reason
+from subagents.domain.run.run import Phase, Priority, Request, Run, StopCause
 from subagents.domain.text.event_words import (
     brief,
     delivery_text,

@@ -10,12 +10,7 @@ from subagents.api.calls.call import flag_in, number_in
 from subagents.api.calls.services import Services
 from subagents.api.wire import log_answers as wire
 from subagents.api.wire.decoding import one_of
-from subagents.api.wire.parameters import (
-    choices,
-    flag,
-    number,
-    word,
-)
+from subagents.api.wire.parameters import choices, flag, number, word
 from subagents.api.wire.wire_struct import made
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import replace

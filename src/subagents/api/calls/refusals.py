@@ -15,12 +15,7 @@ import msgspec
 
 from subagents.domain.run.values import RunId
 from subagents.engine.engine import Engine
-from subagents.errors import (
-    Forbidden,
-    NotFound,
-    SubagentsError,
-    Unauthorized,
-)
+from subagents.errors import Forbidden, NotFound, SubagentsError, Unauthorized
 from subagents.ports import OffLoop
 
 log = logging.getLogger(__name__)

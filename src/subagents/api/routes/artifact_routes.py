@@ -10,13 +10,7 @@ from starlette.routing import Route
 
 from subagents.api.answers import run_building
 from subagents.api.calls.auth import Caller
-from subagents.api.calls.call import (
-    AnswerTooLarge,
-    RangeNotSatisfiable,
-    answer,
-    query_of,
-    run_of,
-)
+from subagents.api.calls.call import AnswerTooLarge, RangeNotSatisfiable, answer, query_of, run_of
 from subagents.api.calls.services import services_of
 from subagents.api.wire.log_answers import ArtifactFile, ArtifactPage, WorktreeDiff
 from subagents.api.wire.parameters import word

@@ -24,13 +24,7 @@ from subagents.api.calls.run_search import some_of
 from subagents.api.calls.services import Services, services_of
 from subagents.api.wire.decoding import one_of
 from subagents.api.wire.event_answers import AlertHistory, EventPage
-from subagents.api.wire.parameters import (
-    choice,
-    choices,
-    flag,
-    number,
-    word,
-)
+from subagents.api.wire.parameters import choice, choices, flag, number, word
 from subagents.api.wire.run_answers import RunRow
 from subagents.domain.run.alert import AlertKind
 from subagents.domain.run.run import Run

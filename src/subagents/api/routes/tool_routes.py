@@ -35,12 +35,7 @@ from subagents.api.tools.tool import Call, Tool
 from subagents.api.tools.tool_registry import call_tool, visible
 from subagents.api.tools.tool_schemas import OUTPUTS
 from subagents.api.wire.daemon_answers import ToolAnswer, ToolDescription, ToolList
-from subagents.api.wire.decoding import (
-    as_object,
-    one_of,
-    parse_json,
-    texts_in,
-)
+from subagents.api.wire.decoding import as_object, one_of, parse_json, texts_in
 from subagents.domain.rules.parameter_checks import check_name
 from subagents.domain.run.spec import IDEMPOTENCY_KEY_CHARS_MAX
 from subagents.domain.run.values import MessageId

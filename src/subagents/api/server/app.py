@@ -35,12 +35,7 @@ from subagents.api.routes import (
     tool_routes,
 )
 from subagents.api.server import openapi
-from subagents.errors import (
-    Elsewhere,
-    Forbidden,
-    SubagentsError,
-    Unavailable,
-)
+from subagents.errors import Elsewhere, Forbidden, SubagentsError, Unavailable
 
 log = logging.getLogger(__name__)
 

@@ -20,13 +20,7 @@ from subagents.api.wire.wire_struct import document_of, made
 from subagents.domain.redaction.redact import redact
 from subagents.domain.run import events as e
 from subagents.domain.run import signals as s
-from subagents.domain.run.run import (
-    Decision,
-    Progress,
-    Report,
-    Request,
-    Run,
-)
+from subagents.domain.run.run import Decision, Progress, Report, Request, Run
 from subagents.domain.run.values import SessionKey
 from subagents.domain.text import announcement, prompt
 from subagents.text import iso, one_line, shortened

@@ -13,12 +13,7 @@ from subagents.config.layers import Config
 from subagents.config.settings import Settings
 from subagents.domain.rules.parameter_checks import check_name
 from subagents.domain.run.run import Run
-from subagents.domain.run.spec import (
-    BATCH_RUNS_MAX,
-    IDEMPOTENCY_KEY_CHARS_MAX,
-    Resolved,
-    RunSpec,
-)
+from subagents.domain.run.spec import BATCH_RUNS_MAX, IDEMPOTENCY_KEY_CHARS_MAX, Resolved, RunSpec
 from subagents.domain.run.values import replace
 from subagents.engine.runs.spawn import Receipt
 from subagents.engine.runs.spawn_call import RunAsked, SpawnContext

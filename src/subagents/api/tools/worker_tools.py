@@ -20,12 +20,7 @@ from subagents.api.wire.run_answers import WorkerReport
 from subagents.api.wire.wire_struct import Document, document_of, iso_or_none, made
 from subagents.domain.run.run import Decision, Priority, Report, Request, Run
 from subagents.domain.run.values import RequestId
-from subagents.errors import (
-    Forbidden,
-    NotFound,
-    RateLimited,
-    UsageError,
-)
+from subagents.errors import Forbidden, NotFound, RateLimited, UsageError
 from subagents.text import iso
 
 ANSWER_WAIT_S: Final = 50.0

@@ -5,14 +5,7 @@ from msgspec import UNSET, UnsetType
 from subagents.api.wire.listing import Listing
 from subagents.api.wire.run_answers import DeliveryTry, RunRow
 from subagents.api.wire.wire_struct import NamedRun, Time, WireStruct
-from subagents.api.wire.words import (
-    UNSAID,
-    AlertFate,
-    AlertName,
-    OutcomeReason,
-    Phase,
-    Priority,
-)
+from subagents.api.wire.words import UNSAID, AlertFate, AlertName, OutcomeReason, Phase, Priority
 
 
 class TimelineEvent(WireStruct, frozen=True, kw_only=True):
