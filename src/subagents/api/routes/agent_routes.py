@@ -9,14 +9,14 @@ from typing import Final
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from subagents.api.answers import agent_advice
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import answer, number_in, query_of, require_operator
+from subagents.api.calls.operation import Operation, routes
 from subagents.api.calls.services import services_of
 from subagents.api.routes.daemon_routes import WHERE, cwd_in
-from subagents.api.wire import agent_answers
+from subagents.api.wire import agent_answers, usage_answers
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import one_of
 from subagents.api.wire.parameters import choice, number, word
@@ -193,9 +193,14 @@ async def _settings(request: Request, query: Mapping[str, str], caller: Caller) 
     return (await services.config_in(where, is_operator=caller.is_operator)).settings
 
 
-ROUTES: Final = (
-    Route("/v1/agents", agents, methods=["GET"]),
-    Route("/v1/agents/stats", stats, methods=["GET"]),
-    Route("/v1/stats/series", series, methods=["GET"]),
-    Route("/v1/agents/suggest", suggestions, methods=["GET"]),
-)
+OPERATIONS: Final = {
+    ("GET", "/v1/agents"): Operation(agents, query=WHERE, answers=(agent_answers.AgentList,)),
+    ("GET", "/v1/agents/stats"): Operation(
+        stats, query=STATS, answers=(agent_answers.TrackRecords,)
+    ),
+    ("GET", "/v1/stats/series"): Operation(series, query=SERIES, answers=(usage_answers.Series,)),
+    ("GET", "/v1/agents/suggest"): Operation(
+        suggestions, query=SUGGEST, answers=(agent_answers.Suggestions,)
+    ),
+}
+ROUTES: Final = routes(OPERATIONS)

@@ -6,11 +6,11 @@ from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
 
 from subagents.api.answers import run_building
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import AnswerTooLarge, RangeNotSatisfiable, answer, query_of, run_of
+from subagents.api.calls.operation import Operation, routes
 from subagents.api.calls.services import services_of
 from subagents.api.wire.log_answers import ArtifactFile, ArtifactPage, WorktreeDiff
 from subagents.api.wire.parameters import word
@@ -125,8 +125,15 @@ async def diff(request: Request) -> Response:
     )
 
 
-ROUTES: Final = (
-    Route("/v1/runs/{sel}/artifacts", artifacts, methods=["GET"]),
-    Route("/v1/runs/{sel}/artifacts/content", content, methods=["GET"]),
-    Route("/v1/runs/{sel}/diff", diff, methods=["GET"]),
-)
+OPERATIONS: Final = {
+    ("GET", "/v1/runs/{sel}/artifacts"): Operation(artifacts, answers=(ArtifactPage,)),
+    ("GET", "/v1/runs/{sel}/artifacts/content"): Operation(
+        content,
+        query=CONTENT,
+        headers=("Range",),
+        media=(OCTETS,),
+        also=((206, "The range of bytes that was asked for."),),
+    ),
+    ("GET", "/v1/runs/{sel}/diff"): Operation(diff, query=DIFF, answers=(WorktreeDiff,)),
+}
+ROUTES: Final = routes(OPERATIONS)

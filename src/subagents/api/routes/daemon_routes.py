@@ -8,11 +8,11 @@ from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from subagents.api.answers.schedule_building import rows as schedule_rows
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import answer, query_of, require_operator
+from subagents.api.calls.operation import Operation, routes
 from subagents.api.calls.services import Services, services_of
 from subagents.api.wire.daemon_answers import (
     ConfigValue,
@@ -242,12 +242,15 @@ async def shutdown(request: Request) -> Response:
     return answer(Stopping(pid=services.info.pid), status=202)
 
 
-ROUTES: Final = (
-    Route("/healthz", healthz, methods=["GET"]),
-    Route("/readyz", readyz, methods=["GET"]),
-    Route("/version", version, methods=["GET"]),
-    Route("/v1/config", config, methods=["GET"]),
-    Route("/v1/sweep", sweep, methods=["POST"]),
-    Route("/v1/diagnostics", diagnostics, methods=["GET"]),
-    Route("/v1/shutdown", shutdown, methods=["POST"]),
-)
+OPERATIONS: Final = {
+    ("GET", "/healthz"): Operation(healthz, answers=(Health,)),
+    ("GET", "/readyz"): Operation(
+        readyz, also=((503, "Not ready, and why."),), answers=(Readiness,)
+    ),
+    ("GET", "/version"): Operation(version, answers=(DaemonVersion,)),
+    ("GET", "/v1/config"): Operation(config, query=WHERE, answers=(EffectiveConfig,)),
+    ("POST", "/v1/sweep"): Operation(sweep, answers=(SweepResult,)),
+    ("GET", "/v1/diagnostics"): Operation(diagnostics, answers=(Diagnostics,)),
+    ("POST", "/v1/shutdown"): Operation(shutdown, status=202, answers=(Stopping,)),
+}
+ROUTES: Final = routes(OPERATIONS)

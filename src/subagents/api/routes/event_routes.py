@@ -15,11 +15,11 @@ from typing import Final
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
 
 from subagents.api.answers import event_building, run_building
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import answer, find_run, flag_in, number_in, query_of, while_connected
+from subagents.api.calls.operation import JSON, Operation, routes
 from subagents.api.calls.run_search import some_of
 from subagents.api.calls.services import Services, services_of
 from subagents.api.wire.decoding import one_of
@@ -39,7 +39,6 @@ RECONNECT_MS: Final = 1_000
 WAIT_S_MAX: Final = 60
 NUMBER_MAX: Final = 10**18 - 1
 EVENT_STREAM: Final = "text/event-stream"
-JSON: Final = "application/json"
 RESET: Final = "reset"
 """The number that was given lies in the future: it is of another database."""
 LEVELS: Final = {"alerts": frozenset(NEWS), "all": frozenset(NAMES)}
@@ -201,7 +200,14 @@ async def alerts(request: Request) -> Response:
     )
 
 
-ROUTES: Final = (
-    Route("/v1/events", events, methods=["GET"]),
-    Route("/v1/alerts", alerts, methods=["GET"]),
-)
+OPERATIONS: Final = {
+    ("GET", "/v1/events"): Operation(
+        events,
+        query=FOLLOW,
+        headers=("Last-Event-ID",),
+        media=(EVENT_STREAM, JSON),
+        answers=(EventPage,),
+    ),
+    ("GET", "/v1/alerts"): Operation(alerts, query=ALERTS, answers=(AlertHistory,)),
+}
+ROUTES: Final = routes(OPERATIONS)

@@ -5,7 +5,6 @@ from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from subagents.api.answers import message_building, run_building, run_questions
 from subagents.api.calls.auth import Caller, note_if_refused
@@ -23,6 +22,7 @@ from subagents.api.calls.call import (
     run_of,
     while_connected,
 )
+from subagents.api.calls.operation import Operation, routes
 from subagents.api.calls.services import Services, services_of
 from subagents.api.routes.daemon_routes import channels_of
 from subagents.api.wire import requests as wire
@@ -35,6 +35,7 @@ from subagents.api.wire.message_answers import (
     Message,
     ProgressLog,
     Taken,
+    WorkerRequest,
 )
 from subagents.api.wire.parameters import flag, number
 from subagents.api.wire.run_answers import RunResult, RunState, WaitError, WaitResult
@@ -331,18 +332,25 @@ async def _spoken_for(request: Request) -> Run:
     return await own_attempt(services, run_id, caller)
 
 
-ROUTES: Final = (
-    Route("/v1/wait", wait, methods=["POST"]),
-    Route("/v1/inbox", take_inbox, methods=["POST"]),
-    Route("/v1/inbox", look_at_inbox, methods=["GET"]),
-    Route("/v1/inbox/ack", acknowledge, methods=["POST"]),
-    Route("/v1/attention", attention, methods=["GET"]),
-    Route("/v1/requests", ask, methods=["POST"]),
-    Route("/v1/requests/{id}", answer_of, methods=["GET"]),
-    Route("/v1/requests/{id}/respond", respond, methods=["POST"]),
-    Route("/v1/runs/{sel}/report", report, methods=["POST"]),
-    Route("/v1/runs/{sel}/progress", progress, methods=["POST"]),
-    Route("/v1/runs/{sel}/progress", progress_of, methods=["GET"]),
-    Route("/v1/runs/{sel}/notify", notify, methods=["POST"]),
-    Route("/v1/runs/{sel}/hold", hold, methods=["POST"]),
-)
+OPERATIONS: Final = {
+    ("POST", "/v1/wait"): Operation(wait, body=wire.WaitBody, answers=(WaitResult,)),
+    ("POST", "/v1/inbox"): Operation(take_inbox, body=wire.InboxBody, answers=(Inbox,)),
+    ("GET", "/v1/inbox"): Operation(look_at_inbox, query=INBOX, answers=(Inbox,)),
+    ("POST", "/v1/inbox/ack"): Operation(acknowledge, body=wire.AckBody, answers=(Acknowledged,)),
+    ("GET", "/v1/attention"): Operation(attention, answers=(Attention,)),
+    ("POST", "/v1/requests"): Operation(
+        ask, body=wire.AskBody, status=201, answers=(WorkerRequest,)
+    ),
+    ("GET", "/v1/requests/{id}"): Operation(answer_of, query=ANSWER, answers=(WorkerRequest,)),
+    ("POST", "/v1/requests/{id}/respond"): Operation(
+        respond, body=wire.RespondBody, answers=(WorkerRequest,)
+    ),
+    ("POST", "/v1/runs/{sel}/report"): Operation(report, body=Report, answers=(Taken,)),
+    ("POST", "/v1/runs/{sel}/progress"): Operation(
+        progress, body=wire.ProgressBody, answers=(Taken,)
+    ),
+    ("GET", "/v1/runs/{sel}/progress"): Operation(progress_of, answers=(ProgressLog,)),
+    ("POST", "/v1/runs/{sel}/notify"): Operation(notify, body=wire.NotifyBody, answers=(Taken,)),
+    ("POST", "/v1/runs/{sel}/hold"): Operation(hold, body=wire.HoldBody, answers=(RequestHold,)),
+}
+ROUTES: Final = routes(OPERATIONS)

@@ -6,7 +6,6 @@ from typing import Final
 from msgspec import structs
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
 
 from subagents.api.answers import (
     causes,
@@ -30,6 +29,7 @@ from subagents.api.calls.call import (
     run_of,
     while_connected,
 )
+from subagents.api.calls.operation import Operation, routes
 from subagents.api.calls.run_search import (
     END_SORTS,
     SEARCH,
@@ -42,9 +42,19 @@ from subagents.api.calls.run_search import (
 )
 from subagents.api.calls.services import Services, services_of
 from subagents.api.wire import requests as wire
-from subagents.api.wire.event_answers import Timeline, TimelineEvent
+from subagents.api.wire.event_answers import Timeline, TimelineEvent, Why
+from subagents.api.wire.log_answers import LogPage, LogSummary
 from subagents.api.wire.parameters import flag, number, word
-from subagents.api.wire.run_answers import RunForest, RunPage, RunRow, StoredResult
+from subagents.api.wire.run_answers import (
+    RunDetail,
+    RunForest,
+    RunNode,
+    RunPage,
+    RunRow,
+    RunState,
+    RunStatus,
+    StoredResult,
+)
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId, replace
 from subagents.engine.runs.queries import TREE_NODES_MAX
@@ -353,23 +363,30 @@ def _row(services: Services, run: Run) -> Response:
     return answer(run_building.shown(RunRow, run, services.now_ms(), services.around()))
 
 
-ROUTES: Final = (
-    Route("/v1/runs", list_runs, methods=["GET"]),
-    Route("/v1/tree", roots, methods=["GET"]),
-    Route("/v1/runs/{sel}", show, methods=["GET"]),
-    Route("/v1/runs/{sel}/status", status, methods=["GET"]),
-    Route("/v1/runs/{sel}/result", result, methods=["GET"]),
-    Route("/v1/runs/{sel}/result/text", result_text, methods=["GET"]),
-    Route("/v1/runs/{sel}/tree", tree, methods=["GET"]),
-    Route("/v1/runs/{sel}/timeline", timeline, methods=["GET"]),
-    Route("/v1/runs/{sel}/why", why, methods=["GET"]),
-    Route("/v1/runs/{sel}/log", log, methods=["GET"]),
-    Route("/v1/runs/{sel}/cancel", cancel, methods=["POST"]),
-    Route("/v1/runs/{sel}/cancel", withdraw_cancel, methods=["DELETE"]),
-    Route("/v1/runs/{sel}/steer", steer, methods=["POST"]),
-    Route("/v1/runs/{sel}/pause", pause, methods=["POST"]),
-    Route("/v1/runs/{sel}/priority", prioritize, methods=["POST"]),
-    Route("/v1/runs/{sel}/resume", resume, methods=["POST"]),
-    Route("/v1/runs/{sel}/redeliver", redeliver, methods=["POST"]),
-    Route("/v1/runs/{sel}/dismiss", dismiss, methods=["POST"]),
-)
+OPERATIONS: Final = {
+    ("GET", "/v1/runs"): Operation(list_runs, query=LIST, answers=(RunPage,)),
+    ("GET", "/v1/tree"): Operation(roots, query=FOREST, answers=(RunForest,)),
+    ("GET", "/v1/runs/{sel}"): Operation(show, answers=(RunDetail,)),
+    ("GET", "/v1/runs/{sel}/status"): Operation(status, answers=(RunStatus,)),
+    ("GET", "/v1/runs/{sel}/result"): Operation(result, answers=(StoredResult,)),
+    ("GET", "/v1/runs/{sel}/result/text"): Operation(
+        result_text, query=RESULT_TEXT, media=("text/plain",)
+    ),
+    ("GET", "/v1/runs/{sel}/tree"): Operation(tree, answers=(RunNode,)),
+    ("GET", "/v1/runs/{sel}/timeline"): Operation(timeline, query=TIMELINE, answers=(Timeline,)),
+    ("GET", "/v1/runs/{sel}/why"): Operation(why, answers=(Why,)),
+    ("GET", "/v1/runs/{sel}/log"): Operation(
+        log, query=log_pages.PARAMETERS, answers=(LogPage, LogSummary)
+    ),
+    ("POST", "/v1/runs/{sel}/cancel"): Operation(cancel, body=wire.CancelBody, answers=(RunState,)),
+    ("DELETE", "/v1/runs/{sel}/cancel"): Operation(withdraw_cancel, answers=(RunState,)),
+    ("POST", "/v1/runs/{sel}/steer"): Operation(steer, body=wire.SteerBody, answers=(RunState,)),
+    ("POST", "/v1/runs/{sel}/pause"): Operation(pause, answers=(RunRow,)),
+    ("POST", "/v1/runs/{sel}/priority"): Operation(
+        prioritize, body=wire.PriorityBody, answers=(RunRow,)
+    ),
+    ("POST", "/v1/runs/{sel}/resume"): Operation(resume, answers=(RunRow,)),
+    ("POST", "/v1/runs/{sel}/redeliver"): Operation(redeliver, answers=(RunRow,)),
+    ("POST", "/v1/runs/{sel}/dismiss"): Operation(dismiss, answers=(RunRow,)),
+}
+ROUTES: Final = routes(OPERATIONS)

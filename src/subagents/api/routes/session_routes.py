@@ -8,14 +8,15 @@ from typing import Annotated, Final
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from subagents.api.answers import run_building
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import answer, body_of, path_part, require_operator, run_of
+from subagents.api.calls.operation import Operation, routes
 from subagents.api.calls.services import Services, services_of
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import one_of
+from subagents.api.wire.run_answers import RunState, SentMessage
 from subagents.domain.rules.parameter_checks import check_name, check_task
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import IDEMPOTENCY_KEY_CHARS_MAX, TASK_BYTES_MAX
@@ -131,9 +132,14 @@ async def _first_run(services: Services, name: str) -> Run:
     return run
 
 
-ROUTES: Final = (
-    Route("/v1/runs/{sel}/send", send, methods=["POST"]),
-    Route("/v1/runs/{sel}/interrupt", interrupt, methods=["POST"]),
-    Route("/v1/runs/{sel}/interrupt", withdraw_interrupt, methods=["DELETE"]),
-    Route("/v1/threads/{thread}/messages", thread_message, methods=["POST"]),
-)
+OPERATIONS: Final = {
+    ("POST", "/v1/runs/{sel}/send"): Operation(send, body=SendBody, answers=(SentMessage,)),
+    ("POST", "/v1/runs/{sel}/interrupt"): Operation(
+        interrupt, body=wire.CancelBody, answers=(RunState,)
+    ),
+    ("DELETE", "/v1/runs/{sel}/interrupt"): Operation(withdraw_interrupt, answers=(RunState,)),
+    ("POST", "/v1/threads/{thread}/messages"): Operation(
+        thread_message, body=ThreadBody, status=202, answers=(SentMessage,)
+    ),
+}
+ROUTES: Final = routes(OPERATIONS)

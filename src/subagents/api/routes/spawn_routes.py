@@ -5,7 +5,6 @@ from typing import Final, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from subagents.api.answers import run_building
 from subagents.api.answers.dry_run import dry_run
@@ -17,9 +16,10 @@ from subagents.api.calls.call import (
     body_of,
     run_of,
 )
+from subagents.api.calls.operation import Operation, routes
 from subagents.api.calls.services import Services, services_of
 from subagents.api.wire import requests as wire
-from subagents.api.wire.run_answers import PlanReceipt
+from subagents.api.wire.run_answers import DryRun, PlanReceipt, SpawnReceipt
 from subagents.config.layers import Config
 from subagents.domain.rules.parameter_checks import check_name
 from subagents.domain.run.caller_environment import CallerEnvironment
@@ -237,10 +237,27 @@ async def config_of(
     return await services.config_in(cwd, config_env, overrides, is_operator=caller.is_operator)
 
 
-ROUTES: Final = (
-    Route("/v1/runs", spawn, methods=["POST"]),
-    Route("/v1/runs/dry-run", dry_spawn, methods=["POST"]),
-    Route("/v1/plans", spawn_plan, methods=["POST"]),
-    Route("/v1/plans/dry-run", dry_plan, methods=["POST"]),
-    Route("/v1/runs/{sel}/retry", retry, methods=["POST"]),
-)
+OPERATIONS: Final = {
+    ("POST", "/v1/runs"): Operation(
+        spawn,
+        body=wire.SpawnBody,
+        status=201,
+        headers=("Idempotency-Key",),
+        answers=(SpawnReceipt,),
+    ),
+    ("POST", "/v1/runs/dry-run"): Operation(
+        dry_spawn, body=wire.SpawnBody, headers=("Idempotency-Key",), answers=(DryRun,)
+    ),
+    ("POST", "/v1/plans"): Operation(
+        spawn_plan,
+        body=wire.PlanBody,
+        status=201,
+        headers=("Idempotency-Key",),
+        answers=(PlanReceipt,),
+    ),
+    ("POST", "/v1/plans/dry-run"): Operation(
+        dry_plan, body=wire.PlanBody, headers=("Idempotency-Key",), answers=(DryRun,)
+    ),
+    ("POST", "/v1/runs/{sel}/retry"): Operation(retry, status=201, answers=(SpawnReceipt,)),
+}
+ROUTES: Final = routes(OPERATIONS)

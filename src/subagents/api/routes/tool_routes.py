@@ -17,7 +17,6 @@ from typing import Final
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from subagents.api.calls.auth import Caller
@@ -30,6 +29,7 @@ from subagents.api.calls.call import (
     while_connected,
 )
 from subagents.api.calls.hand_over import is_taken
+from subagents.api.calls.operation import Anything, Operation, routes
 from subagents.api.calls.services import Services, services_of
 from subagents.api.tools.tool import Call, Tool
 from subagents.api.tools.tool_registry import call_tool, visible
@@ -150,7 +150,13 @@ def _piece(data: bytes, *, is_last: bool = False) -> Message:
     return {"type": "http.response.body", "body": data, "more_body": not is_last}
 
 
-ROUTES: Final = (
-    Route("/v1/tools", list_tools, methods=["GET"]),
-    Route("/v1/tools/{name}", use_tool, methods=["POST"]),
-)
+OPERATIONS: Final = {
+    ("GET", "/v1/tools"): Operation(list_tools, answers=(ToolList,)),
+    ("POST", "/v1/tools/{name}"): Operation(
+        use_tool,
+        body=Anything,
+        headers=("X-Subagents-Ack", "X-Subagents-Call-Id"),
+        answers=(ToolAnswer,),
+    ),
+}
+ROUTES: Final = routes(OPERATIONS)

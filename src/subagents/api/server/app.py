@@ -22,18 +22,6 @@ from subagents.api.calls.auth import MCP_PATH, note_if_refused
 from subagents.api.calls.call import problem, status_of
 from subagents.api.calls.services import Services
 from subagents.api.mcp.mcp_endpoint import McpEndpoint, refusal
-from subagents.api.routes import (
-    agent_routes,
-    artifact_routes,
-    daemon_routes,
-    event_routes,
-    inbox_routes,
-    run_routes,
-    schedule_routes,
-    session_routes,
-    spawn_routes,
-    tool_routes,
-)
 from subagents.api.server import openapi
 from subagents.errors import Elsewhere, Forbidden, SubagentsError, Unavailable
 
@@ -41,21 +29,6 @@ log = logging.getLogger(__name__)
 
 CLIENT_GONE: Final = 499
 """Nobody reads this answer; the number is nginx's."""
-CORE: Final = (
-    *(
-        spawn_routes,
-        schedule_routes,
-        run_routes,
-        artifact_routes,
-        session_routes,
-        inbox_routes,
-        tool_routes,
-        agent_routes,
-        daemon_routes,
-    ),
-    event_routes,
-    openapi,
-)
 _OF_THIS_PROCESS: Final = frozenset({"/healthz", "/readyz", "/metrics", "/version", "/v1/shutdown"})
 """What these answer is about this process, whoever owns the runs."""
 _SPAWNS: Final = frozenset({"/v1/runs", "/v1/plans"})
@@ -63,7 +36,7 @@ _SPAWNS: Final = frozenset({"/v1/runs", "/v1/plans"})
 
 def parts() -> Sequence[ModuleType]:
     """The modules of all routes: the core's and those of extensions."""
-    return (*CORE, *extension.route_modules())
+    return (*openapi.CORE, openapi, *extension.route_modules())
 
 
 def create_app(services: Services) -> Starlette:

@@ -8,12 +8,11 @@ from typing import Final
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from subagents.api.answers import run_building
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import answer, body_of, path_part, plan_id_of, query_of
-from subagents.api.calls.operation import Operation
+from subagents.api.calls.operation import Operation, routes
 from subagents.api.calls.run_search import (
     SEARCH,
     cursor_of,
@@ -158,22 +157,16 @@ def _rows(services: Services, plan: Plan) -> list[RunRow]:
     return [run_building.shown(RunRow, run, now_ms, around) for run in plan.steps]
 
 
-ROUTES: Final = (
-    Route("/v1/plans", list_plans, methods=["GET"]),
-    Route("/v1/plans/{sel}", show, methods=["GET"]),
-    Route("/v1/plans/{sel}/cancel", cancel, methods=["POST"]),
-    Route("/v1/plans/{sel}/cancel", withdraw_cancel, methods=["DELETE"]),
-    Route("/v1/plans/{sel}/retry", retry_plan, methods=["POST"]),
-)
 OPERATIONS: Final = {
-    ("GET", "/v1/plans"): Operation(query=PLANS, answers=(PlanPage,)),
-    ("GET", "/v1/plans/{sel}"): Operation(answers=(PlanDetail,)),
+    ("GET", "/v1/plans"): Operation(list_plans, query=PLANS, answers=(PlanPage,)),
+    ("GET", "/v1/plans/{sel}"): Operation(show, answers=(PlanDetail,)),
     ("POST", "/v1/plans/{sel}/cancel"): Operation(
-        body=wire.CancelBody, is_body_optional=True, answers=(PlanDetail,)
+        cancel, body=wire.CancelBody, answers=(PlanDetail,)
     ),
-    ("DELETE", "/v1/plans/{sel}/cancel"): Operation(answers=(PlanDetail,)),
-    ("POST", "/v1/plans/{sel}/retry"): Operation(status=201, answers=(PlanReceipt,)),
+    ("DELETE", "/v1/plans/{sel}/cancel"): Operation(withdraw_cancel, answers=(PlanDetail,)),
+    ("POST", "/v1/plans/{sel}/retry"): Operation(retry_plan, status=201, answers=(PlanReceipt,)),
 }
+ROUTES: Final = routes(OPERATIONS)
 PATH_WORDS: Final = {
     "/v1/plans/{sel}": "A plan: its id, a unique beginning of it, its name, or `last`."
 }
