@@ -2,11 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from subagents.api.calls.call import flag_in, number_in
+from subagents.api.calls.call import Query
 from subagents.api.calls.services import Services
 from subagents.api.wire import log_answers as wire
 from subagents.api.wire.decoding import one_of
@@ -75,29 +74,28 @@ class Asked:
     summary: bool = False
 
 
-def asked_in(query: Mapping[str, str]) -> Asked:
+def asked_in(query: Query) -> Asked:
     """The parameters of an HTTP call; ``query`` has none but ``PARAMETERS``.
 
     Raises:
         UsageError: Names the one that is wrong, and its bounds.
     """
 
-    def number(name: str, *, low: int = 0, high: int) -> int | None:
-        found = number_in(query, name, default=low, low=low, high=high)
-        return found if name in query else None
+    def number(name: str) -> int | None:
+        return query.number(name) if name in query else None
 
     return Asked(
-        offset=number("offset", high=NUMBER_MAX),
-        limit=number("limit", low=1, high=LOG_LINES_MAX),
-        tail=number("tail", high=LOG_LINES_MAX),
+        offset=number("offset"),
+        limit=number("limit"),
+        tail=number("tail"),
         grep=query.get("grep"),
-        hits=flag_in(query, "hits"),
+        hits=query.flag("hits"),
         since=query.get("since"),
         types=query.get("type"),
-        attempt=number("attempt", low=1, high=ATTEMPT_MAX),
-        after_seq=number("afterSeq", high=NUMBER_MAX),
-        wait_s=number("waitSeconds", high=WAIT_SECONDS_MAX) or 0,
-        summary=flag_in(query, "summary"),
+        attempt=number("attempt"),
+        after_seq=number("afterSeq"),
+        wait_s=query.number("waitSeconds"),
+        summary=query.flag("summary"),
     )
 
 

@@ -13,6 +13,8 @@ from starlette.types import Receive, Scope
 
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.services import Services, services_of
+from subagents.api.wire.decoding import one_of
+from subagents.api.wire.parameters import FLAG_WORDS, Parameter
 from subagents.config.settings import nearest
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId
@@ -209,13 +211,65 @@ async def body_of(request: Request, *, bytes_max: int = BODY_BYTES_MAX) -> bytes
     return bytes(kept)
 
 
-def query_of(request: Request, known: Sequence[str]) -> Mapping[str, str]:
+class Query(dict[str, str]):
+    """The parameters that were given, by name, and how their declarations read them."""
+
+    def __init__(self, known: Sequence[Parameter], given: Mapping[str, str] | None = None) -> None:
+        super().__init__(given or {})
+        self._schemas = {str(each): each.schema for each in known}
+
+    def number(self, name: str) -> int:
+        """A whole number; absent, its default or else its lowest value.
+
+        Raises:
+            UsageError: Not a number, or out of bounds.
+        """
+        schema = self._schemas[name]
+        text = self.get(name)
+        low, high = int(schema["minimum"]), int(schema["maximum"])
+        if text is None:
+            return int(schema.get("default", low))
+        return whole_number(name, text, low=low, high=high)
+
+    def flag(self, name: str) -> bool:
+        """``1``/``true`` or ``0``/``false``; absent is false.
+
+        Raises:
+            UsageError: Anything else.
+        """
+        text = self.get(name, "0").lower()
+        if text not in FLAG_WORDS:
+            raise UsageError(f'{name} must be 1 or 0, not "{text[:40]}"', details={"field": name})
+        return text in {"1", "true"}
+
+    def choice(self, name: str) -> str:
+        """One of the declared words; absent, the default.
+
+        Raises:
+            UsageError: Another word; lists those there are.
+        """
+        schema = self._schemas[name]
+        return one_of(name, self[name] if name in self else schema["default"], schema["enum"])
+
+    def choices(self, name: str) -> tuple[str, ...] | None:
+        """One declared word, or several with commas between them; None when none was given.
+
+        Raises:
+            UsageError: Another word; lists those there are.
+        """
+        if name not in self:
+            return None
+        known = self._schemas[name]["items"]["enum"]
+        return tuple(one_of(name, each.strip(), known) for each in self[name].split(","))
+
+
+def query_of(request: Request, known: Sequence[Parameter]) -> Query:
     """The query's parameters, each at most once.
 
     Raises:
         UsageError: An unknown one, with the nearest known, or one given twice.
     """
-    found: dict[str, str] = {}
+    found = Query(known)
     for name, value in request.query_params.multi_items():
         if name not in known:
             near = nearest(name, known)
@@ -233,15 +287,12 @@ def query_of(request: Request, known: Sequence[str]) -> Mapping[str, str]:
     return found
 
 
-def number_in(query: Mapping[str, str], name: str, *, default: int, low: int = 0, high: int) -> int:
-    """A whole number of the query.
+def whole_number(name: str, text: str, *, low: int = 0, high: int) -> int:
+    """The number that a parameter or a header of this name says.
 
     Raises:
         UsageError: Not a number, or outside ``low`` to ``high``.
     """
-    text = query.get(name)
-    if text is None:
-        return default
     # int() alone takes "1_000", " 7 " and digits of every script.
     if not re.fullmatch(r"-?[0-9]{1,18}", text) or not low <= int(text) <= high:
         raise UsageError(
@@ -249,18 +300,6 @@ def number_in(query: Mapping[str, str], name: str, *, default: int, low: int = 0
             details={"field": name, "min": low, "max": high},
         )
     return int(text)
-
-
-def flag_in(query: Mapping[str, str], name: str) -> bool:
-    """``1``/``true`` or ``0``/``false``; absent is false.
-
-    Raises:
-        UsageError: Anything else.
-    """
-    text = query.get(name, "0").lower()
-    if text not in {"0", "1", "true", "false"}:
-        raise UsageError(f'{name} must be 1 or 0, not "{text[:40]}"', details={"field": name})
-    return text in {"1", "true"}
 
 
 # -- answering ----------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from subagents.api.answers import agent_advice
 from subagents.api.calls.auth import Caller
-from subagents.api.calls.call import answer, number_in, query_of, require_operator
+from subagents.api.calls.call import Query, answer, query_of, require_operator
 from subagents.api.calls.operation import Operation, routes
 from subagents.api.calls.services import services_of
 from subagents.api.routes.daemon_routes import WHERE, cwd_in
@@ -128,9 +128,7 @@ async def stats(request: Request) -> Response:
     services = services_of(request)
     require_operator(Caller.of(request), "what all sessions' attempts came to")
     query = query_of(request, STATS)
-    by = query.get("by", By.AGENT.value)
-    one_of("by", by, [each.value for each in By])
-    days = number_in(query, "days", default=RETENTION_DAYS, low=1, high=RETENTION_DAYS)
+    by, days = query.choice("by"), query.number("days")
     wanted = Wanted(
         by=By(by), agent=query.get("agent"), tag=query.get("tag"), model=query.get("model")
     )
@@ -144,15 +142,13 @@ async def series(request: Request) -> Response:
     services = services_of(request)
     require_operator(Caller.of(request), "what all sessions' attempts came to")
     query = query_of(request, SERIES)
-    by = one_of("by", query.get("by", SeriesBy.OUTCOME.value), list(SeriesBy))
-    bucket = one_of("bucket", query.get("bucket", Bucket.DAY.value), list(Bucket))
-    days = number_in(query, "days", default=SERIES_DAYS, low=1, high=RETENTION_DAYS)
+    by, bucket = query.choice("by"), query.choice("bucket")
     as_of = services.as_of()
     with agent_advice.records_readable(services):
         found = await services.engine.track_records.series(
             SeriesBy(by),
             Bucket(bucket),
-            days=days,
+            days=query.number("days"),
             agent=query.get("agent"),
             model=query.get("model"),
         )
@@ -170,13 +166,12 @@ async def suggestions(request: Request) -> Response:
     cost_tier = query.get("costTier")
     if cost_tier is not None:
         one_of("costTier", cost_tier, COST_TIERS)
-    limit = number_in(query, "limit", default=LIMIT_MAX, low=1, high=LIMIT_MAX)
     settings = await _settings(request, query, caller)
     own = agent_of(caller.session)
     able = working_agents(settings) if caller.is_operator else allowed_agents(settings, own)
     found = await services.engine.agent_choice.known(settings, able, session=caller.session)
     order = ranked(found, hint=hint, tags=tags, cost_tier=cost_tier)
-    listed = [agent_advice.suggested(each, found) for each in order[:limit]]
+    listed = [agent_advice.suggested(each, found) for each in order[: query.number("limit")]]
     return answer(agent_answers.Suggestions(suggestions=listed, total=len(order)))
 
 
@@ -187,7 +182,7 @@ def _tags(text: str) -> Sequence[str]:
     return tags
 
 
-async def _settings(request: Request, query: Mapping[str, str], caller: Caller) -> Settings:
+async def _settings(request: Request, query: Query, caller: Caller) -> Settings:
     """What holds where the caller is, as far as it holds for it."""
     services, where = services_of(request), cwd_in(query)
     return (await services.config_in(where, is_operator=caller.is_operator)).settings

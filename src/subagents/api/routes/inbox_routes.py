@@ -12,8 +12,6 @@ from subagents.api.calls.call import (
     answer,
     body_of,
     find_run,
-    flag_in,
-    number_in,
     own_attempt,
     path_part,
     query_of,
@@ -50,10 +48,9 @@ from subagents.errors import Elsewhere, Forbidden, SubagentsError
 from subagents.ports import InboxRow
 
 UNTIL: Final = ("any", "all")
-INBOX_LIMIT: Final = 200
 INBOX: Final = (
     flag("all", "Read messages, too."),
-    number("limit", "At most so many.", low=1, high=wire.INBOX_LIMIT_MAX, default=INBOX_LIMIT),
+    number("limit", "At most so many.", low=1, high=wire.INBOX_LIMIT_MAX, default=200),
 )
 ANSWER: Final = (
     number("waitSeconds", "Hold the line for an answer.", high=wire.WAIT_SECONDS_MAX, default=0),
@@ -134,10 +131,9 @@ async def look_at_inbox(request: Request) -> Response:
     """
     services, caller = services_of(request), Caller.of(request)
     query = query_of(request, INBOX)
-    limit = number_in(query, "limit", default=INBOX_LIMIT, low=1, high=wire.INBOX_LIMIT_MAX)
+    limit, is_all = query.number("limit"), query.flag("all")
     session = services.engine.queries.inbox_of(caller.session)
     as_of = services.as_of()
-    is_all = flag_in(query, "all")
     rows = await services.engine.queries.inbox(session, unconsumed=not is_all, limit=limit + 1)
     truncated = None
     if len(rows) > limit:
@@ -248,10 +244,10 @@ async def answer_of(request: Request) -> Response:
     """GET /v1/requests/{id}: the question, after waiting ``waitSeconds`` for its answer."""
     services, caller = services_of(request), Caller.of(request)
     query = query_of(request, ANSWER)
-    wait_s = number_in(query, "waitSeconds", default=0, high=wire.WAIT_SECONDS_MAX)
+    wait_s = float(query.number("waitSeconds"))
     request_id = path_part(request, "id")
     await run_questions.asking_run(services, caller, request_id)
-    waiting = run_questions.request_answer(services, request_id, wait_s=float(wait_s))
+    waiting = run_questions.request_answer(services, request_id, wait_s=wait_s)
     return answer(await while_connected(request, services, waiting))
 
 

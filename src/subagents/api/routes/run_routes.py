@@ -22,8 +22,6 @@ from subagents.api.calls.call import (
     answer,
     body_of,
     find_run,
-    flag_in,
-    number_in,
     plan_id_of,
     query_of,
     run_of,
@@ -59,31 +57,24 @@ from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId, replace
 from subagents.engine.runs.queries import TREE_NODES_MAX
 
-LIST_LIMIT_MAX: Final = 1000
-LIST_LIMIT: Final = 50
-ROOTS_LIMIT_MAX: Final = 200
-ROOTS_LIMIT: Final = 50
 OFFSET_MAX: Final = 10**9
 RESULT_OFFSET_MAX: Final = 2**40
-TIMELINE_LIMIT: Final = 200
-TIMELINE_LIMIT_MAX: Final = 1000
-LIST_SORTS: Final = (*SORTS, *END_SORTS)
 LIST: Final = (
     *SEARCH,
     word("tree", "Only this run and those below it."),
     word("plan", "Only the steps of this plan: its id, a unique prefix of it, its name or last."),
     word("parent", "Only runs that this run spawned itself."),
     flag("roots", "Only runs that no other run spawned, each with counts of those below it."),
-    *page_parameters(limit=LIST_LIMIT, limit_max=LIST_LIMIT_MAX, sorts=LIST_SORTS),
+    *page_parameters(limit=50, limit_max=1000, sorts=(*SORTS, *END_SORTS)),
 )
-FOREST: Final = (*SEARCH, *page_parameters(limit=ROOTS_LIMIT, limit_max=ROOTS_LIMIT_MAX))
+FOREST: Final = (*SEARCH, *page_parameters(limit=50, limit_max=200))
 RESULT_TEXT: Final = (
     number("offset", "From this byte on.", high=RESULT_OFFSET_MAX, default=0),
-    number("limit", "At most this many bytes.", low=1, high=RESULT_OFFSET_MAX, default=None),
+    number("limit", "At most this many bytes.", low=1, high=RESULT_OFFSET_MAX),
 )
 TIMELINE: Final = (
     number("afterSeq", "Only events behind this number.", high=OFFSET_MAX, default=0),
-    number("limit", "At most so many.", low=1, high=TIMELINE_LIMIT_MAX, default=TIMELINE_LIMIT),
+    number("limit", "At most so many.", low=1, high=1000, default=200),
 )
 
 
@@ -94,14 +85,8 @@ async def list_runs(request: Request) -> Response:
     """GET /v1/runs: newest first; an agent sees its own tree."""
     services, caller = services_of(request), Caller.of(request)
     query = query_of(request, LIST)
-    where = page_in(
-        query,
-        search_in(query, now_ms=services.now_ms()),
-        limit=LIST_LIMIT,
-        limit_max=LIST_LIMIT_MAX,
-        sorts=LIST_SORTS,
-    )
-    where = replace(where, top=flag_in(query, "roots"))
+    where = page_in(query, search_in(query, now_ms=services.now_ms()))
+    where = replace(where, top=query.flag("roots"))
     if "plan" in query:
         where = replace(where, steps_of=(await plan_id_of(services, query["plan"], caller),))
     if "parent" in query:
@@ -165,8 +150,8 @@ async def result_text(request: Request) -> Response:
     query = query_of(request, RESULT_TEXT)
     run = await run_of(request, Caller.of(request))
     size = services.engine.results.size(run)
-    offset = number_in(query, "offset", default=0, high=RESULT_OFFSET_MAX)
-    limit = number_in(query, "limit", default=RESULT_OFFSET_MAX, low=1, high=RESULT_OFFSET_MAX)
+    offset = query.number("offset")
+    limit = query.number("limit") if "limit" in query else RESULT_OFFSET_MAX
     length = max(min(limit, size - offset), 0)
     pages = services.engine.results.pages(run, offset=offset, limit=limit)
     # Read before the answer begins: a file that is gone is an error, not a short body.
@@ -196,12 +181,7 @@ async def roots(request: Request) -> Response:
     """GET /v1/tree: the trees whose root fits the search; an agent sees those it asked for."""
     services, caller = services_of(request), Caller.of(request)
     query = query_of(request, FOREST)
-    where = page_in(
-        query,
-        search_in(query, now_ms=services.now_ms()),
-        limit=ROOTS_LIMIT,
-        limit_max=ROOTS_LIMIT_MAX,
-    )
+    where = page_in(query, search_in(query, now_ms=services.now_ms()))
     if not caller.is_operator:
         where = replace(where, requester=services.engine.queries.inbox_of(caller.session))
     where = replace(where, top=where.requester is None)
@@ -225,8 +205,7 @@ async def timeline(request: Request) -> Response:
     services = services_of(request)
     run = await run_of(request, Caller.of(request))
     query = query_of(request, TIMELINE)
-    after_seq = number_in(query, "afterSeq", default=0, high=OFFSET_MAX)
-    limit = number_in(query, "limit", default=TIMELINE_LIMIT, low=1, high=TIMELINE_LIMIT_MAX)
+    after_seq, limit = query.number("afterSeq"), query.number("limit")
     events: list[TimelineEvent] = []
     folded: Run | None = None
     seq = 0

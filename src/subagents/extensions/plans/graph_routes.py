@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from subagents.api.answers import run_building
 from subagents.api.calls.auth import Caller
-from subagents.api.calls.call import answer, find_run, number_in, plan_id_of, query_of
+from subagents.api.calls.call import answer, find_run, plan_id_of, query_of
 from subagents.api.calls.operation import Operation, routes
 from subagents.api.calls.services import Services, services_of
 from subagents.api.wire.listing import Truncated
@@ -36,7 +36,7 @@ async def graph(request: Request) -> Response:
     """GET /v1/graph: the steps of a plan, or a tree, with what waits for what."""
     services, caller = services_of(request), Caller.of(request)
     query = query_of(request, GRAPH)
-    limit = number_in(query, "limit", default=NODES_MAX, low=1, high=NODES_MAX)
+    limit = query.number("limit")
     if ("plan" in query) == ("tree" in query):
         raise UsageError("name a plan or a tree, one of them", details={"field": "plan"})
     if "plan" in query:

@@ -37,13 +37,11 @@ from subagents.domain.run.values import replace
 from subagents.errors import Conflict
 from subagents.extensions.plans.plans import Plan, Plans
 
-PLANS_LIMIT: Final = 20
-PLANS_LIMIT_MAX: Final = 100
 WANTED: Final = frozenset({"requester", "directory", "since", "until", "archived"})
 """Of a search what is about a plan as a whole."""
 PLANS: Final = (
     *(each for each in SEARCH if each in WANTED),
-    *page_parameters(limit=PLANS_LIMIT, limit_max=PLANS_LIMIT_MAX),
+    *page_parameters(limit=20, limit_max=100),
 )
 
 
@@ -51,12 +49,7 @@ async def list_plans(request: Request) -> Response:
     """GET /v1/plans: newest first; an agent sees its own."""
     services, caller = services_of(request), Caller.of(request)
     query = query_of(request, PLANS)
-    where = page_in(
-        query,
-        replace(search_in(query, now_ms=services.now_ms()), plans=True),
-        limit=PLANS_LIMIT,
-        limit_max=PLANS_LIMIT_MAX,
-    )
+    where = page_in(query, replace(search_in(query, now_ms=services.now_ms()), plans=True))
     if not caller.is_operator:
         where = replace(where, requester=services.engine.queries.inbox_of(caller.session))
     as_of = services.as_of()
