@@ -16,7 +16,7 @@ from subagents.engine.messages.alert_history import Fate, RaisedAlert
 from subagents.text import iso, shortened
 
 TEXT_CHARS_MAX: Final = 2000
-"""Of each text in a timeline's event; the whole is in the run."""
+"""The longest text in a timeline's event; the whole is in the run."""
 _MOMENT: Final = re.compile(r"^(?:at|deadline|due|\w+At|\w+Deadline|\w+Due|since|\w+Since)Ms$")
 """Stored fields that hold a point in time, in milliseconds."""
 

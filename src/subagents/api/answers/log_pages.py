@@ -28,13 +28,13 @@ from subagents.text import parse_time
 WAIT_SECONDS_MAX: Final = 50
 ATTEMPT_MAX: Final = 10_000
 NUMBER_MAX: Final = 10**12
-"""Of an offset or a sequence number."""
+"""The highest offset or sequence number that is taken."""
 ANSWER_BYTES_MAX: Final = 8 * 1024 * 1024
-"""Of the lines of one answer; ten thousand of the longest would be ten times as much."""
+"""The lines of one answer; ten thousand of the longest would be ten times as much."""
 DELETED: Final = "its transcript was deleted when it ended (cleanup: delete)"
 LOOK_S: Final = 0.2
-"""Between two looks for a reader that waits: a worker that writes without pause costs five reads a
-second, not one for each of its lines."""
+"""The pause between two looks for a reader that waits: a worker that writes without pause costs
+five reads a second, not one for each of its lines."""
 TOOL_CALLS: Final = "tool_use"
 """What harnesses call a tool's call in their own streams. No line of ours holds the word, so a
 search for it alone means the lines of type tool."""

@@ -22,14 +22,14 @@ from subagents.text import fence, one_line
 
 PAGE_LINES: Final = 2_000
 PAGES_MAX: Final = 5
-"""Of tools, errors and messages; the newest ten thousand say enough for forty lines."""
+"""Pages of tools, errors and messages: the newest ten thousand say enough for forty lines."""
 WORDS: Final = 5
 SHOWN_TYPES: Final = (LineType.TOOL, LineType.ERROR, LineType.SYSTEM, LineType.USER)
 NEWEST_LINES: Final = 60
 NEWEST_CHARS_MAX: Final = 12_000
 SUMMARIZER_TIMEOUT_S: Final = 60
 WAIT_S: Final = 45
-"""For the agent's words; with the reading before it less than callers hold the line."""
+"""The wait for the agent's words; with the reading before it less than callers hold the line."""
 DIGEST: Final = "digest"
 
 _TASK: Final = """\

@@ -37,7 +37,7 @@ SESSION: Final = re.compile(r"agent:[a-z0-9][a-z0-9_-]{0,63}:[!-~]{1,200}")
 READER: Final = re.compile(r"[!-~]{1,200}")
 CWD_BYTES_MAX: Final = 4096
 CONNECTION: Final = "connection"
-"""Under this name a request's state holds its ``Connection``."""
+"""The name under which a request's state holds its ``Connection``."""
 MCP_PATH: Final = "/mcp"
 A2A_PATH: Final = "/a2a"
 TEXT_CHARS_MAX: Final = 400
@@ -53,16 +53,16 @@ class Connection:
     peer: str
     """``pid 4711`` on the Unix socket, ``127.0.0.1:40112`` on TCP."""
     pid: int | None = None
-    """Of the process that connected, where the system says so."""
+    """The process that connected, where the system says so."""
     end: socket.socket | None = None
-    """Ours of the Unix socket, where ``pid`` is known."""
+    """Our end of the Unix socket, where ``pid`` is known."""
     is_operator: bool = False
-    """On TCP: this request came with the operator's token, or from a browser that is logged in."""
+    """This request came over TCP with the operator's token, or from a browser that is logged in."""
     port: int | None = None
-    """On TCP: ours."""
+    """Our port on TCP."""
     login: Login | None = None
-    """On TCP: of the browser that made this request. What a viewer may not, the listener refuses.
-    """
+    """The login of the browser that made this request over TCP. What a viewer may not, the listener
+    refuses."""
     csrf: str | None = None
     """What the page of this login sends along with its writes."""
     _origin: Origin | None = None
@@ -108,15 +108,15 @@ class Caller:
     """Names the client process: offers of the inbox are made to it."""
     is_worker: bool
     is_operator: bool
-    """A person's own client. Workers, and clients that say they speak for an agent, are none."""
+    """A person's own client: no worker, and none that says it speaks for an agent."""
     run_id: RunId | None = None
-    """Of a worker: the run on whose behalf it speaks."""
+    """The run on whose behalf a worker speaks; None = it is no worker."""
     attempt: int | None = None
-    """Of a worker: the attempt it belongs to, 1 for the first."""
+    """The attempt that a worker belongs to, 1 for the first."""
     cwd: str | None = None
     """The directory its client works in; absolute."""
     peer: str = ""
-    """See ``Connection``."""
+    """The process or address it calls from; see ``Connection``."""
     ceiling: Ceiling | None = None
     """The most that the runs it spawns may do, as its client said; None = a person, a worker
     (whose run says it), or a client that nobody knows the limits of."""

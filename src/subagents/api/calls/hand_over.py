@@ -15,7 +15,7 @@ from subagents.api.calls.call import disconnected
 from subagents.unread import Socket, is_heard, unread_at
 
 WIRE: Final = "wire"
-"""Under this name a request's state holds its ``Wire``."""
+"""The name under which a request's state holds its ``Wire``."""
 UNREAD_S: Final = 60.0
 """How long a client may take to read; the lease of what is offered to it is over then, too."""
 _PAUSE_S: Final = 0.001

@@ -83,7 +83,7 @@ class Services:
     """Where everything is kept; blocking, asked through ``off_loop``."""
     off_loop: OffLoop
     reading: OffLoop
-    """For files of configuration, which may come from anybody: nothing else waits behind them."""
+    """Runs what reads configuration, which may be anybody's file: nothing else waits behind it."""
     refusals: Refusals
     tcp: TcpPort = field(default_factory=TcpPort)
     node: str | None = None

@@ -17,7 +17,7 @@ from subagents.errors import Elsewhere, NotFound, SubagentsError, Unavailable
 log = logging.getLogger(__name__)
 
 OFFERED_META: Final = "subagents/offered"
-"""In an answer's ``_meta``: the messages that a client which acknowledges by itself was handed."""
+"""The key in ``_meta`` for the messages that a client which acknowledges was handed."""
 
 
 class ToolParams(msgspec.Struct):

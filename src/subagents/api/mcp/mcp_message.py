@@ -146,9 +146,9 @@ class Message:
     params: Mapping[str, Any]
     """Not checked beyond ``_meta``."""
     version: str
-    """Of the protocol."""
+    """The protocol's version."""
     capabilities: Capabilities = field(default_factory=Capabilities)
-    """Of the client, said with this very request; none on the older era."""
+    """What the client said with this very request that it can do; nothing on the older era."""
     progress_token: Id | None = None
     """Given: the client wants to hear how it is doing."""
     named: str | None = None

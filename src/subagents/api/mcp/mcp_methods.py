@@ -24,7 +24,7 @@ PAGE_TOOLS: Final = 50
 """Tools in one answer of ``tools/list``; more than there are."""
 CURSOR_CHARS_MAX: Final = 6
 _NOT_KEPT: Final = {"cacheScope": "private", "ttlMs": 0}
-"""Of answers on the current era that a client could keep: they differ from caller to caller."""
+"""Clients of the current era keep no answer that says this: it differs from caller to caller."""
 _CAPABILITIES: Final = {"tools": {"listChanged": False}}
 _TITLES: Final[Mapping[str, str]] = {
     "sessions_spawn": "Start a sub-agent",

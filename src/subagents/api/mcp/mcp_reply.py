@@ -13,7 +13,7 @@ from starlette.types import Send
 from subagents.api.mcp.mcp_message import Message
 
 PING_S: Final = 15.0
-"""Of silence; bridges give up after 60."""
+"""Silence after which the client is shown a sign of life; bridges give up after 60."""
 _STREAM: Final = (
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),

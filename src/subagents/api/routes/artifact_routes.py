@@ -19,7 +19,7 @@ from subagents.api.wire.wire_struct import made
 from subagents.errors import UsageError
 
 BYTES_MAX: Final = 16 * 1024 * 1024
-"""Of one answer; a longer file is read range by range."""
+"""The most that one answer has; a longer file is read range by range."""
 OCTETS: Final = "application/octet-stream"
 CONTENT: Final = (word("path", "As `artifacts` has it, or one that a pattern there matches."),)
 DIFF: Final = (word("path", "Only of this file, from the root of the worktree."),)

@@ -27,7 +27,7 @@ from subagents.errors import NotFound
 TEXT_CHARS_MAX: Final = TASK_BYTES_MAX
 """Its bytes are counted where it becomes a task; to a live turn 4,000 characters can be said."""
 KEY_CHARS_MAX: Final = IDEMPOTENCY_KEY_CHARS_MAX - 64
-"""Of a thread's message id: the thread's name goes before it."""
+"""The longest message id of a thread: the thread's name goes before it."""
 
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=TEXT_CHARS_MAX)]
 

@@ -30,7 +30,7 @@ from subagents.engine.runs.spawn_call import PlanAsked, RunAsked, Trial
 from subagents.errors import Forbidden, UsageError
 
 PLACE_CHARS_MAX: Final = 10
-"""Of a step's place in its plan, behind the plan's idempotency key."""
+"""Room for a step's place in its plan, behind the plan's idempotency key."""
 
 
 async def spawn(request: Request) -> Response:

@@ -27,7 +27,7 @@ LOGGERS: Final = {"subagents": logging.INFO, "uvicorn": logging.WARNING, "asynci
 SILENT: Final = "opentelemetry"
 """Says every failed try; ``followers.journal_export`` says each outage once."""
 TEXT_CHARS_MAX: Final = 64 * 1024
-"""Of a message or an exception; what a runtime or a caller sent can stand in either."""
+"""The longest message or exception; what a runtime or a caller sent can stand in either."""
 RUN_ID: Final = re.compile(r"(?<![\w-])r-[0-9a-z]{10}(?![\w-])")
 STANDARD_STREAMS: Final = (1, 2)
 

@@ -9,7 +9,7 @@ from subagents.engine.records.counters import Histogram
 from subagents.ports import Batch
 
 LOOK_S: Final = 0.5
-"""Between two looks, while there is work."""
+"""The pause between two looks, while there is work."""
 
 
 class LoopLag:

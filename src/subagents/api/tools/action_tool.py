@@ -29,7 +29,7 @@ from subagents.text import fence, one_line, shortened
 
 LIST_LIMIT: Final = 20
 LOG_BYTES: Final = 24_000
-"""Of the lines of one answer: a log is read in pages, not into a context."""
+"""The most that the lines of one answer have: a log is read in pages, not into a context."""
 RESULT_BYTES: Final = 20_000
 RESULT_BYTES_MAX: Final = 60_000
 INBOX_LIMIT: Final = 20
@@ -74,7 +74,7 @@ STATUS: Final = (
 )
 """What a model is shown of a status: every field of a status, and what the list has."""
 ATTENTION: Final = ("runId", "label", "kind", "text", "requestId", "options", "sinceAt")
-"""Without the commands that people are shown."""
+"""What a model is shown of an item: not the commands, which are for people."""
 MESSAGE: Final = ("id", "number", "sessionKey", "runId", "kind", "sentAt", "text")
 REASON_CHARS_MAX: Final = 4_000
 

@@ -27,18 +27,18 @@ from subagents.text import iso, one_line, shortened
 
 MESSAGE_CHARS_MAX: Final = 4_000
 ANSWER_BYTES_MAX: Final = 80_000
-"""Of all messages of one answer, as JSON."""
+"""The most that all messages of one answer have, as JSON."""
 LIMIT: Final = 50
 LIMIT_MAX: Final = 200
 OFFSET_MAX: Final = 10**9
 JOURNAL_PAGE: Final = 500
 LINE_CHARS_MAX: Final = 200
-"""Of a message in the answer's text; the whole stands in its data."""
+"""How much of a message the answer's text shows; the whole is in its data."""
 
 REQUESTER: Final = "requester"
 WORKER: Final = "worker"
 SYSTEM: Final = "system"
-"""Nobody: a deadline that passed, a run that was ended."""
+"""Neither of them: a deadline that passed, a run that was ended."""
 
 
 class SessionMessage(NamedTuple):

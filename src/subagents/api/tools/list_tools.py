@@ -50,7 +50,7 @@ NODE: Final = (
 MINUTE_MS: Final = 60_000
 ROOTS_MAX: Final = 50
 NODES_MAX: Final = 300
-"""Of one answer; a smaller ``depth`` or a ``root`` shows the rest."""
+"""Nodes in one answer; a smaller ``depth`` or a ``root`` shows the rest."""
 
 
 async def list_sessions(call: Call) -> Answer:

@@ -24,7 +24,7 @@ REPEATABLE_TOOLS: Final = frozenset(
 REPEATABLE_ACTIONS: Final = frozenset(
     {"list", "status", "log", "why", "inbox", "result", "attention", "kill", "pause", "resume"}
 )
-"""Of the tool ``subagents``: what looks, and what is harmless twice."""
+"""Actions of the tool ``subagents`` that only look, or are harmless twice."""
 
 
 def may_repeat(method: str, params: Mapping[str, Any]) -> bool:

@@ -34,7 +34,7 @@ class Call:
     services: Services
     caller: Caller
     arguments: Mapping[str, object]
-    """As they came; each tool decodes its own and refuses unknown ones."""
+    """The arguments as they came; each tool decodes its own and refuses unknown ones."""
     call_id: str | None = None
     """Names the call when it is repeated: the same id never spawns twice."""
     waker: Waker | None = None
@@ -42,7 +42,7 @@ class Call:
     tell: Callable[[str], Awaitable[None]] = _silent
     """Say how a long call is doing; protocols without progress say nothing."""
     hears_progress: bool = False
-    """Somebody listens to that: so a client knows that a long call lives."""
+    """Whether the client listens to that, and so knows that a long call is alive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,4 +82,4 @@ def picked(found: msgspec.Struct, names: Iterable[str]) -> Document:
 
 
 ANSWER_CHARS_MAX: Final = 80_000
-"""Of one answer's text: what a context can bear."""
+"""The longest text of an answer: what a context can bear."""

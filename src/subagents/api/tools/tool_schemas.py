@@ -225,4 +225,4 @@ OUTPUTS: Final[Mapping[str, Schema]] = {
         {**_fields(WorkerRequest, _ASKED), "answeredBy": TEXT, "limit": TEXT}
     ),
 }
-"""By the name of the tool; ``subagents`` answers another document for each action."""
+"""The schema of each tool's answer; ``subagents`` answers another document for each action."""

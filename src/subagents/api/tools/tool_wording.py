@@ -29,17 +29,17 @@ from subagents.engine.messages.mailbox import Need
 from subagents.text import clock, cost_bound, fence, one_line, shortened
 
 RESULT_CHARS: Final = (4_000, 2_000, 1_000, 500)
-"""Of each result in one answer: the most with which all of them fit."""
+"""How much of each result one answer shows: the most with which all of them fit."""
 MESSAGE_CHARS_MAX: Final = 6_000
-"""Of a question or notice; both sides keep to less, but for a long context."""
+"""The longest question or notice; both sides keep to less, but for a long context."""
 ENTRY_CHARS_MAX: Final = 500
-"""Of a check's evidence, a blocker or an artifact's description."""
+"""The longest evidence of a check, blocker or description of an artifact."""
 ENTRIES_MAX: Final = 20
-"""Of the lists inside one item; the whole is in the run."""
+"""Entries of a list inside one item; the whole is in the run."""
 ITEMS_MAX: Final = 200
-"""Of one answer; at the shortest they fill it."""
+"""Items of one answer; at the shortest they fill it."""
 ANSWER_BYTES_MAX: Final = 60_000
-"""Of all items of one answer, in each of its two forms; the rest is for what stands around."""
+"""All items of one answer, in each of its two forms; the rest is for what stands around."""
 
 
 ENDED: Final = (
@@ -96,7 +96,7 @@ _COMMANDS: Final = tuple(
         (r"(list|attention)\b", r"subagents action=\1"),
     )
 )
-"""Our commands, as people are told of them, and the tools that do the same for agents."""
+"""Our commands, as people read them, and the tools that do the same for agents."""
 
 
 def for_agents(text: str) -> str:

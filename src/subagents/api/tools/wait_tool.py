@@ -29,7 +29,7 @@ from subagents.errors import Elsewhere, SubagentsError
 from subagents.text import one_line
 
 TELL_S: Final = 20.0
-"""Between two signs of life."""
+"""The pause between two signs of life."""
 NEEDS_MAX: Final = 10
 """Questions that one answer brings; the next call brings the others."""
 PENDING_MAX: Final = 200

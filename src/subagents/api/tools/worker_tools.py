@@ -29,7 +29,7 @@ HEARD_WAIT_S: Final = 270.0
 """Where the client hears that the call lives: each return costs a turn of a model, for hours maybe,
 and providers keep what they have read of its context for five minutes."""
 TELL_S: Final = 20.0
-"""Between two signs of life of a call that waits."""
+"""The pause between two signs of life of a call that waits."""
 
 
 async def speaker(call: Call) -> Run:

@@ -16,7 +16,7 @@ from subagents.errors import UsageError
 from subagents.text import cut
 
 SHOWN_CHARS_MAX: Final = 60
-"""Of a wrong value, in the message that refuses it."""
+"""How much of a wrong value the message that refuses it shows."""
 MISREAD_BYTES_MAX: Final = 1024 * 1024
 """Up to this size a body that does not decode is read again, only to name the wrong field."""
 

@@ -50,12 +50,12 @@ WAIT_SECONDS_MAX: Final = 600
 WAIT_RUNS_MAX: Final = 1000
 INBOX_LIMIT_MAX: Final = 1000
 CANCEL_AFTER_MS_MAX: Final = 3_600_000
-"""An undo, not a schedule."""
+"""A delay that leaves time to undo; a schedule is for more."""
 MESSAGE_CHARS_MAX: Final = 4000
-"""Of a steer, a notice, a question, a cancel reason or a report's summary line."""
+"""The longest steer, notice, question, cancel reason or summary line of a report."""
 ANSWER_CHARS_MAX: Final = 64 * 1024
 METRICS_MAX: Final = 50
-"""In one progress update."""
+"""Metrics in one progress update."""
 CONFIG_ENTRIES_MAX: Final = 500
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -161,13 +161,13 @@ Jobs = Annotated[int, msgspec.Meta(ge=1, le=BATCH_RUNS_MAX)]
 class PlanBody(Body, frozen=True):
     specs: tuple[RunSpec, ...]
     name: Annotated[str, Meta(min_length=1, max_length=PLAN_NAME_CHARS_MAX)] | None = None
-    """To find it by; several plans may have the same."""
+    """A name to find it by; several plans may have the same."""
     idempotency_key: str | None = None
-    """Of the whole plan: with the same one within 24 hours it is not spawned again."""
+    """The whole plan's key: with the same one within 24 hours it is not spawned again."""
     budget: PlanLimit | None = None
-    """Of all of them together; each can have one of its own besides."""
+    """A limit for all of them together; each can have its own as well."""
     jobs: Jobs | None = None
-    """At most so many of them work at once; null = as many as their lanes have slots."""
+    """How many of them work at once at most; null = as many as their lanes have slots."""
     cwd: str | None = None
     default_agent: str | None = None
     """As for one run."""
@@ -215,7 +215,7 @@ class CancelBody(Body, frozen=True):
 
     reason: Message | None = None
     after: str | None = None
-    """After so long, unless it is taken back (`DELETE`): `5s`, at most `1h`; null = now."""
+    """How long to wait, while it can be taken back (`DELETE`): `5s`, at most `1h`; null = now."""
 
     def after_ms(self) -> int:
         """How long to wait; 0 = not at all.
@@ -296,7 +296,7 @@ class HoldBody(Body, frozen=True):
     """What a worker's next request to its model may use, and what it used so far."""
 
     input_tokens: Tokens
-    """At most."""
+    """The most that its input can take."""
     output_tokens: Annotated[int, msgspec.Meta(ge=1, le=TOKENS_MAX)]
     """The limit that it wants for the answer."""
     least_output_tokens: Annotated[int, msgspec.Meta(ge=1, le=TOKENS_MAX)] = 1
@@ -306,7 +306,7 @@ class HoldBody(Body, frozen=True):
     output_token_usd: Usd | None = None
     """What one token of the answer costs at most."""
     tokens_in: Tokens | None = None
-    """Used by the attempt so far."""
+    """What the attempt used so far."""
     tokens_out: Tokens | None = None
     cost_usd: Usd | None = None
     lost_tokens: Tokens = 0

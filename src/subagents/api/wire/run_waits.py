@@ -20,23 +20,23 @@ class Wait(WireStruct, frozen=True, kw_only=True):
     """`provider` (it refuses for now), `lane` (a slot), `runs` (other runs have to end first),
     `retry` (its next attempt is due later), `answer` (to a question) or `paused`."""
     name: str | None = None
-    """Of `lane` and `provider`: which."""
+    """The lane or the provider."""
     status: int | None = None
-    """Of `provider`: the HTTP status of its refusal, where it is known."""
+    """The HTTP status of the provider's refusal, where it is known."""
     runs: list[NamedRun] = []
-    """Of `runs`: those that have not ended, at most 20; of `provider` the one that goes first."""
+    """The runs that have not ended, at most 20; with `provider` the one that goes first."""
     runs_total: int = 0
-    """So many there are."""
+    """How many runs that are."""
     root: WaitRoot | None = None
-    """Of `runs`: where the chain of those that wait for each other ends."""
+    """The end of the chain of runs that wait for each other, with `runs`."""
     place: int | None = None
-    """Of `lane`: its place in the line, 1 = next."""
+    """Its place in the lane's line, 1 = next."""
     used: int | None = None
-    """Of `lane`: slots that are taken; null in a cluster, all of whose nodes use them."""
+    """The lane's slots that are taken; null in a cluster, all of whose nodes use them."""
     slots: int | None = None
-    """Of `lane`: slots that there are."""
+    """The lane's slots."""
     request_id: str | None = None
-    """Of `answer`: the oldest open question."""
+    """The oldest open question, with `answer`."""
     ends_at: Time | None = None
     """When it ends by itself; null = not known, or never."""
     gives_up_at: Time | None = None
