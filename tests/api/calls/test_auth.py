@@ -153,17 +153,13 @@ def test_a_worker_speaks_for_its_own_run_and_attempt_only(tmp_path: Path) -> Non
         caller = Caller(
             session=known.session_key,
             reader="r",
-            is_worker=True,
             is_operator=False,
             run_id=known.run_id,
             attempt=known.attempt,
         )
         assert (await own_attempt(home.services, run_id, caller)).id == run_id
-        nameless = Caller(
-            session=known.session_key, reader="r", is_worker=True, is_operator=False, attempt=2
-        )
         with pytest.raises(Conflict, match="this worker's is over"):
-            await own_attempt(home.services, run_id, nameless)
+            await own_attempt(home.services, run_id, replace(caller, attempt=2))
         other = RunId(await working(home, "other"))
         with pytest.raises(Forbidden, match="only the worker of run"):
             await own_attempt(home.services, other, caller)

@@ -2,10 +2,10 @@
 
 import pytest
 from tests.api import run_journals as runs
-from tests.api.run_journals import journal, run_after, slot, spawned, started
+from tests.api.run_journals import journal, run_after, slot, spawned, started, steps
 
 from subagents.api.answers import run_building
-from subagents.api.answers.explain import steps, why_now
+from subagents.api.answers.explain import why_now
 from subagents.api.wire.run_answers import RunRow
 from subagents.api.wire.wire_struct import document_of
 from subagents.cli.show import render

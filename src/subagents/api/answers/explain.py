@@ -68,18 +68,17 @@ def why_now(
     """One sentence: why the run is in its phase, and until when.
 
     Args:
-        run: As stored.
-        now_ms: Now, in ms since the epoch.
+        run: The run.
+        now_ms: The time.
         lane: The load of the run's lane, when it is known.
-        paused_by: Who paused it, when that is known.
-        is_cluster: Where it works is worth a word.
+        paused_by: The session that paused it, when that is known.
+        is_cluster: Whether the node it works on is worth a word.
     """
-    planned = run.planned
     text = named(run, _in_its_phase(run, now_ms, lane, paused_by, is_cluster=is_cluster))
-    if planned is None:
+    if run.planned is None:
         return text
-    does = "cancels it" if planned.of_turn is None else "ends its turn"
-    return f"{text}; {planned.by} {does} in {_left(planned.due_ms, now_ms)}"
+    does = "cancels it" if run.planned.of_turn is None else "ends its turn"
+    return f"{text}; {run.planned.by} {does} in {_left(run.planned.due_ms, now_ms)}"
 
 
 _NAMES_RUNS: Final = frozenset({Reason.DEPENDENCY_FAILED, Reason.DEPENDENCY_TIMEOUT})
@@ -322,15 +321,6 @@ def _attempt(run: Run, *, is_cluster: bool) -> str:
 # -- the past -----------------------------------------------------------------------------------
 
 
-def steps(entries: Iterable[JournalEntry]) -> list[Step]:
-    """One line per event, in order, each followed by what it led to.
-
-    Args:
-        entries: A run's journal from its first event on.
-    """
-    return [step for folded in fold(entries) for step in steps_of(folded)]
-
-
 def steps_of(folded: Folded) -> list[Step]:
     """The line of one event, followed by what it led to."""
     at_ms = folded.entry.at_ms
@@ -346,15 +336,6 @@ def _with_cause(folded: Folded) -> events.Event:
     if isinstance(event, events.TimerFired) and event.cause is None and before is not None:
         return timer_event(before, event.at_ms) or event
     return event
-
-
-def paused_by(entries: Iterable[JournalEntry]) -> str | None:
-    """Who paused the run last."""
-    who: str | None = None
-    for entry in entries:
-        if isinstance(entry.event, events.Paused):
-            who = entry.event.by
-    return who
 
 
 def _led_to(folded: Folded) -> list[str]:

@@ -106,7 +106,6 @@ class Caller:
     session: SessionKey
     reader: str
     """Names the client process: offers of the inbox are made to it."""
-    is_worker: bool
     is_operator: bool
     """A person's own client: no worker, and none that says it speaks for an agent."""
     run_id: RunId | None = None
@@ -120,6 +119,11 @@ class Caller:
     ceiling: Ceiling | None = None
     """The most that the runs it spawns may do, as its client said; None = a person, a worker
     (whose run says it), or a client that nobody knows the limits of."""
+
+    @property
+    def is_worker(self) -> bool:
+        """Whether a token said for which run it speaks."""
+        return self.run_id is not None
 
     @classmethod
     def of(cls, request: Request) -> "Caller":
@@ -149,7 +153,6 @@ class Caller:
             caller = cls(
                 session=session,
                 reader=reader or session,
-                is_worker=False,
                 is_operator=not agent,
                 cwd=cwd,
                 peer=connection.peer,
@@ -258,7 +261,6 @@ def _worker(
     return Caller(
         session=known.session_key,
         reader=reader or known.session_key,
-        is_worker=True,
         is_operator=False,
         run_id=known.run_id,
         attempt=known.attempt,

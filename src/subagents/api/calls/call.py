@@ -76,16 +76,17 @@ _STATUS: Final[Mapping[type[SubagentsError], int]] = {
 # -- whose run is it ----------------------------------------------------------------------------
 
 
-async def run_of(request: Request, caller: Caller) -> Run:
-    """The run that the path's selector names, when the caller may touch it.
+async def on_run(request: Request) -> tuple[Services, Caller, Run]:
+    """Who calls, and the run that the path's selector names, when the caller may touch it.
 
     Raises:
         NotFound: No such run.
         Forbidden: It is somebody else's.
     """
-    run = await find_run(services_of(request), path_part(request, "sel"), caller)
+    services, caller = services_of(request), Caller.of(request)
+    run = await find_run(services, path_part(request, "sel"), caller)
     request.scope.setdefault("state", {})[_IS_SETTLED] = run.is_settled
-    return run
+    return services, caller, run
 
 
 def is_about_settled_run(scope: Scope) -> bool:
@@ -106,7 +107,7 @@ def path_part(request: Request, name: str) -> str:
 
 
 async def find_run(services: Services, selector: str, caller: Caller) -> Run:
-    """As ``run_of``, for a selector that came in a body."""
+    """The run that a selector names, when the caller may touch it; raises as ``on_run`` does."""
     run = await services.engine.queries.run(await resolve(services, selector, caller))
     await require_own(services, run, caller)
     return run

@@ -8,10 +8,8 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from subagents.api.answers import run_building
-from subagents.api.calls.auth import Caller
-from subagents.api.calls.call import AnswerTooLarge, RangeNotSatisfiable, answer, query_of, run_of
+from subagents.api.calls.call import AnswerTooLarge, RangeNotSatisfiable, answer, on_run, query_of
 from subagents.api.calls.operation import Operation, routes
-from subagents.api.calls.services import services_of
 from subagents.api.wire.log_answers import ArtifactFile, ArtifactPage, WorktreeDiff
 from subagents.api.wire.parameters import word
 from subagents.api.wire.run_answers import ResultFile
@@ -28,8 +26,7 @@ _RANGE: Final = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
 
 async def artifacts(request: Request) -> Response:
     """GET /v1/runs/{sel}/artifacts: the files that its contract and its report name."""
-    services = services_of(request)
-    run = await run_of(request, Caller.of(request))
+    services, _, run = await on_run(request)
     query_of(request, ())
     as_of = services.as_of()
     files = services.engine.artifacts
@@ -48,11 +45,10 @@ async def content(request: Request) -> Response:
 
     Always as a download of no type: what a worker wrote is never shown by a browser by itself.
     """
-    services = services_of(request)
     query = query_of(request, CONTENT)
     if not query.get("path"):
         raise UsageError("name the file", details={"field": "path"})
-    run = await run_of(request, Caller.of(request))
+    services, _, run = await on_run(request)
     path = query["path"]
     found = await services.engine.artifacts.open(run, path)
     try:
@@ -108,9 +104,8 @@ def range_of(header: str | None, size: int) -> tuple[int, int, bool]:
 
 async def diff(request: Request) -> Response:
     """GET /v1/runs/{sel}/diff: what it changed in its worktree, as git shows it."""
-    services = services_of(request)
     query = query_of(request, DIFF)
-    run = await run_of(request, Caller.of(request))
+    services, _, run = await on_run(request)
     as_of = services.as_of()
     found = await services.engine.workspaces.diff(run, query.get("path"))
     return answer(

@@ -12,12 +12,12 @@ from subagents.api.calls.call import (
     answer,
     body_of,
     find_run,
+    on_run,
     own_attempt,
     path_part,
     query_of,
     require_own,
     resolve,
-    run_of,
     while_connected,
 )
 from subagents.api.calls.operation import Operation, routes
@@ -253,17 +253,14 @@ async def answer_of(request: Request) -> Response:
 
 async def report(request: Request) -> Response:
     """POST /v1/runs/{sel}/report: the worker's claim of completion; the last one counts."""
-    services = services_of(request)
-    run = await _spoken_for(request)
-    given: Report = wire.parse_report(await body_of(request))
-    await services.engine.reports.report(run.id, given)
+    services, _, run = await _spoken_for(request)
+    await services.engine.reports.report(run.id, wire.parse_report(await body_of(request)))
     return answer(Taken(run_id=run.id, status="stored"))
 
 
 async def progress(request: Request) -> Response:
     """POST /v1/runs/{sel}/progress: at most one per 30 s; being too early is no error."""
-    services = services_of(request)
-    run = await _spoken_for(request)
+    services, _, run = await _spoken_for(request)
     given = wire.parse_progress(await body_of(request), now_ms=services.now_ms())
     taken = await services.engine.reports.progress(run.id, given)
     await services.engine.reports.tool_used(run.id, len(run.attempts), "report_progress")
@@ -272,8 +269,7 @@ async def progress(request: Request) -> Response:
 
 async def progress_of(request: Request) -> Response:
     """GET /v1/runs/{sel}/progress: the updates that were kept, oldest first, at most 100."""
-    services = services_of(request)
-    run = await run_of(request, Caller.of(request))
+    services, _, run = await on_run(request)
     query_of(request, ())
     found = await services.engine.reports.progress_of(run.id)
     return answer(
@@ -287,8 +283,7 @@ async def progress_of(request: Request) -> Response:
 
 async def notify(request: Request) -> Response:
     """POST /v1/runs/{sel}/notify: one way, into the requester's inbox."""
-    services = services_of(request)
-    run = await _spoken_for(request)
+    services, _, run = await _spoken_for(request)
     body = wire.parse_body(await body_of(request), wire.NotifyBody)
     priority = one_of("priority", body.priority, [*Priority])
     await services.engine.questions.notify(run.id, body.message, priority=priority)
@@ -301,31 +296,19 @@ async def notify(request: Request) -> Response:
 
 async def hold(request: Request) -> Response:
     """POST /v1/runs/{sel}/hold: before a request to the model; holds the line up to 20 s."""
-    services, caller = services_of(request), Caller.of(request)
-    run = await _spoken_for(request)
+    services, caller, run = await _spoken_for(request)
     body = wire.parse_body(await body_of(request), wire.HoldBody)
     number = len(run.attempts) if caller.attempt is None else caller.attempt
-    need = Need(
-        input_tokens=body.input_tokens,
-        output_tokens=body.output_tokens,
-        least_output_tokens=body.least_output_tokens,
-        input_usd=body.input_usd,
-        output_token_usd=body.output_token_usd,
-    )
-    counted = Counted(
-        usage=Usage(tokens_in=body.tokens_in, tokens_out=body.tokens_out, cost_usd=body.cost_usd),
-        lost_tokens=body.lost_tokens,
-        lost_cost_usd=body.lost_cost_usd,
-    )
+    need, counted = made(Need, body), made(Counted, body, usage=made(Usage, body))
     waiting = services.engine.request_desk.hold(run.id, number, need, counted, is_firm=body.firm)
     found = await while_connected(request, services, waiting)
     return answer(made(RequestHold, found, limited=found.is_limited))
 
 
-async def _spoken_for(request: Request) -> Run:
+async def _spoken_for(request: Request) -> tuple[Services, Caller, Run]:
     services, caller = services_of(request), Caller.of(request)
     run_id = await resolve(services, path_part(request, "sel"), caller)
-    return await own_attempt(services, run_id, caller)
+    return services, caller, await own_attempt(services, run_id, caller)
 
 
 OPERATIONS: Final = {

@@ -10,7 +10,6 @@ from starlette.responses import Response, StreamingResponse
 from subagents.api.answers import (
     causes,
     event_building,
-    explain,
     log_pages,
     log_summary,
     run_building,
@@ -22,9 +21,9 @@ from subagents.api.calls.call import (
     answer,
     body_of,
     find_run,
+    on_run,
     plan_id_of,
     query_of,
-    run_of,
     while_connected,
 )
 from subagents.api.calls.operation import Operation, routes
@@ -128,27 +127,26 @@ async def list_runs(request: Request) -> Response:
 
 async def show(request: Request) -> Response:
     """GET /v1/runs/{sel}: everything, but at most 4,000 characters of the result."""
-    services = services_of(request)
-    run = await run_of(request, Caller.of(request))
+    services, _, run = await on_run(request)
     return answer(run_building.detail(run, services.now_ms(), services.around()))
 
 
 async def status(request: Request) -> Response:
     """GET /v1/runs/{sel}/status: the row, and what its worker was last seen at."""
-    run = await run_of(request, Caller.of(request))
-    return answer(await statuses.status(services_of(request), run))
+    services, _, run = await on_run(request)
+    return answer(await statuses.status(services, run))
 
 
 async def result(request: Request) -> Response:
     """GET /v1/runs/{sel}/result: the result and what proves it; of a long result the end."""
-    return answer(run_building.shown(StoredResult, await run_of(request, Caller.of(request))))
+    _, _, run = await on_run(request)
+    return answer(run_building.shown(StoredResult, run))
 
 
 async def result_text(request: Request) -> Response:
     """GET /v1/runs/{sel}/result/text: the whole result as plain UTF-8, or a range of its bytes."""
-    services = services_of(request)
     query = query_of(request, RESULT_TEXT)
-    run = await run_of(request, Caller.of(request))
+    services, _, run = await on_run(request)
     size = services.engine.results.size(run)
     offset = query.number("offset")
     limit = query.number("limit") if "limit" in query else RESULT_OFFSET_MAX
@@ -171,8 +169,7 @@ async def result_text(request: Request) -> Response:
 
 async def tree(request: Request) -> Response:
     """GET /v1/runs/{sel}/tree: the run and all below it."""
-    services = services_of(request)
-    run = await run_of(request, Caller.of(request))
+    services, _, run = await on_run(request)
     found = await services.engine.queries.tree(run.id, most=TREE_NODES_MAX)
     return answer(run_building.tree(found, services.now_ms(), services.around()))
 
@@ -202,36 +199,23 @@ async def roots(request: Request) -> Response:
 
 async def timeline(request: Request) -> Response:
     """GET /v1/runs/{sel}/timeline: a page of events, each with the phase after it."""
-    services = services_of(request)
-    run = await run_of(request, Caller.of(request))
+    services, _, run = await on_run(request)
     query = query_of(request, TIMELINE)
     after_seq, limit = query.number("afterSeq"), query.number("limit")
     events: list[TimelineEvent] = []
-    folded: Run | None = None
-    seq = 0
-    # A phase is known only from the events before it, so every page folds from the start; one
-    # page of the journal is in memory at a time.
-    while len(events) <= limit:
-        page = await services.engine.queries.journal(
-            run.id, after_seq=seq, limit=causes.JOURNAL_PAGE
-        )
-        if not page:
+    next_seq = None
+    async for each in causes.played_back(services, run.id):
+        if len(events) == limit:
+            next_seq = events[-1].seq
             break
-        seq = page[-1].seq
-        for each in explain.fold(page, folded):
-            folded = each.run
-            if each.entry.seq > after_seq and len(events) <= limit:
-                events.append(event_building.timeline_event(each))
-    more = len(events) > limit
-    shown = events[:limit]
-    next_seq = shown[-1].seq if more else None
-    return answer(Timeline(run_id=run.id, events=shown, next_seq=next_seq))
+        if each.entry.seq > after_seq:
+            events.append(event_building.timeline_event(each))
+    return answer(Timeline(run_id=run.id, events=events, next_seq=next_seq))
 
 
 async def why(request: Request) -> Response:
     """GET /v1/runs/{sel}/why: one sentence for now, one line per event, every delivery try."""
-    services = services_of(request)
-    run = await run_of(request, Caller.of(request))
+    services, _, run = await on_run(request)
     return answer(await causes.why(services, run))
 
 
@@ -240,8 +224,7 @@ async def log(request: Request) -> Response:
 
     With ``afterSeq`` and ``waitSeconds`` the line is held until there is something behind it.
     """
-    services, caller = services_of(request), Caller.of(request)
-    run = await run_of(request, caller)
+    services, caller, run = await on_run(request)
     asked = log_pages.asked_in(query_of(request, log_pages.PARAMETERS))
     if asked.summary:
         work = log_summary.summary(services, caller, run, asked)
@@ -259,8 +242,7 @@ async def cancel(request: Request) -> Response:
 
     With ``after`` it is planned, also over a restart; until then it can be taken back.
     """
-    services, caller = services_of(request), Caller.of(request)
-    run = await run_of(request, caller)
+    services, caller, run = await on_run(request)
     body = wire.parse_body(await body_of(request), wire.CancelBody)
     if run.is_settled:
         return answer(run_building.changed(run, "already ended"))
@@ -284,16 +266,14 @@ async def cancelled(services: Services, caller: Caller, run: Run, body: wire.Can
 
 async def withdraw_cancel(request: Request) -> Response:
     """DELETE /v1/runs/{sel}/cancel: take a planned cancel back; harmless where there is none."""
-    services, caller = services_of(request), Caller.of(request)
-    run = await run_of(request, caller)
+    services, caller, run = await on_run(request)
     run = await services.engine.control.withdraw_cancel(run.id, by=caller.session)
     return answer(run_building.changed(run, "not cancelled"))
 
 
 async def steer(request: Request) -> Response:
     """POST /v1/runs/{sel}/steer: a message for the worker, now or for its next turn."""
-    services, caller = services_of(request), Caller.of(request)
-    run = await run_of(request, caller)
+    services, caller, run = await on_run(request)
     body = wire.parse_body(await body_of(request), wire.SteerBody)
     taken = await services.engine.control.steer(
         run.id, body.message, by=caller.session, ceiling=caller.ceiling
@@ -303,22 +283,19 @@ async def steer(request: Request) -> Response:
 
 async def pause(request: Request) -> Response:
     """POST /v1/runs/{sel}/pause."""
-    services, caller = services_of(request), Caller.of(request)
-    run = await run_of(request, caller)
+    services, caller, run = await on_run(request)
     return _row(services, await services.engine.control.pause(run.id, by=caller.session))
 
 
 async def resume(request: Request) -> Response:
     """POST /v1/runs/{sel}/resume."""
-    services, caller = services_of(request), Caller.of(request)
-    run = await run_of(request, caller)
+    services, caller, run = await on_run(request)
     return _row(services, await services.engine.control.resume(run.id, by=caller.session))
 
 
 async def prioritize(request: Request) -> Response:
     """POST /v1/runs/{sel}/priority: its place among those that wait for a slot."""
-    services, caller = services_of(request), Caller.of(request)
-    run = await run_of(request, caller)
+    services, caller, run = await on_run(request)
     body = wire.parse_body(await body_of(request), wire.PriorityBody)
     given = await services.engine.control.prioritize(run.id, body.priority, by=caller.session)
     return _row(services, given)
@@ -326,15 +303,13 @@ async def prioritize(request: Request) -> Response:
 
 async def redeliver(request: Request) -> Response:
     """POST /v1/runs/{sel}/redeliver: give a result that was read, or given up, once more."""
-    services, caller = services_of(request), Caller.of(request)
-    run = await run_of(request, caller)
+    services, caller, run = await on_run(request)
     return _row(services, await services.engine.control.redeliver(run.id, by=caller.session))
 
 
 async def dismiss(request: Request) -> Response:
     """POST /v1/runs/{sel}/dismiss: its escalation was dealt with; take it from attention."""
-    services, caller = services_of(request), Caller.of(request)
-    run = await run_of(request, caller)
+    services, caller, run = await on_run(request)
     return _row(services, await services.engine.control.dismiss(run.id, by=caller.session))
 
 

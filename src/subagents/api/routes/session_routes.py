@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from subagents.api.answers import run_building
 from subagents.api.calls.auth import Caller
-from subagents.api.calls.call import answer, body_of, path_part, require_operator, run_of
+from subagents.api.calls.call import answer, body_of, on_run, path_part, require_operator
 from subagents.api.calls.operation import Operation, routes
 from subagents.api.calls.services import Services, services_of
 from subagents.api.wire import requests as wire
@@ -47,8 +47,7 @@ class ThreadBody(wire.Body, frozen=True):
 
 async def send(request: Request) -> Response:
     """POST /v1/runs/{sel}/send: a message for the session of a run, whoever works in it now."""
-    services, caller = services_of(request), Caller.of(request)
-    run = await run_of(request, caller)
+    services, caller, run = await on_run(request)
     body = wire.parse_body(await body_of(request), SendBody)
     mode = one_of("mode", body.mode, (EITHER, *MODES))
     if body.idempotency_key is not None:
@@ -71,8 +70,7 @@ async def interrupt(request: Request) -> Response:
     With ``after`` it is planned, also over a restart; until then it can be taken back, and nothing
     comes of it when the turn has ended by then.
     """
-    services, caller = services_of(request), Caller.of(request)
-    run = await run_of(request, caller)
+    services, caller, run = await on_run(request)
     body = wire.parse_body(await body_of(request), wire.CancelBody)
     run = await services.engine.control.interrupt(
         run.id, by=caller.session, after_ms=body.after_ms(), reason=body.reason
@@ -82,8 +80,7 @@ async def interrupt(request: Request) -> Response:
 
 async def withdraw_interrupt(request: Request) -> Response:
     """DELETE /v1/runs/{sel}/interrupt: take a planned interrupt back; harmless where none is."""
-    services, caller = services_of(request), Caller.of(request)
-    run = await run_of(request, caller)
+    services, caller, run = await on_run(request)
     run = await services.engine.control.withdraw_cancel(run.id, by=caller.session)
     return answer(run_building.changed(run, "not interrupted"))
 

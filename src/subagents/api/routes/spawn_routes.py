@@ -14,7 +14,7 @@ from subagents.api.calls.call import (
     SPAWN_BODY_BYTES_MAX,
     answer,
     body_of,
-    run_of,
+    on_run,
 )
 from subagents.api.calls.operation import Operation, routes
 from subagents.api.calls.services import Services, services_of
@@ -206,8 +206,7 @@ def cwd_of(cwd: str | None, specs: Sequence[RunSpec]) -> str:
 
 async def retry(request: Request) -> Response:
     """POST /v1/runs/{sel}/retry: a new run from the stored parameters."""
-    services, caller = services_of(request), Caller.of(request)
-    run = await run_of(request, caller)
+    services, caller, run = await on_run(request)
     config = await config_of(services, caller, run.resolved.project, {}, {})
     receipt = await services.engine.spawner.retry(run.id, caller.context(config.settings))
     return answer(run_building.receipt(receipt, config.ignored), status=201)

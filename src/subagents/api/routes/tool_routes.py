@@ -36,6 +36,7 @@ from subagents.api.tools.tool_registry import call_tool, visible
 from subagents.api.tools.tool_schemas import OUTPUTS
 from subagents.api.wire.daemon_answers import ToolAnswer, ToolDescription, ToolList
 from subagents.api.wire.decoding import as_object, one_of, parse_json, texts_in
+from subagents.api.wire.wire_struct import made
 from subagents.domain.rules.parameter_checks import check_name
 from subagents.domain.run.spec import IDEMPOTENCY_KEY_CHARS_MAX
 from subagents.domain.run.values import MessageId
@@ -59,12 +60,7 @@ def _described(tool: Tool) -> ToolDescription:
         audience=tool.audience,
         input_schema=dict(tool.schema),
         output_schema=dict(OUTPUTS[tool.name]),
-        annotations={
-            "readOnlyHint": tool.read_only,
-            "destructiveHint": tool.destructive,
-            "idempotentHint": tool.idempotent,
-            **tool.annotations,
-        },
+        annotations=tool.hints,
     )
 
 
@@ -88,14 +84,7 @@ async def use_tool(request: Request) -> Response:
         unwanted=lambda found: services.engine.mailbox.release(found.offered, reader=caller.reader),
     )
     await services.engine.mailbox.note_returned(found.offered, session=caller.session)
-    content = msgspec.json.encode(
-        ToolAnswer(
-            text=found.text,
-            structured=found.structured,
-            is_error=found.is_error,
-            offered=list(found.offered),
-        )
-    )
+    content = msgspec.json.encode(made(ToolAnswer, found))
     if ack == "auto" and found.offered:
         return Handover(content, services, caller, found.offered)
     return Response(content, media_type="application/json")

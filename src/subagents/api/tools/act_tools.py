@@ -12,7 +12,6 @@ from subagents.engine.runs.sessions import MODES, STEER
 from subagents.errors import UsageError
 
 SENT: Final = ("status", "runId", "sessionKey", "label")
-CHANGED: Final = ("status", "runId", "label")
 RESPONDED: Final = ("status", "requestId", "runId", "label", "decision", "by", "answeredAt")
 _SENT: Final = {
     "steered": "Put into its live turn.",
@@ -52,17 +51,6 @@ async def steer(call: Call, target: str, message: str, *, mode: str = STEER) -> 
     structured = picked(run_building.sent(sent), (*SENT, *started))
     what = _STARTED if sent.is_new else _SENT[sent.status]
     return Answer(text=f"{sent.status}: {now.id}. {what}", structured=structured)
-
-
-async def interrupt(call: Call, target: str, reason: str | None) -> Answer:
-    """End the turn that is under way; what there is becomes a partial result."""
-    run = await find_run(call.services, target, call.caller)
-    run = await call.services.engine.control.interrupt(
-        run.id, by=call.caller.session, reason=reason
-    )
-    structured = picked(run_building.changed(run, "interrupting"), CHANGED)
-    text = f"interrupting: {run.id}. It ends partial; sessions_send mode=followup continues it."
-    return Answer(text=text, structured=structured)
 
 
 async def respond(call: Call) -> Answer:

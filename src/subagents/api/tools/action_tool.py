@@ -37,45 +37,18 @@ INBOX_LIMIT_MAX: Final = 100
 ATTENTION_MAX: Final = 50
 STEPS_MAX: Final = 100
 STATUS: Final = (
-    "agentId",
-    "label",
-    "runId",
-    "sessionKey",
-    "phase",
-    "state",
-    "runStatus",
-    "why",
-    "runtime",
-    "took",
-    "tookMs",
-    "sessionId",
-    "attempt",
-    "costUsd",
-    "tokensIn",
-    "tokensOut",
-    "usage",
-    "granted",
-    "toolsUsed",
-    "lastActivity",
-    "lastActivityAge",
-    "lastActivityAgeMs",
-    "contextPercent",
-    "pendingRequests",
-    "pendingRequestCount",
-    "blockedReason",
-    "latestProgress",
-    "childrenActive",
-    "deadline",
-    "budget",
-    "paused",
-    "outcome",
-    "startedAt",
+    *("agentId", "label", "runId", "sessionKey", "phase", "state", "runStatus", "why", "runtime"),
+    *("took", "tookMs", "sessionId", "attempt", "costUsd", "tokensIn", "tokensOut", "usage"),
+    *("granted", "toolsUsed", "lastActivity", "lastActivityAge", "lastActivityAgeMs"),
+    *("contextPercent", "pendingRequests", "pendingRequestCount", "blockedReason"),
+    *("latestProgress", "childrenActive", "deadline", "budget", "paused", "outcome", "startedAt"),
     "endedAt",
 )
 """What a model is shown of a status: every field of a status, and what the list has."""
 ATTENTION: Final = ("runId", "label", "kind", "text", "requestId", "options", "sinceAt")
 """What a model is shown of an item: not the commands, which are for people."""
 MESSAGE: Final = ("id", "number", "sessionKey", "runId", "kind", "sentAt", "text")
+CHANGED: Final = ("status", "runId", "label")
 REASON_CHARS_MAX: Final = 4_000
 
 Act: TypeAlias = Callable[[Call, ActionArguments], Awaitable[Answer]]
@@ -294,7 +267,13 @@ async def _steer(call: Call, asked: ActionArguments) -> Answer:
 
 
 async def _interrupt(call: Call, asked: ActionArguments) -> Answer:
-    return await act_tools.interrupt(call, _target(asked), _reason(asked))
+    """End the turn that is under way; what there is becomes a partial result."""
+    run, reason = await _run(call, asked), _reason(asked)
+    control = call.services.engine.control
+    run = await control.interrupt(run.id, by=call.caller.session, reason=reason)
+    structured = picked(run_building.changed(run, "interrupting"), CHANGED)
+    text = f"interrupting: {run.id}. It ends partial; sessions_send mode=followup continues it."
+    return Answer(text=text, structured=structured)
 
 
 def _reason(asked: ActionArguments) -> str | None:
@@ -321,24 +300,22 @@ async def _kill(call: Call, asked: ActionArguments) -> Answer:
 
 
 async def _pause(call: Call, asked: ActionArguments) -> Answer:
-    run = await _run(call, asked)
-    return await _state(
-        call, await call.services.engine.control.pause(run.id, by=call.caller.session)
-    )
+    return await _changed(call, asked, call.services.engine.control.pause)
 
 
 async def _resume(call: Call, asked: ActionArguments) -> Answer:
-    run = await _run(call, asked)
-    return await _state(
-        call, await call.services.engine.control.resume(run.id, by=call.caller.session)
-    )
+    return await _changed(call, asked, call.services.engine.control.resume)
 
 
 async def _redeliver(call: Call, asked: ActionArguments) -> Answer:
+    return await _changed(call, asked, call.services.engine.control.redeliver)
+
+
+async def _changed(
+    call: Call, asked: ActionArguments, change: Callable[..., Awaitable[Run]]
+) -> Answer:
     run = await _run(call, asked)
-    return await _state(
-        call, await call.services.engine.control.redeliver(run.id, by=call.caller.session)
-    )
+    return await _state(call, await change(run.id, by=call.caller.session))
 
 
 async def _answer(call: Call, asked: ActionArguments) -> Answer:

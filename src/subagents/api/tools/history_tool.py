@@ -10,7 +10,8 @@ from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
-from subagents.api.answers import explain
+from subagents.api.answers.causes import played_back
+from subagents.api.answers.explain import Folded
 from subagents.api.calls.call import find_run
 from subagents.api.tools.tool import Answer, Call
 from subagents.api.tools.tool_arguments import Selector, decoded
@@ -31,7 +32,6 @@ ANSWER_BYTES_MAX: Final = 80_000
 LIMIT: Final = 50
 LIMIT_MAX: Final = 200
 OFFSET_MAX: Final = 10**9
-JOURNAL_PAGE: Final = 500
 LINE_CHARS_MAX: Final = 200
 """How much of a message the answer's text shows; the whole is in its data."""
 
@@ -91,16 +91,9 @@ async def sessions_history(call: Call) -> Answer:
 
 async def _messages(call: Call, run: Run) -> list[SessionMessage]:
     found: list[SessionMessage] = []
-    folded: Run | None = None
-    seq = 0
-    while page := await call.services.engine.queries.journal(
-        run.id, after_seq=seq, limit=JOURNAL_PAGE
-    ):
-        seq = page[-1].seq
-        for step in explain.fold(page, folded):
-            folded = step.run
-            if not step.stale:
-                found += messages_in(step)
+    async for step in played_back(call.services, run.id):
+        if not step.stale:
+            found += messages_in(step)
     return found
 
 
@@ -128,7 +121,7 @@ def _line(text: str) -> str:
 # -- what an event says -------------------------------------------------------------------------
 
 
-def messages_in(step: explain.Folded) -> Iterator[SessionMessage]:
+def messages_in(step: Folded) -> Iterator[SessionMessage]:
     """The messages of one journal entry, given the run before and after it."""
     yield from _messages_of(step.entry.event, step.run)
     if step.before is not None:

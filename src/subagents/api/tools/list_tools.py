@@ -19,33 +19,13 @@ from subagents.ports import RunFilter
 from subagents.text import counted, shortened
 
 ROW: Final = (
-    "sessionKey",
-    "runId",
-    "label",
-    "agentId",
-    "runStatus",
-    "pendingRequestCount",
-    "blockedReason",
-    "phase",
-    "outcome",
-    "latestProgress",
-    "usage",
-    "subtreeUsage",
-    "startedAt",
+    *("sessionKey", "runId", "label", "agentId", "runStatus", "pendingRequestCount"),
+    *("blockedReason", "phase", "outcome", "latestProgress", "usage", "subtreeUsage", "startedAt"),
     "endedAt",
 )
 NODE: Final = (
-    "sessionKey",
-    "runId",
-    "label",
-    "runStatus",
-    "pendingRequestCount",
-    "phase",
-    "verification",
-    "claim",
-    "latestProgress",
-    "subtreeUsage",
-    "budget",
+    *("sessionKey", "runId", "label", "runStatus", "pendingRequestCount", "phase", "verification"),
+    *("claim", "latestProgress", "subtreeUsage", "budget"),
 )
 MINUTE_MS: Final = 60_000
 ROOTS_MAX: Final = 50

@@ -46,7 +46,6 @@ REQUESTER_TOOLS: Final[tuple[Tool, ...]] = (
         handler=list_tools.list_sessions,
         audience=Audience.REQUESTER,
         read_only=True,
-        idempotent=True,
     ),
     Tool(
         name="sessions_tree",
@@ -55,7 +54,6 @@ REQUESTER_TOOLS: Final[tuple[Tool, ...]] = (
         handler=list_tools.tree,
         audience=Audience.REQUESTER,
         read_only=True,
-        idempotent=True,
     ),
     Tool(
         name="sessions_history",
@@ -64,7 +62,6 @@ REQUESTER_TOOLS: Final[tuple[Tool, ...]] = (
         handler=history_tool.sessions_history,
         audience=Audience.REQUESTER,
         read_only=True,
-        idempotent=True,
     ),
     Tool(
         name="sessions_send",
@@ -91,7 +88,6 @@ REQUESTER_TOOLS: Final[tuple[Tool, ...]] = (
         handler=agents_tool.list_agents,
         audience=Audience.REQUESTER,
         read_only=True,
-        idempotent=True,
     ),
     Tool(
         name="respond_orchestrator_request",

@@ -10,29 +10,18 @@ from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import as_object, refuse_unknown
 from subagents.api.wire.wire_struct import Document
 from subagents.config.layers import Config
-from subagents.config.settings import Settings
 from subagents.domain.rules.parameter_checks import check_name
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import BATCH_RUNS_MAX, IDEMPOTENCY_KEY_CHARS_MAX, Resolved, RunSpec
 from subagents.domain.run.values import replace
 from subagents.engine.runs.spawn import Receipt
-from subagents.engine.runs.spawn_call import RunAsked, SpawnContext
+from subagents.engine.runs.spawn_call import RunAsked
 from subagents.errors import UsageError
 from subagents.text import one_line
 
 RECEIPT: Final = (
-    "status",
-    "childSessionKey",
-    "runId",
-    "mode",
-    "label",
-    "phase",
-    "resolvedModel",
-    "effectiveTools",
-    "access",
-    "warnings",
-    "note",
-    "threadId",
+    *("status", "childSessionKey", "runId", "mode", "label", "phase", "resolvedModel"),
+    *("effectiveTools", "access", "warnings", "note", "threadId"),
 )
 ONE_RUN: Final = ("task", "label")
 """What cannot be said of several runs together."""
@@ -57,12 +46,8 @@ async def spawn(call: Call) -> Answer:
     with config.explaining():
         receipts = await call.services.engine.spawner.spawn_batch(
             [RunAsked(spec=each) for each in specs],
-            SpawnContext(
-                session=call.caller.session,
-                settings=config.settings,
-                cwd=call.caller.cwd or (resolved.cwd if resolved else ""),
-                is_operator=False,
-                ceiling=call.caller.ceiling,
+            call.caller.context(
+                config.settings, call.caller.cwd or (resolved.cwd if resolved else "")
             ),
         )
     # What a project's file may not say to agents holds for all of them: it is said once.
@@ -78,11 +63,8 @@ async def spawn(call: Call) -> Answer:
 
 def requester_of(call: Call) -> Run | None:
     """The open run on whose behalf a worker calls; None for sessions outside."""
-    services, caller = call.services, call.caller
-    if not caller.is_worker:
-        return None
-    run_id = caller.run_id or services.engine.queries.run_of(caller.session)
-    return None if run_id is None else services.engine.queries.open_run(run_id)
+    run_id = call.caller.run_id
+    return None if run_id is None else call.services.engine.queries.open_run(run_id)
 
 
 def _batch(arguments: Mapping[str, object]) -> tuple[RunSpec, ...]:
@@ -133,13 +115,8 @@ def _keyed(specs: Sequence[RunSpec], call_id: str | None, *, is_batch: bool) -> 
     )
 
 
-async def settings_of(call: Call) -> Settings:
-    """The configuration that holds where the caller is, as far as it holds for agents."""
-    return (await config_of(call)).settings
-
-
 async def config_of(call: Call) -> Config:
-    """The same with what of the project's file was ignored."""
+    """The configuration that holds where the caller is, as far as it holds for agents."""
     return await _config(call, await _resolved_of(call))
 
 
@@ -151,11 +128,8 @@ async def _config(call: Call, resolved: Resolved | None) -> Config:
 
 async def _resolved_of(call: Call) -> Resolved | None:
     """Of the run on whose behalf a worker calls; None for top-level sessions."""
-    services, caller = call.services, call.caller
-    if not caller.is_worker:
-        return None
-    run_id = caller.run_id or services.engine.queries.run_of(caller.session)
-    return None if run_id is None else (await services.engine.queries.run(run_id)).resolved
+    run_id = call.caller.run_id
+    return None if run_id is None else (await call.services.engine.queries.run(run_id)).resolved
 
 
 def _documents(receipts: Sequence[Receipt]) -> list[Document]:

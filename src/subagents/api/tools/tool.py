@@ -1,7 +1,7 @@
 """What a tool is, one call of it, and its answer; nothing of the protocol that carries it."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeAlias
 
@@ -72,7 +72,16 @@ class Tool:
     read_only: bool = False
     destructive: bool = False
     idempotent: bool = False
-    annotations: Mapping[str, bool] = field(default_factory=dict)
+
+    @property
+    def hints(self) -> dict[str, bool]:
+        """The annotations of the protocol that say what a call can do."""
+        return {
+            "destructiveHint": self.destructive,
+            "idempotentHint": self.idempotent or self.read_only,
+            "openWorldHint": False,
+            "readOnlyHint": self.read_only,
+        }
 
 
 def picked(found: msgspec.Struct, names: Iterable[str]) -> Document:

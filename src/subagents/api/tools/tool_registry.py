@@ -68,7 +68,8 @@ async def call_tool(name: str, call: Call) -> Answer:
         if is_refusal(error):
             note_refusal(call.services, call.caller, name, error.message)
         answer = refusal(error)
-    if tool.audience is not Audience.REQUESTER or not _sees_inbox(call.services, call.caller):
+    is_over = call.caller.is_worker and _run_of(call.services, call.caller) is None
+    if tool.audience is not Audience.REQUESTER or is_over:
         return answer
     try:
         notice = await _inbox_notice(call)
@@ -140,13 +141,8 @@ def _require_visible(tool: Tool, call: Call) -> None:
 
 def _run_of(services: Services, caller: Caller) -> Run | None:
     """The open run on whose behalf a worker calls."""
-    run_id = caller.run_id or services.engine.queries.run_of(caller.session)
-    run = services.engine.queries.open_run(run_id) if run_id is not None else None
+    run = None if caller.run_id is None else services.engine.queries.open_run(caller.run_id)
     return None if run is None or run.is_settled else run
-
-
-def _sees_inbox(services: Services, caller: Caller) -> bool:
-    return not caller.is_worker or _run_of(services, caller) is not None
 
 
 async def _inbox_notice(call: Call) -> str | None:

@@ -287,7 +287,7 @@ class ToolDescription(WireStruct, frozen=True, kw_only=True):
     output_schema: dict[str, object] = {}
     """JSON Schema of its answer as data."""
     annotations: dict[str, bool] = {}
-    """Hints: `readOnlyHint`, `destructiveHint`, `idempotentHint`."""
+    """Hints: `readOnlyHint`, `destructiveHint`, `idempotentHint`, `openWorldHint`."""
 
 
 class ToolList(WireStruct, frozen=True, kw_only=True):
