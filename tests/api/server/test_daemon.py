@@ -27,6 +27,7 @@ from tests.api.home_daemon import DEADLINE_S, Home, UnixConnection, build, servi
 from subagents.api.calls.auth import peer_uid
 from subagents.api.server import daemon, listeners, unix_sockets
 from subagents.api.server.daemon import _Server, run_daemon, serve_until_stopped
+from subagents.api.server.daemon_log import writing_log
 from subagents.api.server.watched_protocol import WatchedProtocol
 from subagents.config import daemon_record
 from subagents.errors import AlreadyRunning, Fenced
@@ -452,16 +453,13 @@ def test_the_system_says_which_user_is_at_the_other_end() -> None:
 
 
 @pytest.mark.requirement("daemon:log:rotated")
-def test_a_large_log_is_moved_aside_at_the_start(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(daemon, "LOG_BYTES_MAX", 10)
+def test_a_large_log_is_moved_aside_at_the_start(tmp_path: Path) -> None:
     path = tmp_path / "daemon.log"
     path.write_text("the old lines\n")
 
-    with daemon.log_to(path):
+    with writing_log(path, bytes_max=10):
         daemon.log.info("a new line")
-    with daemon.log_to(path):
+    with writing_log(path, bytes_max=10):
         daemon.log.info("a newer line")
 
     assert "a new line" in (tmp_path / "daemon.log.1").read_text()

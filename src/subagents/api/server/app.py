@@ -23,7 +23,14 @@ from subagents.api.calls.call import problem, status_of
 from subagents.api.calls.services import Services
 from subagents.api.mcp.mcp_endpoint import McpEndpoint, refusal
 from subagents.api.server import openapi
-from subagents.errors import Elsewhere, Forbidden, SubagentsError, Unavailable
+from subagents.errors import (
+    Elsewhere,
+    Forbidden,
+    NotFound,
+    SubagentsError,
+    Unavailable,
+    UsageError,
+)
 
 log = logging.getLogger(__name__)
 
@@ -156,19 +163,12 @@ async def unroutable(request: Request, error: Exception) -> Response:
         raise error
     # Not of ``url``: that is made of the Host, which may be anything, or missing.
     path = request.scope["path"]
-    texts = {
-        404: f"no such path: {path}",
-        405: f"{request.method} is not possible at {path}",
+    known = {
+        404: NotFound(f"no such path: {path}"),
+        405: UsageError(f"{request.method} is not possible at {path}"),
     }
-    code = {404: "not_found", 405: "invalid"}.get(error.status_code, "error")
-    document: dict[str, object] = {
-        "code": code,
-        "message": texts.get(error.status_code, str(error.detail)),
-        "details": {},
-        "retryable": False,
-        "hint": None,
-        "status": error.status_code,
-    }
+    shown = known.get(error.status_code, SubagentsError(str(error.detail)))
+    document = {**shown.to_wire(), "status": error.status_code}
     return problem(document, error.status_code, error.headers)
 
 
@@ -181,12 +181,6 @@ async def broken(request: Request, _error: Exception) -> Response:
     """A mistake of ours; the server logs the traceback, the caller is told where."""
     request.app.state.services.failures["internal"] += 1
     file = request.app.state.services.paths.log_file
-    document: dict[str, object] = {
-        "code": "internal",
-        "message": "the daemon failed to answer this call; its log says why",
-        "details": {"log": str(file)},
-        "retryable": False,
-        "hint": f"see {file}",
-        "status": 500,
-    }
-    return problem(document, 500)
+    text = "the daemon failed to answer this call; its log says why"
+    shown = SubagentsError(text, hint=f"see {file}", details={"log": str(file)})
+    return problem({**shown.to_wire(), "code": "internal", "status": 500}, 500)

@@ -15,7 +15,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, Self, cast
+from typing import Any, Final, Self, cast
 
 import uvicorn
 
@@ -56,8 +56,8 @@ async def run_daemon(
     Args:
         services: What the calls use; its engine is started and stopped here.
         paths: The home; its directories are created.
-        log_path: Lines of level INFO and above go there.
-        settings: Whether and where it listens on TCP, too.
+        log_path: The file for lines of level INFO and above.
+        settings: Whether and where it also listens on TCP.
 
     Raises:
         AlreadyRunning: Another daemon owns this home; nothing was touched.
@@ -69,31 +69,22 @@ async def run_daemon(
     # The lock first: a daemon that is refused must not move the log of the one that runs.
     async with hold_lock(paths):
         leave_links(paths, os.environ)
-        with log_to(log_path), stop_on_signals(services.stopping):
+        with (
+            writing_log(log_path, bytes_max=LOG_BYTES_MAX),
+            stop_on_signals(services.stopping),
+        ):
             async with service_notices.told(services.stopping):
-                await _start_and_serve(
-                    services, paths, settings, lambda: service_notices.tell(service_notices.READY)
-                )
+                ready = partial(service_notices.tell, service_notices.READY)
+                await _start_and_serve(services, paths, settings, ready)
 
 
 async def serve_until_stopped(
     services: Services, *, paths: Paths, ready: asyncio.Event, settings: DaemonSettings = NO_TCP
 ) -> None:
-    """Serve inside another program until ``services.stopping`` is set.
+    """As ``run_daemon`` inside another program, until ``services.stopping`` is set.
 
-    Signals, log files and the service manager stay that program's own.
-
-    Args:
-        services: What the calls use; its engine is started and stopped here.
-        paths: The home; its directories are created.
-        ready: Set once calls are answered.
-        settings: Whether and where it listens on TCP, too.
-
-    Raises:
-        AlreadyRunning: Another daemon owns this home; nothing was touched.
-        CorruptState: From the engine's start; nothing is served.
-        ConfigError: A directory cannot be made, or the TCP port not be had; nothing is served.
-        Fenced: Another process took the store over meanwhile; everything was stopped.
+    Signals, log files and the service manager stay that program's own; ``ready`` is set once calls
+    are answered.
     """
     paths.ensure()
     async with hold_lock(paths, stays_ended=False):
@@ -198,7 +189,7 @@ class _Servers:
 
     def __init__(self, stopping: asyncio.Event) -> None:
         self._stopping = stopping
-        self._tasks = [asyncio.create_task(_until(stopping), name="stop")]
+        self._tasks: list[asyncio.Task[Any]] = [asyncio.create_task(stopping.wait(), name="stop")]
 
     def add(self, listener: socket.socket, config: uvicorn.Config) -> "_Server":
         """Serve on that listener, too."""
@@ -218,10 +209,6 @@ class _Servers:
         """Let them finish what they answer; raises what one of them failed with."""
         self._stopping.set()
         await asyncio.gather(*self._tasks)
-
-
-async def _until(event: asyncio.Event) -> None:
-    await event.wait()
 
 
 class _Server(uvicorn.Server):
@@ -388,10 +375,3 @@ def stop_on_signals(stopping: asyncio.Event) -> Iterator[None]:
     finally:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(number)
-
-
-@contextlib.contextmanager
-def log_to(path: Path) -> Iterator[None]:
-    """Write log lines to ``path``; see ``daemon_log``."""
-    with writing_log(path, bytes_max=LOG_BYTES_MAX):
-        yield
