@@ -33,11 +33,11 @@ def dry_run(
     """What the runs of a trial would come to.
 
     Args:
-        receipts: Of the trial.
-        environments: What was brought for each of their workers.
+        receipts: The trial's.
+        environments: The variables that were brought for each of their workers.
         around: What is at work now.
-        plan: What all of them may use together.
-        warnings: Of the configuration, for each of them.
+        plan: The budget that all of them share.
+        warnings: The configuration's, for each of them.
     """
     planned = [each.run for each in receipts if not each.repeated]
     new = {run.id for run in planned}
@@ -88,7 +88,7 @@ def _planned(
 
 
 def _ahead_among(planned: Sequence[Run], run: Run) -> int:
-    """Of the runs of one call those that want a slot of the same lane, and would get one first."""
+    """How many runs of the same call want a slot of the same lane and would get one first."""
     lane, own = lane_key(run), -priority(run)
     places = [
         (-priority(each), at)
@@ -139,7 +139,7 @@ def _together(
     if None not in own:
         known.append(sum(each for each in own if each is not None))
     elif all(mine is not None or ours is not None for mine, ours in zip(own, shared, strict=True)):
-        # Own limits are taken from what is left above, too.
+        # A run's own limit takes from what is left above, so the largest of those bounds them all.
         known.append(max(each for each in shared if each is not None))
     return min(known, default=None)
 

@@ -92,13 +92,7 @@ def _why(raised: RaisedAlert) -> str:
 
 
 def row_document(row: RunRow, number: int, now_ms: int) -> FeedDocument:
-    """A run that has changed, for a follower.
-
-    Args:
-        row: As it is now.
-        number: Of the newest event that was looked at.
-        now_ms: Now.
-    """
+    """A run that has changed, for a follower; ``number`` is the newest event that it shows."""
     document: Document = {
         "type": ROW,
         "seq": number,

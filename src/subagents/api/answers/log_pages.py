@@ -189,11 +189,7 @@ async def log_page(
 ) -> wire.LogPage:
     """The lines that are wanted, as HTTP, MCP and the supervisor socket answer them.
 
-    Args:
-        services: The daemon's own.
-        run: Whose.
-        asked: Which lines.
-        bytes_max: Of their texts together; the page is shorter when they have more.
+    Their texts together have at most ``bytes_max`` bytes; the page is shorter when they have more.
 
     Raises:
         UsageError: A parameter is wrong, ``grep`` too; it is named.
@@ -206,7 +202,7 @@ async def log_page(
         while True:
             written.clear()
             run = await services.engine.queries.run(run.id)
-            # Asked before the lines: what was said until then is among them.
+            # Looked at before the lines are read: what a run wrote before it ended is then in them.
             is_over = _is_over(run, query)
             page = await services.engine.recorder.read(run, query)
             left_s = due - time.monotonic()
@@ -217,7 +213,7 @@ async def log_page(
             except TimeoutError:
                 continue
             await asyncio.sleep(min(LOOK_S, left_s))
-            # What was read in vain need not be searched again.
+            # Lines that did not match need not be searched again.
             query = replace(query, after_seq=max(page.next_seq, query.after_seq or 0))
 
 
@@ -236,12 +232,11 @@ def _answer(
     next_seq = page.next_seq if is_last or not lines else lines[-1].seq
     return made(
         wire.LogPage,
+        page,
         run_id=run.id,
         label=run.resolved.label,
-        total_lines=page.total_lines,
         returned_lines=len(lines),
         offset=offset,
-        dropped_lines=page.dropped_lines,
         lines=lines,
         hits=hits,
         next_seq=next_seq,

@@ -49,11 +49,7 @@ The newest lines of the transcript:
 async def summary(services: Services, caller: Caller, run: Run, asked: Asked) -> LogSummary:
     """What a run did, in short: the text, and who wrote it.
 
-    Args:
-        services: The daemon's own.
-        caller: In whose name a summarizer runs.
-        run: Whose log.
-        asked: ``since`` and ``attempt`` narrow what is looked at.
+    A summarizer runs in the caller's name; ``since`` and ``attempt`` narrow what it looks at.
 
     Raises:
         UsageError: A parameter is wrong.

@@ -13,7 +13,6 @@ import msgspec
 from subagents.api.answers import message_building as messages
 from subagents.api.answers.explain import why_now
 from subagents.api.wire import run_answers as wire
-from subagents.api.wire import run_waits as waits
 from subagents.api.wire.listing import Truncated
 from subagents.api.wire.wire_struct import (
     Document,
@@ -82,11 +81,11 @@ def shown(
     """An answer about a run: its fields are those of ``OF_RUN`` and ``AROUND``.
 
     Args:
-        kind: Which answer.
+        kind: The answer.
         run: The run.
-        now_ms: Now; only what goes on with time needs it.
+        now_ms: The time; only fields that change with it need it.
         around: What is known besides; None = only what is in the run.
-        others: Fields that this answer has otherwise.
+        others: Fields that this answer makes otherwise.
 
     Raises:
         TypeError: The answer has no such other field.
@@ -144,12 +143,7 @@ def node(
 
 
 def receipt(found: Receipt, ignored: Sequence[str] = ()) -> wire.SpawnReceipt:
-    """What a spawn really came to.
-
-    Args:
-        found: The run, and whether it is new.
-        ignored: What of the configuration was, to be told as well.
-    """
+    """What a spawn came to; ``ignored`` of the configuration is among its warnings."""
     run = found.run
     again = f"this idempotencyKey made run {run.id} before; nothing new was started"
     return shown(
@@ -304,7 +298,7 @@ def named(value: Run | LinkedRun | None) -> NamedRun | None:
     return NamedRun(run_id=value.run_id, label=value.label)
 
 
-def wait(run: Run, around: Surroundings) -> waits.Wait | None:
+def wait(run: Run, around: Surroundings) -> wire.Wait | None:
     """What it waits for, as data; None = it is at work, or has ended."""
     cause = around.cause(run)
     if cause is None:
@@ -317,7 +311,7 @@ def wait(run: Run, around: Surroundings) -> waits.Wait | None:
         probe = around.open_run(refusal.probe)
         runs = () if probe is None else (probe,)
     return made(
-        waits.Wait,
+        wire.Wait,
         cause,
         name=_waited_name(run, cause),
         status=None if refusal is None else refusal.status,
@@ -336,23 +330,17 @@ def _waited_name(run: Run, cause: WaitCause) -> str | None:
     return run.resolved.lane if cause.kind is WaitKind.LANE else None
 
 
-def _root(value: Root | None) -> waits.WaitRoot | None:
+def _root(value: Root | None) -> wire.WaitRoot | None:
     if value is None:
         return None
     run, cause = value
     name = _waited_name(run, cause) if isinstance(run, Run) and cause is not None else None
-    return made(waits.WaitRoot, named(run), kind=None if cause is None else cause.kind, name=name)
-
-
-def _report_from(value: Attempt) -> str | None:
-    if value.reported.report is None:
-        return None
-    return "text" if value.reported.is_text else "tool"
+    return made(wire.WaitRoot, named(run), kind=None if cause is None else cause.kind, name=name)
 
 
 def attempt(run: Run, value: Attempt) -> wire.Attempt:
     """One try at a run."""
-    evidence = value.evidence
+    evidence, reported_by = value.evidence, "text" if value.reported.is_text else "tool"
     return made(
         wire.Attempt,
         value.times,
@@ -373,7 +361,7 @@ def attempt(run: Run, value: Attempt) -> wire.Attempt:
         stderr_tail=evidence.stderr_tail,
         usage=reported(value.usage),
         report=value.reported.report,
-        report_from=_report_from(value),
+        report_from=None if value.reported.report is None else reported_by,
         report_problem=value.reported.problem,
         claim=_claim(value.reported.report, evidence.result),
         verdict=_verdict_of(run, value),
@@ -389,11 +377,6 @@ def delivery(value: Delivery | None) -> wire.Delivery | None:
 def delivery_try(value: DeliveryTry) -> wire.DeliveryTry:
     came_to = document_of(value.outcome)
     return made(wire.DeliveryTry, value, tried_at=iso(value.at_ms), outcome=came_to)
-
-
-def resolved(value: Resolved) -> Document:
-    """What the spawn came to; the values of the agent's ``env`` are hidden."""
-    return without_secrets(_with_defaults(value))
 
 
 def without_secrets(value: Mapping[str, object]) -> Document:
@@ -536,7 +519,7 @@ OF_RUN: Final[Mapping[str, Callable[[Run], object]]] = {
     # What it was given.
     "spec": lambda run: _with_defaults(run.spec),
     "original_spawn_params": lambda run: document_of(run.spec),
-    "resolved": lambda run: resolved(run.resolved),
+    "resolved": lambda run: without_secrets(_with_defaults(run.resolved)),
     "granted": lambda run: shown(wire.Granted, run),
     "resolved_model": lambda run: run.resolved.model,
     "effective_tools": lambda run: run.resolved.effective_tools,

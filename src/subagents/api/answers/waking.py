@@ -32,14 +32,7 @@ _CLIENT: Final = {
 def wake(
     services: Services, session: SessionKey, requester: Run | None, waker: Waker | None
 ) -> str:
-    """The sentence for the receipt.
-
-    Args:
-        services: Know the couriers.
-        session: Who spawned.
-        requester: The run that speaks under that session; None = a session outside.
-        waker: What its client said that it does.
-    """
+    """The sentence for the receipt of a session; ``requester`` is the run that speaks under it."""
     courier = services.engine.deliveries.courier_of(session)
     if requester is not None:
         if courier is not None:

@@ -13,9 +13,8 @@ from starlette.types import Receive, Scope
 
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.services import Services, services_of
-from subagents.api.wire.decoding import one_of
+from subagents.api.wire.decoding import guess, one_of
 from subagents.api.wire.parameters import FLAG_WORDS, Parameter
-from subagents.config.settings import nearest
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId
 from subagents.errors import (
@@ -273,10 +272,8 @@ def query_of(request: Request, known: Sequence[Parameter]) -> Query:
     found = Query(known)
     for name, value in request.query_params.multi_items():
         if name not in known:
-            near = nearest(name, known)
-            guess = f': did you mean "{near}"?' if near else ""
             raise UsageError(
-                f'unknown query parameter "{name}"{guess}',
+                f'unknown query parameter "{name}"{guess(name, known)}',
                 hint=f"known: {', '.join(known) or 'none'}",
                 details={"field": name},
             )

@@ -24,7 +24,7 @@ from subagents.api.calls.operation import Operation, routes
 from subagents.api.calls.services import Services, services_of
 from subagents.api.routes.daemon_routes import channels_of
 from subagents.api.wire import requests as wire
-from subagents.api.wire.decoding import one_of
+from subagents.api.wire.decoding import one_of, parse_object
 from subagents.api.wire.listing import Truncated
 from subagents.api.wire.message_answers import (
     Acknowledged,
@@ -254,14 +254,16 @@ async def answer_of(request: Request) -> Response:
 async def report(request: Request) -> Response:
     """POST /v1/runs/{sel}/report: the worker's claim of completion; the last one counts."""
     services, _, run = await _spoken_for(request)
-    await services.engine.reports.report(run.id, wire.parse_report(await body_of(request)))
+    await services.engine.reports.report(
+        run.id, wire.report_of(parse_object(await body_of(request)))
+    )
     return answer(Taken(run_id=run.id, status="stored"))
 
 
 async def progress(request: Request) -> Response:
     """POST /v1/runs/{sel}/progress: at most one per 30 s; being too early is no error."""
     services, _, run = await _spoken_for(request)
-    given = wire.parse_progress(await body_of(request), now_ms=services.now_ms())
+    given = wire.progress_of(parse_object(await body_of(request)), now_ms=services.now_ms())
     taken = await services.engine.reports.progress(run.id, given)
     await services.engine.reports.tool_used(run.id, len(run.attempts), "report_progress")
     return answer(message_building.progress_taken(run, taken))

@@ -35,7 +35,7 @@ from subagents.api.tools.tool import Call, Tool
 from subagents.api.tools.tool_registry import call_tool, visible
 from subagents.api.tools.tool_schemas import OUTPUTS
 from subagents.api.wire.daemon_answers import ToolAnswer, ToolDescription, ToolList
-from subagents.api.wire.decoding import as_object, one_of, parse_json, texts_in
+from subagents.api.wire.decoding import one_of, parse_object, texts_in
 from subagents.api.wire.wire_struct import made
 from subagents.domain.rules.parameter_checks import check_name
 from subagents.domain.run.spec import IDEMPOTENCY_KEY_CHARS_MAX
@@ -73,7 +73,7 @@ async def use_tool(request: Request) -> Response:
         # Two calls of one session at once must not both be told of the same result.
         caller = replace(caller, reader=f"tools-{uuid.uuid4().hex}")
     body = await body_of(request, bytes_max=SPAWN_BODY_BYTES_MAX)
-    arguments = as_object(parse_json(body)) if body.strip() else {}
+    arguments = parse_object(body)
     for field, text in texts_in(arguments, ""):
         _check_utf8(field, text)
     call = Call(services=services, caller=caller, arguments=arguments, call_id=_call_id_of(request))

@@ -12,8 +12,8 @@ from subagents.api.tools.requester_tools import REQUESTER_TOOLS
 from subagents.api.tools.tool import Answer, Audience, Call, Tool
 from subagents.api.tools.tool_arguments import without_nulls
 from subagents.api.tools.worker_tools import WORKER_TOOLS
+from subagents.api.wire.decoding import guess
 from subagents.api.wire.wire_struct import Document
-from subagents.config.settings import nearest
 from subagents.domain.rules import admission, tool_kinds
 from subagents.domain.run.run import Run
 from subagents.errors import Elsewhere, Forbidden, NotFound, SubagentsError
@@ -52,9 +52,8 @@ async def call_tool(name: str, call: Call) -> Answer:
     """
     tool = TOOLS.get(name)
     if tool is None:
-        near = nearest(name, TOOLS)
-        guess = f': did you mean "{near}"?' if near else ""
-        raise NotFound(f'no tool "{name[:100]}"{guess}', hint=f"known: {', '.join(TOOLS)}")
+        hint = f"known: {', '.join(TOOLS)}"
+        raise NotFound(f'no tool "{name[:100]}"{guess(name, TOOLS)}', hint=hint)
     if call.caller.is_operator:
         call = replace(call, caller=replace(call.caller, is_operator=False))
     try:

@@ -12,10 +12,9 @@ import msgspec
 from msgspec import Meta
 
 from subagents.api.wire.decoding import (
-    as_object,
     decode,
     one_of,
-    parse_json,
+    parse_object,
     refuse_unknown,
     shown,
     texts_in,
@@ -137,15 +136,20 @@ class Body(Value, frozen=True, forbid_unknown_fields=True):
     """A request's JSON object."""
 
 
-class SpawnBody(Body, frozen=True):
-    spec: RunSpec
+class _Start(Body, frozen=True, kw_only=True):
+    """What a call that starts runs brings along of its client."""
+
     cwd: str | None = None
     default_agent: str | None = None
-    """For a spec that names no agent, where the configuration has no default either."""
-    config_env: dict[str, str] = {}
-    overrides: dict[str, object] = {}
+    """The agent of a spec that names none, where the configuration has no default either."""
     environment: CallerEnvironment = CallerEnvironment()
     """Variables for its workers; taken from the operator only."""
+
+
+class SpawnBody(_Start, frozen=True, kw_only=True):
+    spec: RunSpec
+    config_env: dict[str, str] = {}
+    overrides: dict[str, object] = {}
 
 
 class PlanLimit(Body, frozen=True):
@@ -158,7 +162,7 @@ class PlanLimit(Body, frozen=True):
 Jobs = Annotated[int, msgspec.Meta(ge=1, le=BATCH_RUNS_MAX)]
 
 
-class PlanBody(Body, frozen=True):
+class PlanBody(_Start, frozen=True, kw_only=True):
     specs: tuple[RunSpec, ...]
     name: Annotated[str, Meta(min_length=1, max_length=PLAN_NAME_CHARS_MAX)] | None = None
     """A name to find it by; several plans may have the same."""
@@ -168,13 +172,8 @@ class PlanBody(Body, frozen=True):
     """A limit for all of them together; each can have its own as well."""
     jobs: Jobs | None = None
     """How many of them work at once at most; null = as many as their lanes have slots."""
-    cwd: str | None = None
-    default_agent: str | None = None
-    """As for one run."""
     config_env: dict[str, str] = {}
     overrides: dict[str, object] = {}
-    environment: CallerEnvironment = CallerEnvironment()
-    """As for one run."""
     step_environments: tuple[dict[str, str], ...] = ()
     """Further variables for each step, stronger than those of all; none, or one for each spec."""
 
@@ -347,7 +346,7 @@ def parse_spawn(body: bytes) -> SpawnBody:
     Raises:
         UsageError: Names the field and what is allowed.
     """
-    raw = as_object(parse_json(body))
+    raw = parse_object(body)
     refuse_unknown(raw, SpawnBody)
     spec = parse_spec(raw.get("spec"), at="spec.") if "spec" in raw else None
     if spec is None:
@@ -395,7 +394,7 @@ def parse_schedule(body: bytes) -> ScheduleBody:
 
 
 def _with_specs(body: bytes, kind: type[WithSpecs]) -> WithSpecs:
-    raw = as_object(parse_json(body))
+    raw = parse_object(body)
     refuse_unknown(raw, kind)
     specs = raw.get("specs")
     if not isinstance(specs, list) or not 1 <= len(specs) <= BATCH_RUNS_MAX:
@@ -496,16 +495,11 @@ def parse_body(body: bytes, kind: type[T]) -> T:
     Raises:
         UsageError: Names the field and what is allowed.
     """
-    return decode(as_object(parse_json(body)) if body.strip() else {}, kind)
-
-
-def parse_report(body: bytes) -> Report:
-    """The worker's report; every text together at most 64 Ki characters."""
-    return report_of(as_object(parse_json(body)))
+    return decode(parse_object(body), kind)
 
 
 def report_of(raw: Mapping[str, object]) -> Report:
-    """As ``parse_report``, for what was JSON before.
+    """The worker's report; every text together at most 64 Ki characters.
 
     Raises:
         UsageError: Names the field and what is allowed.
@@ -524,13 +518,8 @@ def report_of(raw: Mapping[str, object]) -> Report:
     return report
 
 
-def parse_progress(body: bytes, *, now_ms: int) -> Progress:
-    """The worker's progress, stamped with the time it arrived."""
-    return progress_of(as_object(parse_json(body)) if body.strip() else {}, now_ms=now_ms)
-
-
 def progress_of(raw: Mapping[str, object], *, now_ms: int) -> Progress:
-    """As ``parse_progress``, for what was JSON before.
+    """The worker's progress, stamped with the time it arrived.
 
     Raises:
         UsageError: Names the field and what is allowed; a metric by its name.
