@@ -27,6 +27,7 @@ def fields_of(document: Mapping[str, object], path: Sequence[str]) -> Collection
     found: dict[str, None] = {}
     is_known = False
     for each in _structs(document):
+        # Several structs may fit a document with few fields: all that one of them allows may stand.
         below = _below(inspect.type_info(each), path)
         if below is not None:
             is_known = True

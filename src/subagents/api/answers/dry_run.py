@@ -62,6 +62,7 @@ def _planned(
     beside: Sequence[Run],
 ) -> wire.PlannedRun:
     run = receipt.run
+    # The other runs of the same call are not stored, so the engine does not count them.
     ahead, use = around.ahead_of(run) + _ahead_among(beside, run), around.lane(run)
     use = use._replace(limit=use.limit or _others_of_plan(beside, run))
     is_free = use.limit is None and use.used + ahead < use.slots
@@ -73,6 +74,7 @@ def _planned(
         lane=made(wire.LaneQueue, use, name=run.resolved.lane, ahead=ahead),
         starts_at_once=run.phase is Phase.QUEUED and not receipt.repeated and is_free,
         waits_for=[
+            # The ids of a trial are thrown away: those of the real call will be others.
             NamedRun(run_id="" if link.run_id in new else link.run_id, label=link.label)
             for link in run.waiting.dependencies
             if link.outcome is None
@@ -130,7 +132,7 @@ def _budget(run: Run) -> wire.PlannedBudget | None:
 def _together(
     runs: Sequence[Run], plan: Budget | None, limit_of: Callable[[Budget], N | None]
 ) -> N | None:
-    """What all of them may use; None = something is not bounded, or nobody reports what it uses."""
+    """What all of them may use; None = something is not bounded, or reports no usage."""
     if not all(run.resolved.abilities.usage for run in runs):
         return None
     own = [limit_of(run.spec.budget or Budget()) for run in runs]

@@ -17,6 +17,7 @@ from subagents.text import iso, shortened
 
 TEXT_CHARS_MAX: Final = 2000
 """The longest text in a timeline's event; the whole is in the run."""
+# The journal's events name times in several ways; the wire has one.
 _MOMENT: Final = re.compile(r"^(?:at|deadline|due|\w+At|\w+Deadline|\w+Due|since|\w+Since)Ms$")
 """Stored fields that hold a point in time, in milliseconds."""
 

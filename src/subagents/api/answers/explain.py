@@ -97,6 +97,7 @@ def named(run: Run, text: str) -> str:
 def _in_its_phase(  # noqa: C901, PLR0912 - one sentence per phase
     run: Run, now_ms: int, lane: LaneUse | None, paused_by: str | None, *, is_cluster: bool
 ) -> str:
+    # Before the phases: whatever phase it is in, a paused run waits for nothing else.
     if is_paused(run):
         who = f" by {paused_by}" if paused_by else ""
         return f"paused{who}; it continues after: subagents resume {run.id}"
@@ -238,6 +239,7 @@ def _children(run: Run) -> str:
 
 
 def _verifying(run: Run) -> str:
+    # A judge is a run, too: the last check, once all the others have passed.
     judge = next((each for each in run.active_children if each.judges is not None), None)
     if judge is None:
         return f"its contract is being checked ({_contract(run)})"
@@ -349,6 +351,7 @@ def _led_to(folded: Folded) -> list[str]:
 
 def _read_in_text(before: Run, run: Run) -> list[str]:
     """What the end of the attempt found in its text."""
+    # A report through the tool is an event of its own; this one only shows in the attempt.
     if not run.attempts or not before.attempts or run.attempt == before.attempt:
         return []
     now, then = run.attempt.reported, before.attempt.reported

@@ -55,7 +55,7 @@ PARAMETERS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What of a log is wanted, in a caller's words; None = not said."""
+    """The part of a log that is wanted, in a caller's words; None = not given."""
 
     offset: int | None = None
     limit: int | None = None
@@ -115,6 +115,7 @@ def query_for(asked: Asked, run: Run, *, now_ms: int) -> LogQuery:
     if grep is not None and not 1 <= len(grep) <= GREP_CHARS_MAX:
         raise _wrong("grep", f"must have 1 to {GREP_CHARS_MAX} characters")
     if grep == TOOL_CALLS and not types:
+        # Answered by the type: as a pattern it would find nothing.
         grep, types = None, (LineType.TOOL,)
     newest = len(run.attempts)
     if asked.attempt is not None and asked.attempt > newest:
@@ -211,14 +212,14 @@ async def log_page(
             try:
                 await asyncio.wait_for(written.wait(), left_s)
             except TimeoutError:
-                continue
+                continue  # one last look: the time is up
             await asyncio.sleep(min(LOOK_S, left_s))
             # Lines that did not match need not be searched again.
             query = replace(query, after_seq=max(page.next_seq, query.after_seq or 0))
 
 
 def _is_over(run: Run, query: LogQuery) -> bool:
-    """Nothing more will be said by whoever is listened to."""
+    """Whether no more lines can come that this query would find."""
     return run.is_settled or (query.attempt is not None and query.attempt < len(run.attempts))
 
 

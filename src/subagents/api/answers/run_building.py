@@ -1,6 +1,6 @@
 """Answers about runs, built from domain values.
 
-Nothing unknown is turned into a zero: usage, percentages and times that nobody reported are null.
+Nothing unknown is turned into a zero: usage, percentages and times that were not reported are null.
 Values of an agent's ``env`` are configuration secrets and are never shown.
 """
 
@@ -232,6 +232,7 @@ def _verdict(value: Verdict) -> VerificationStatus:
 
 def artifacts(run: Run) -> list[wire.ResultFile]:
     """The contract's files, then those the worker reported; ``verified`` = a check passed."""
+    # A check that passed before the work began proves nothing about it.
     found = None if run.verification.vacuous else run.verification.result
     passed = {each.target for each in found.checks if each.passed} if found else set()
     claimed = {each.path: each.description for each in (run.report.artifacts if run.report else ())}
@@ -244,7 +245,7 @@ def artifacts(run: Run) -> list[wire.ResultFile]:
 
 
 def claim(run: Run) -> wire.Claim | None:
-    """What its worker says of its work; None = nothing yet."""
+    """What its worker claims about its work; None = nothing yet."""
     newest = run.attempts[-1] if run.attempts else None
     said = run.report or (newest.reported.report if newest else None)
     text = run.result or (newest.evidence.result if newest else None)
@@ -282,6 +283,7 @@ def _verdict_of(run: Run, value: Attempt) -> wire.Verdict | None:
     """Of the newest attempt the run's own; of one before, why there had to be another."""
     if value is run.attempts[-1]:
         return verdict(run)
+    # Numbers count from 1, so this is the attempt after it.
     cause = run.attempts[value.number].retry
     if not cause.verifies:
         return None
@@ -304,9 +306,11 @@ def wait(run: Run, around: Surroundings) -> wire.Wait | None:
     if cause is None:
         return None
     is_lane = cause.kind is WaitKind.LANE
+    # In a cluster all nodes use the lane's slots, and this one counts only its own.
     lane = around.lane(run) if is_lane and not around.is_cluster else None
     refusal = cause.refusal
     runs: Sequence[LinkedRun | Run] = cause.runs
+    # While a provider refuses, one run tries whether it still does; the others wait for that one.
     if refusal is not None and refusal.probe is not None and refusal.probe != run.id:
         probe = around.open_run(refusal.probe)
         runs = () if probe is None else (probe,)
@@ -381,6 +385,7 @@ def delivery_try(value: DeliveryTry) -> wire.DeliveryTry:
 
 def without_secrets(value: Mapping[str, object]) -> Document:
     """What a spawn came to, as a document, with the secrets in its agent's options hidden."""
+    # A judge is resolved as an agent of its own, with its own options.
     judge = value.get("judge")
     if isinstance(judge, dict):
         value = {**value, "judge": without_secrets(judge)}
@@ -410,12 +415,12 @@ def _with_defaults(value: RunSpec | Resolved) -> Document:
 
 
 def reported(value: Usage | None) -> Usage | None:
-    """None when nobody reported anything."""
+    """The usage; None when nothing was reported."""
     return None if value == Usage() else value
 
 
 def own_usage(run: Run) -> Usage | Spent | None:
-    """What the run's own attempts used; None when nobody reported anything."""
+    """What the run's own attempts used; None when nothing was reported."""
     found = reported(spending.total_usage(run))
     if found is None or not spending.is_cost_unknown(run):
         return found
@@ -449,6 +454,7 @@ def changes(run: Run) -> wire.Changes | None:
     wanted = run.spec.verification.artifacts if run.spec.verification else ()
     prefix = workspace.prefix_of(tree, run.resolved.cwd)
     outside = workspace.out_of_scope(found, [each.path for each in wanted], prefix)
+    # A glob of the contract names files that ``out_of_scope`` cannot know by their path.
     globs = [pattern_of(each.path, field="path") for each in wanted if each.is_glob]
     outside = tuple(
         path

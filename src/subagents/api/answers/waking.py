@@ -40,6 +40,7 @@ def wake(
         if requester.resolved.abilities.resume:
             return "when your turn is over and all have ended, you get another with their results"
         return NOT_WOKEN
+    # A client that keeps the call as a task looks after it itself, courier or not.
     if waker is Waker.TASK:
         return _CLIENT[waker]
     if courier is not None:

@@ -1,9 +1,9 @@
 """Who makes a call.
 
-A worker proves with its token which attempt it belongs to, and is held to its own subtree. Who
-comes over TCP proves with the operator's token, or a browser with its login's cookie, that it may
-call at all (``tcp``). On the Unix socket the operating system has let in only the user who owns the
-daemon: a top-level session named in a header tells callers apart, it does not keep them out.
+A worker proves with its token which attempt it belongs to, and is held to its own subtree. Over TCP
+a client proves with the operator's token, or a browser with its login's cookie, that it may call at
+all (``tcp``). On the Unix socket the operating system has let in only the user who owns the daemon:
+a top-level session named in a header distinguishes callers, it does not keep them out.
 """
 
 import errno
@@ -41,6 +41,7 @@ CONNECTION: Final = "connection"
 MCP_PATH: Final = "/mcp"
 A2A_PATH: Final = "/a2a"
 TEXT_CHARS_MAX: Final = 400
+# Linux has it since 6.5; the socket module has no name for it yet.
 _SO_PEERPIDFD: Final = 77
 _PEER: Final = struct.Struct("3i")
 """``struct ucred``: pid, uid, gid."""
@@ -117,12 +118,12 @@ class Caller:
     peer: str = ""
     """The process or address it calls from; see ``Connection``."""
     ceiling: Ceiling | None = None
-    """The most that the runs it spawns may do, as its client said; None = a person, a worker
-    (whose run says it), or a client that nobody knows the limits of."""
+    """The most that the runs it spawns may do, as its client said; None = a person, a worker (whose
+    run has its own), or a client whose limits are unknown."""
 
     @property
     def is_worker(self) -> bool:
-        """Whether a token said for which run it speaks."""
+        """Whether a token proved for which run it speaks."""
         return self.run_id is not None
 
     @classmethod
@@ -143,13 +144,13 @@ class Caller:
         connection = connection_of(request.scope)
         session, reader = _session_and_reader(request)
         cwd = _cwd_of(request)
+        # The listener has checked the operator's token already: it is no worker's.
         token = None if connection.is_operator else _bearer_of(request)
         if token is not None:
             caller = _worker(services, token, connection, reader=reader, cwd=cwd)
         else:
             refuse_worker_without_token(services, session, connection)
-            is_said = request.headers.get("x-subagents-caller", "") == "agent"
-            agent = is_said or _is_agents(request)
+            agent = request.headers.get("x-subagents-caller") == "agent" or _is_agents(request)
             caller = cls(
                 session=session,
                 reader=reader or session,
@@ -158,7 +159,7 @@ class Caller:
                 peer=connection.peer,
                 ceiling=_ceiling_of(request, cwd),
             )
-        request.scope["caller"] = caller
+        request.scope["caller"] = caller  # for ``note_if_refused``, should the call fail
         return caller
 
     def context(self, settings: Settings, cwd: str = "") -> SpawnContext:
@@ -217,7 +218,7 @@ def _cwd_of(request: Request) -> str | None:
 
 
 def _ceiling_of(request: Request, cwd: str | None) -> Ceiling | None:
-    """What the client said of its own limits: ``LEVEL`` or ``LEVEL; where these come from``.
+    """The client's own limits as its header has them: ``LEVEL`` or ``LEVEL; their source``.
 
     Raises:
         UsageError: No such level.
@@ -232,6 +233,7 @@ def _ceiling_of(request: Request, cwd: str | None) -> Ceiling | None:
             "X-Subagents-Ceiling must be read, write or full, and after a semicolon who says so",
             details={"field": "X-Subagents-Ceiling"},
         )
+    # Clients that may write may do so in their own directory; nothing else is known of them.
     below = cwd if level == AccessLevel.WRITE else None
     return Ceiling(level=AccessLevel(level), source=source.strip() or "the caller", below=below)
 
@@ -293,7 +295,8 @@ def refuse_worker_without_token(
         return
     run_id = RunId(origin.attempt_id.rpartition("#")[0])
     run = services.engine.queries.open_run(run_id)
-    # What a worker leaves behind is no person's before it is ended; a variable proves less.
+    # A process that a worker left behind speaks for nobody. A variable proves less than a cgroup:
+    # a person's shell may have inherited it, so it counts only while the run goes on.
     if origin.is_certain or (run is not None and not run.is_settled):
         raise Unauthorized(
             f"process {connection.pid} belongs to the worker {origin.attempt_id}, and the call has"
@@ -365,10 +368,10 @@ def note_refusal(
     """Remember that ``call`` was refused; returns at once and never fails.
 
     Args:
-        services: The daemon's own.
-        caller: Who called, None when nobody could be made out.
+        services: The daemon's.
+        caller: Who called, None when that could not be made out.
         call: What was asked for: ``POST /v1/runs``, or a tool's name. No query, no body.
-        reason: Why not, as it was told to the caller.
+        reason: The message of the refusal.
         peer: The other end of the connection, when ``caller`` does not say.
         run_id: The run concerned, when ``caller`` is none of its workers.
     """
@@ -391,7 +394,7 @@ def _shown(text: str) -> str:
 
 
 def note_if_refused(request: Request, error: SubagentsError) -> None:
-    """As ``note_refusal``, for a request that failed; other failures are nobody's refusal."""
+    """As ``note_refusal``, for a request that failed; failures of other kinds are not noted."""
     if not is_refusal(error):
         return
     caller: Caller | None = request.scope.get("caller")

@@ -1,4 +1,4 @@
-"""One call of the daemon: which run it may touch, what it said, how it is answered."""
+"""One call of the daemon: which run it may touch, what came with it, how it is answered."""
 
 import asyncio
 import re
@@ -34,6 +34,7 @@ BODY_BYTES_MAX: Final = 1024 * 1024
 SPAWN_BODY_BYTES_MAX: Final = 4 * 1024 * 1024
 """A task of 256 KiB can take six times as much when its characters are escaped."""
 PLAN_BODY_BYTES_MAX: Final = 64 * 1024 * 1024
+"""A plan has up to a thousand tasks."""
 DRAIN_BYTES_MAX: Final = 16 * 1024 * 1024
 """How much of a body that is too large is still read, so that its sender hears the answer."""
 DEPTH_MAX: Final = 64
@@ -143,6 +144,7 @@ async def require_own(services: Services, run: Run, caller: Caller) -> None:
     """
     if caller.is_operator:
         return
+    # Whoever asked for a run may also touch what that run spawned, on every level below.
     current = run
     for _ in range(DEPTH_MAX):
         if caller.session == current.requester or caller.session in current.session_keys:
@@ -198,10 +200,11 @@ async def body_of(request: Request, *, bytes_max: int = BODY_BYTES_MAX) -> bytes
     """
     kept = bytearray()
     size = 0
+    # Read on for a while above the limit: a client that is still sending does not read the refusal.
     async for chunk in request.stream():
         size += len(chunk)
         if size > bytes_max + DRAIN_BYTES_MAX:
-            break
+            break  # it never ends: better the connection breaks than that we read for ever
         if size <= bytes_max:
             kept += chunk
     if size > bytes_max:
@@ -321,6 +324,7 @@ def problem(
     document: Mapping[str, object], status: int, headers: Mapping[str, str] | None = None
 ) -> Response:
     """An error document as RFC 9457 wants it answered."""
+    # RFC 9110 requires it of every 401.
     if status == 401:
         headers = {"WWW-Authenticate": "Bearer", **(headers or {})}
     return Response(
@@ -333,48 +337,44 @@ def problem(
 
 async def while_connected(
     request: Request,
-    services: Services,
     work: Coroutine[object, object, T],
     *,
     unwanted: Callable[[T], None] = lambda _: None,
 ) -> T:
     """Do ``work`` unless the client goes away or the daemon stops first; then it is cancelled.
 
-    Whoever waits for nobody must not take messages for a reader that is gone. Call it after the
-    body was read.
+    Work without a client must not take messages for a reader that is gone. Call it after the body
+    was read: what the client sends from then on is its leaving.
 
     Args:
-        request: Whose client.
-        services: Knows of the stop.
+        request: The client's.
         work: What the client waits for.
-        unwanted: Is told what came of the work in the moment in which the client went away.
+        unwanted: Called with a result that came in the moment in which the client went away.
 
     Raises:
-        ClientDisconnect: Nobody would read an answer.
+        ClientDisconnect: The client is gone.
         Unavailable: The daemon is stopping; the same call to the next one can succeed.
     """
-    working: asyncio.Task[T] = asyncio.create_task(_run(work))
+    working: asyncio.Task[T] = asyncio.create_task(work)
     leaving = asyncio.create_task(disconnected(request.receive))
-    stopping = asyncio.create_task(services.stopping.wait())
+    stopping = asyncio.create_task(services_of(request).stopping.wait())
     helpers = (leaving, stopping)
     try:
         await asyncio.wait({working, *helpers}, return_when=asyncio.FIRST_COMPLETED)
     finally:
+        # Before they are cancelled: a cancelled task is done, too.
         is_gone = leaving.done()
         for task in (working, *helpers):
             task.cancel()
         await asyncio.gather(working, *helpers, return_exceptions=True)
     if is_gone:
+        # It may have ended before it could be cancelled; then what it took has to be given back.
         if not working.cancelled() and working.exception() is None:
             unwanted(working.result())
         raise ClientDisconnect
     if not working.cancelled():
         return working.result()
     raise Unavailable("the daemon is stopping", hint="call again: the next one continues")
-
-
-async def _run(work: Coroutine[object, object, T]) -> T:
-    return await work
 
 
 async def disconnected(receive: Receive) -> None:

@@ -104,6 +104,7 @@ def in_states(where: RunFilter, *, phase: str | None, outcome: str | None = None
     if states is None:
         return where
     where = replace(where, states=states)
+    # Narrowed by what every such state implies, so that fewer rows are looked at one by one.
     statuses = [_STATUS.get(each, each) for each in states]
     if where.outcomes is None and set(statuses) <= {*Status}:
         return replace(where, outcomes=tuple(map(Status, dict.fromkeys(statuses))))
@@ -160,6 +161,7 @@ def cursor_of(found: RunsFound, *, by_end: bool = False) -> str | None:
     """Where the page behind begins; None = there is none."""
     if not found.has_more or not found.runs:
         return None
+    # By time and id, as the store sorts: two runs may have been spawned in the same millisecond.
     last = found.runs[-1]
     return f"{last.ended_at_ms if by_end else last.times.created_at_ms}.{last.id}"
 

@@ -4,7 +4,7 @@ When a client connects it is told how to delegate, and to whom. Clients put that
 model's context once per session, so it is short and bounded; the descriptions of agents in it are
 the operator's own words, from the configuration.
 
-An extension adds methods of its own, or stands around these (``Extension.mcp``).
+An extension adds methods, or stands around these (``Extension.mcp``).
 """
 
 from collections.abc import Mapping
@@ -74,7 +74,7 @@ def create_server(services: Services) -> McpServer:
         "tools/call": Method(handler=_call_tool, eras=Era.BOTH, lasts=True),
     }
     for _, more in extension.made("mcp", services, methods):
-        methods.update(more)  # the next one is given these
+        methods.update(more)  # so that the next extension is given these
     return McpServer(IDENTITY, methods)
 
 
@@ -96,6 +96,7 @@ async def _initialize(request: McpRequest) -> Document:
     wanted = request.message.decoded(_Hello).protocol_version
     return {
         "capabilities": _CAPABILITIES,
+        # A client that cannot speak what is answered here disconnects: the specification says so.
         "protocolVersion": wanted if wanted in LEGACY else LEGACY[-1],
         "serverInfo": IDENTITY,
         "instructions": await _instructions(request),

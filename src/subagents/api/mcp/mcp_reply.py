@@ -31,7 +31,7 @@ class Reply:
         self._told = 0
         self._is_stream = False
         self._turn = asyncio.Lock()
-        """The call tells how it is doing while we show that it lives."""
+        """Keeps events whole: the call reports its progress while we send signs of life."""
 
     @property
     def is_begun(self) -> bool:
@@ -39,7 +39,7 @@ class Reply:
         return self._is_stream
 
     async def tell(self, text: str) -> None:
-        """Say how the call is doing; nothing is said to a client that did not ask for it."""
+        """Report how the call is doing, to a client that asked for it."""
         if self._token is None:
             return
         self._told += 1  # the numbers must only grow

@@ -156,7 +156,7 @@ async def series(request: Request) -> Response:
 
 
 async def suggestions(request: Request) -> Response:
-    """GET /v1/agents/suggest?hint=&tags=&costTier=&limit=&cwd=: who fits; starts nobody."""
+    """GET /v1/agents/suggest?hint=&tags=&costTier=&limit=&cwd=: who fits; starts no run."""
     services, caller = services_of(request), Caller.of(request)
     query = query_of(request, SUGGEST)
     hint, tags = query.get("hint", ""), _tags(query.get("tags", ""))

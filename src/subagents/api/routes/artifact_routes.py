@@ -54,7 +54,7 @@ async def content(request: Request) -> Response:
     try:
         begin, end, is_part = range_of(request.headers.get("range"), found.size)
     except Exception:
-        found.close()
+        found.close()  # else ``pages`` does, once they are sent
         raise
     headers = {
         "content-length": str(end - begin),

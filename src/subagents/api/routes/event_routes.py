@@ -64,7 +64,7 @@ FOLLOW: Final = (
 
 
 async def events(request: Request) -> Response:
-    """GET /v1/events: an agent hears of its own tree, the operator of everything."""
+    """GET /v1/events: an agent gets the events of its own tree, the operator all."""
     services, caller = services_of(request), Caller.of(request)
     query = query_of(request, FOLLOW)
     names = wanted_names(query)
@@ -79,11 +79,11 @@ async def events(request: Request) -> Response:
     )
     if _wants_json(request):
         waiting = follower.more(query.number("wait"))
-        found = await while_connected(request, services, waiting)
+        found = await while_connected(request, waiting)
         page = [event_building.stream_event(each) for each in found]
         return answer(EventPage(events=page, seq=follower.resume_at, reset=is_reset))
     return StreamingResponse(
-        _frames(request, services, follower, is_reset=is_reset),
+        _frames(request, follower, is_reset=is_reset),
         media_type=EVENT_STREAM,
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
@@ -131,18 +131,16 @@ def _wants_json(request: Request) -> bool:
     return JSON in accepted and EVENT_STREAM not in accepted
 
 
-async def _frames(
-    request: Request, services: Services, follower: Follower, *, is_reset: bool
-) -> AsyncIterator[bytes]:
+async def _frames(request: Request, follower: Follower, *, is_reset: bool) -> AsyncIterator[bytes]:
     """Until the client goes away or the daemon stops; then the client comes again by itself."""
-    # A block without data tells nobody anything, but from now on the client knows where it is.
+    # A block without data is no event to a browser, but its id counts from now on.
     yield f"retry: {RECONNECT_MS}\nid: {follower.number}\n\n".encode()
     if is_reset:
         document = msgspec.json.encode({"type": RESET, "seq": follower.number}).decode()
         yield f"event: {RESET}\ndata: {document}\n\n".encode()
     while True:
         try:
-            found = await while_connected(request, services, follower.more(HEARTBEAT_S))
+            found = await while_connected(request, follower.more(HEARTBEAT_S))
         except (ClientDisconnect, Unavailable):
             return
         yield frames(found, follower.resume_at)

@@ -79,11 +79,11 @@ async def wait(request: Request) -> Response:
         except SubagentsError as error:
             note_if_refused(request, error)
             errors.append(WaitError(run_id=selector, error=error.message))
+    # An empty list would mean all of the session's runs.
     if body.run_ids and not run_ids:
         return answer(WaitResult(errors=errors))
     found = await while_connected(
         request,
-        services,
         services.engine.mailbox.wait(
             run_ids,
             session=caller.session,
@@ -94,6 +94,7 @@ async def wait(request: Request) -> Response:
         ),
         unwanted=lambda found: services.engine.mailbox.release(found.offered, reader=caller.reader),
     )
+    # Before the answer leaves: a worker may end before it can acknowledge what it has read.
     await services.engine.mailbox.note_returned(found.offered, session=caller.session)
     services.engine.mailbox.note_told((each.id for each in found.needs), session=caller.session)
     now_ms = services.now_ms()
@@ -167,7 +168,7 @@ async def acknowledge(request: Request) -> Response:
         for run_id, is_answer in dict.fromkeys(map(_about, message_ids)):
             run = await services.engine.queries.run(run_id)
             if is_answer and caller.session in run.session_keys:
-                continue  # the one kind of message about a run that is for its own worker
+                continue  # the only kind of message about a run that is for its own worker
             await require_own(services, run, caller)
             if caller.session in run.session_keys:
                 raise Forbidden("a worker cannot read what it said", guardrail="ownership")
@@ -248,7 +249,7 @@ async def answer_of(request: Request) -> Response:
     request_id = path_part(request, "id")
     await run_questions.asking_run(services, caller, request_id)
     waiting = run_questions.request_answer(services, request_id, wait_s=wait_s)
-    return answer(await while_connected(request, services, waiting))
+    return answer(await while_connected(request, waiting))
 
 
 async def report(request: Request) -> Response:
@@ -300,10 +301,11 @@ async def hold(request: Request) -> Response:
     """POST /v1/runs/{sel}/hold: before a request to the model; holds the line up to 20 s."""
     services, caller, run = await _spoken_for(request)
     body = wire.parse_body(await body_of(request), wire.HoldBody)
+    # The operator may ask in a worker's place, and then means the newest attempt.
     number = len(run.attempts) if caller.attempt is None else caller.attempt
     need, counted = made(Need, body), made(Counted, body, usage=made(Usage, body))
     waiting = services.engine.request_desk.hold(run.id, number, need, counted, is_firm=body.firm)
-    found = await while_connected(request, services, waiting)
+    found = await while_connected(request, waiting)
     return answer(made(RequestHold, found, limited=found.is_limited))
 
 

@@ -92,6 +92,7 @@ async def list_runs(request: Request) -> Response:
         where = replace(where, requester_run=(await find_run(services, query["parent"], caller)).id)
     if "tree" in query:
         where = replace(where, below=(await find_run(services, query["tree"], caller)).id)
+    # Whoever may see the run above may see those below it; else an agent sees its own.
     elif "parent" not in query and not caller.is_operator:
         where = replace(where, requester=services.engine.queries.inbox_of(caller.session))
     as_of = services.as_of()
@@ -100,12 +101,13 @@ async def list_runs(request: Request) -> Response:
     rows = [run_building.shown(RunRow, run, now_ms, around) for run in found.runs]
     if where.top:
         parents = [run.id for run in found.runs if run.children]
+        # One count for the whole page: it is bounded for all rows together.
         counts = await services.engine.queries.below(parents)
         rows = [
             structs.replace(row, below=run_building.below(counts, RunId(row.run_id)))
             for row in rows
         ]
-    # Nobody knows whose they were.
+    # A damaged row does not say whose it is, so only the operator hears of it.
     aside = await services.engine.queries.set_aside() if caller.is_operator else ()
     return answer(
         RunPage(
@@ -181,6 +183,7 @@ async def roots(request: Request) -> Response:
     where = page_in(query, search_in(query, now_ms=services.now_ms()))
     if not caller.is_operator:
         where = replace(where, requester=services.engine.queries.inbox_of(caller.session))
+    # What one session asked for may be below another run, and is a root here all the same.
     where = replace(where, top=where.requester is None)
     as_of = services.as_of()
     trees, found = await services.engine.queries.roots(where)
@@ -228,10 +231,8 @@ async def log(request: Request) -> Response:
     asked = log_pages.asked_in(query_of(request, log_pages.PARAMETERS))
     if asked.summary:
         work = log_summary.summary(services, caller, run, asked)
-        return answer(await while_connected(request, services, work))
-    return answer(
-        await while_connected(request, services, log_pages.log_page(services, run, asked))
-    )
+        return answer(await while_connected(request, work))
+    return answer(await while_connected(request, log_pages.log_page(services, run, asked)))
 
 
 # -- change -------------------------------------------------------------------------------------
@@ -244,6 +245,7 @@ async def cancel(request: Request) -> Response:
     """
     services, caller, run = await on_run(request)
     body = wire.parse_body(await body_of(request), wire.CancelBody)
+    # Not an error: what was wanted is so.
     if run.is_settled:
         return answer(run_building.changed(run, "already ended"))
     run = await cancelled(services, caller, run, body)

@@ -25,7 +25,7 @@ from subagents.engine.runs.sessions import EITHER, MODES
 from subagents.errors import NotFound
 
 TEXT_CHARS_MAX: Final = TASK_BYTES_MAX
-"""Its bytes are counted where it becomes a task; to a live turn 4,000 characters can be said."""
+"""Its bytes are counted where it becomes a task; a live turn takes 4,000 characters."""
 KEY_CHARS_MAX: Final = IDEMPOTENCY_KEY_CHARS_MAX - 64
 """The longest message id of a thread: the thread's name goes before it."""
 

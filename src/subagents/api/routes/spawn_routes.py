@@ -132,7 +132,7 @@ def plan_receipt(receipts: Sequence[Receipt], config: Config) -> PlanReceipt:
 
 
 def _keyed(specs: Sequence[RunSpec], key: str | None) -> Sequence[RunSpec]:
-    """Each step under a key of its own, made of that of the plan."""
+    """Each step under its own key, made of the plan's."""
     if key is None:
         return specs
     check_name("idempotencyKey", key, chars_max=IDEMPOTENCY_KEY_CHARS_MAX - PLACE_CHARS_MAX)
@@ -169,7 +169,7 @@ def _environment_of(caller: Caller, brought: CallerEnvironment) -> CallerEnviron
     """What the operator brings for their workers.
 
     Raises:
-        Forbidden: An agent tried to: a PATH of its own would be other programs under our rules.
+        Forbidden: An agent tried to: with its own PATH other programs would run under our rules.
     """
     if brought.is_empty:
         return None
@@ -222,7 +222,7 @@ async def config_of(
     """The configuration where the caller is; a project's file widens nothing for an agent.
 
     Raises:
-        Forbidden: An agent tried to bring limits of its own along.
+        Forbidden: An agent tried to bring its own limits along.
     """
     if (config_env or overrides) and not caller.is_operator:
         raise Forbidden(
@@ -231,6 +231,7 @@ async def config_of(
             hint="unset the SUBAGENTS_…__… variables",
         )
     run = services.engine.queries.open_run(caller.run_id) if caller.run_id is not None else None
+    # A worker in a worktree: the configuration is the project's, not what the worker wrote there.
     if run is not None and run.resolved.worktree is not None:
         cwd = run.resolved.project
     return await services.config_in(cwd, config_env, overrides, is_operator=caller.is_operator)

@@ -70,7 +70,7 @@ async def use_tool(request: Request) -> Response:
     query_of(request, ())
     ack = one_of("X-Subagents-Ack", request.headers.get("x-subagents-ack", "explicit"), ACKS)
     if ack == "auto" and "x-subagents-reader" not in request.headers:
-        # Two calls of one session at once must not both be told of the same result.
+        # Else two calls of one session at once would both be handed the same result.
         caller = replace(caller, reader=f"tools-{uuid.uuid4().hex}")
     body = await body_of(request, bytes_max=SPAWN_BODY_BYTES_MAX)
     arguments = parse_object(body)
@@ -79,7 +79,6 @@ async def use_tool(request: Request) -> Response:
     call = Call(services=services, caller=caller, arguments=arguments, call_id=_call_id_of(request))
     found = await while_connected(
         request,
-        services,
         call_tool(path_part(request, "name"), call),
         unwanted=lambda found: services.engine.mailbox.release(found.offered, reader=caller.reader),
     )

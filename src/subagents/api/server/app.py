@@ -35,7 +35,7 @@ from subagents.errors import (
 log = logging.getLogger(__name__)
 
 CLIENT_GONE: Final = 499
-"""Nobody reads this answer; the number is nginx's."""
+"""The client is gone; the number is nginx's."""
 _OF_THIS_PROCESS: Final = frozenset({"/healthz", "/readyz", "/metrics", "/version", "/v1/shutdown"})
 """What these answer is about this process, whoever owns the runs."""
 _SPAWNS: Final = frozenset({"/v1/runs", "/v1/plans"})
@@ -55,12 +55,12 @@ def create_app(services: Services) -> Starlette:
         Exception: broken,
     }
     mcp = McpEndpoint(services)
-    # What another node answered, that node has looked at: theirs before ours.
+    # Another node's answer has been checked there: so what forwards stands outside our own check.
     made = extension.made("middleware", services, unserved)
     more = [each for _, found in made for each in found]
     around = [Middleware(RawPaths), *more, Middleware(CurrentAnswers, services=services)]
     app = Starlette(
-        # They are tried in turn, and agents call more often than anybody else.
+        # They are tried in turn, and agents call more often than all other clients.
         routes=[
             Route(MCP_PATH, mcp),
             *(route for part in parts() for route in part.ROUTES),
@@ -87,7 +87,7 @@ class RawPaths:
 
 
 class CurrentAnswers:
-    """Lets an answer leave only while nobody else can have changed what it says."""
+    """Lets an answer leave only while no other node can have changed what it says."""
 
     def __init__(self, app: ASGIApp, services: Services) -> None:
         self._app = app
@@ -99,7 +99,7 @@ class CurrentAnswers:
             await self._app(scope, receive, send)
             return
         if await self._is_refused(scope, receive, send):
-            return  # nothing was begun that would wait for the store, for nobody knows how long
+            return  # before anything is begun, which might wait for the store for ever
         is_refused = False
 
         async def checked(message: Message) -> None:
@@ -145,6 +145,7 @@ def unserved(request: Request, error: SubagentsError, body: bytes) -> Response:
 
 def _refusal(request: Request, error: SubagentsError) -> Response:
     status = status_of(error)
+    # Only a broken promise has no status of its own: the log needs the traceback.
     if status == 500:
         log.error("%s %s failed", request.method, request.scope["path"], exc_info=error)
     note_if_refused(request, error)
@@ -173,12 +174,12 @@ async def unroutable(request: Request, error: Exception) -> Response:
 
 
 async def abandoned(_request: Request, _error: Exception) -> Response:
-    """The client went away; there is nobody to answer."""
+    """The client went away; no answer would be read."""
     return Response(status_code=CLIENT_GONE)
 
 
 async def broken(request: Request, _error: Exception) -> Response:
-    """A mistake of ours; the server logs the traceback, the caller is told where."""
+    """A mistake of ours; the server logs the traceback, the answer says where."""
     request.app.state.services.failures["internal"] += 1
     file = request.app.state.services.paths.log_file
     text = "the daemon failed to answer this call; its log says why"

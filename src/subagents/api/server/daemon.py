@@ -1,7 +1,7 @@
-"""The daemon's process: one per home, on one Unix socket, until it is told to stop.
+"""The daemon's process: one per home, on one Unix socket, until a signal or a call stops it.
 
-In this order: lock, engine, socket, serve; and back. Whoever holds the lock may replace a socket
-file that nobody answers on. Stopping leaves workers running: the next daemon adopts them.
+In this order: lock, engine, socket, serve; and back. The holder of the lock may replace a socket
+file on which no process answers. Stopping leaves workers running: the next daemon adopts them.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 LOG_BYTES_MAX: Final = 10 * 1024 * 1024
 """A larger log is moved to ``daemon.log.1``, over the one before."""
 LOOKERS_S: Final = 2.0
-"""So long a lock is asked for again whose file names nobody that lives."""
+"""How long a lock is asked for again whose file names no living process."""
 LOOKERS_POLL_S: Final = 0.01
 
 NO_TCP: Final = DaemonSettings()
@@ -112,6 +112,7 @@ async def _listen_and_serve(
     with contextlib.ExitStack() as addresses:
         for each in listeners:
             each.bind(addresses)
+        # Another process has taken the store over: whatever this one answers may be wrong by now.
         services.engine.on_fenced(services.stopping.set)
         await services.engine.start()
         try:
@@ -199,7 +200,7 @@ class _Servers:
         return server
 
     async def until_one_ends(self) -> None:
-        """Return when the daemon is told to stop, or one cannot go on."""
+        """Return when the daemon has to stop, or one cannot go on."""
         await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
 
     async def __aenter__(self) -> Self:
@@ -213,7 +214,7 @@ class _Servers:
 
 class _Server(uvicorn.Server):
     """uvicorn without its signal handlers, which are ours or those of the embedding program, and
-    without its ten looks a second whether it is told to stop, and then whether all has ended.
+    without looking ten times a second whether it has to stop, and then whether all has ended.
     """
 
     serving: "asyncio.Task[None]"
@@ -238,7 +239,7 @@ class _Server(uvicorn.Server):
         self._opened.set()
 
     async def main_loop(self) -> None:
-        # What a tick does besides: our headers are the same all the time, since none is a date.
+        # Once is enough: a tick renews the headers, and none of ours is a date.
         await self.on_tick(0)
         await self._stopping.wait()
 
@@ -266,7 +267,7 @@ class _Server(uvicorn.Server):
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
 
     async def listen_at(self, listener: socket.socket) -> None:
-        """Accept connections there instead of where nobody finds us any more; calls go on."""
+        """Accept connections there: the socket file of the old listener is gone; calls go on."""
         protocol = partial(
             cast("Callable[..., asyncio.Protocol]", self.config.http_protocol_class),
             config=self.config,
@@ -313,8 +314,8 @@ async def hold_lock(paths: Paths, *, stays_ended: bool = True) -> AsyncIterator[
 
     Args:
         paths: The home; its state directory is there.
-        stays_ended: A daemon that ends in the usual way was told to, and commands that only look
-            start no other one.
+        stays_ended: Whether the file says at the end that this daemon was stopped, so that
+            commands which only look start no other one.
 
     Raises:
         AlreadyRunning: Names the holder and the socket.
@@ -333,9 +334,10 @@ async def hold_lock(paths: Paths, *, stays_ended: bool = True) -> AsyncIterator[
 
 
 async def _locked(descriptor: int, path: Path) -> None:
-    """Take the lock, also where somebody looks at that moment whether it is held.
+    """Take the lock, even if another process is just looking whether it is held.
 
-    Who holds it all the time says so; only while nobody does is it asked for again.
+    A daemon that holds it has written its name; while no living one has, the lock is asked for
+    again.
     """
     loop = asyncio.get_running_loop()
     due = loop.time() + LOOKERS_S

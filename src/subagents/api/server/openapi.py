@@ -395,7 +395,7 @@ def _problem() -> Schema:
 
 def codes() -> set[str]:
     """Every ``code`` an error document can have."""
-    # Of an unknown path and of a mistake of ours, see ``http``.
+    # An unknown path and a mistake of ours have no class of their own (``app``).
     found = {"not_found", "invalid", "error", "internal"}
     pending: list[type[SubagentsError]] = [SubagentsError]
     while pending:

@@ -35,7 +35,7 @@ async def send(call: Call) -> Answer:
 
 
 async def steer(call: Call, target: str, message: str, *, mode: str = STEER) -> Answer:
-    """See ``send``; ``target`` is any selector."""
+    """As ``send``, to the run that any selector names."""
     run = await find_run(call.services, target, call.caller)
     sent = await call.services.send(
         run,
@@ -60,7 +60,7 @@ async def respond(call: Call) -> Answer:
 
 
 async def answer_request(call: Call, request_id: str, response: str, decision: str) -> Answer:
-    """See ``respond``."""
+    """As ``respond``, with the answer in words of the caller's tool."""
     body = wire.RespondBody(response=response, decision=decision)
     found = await run_questions.respond(call.services, call.caller, request_id, body)
     how = f" ({found.decision} by {found.by})" if found.status != "answered" else ""

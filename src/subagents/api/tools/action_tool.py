@@ -179,7 +179,7 @@ async def _result(call: Call, asked: ActionArguments) -> Answer:
             f"run {run.id} has no result yet: {why}",
             hint=f"sessions_wait runIds=[{run.id}]",
         )
-    # In bytes: a long result is a file, in which characters cannot be counted off.
+    # In bytes: a long result is a file, in which characters cannot be counted.
     offset, limit = asked.offset or 0, min(asked.limit or RESULT_BYTES, RESULT_BYTES_MAX)
     size = call.services.engine.results.size(run)
     page = await call.services.engine.results.read(run, offset, limit)
@@ -209,6 +209,7 @@ def _whole_characters(page: bytes) -> bytes:
     """Without the beginning of a character whose rest is on the next page."""
     for back in range(1, min(4, len(page)) + 1):
         lead = page[-back]
+        # UTF-8: bytes that continue a character are 10xxxxxx, and its first says how many it has.
         if lead & 0xC0 != 0x80:
             needs = 1 if lead < 0x80 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
             return page if needs <= back else page[:-back] or page
@@ -231,6 +232,7 @@ async def _inbox(call: Call, asked: ActionArguments) -> Answer:
     try:
         shown = [await _shown(call, row) for row in rows]
     except BaseException:
+        # No answer carries them: the next call may have them at once, not when the lease ends.
         engine.mailbox.release(taken, reader=caller.reader)
         raise
     kept, used_bytes = 0, 0
@@ -249,7 +251,7 @@ async def _inbox(call: Call, asked: ActionArguments) -> Answer:
 
 
 async def _shown(call: Call, row: InboxRow) -> Document:
-    """A message, cut for a context; an announcement is told anew, so that its fences close."""
+    """A message, cut for a context; an announcement is written again, so that its fences close."""
     document = picked(message_building.message(row), MESSAGE)
     if row.message.kind is MessageKind.ANNOUNCEMENT:
         run = await call.services.engine.queries.run(row.message.run_id)
@@ -321,6 +323,7 @@ async def _changed(
 async def _answer(call: Call, asked: ActionArguments) -> Answer:
     response = _message(asked)
     target = _target(asked)
+    # The id of a question has a colon, and so has a session key, which is a run.
     if ":" not in target or target.startswith("agent:"):
         target = _only_question(await _run(call, asked))
     return await act_tools.answer_request(call, target, response, "answer")

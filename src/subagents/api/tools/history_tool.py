@@ -1,8 +1,8 @@
-"""``sessions_history``: what was said in a child session, told from the run's journal.
+"""``sessions_history``: what was said in a child session, read from the run's journal.
 
-The journal is what both sides agreed on: what the worker was given, what it was told on the way,
-what it said back. What its program printed besides is in the log. Nothing is shown unredacted:
-a worker may have read a key and quoted it.
+The journal is what both sides agreed on: the task, the messages on the way, the replies. What the
+worker's program printed is in the log. Nothing is shown unredacted: a worker may have read a key
+and quoted it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -150,7 +150,7 @@ def _messages_of(event: e.Event, run: Run) -> Iterator[SessionMessage]:
         case e.SignalReceived(signal=s.ProgressSeen(progress=progress)):
             yield _message(run, WORKER, "progress", event.at_ms, _progress(progress))
         case _:
-            # Nobody hears of the others: they are in the timeline.
+            # Other events say nothing to either side; they are in the timeline.
             return
 
 
@@ -158,6 +158,7 @@ def _message(
     run: Run, role: str, kind: str, at_ms: int, text: str, *, attempt: int | None = None
 ) -> SessionMessage:
     """A message in the session of that attempt, the newest when None."""
+    # The task is given with the slot, before there is an attempt.
     number = attempt or max(len(run.attempts), 1)
     key = run.attempts[number - 1].session.key if run.attempts else run.session.first_key
     return SessionMessage(role, kind, at_ms, number, key, text)
@@ -172,7 +173,7 @@ def _answers(before: Run, after: Run, at_ms: int) -> Iterator[SessionMessage]:
             continue
         by_hand = given.decision in {Decision.ANSWER, Decision.APPROVE, Decision.DENY}
         if request.priority is not None and not by_hand:
-            continue  # a notice nobody answered; its worker did not wait for it
+            continue  # a notice without an answer, for which its worker did not wait
         decided = "" if given.decision is Decision.ANSWER else f"[{given.decision}] "
         text = f"{decided}{given.text or ''}".strip()
         role = REQUESTER if by_hand else SYSTEM

@@ -44,6 +44,7 @@ async def list_sessions(call: Call) -> Answer:
         label=asked.label,
         agent_id=asked.agent_id,
         tags=() if asked.tag is None else (asked.tag,),
+        # Both kinds, or none, is no restriction.
         keeps_session=Mode.SESSION in kinds if len(kinds) == 1 else None,
         active_since_ms=(
             None if minutes is None else services.now_ms() - round(minutes * MINUTE_MS)
@@ -55,7 +56,7 @@ async def list_sessions(call: Call) -> Answer:
 
 
 async def listed(services: Services, where: RunFilter) -> Answer:
-    """A page of runs, and how many there are besides."""
+    """A page of runs, and how many more there are."""
     found = await services.engine.queries.page(where)
     now_ms, total = services.now_ms(), found.total.number
     rows = [row(run, now_ms) for run in found.runs]
@@ -144,6 +145,7 @@ class Drawing:
     def node(self, found: RunTree, depth: int) -> Document | None:
         """The node with those below it; None when there is no room for it."""
         if len(self.lines) >= NODES_MAX:
+            # No room: it counts with everything below it.
             self.hidden += 1 + _count(found)
             return None
         self.lines.append(f"{'  ' * depth}{_line(found.run)}")

@@ -24,12 +24,12 @@ RECEIPT: Final = (
     *("effectiveTools", "access", "warnings", "note", "threadId"),
 )
 ONE_RUN: Final = ("task", "label")
-"""What cannot be said of several runs together."""
+"""Parameters that cannot hold for several runs together."""
 FULL_RECEIPTS_MAX: Final = 100
 """A larger batch is answered with ``SHORT_RECEIPT``: a thousand whole ones fill a context."""
 SHORT_RECEIPT: Final = ("status", "runId", "label", "phase")
 BATCH: Final = "batch"
-"""Every other parameter beside it holds for all its runs that do not give it themselves."""
+"""The parameters next to it hold for all its runs that do not give them themselves."""
 
 
 async def spawn(call: Call) -> Answer:
@@ -50,7 +50,7 @@ async def spawn(call: Call) -> Answer:
                 config.settings, call.caller.cwd or (resolved.cwd if resolved else "")
             ),
         )
-    # What a project's file may not say to agents holds for all of them: it is said once.
+    # What was ignored of a project's file concerns all of them: the first receipt says it.
     first, *others = receipts
     receipts = (replace(first, warnings=(*first.warnings, *config.ignored)), *others)
     wake = waking.wake(call.services, call.caller.session, requester_of(call), call.waker)
@@ -68,7 +68,7 @@ def requester_of(call: Call) -> Run | None:
 
 
 def _batch(arguments: Mapping[str, object]) -> tuple[RunSpec, ...]:
-    """The specs of a batch, each with what was said for all of them.
+    """The specs of a batch, each with the parameters that hold for all of them.
 
     Raises:
         UsageError: Names the entry (``batch[3].retryCount``) and what is allowed.
@@ -88,6 +88,7 @@ def _batch(arguments: Mapping[str, object]) -> tuple[RunSpec, ...]:
                 f"{name} and batch exclude each other: give each entry of batch its own {name}",
                 details={"field": name},
             )
+    # One key for the batch becomes one for each entry: the same key twice would be one run.
     key = shared.pop("idempotencyKey", None)
     if key is not None:
         wire.parse_spec({"task": "-", "idempotencyKey": key})
@@ -121,7 +122,7 @@ async def config_of(call: Call) -> Config:
 
 
 async def _config(call: Call, resolved: Resolved | None) -> Config:
-    """A worker cannot bring limits of its own along by standing somewhere else."""
+    # A worker's project is its run's: else it could choose its limits by its working directory.
     where = call.caller.cwd if resolved is None else resolved.project
     return await call.services.config_in(where, is_operator=False)
 

@@ -24,7 +24,7 @@ class Audience(StrEnum):
 
 
 async def _silent(_text: str) -> None:
-    """Nobody listens for progress."""
+    """No client listens for progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -90,13 +90,13 @@ async def _note_tool(call: Call, name: str) -> None:
 
 
 def refusal(error: SubagentsError) -> Answer:
-    """What the caller is told of an error: what is wrong, and the way out."""
+    """An error as an answer: what is wrong, and the way out."""
     status = "forbidden" if isinstance(error, Forbidden) else "error"
     document: Document = {"status": status, "code": error.code, "error": error.message}
     way_out = tool_wording.for_agents(error.hint) if error.hint else None
     if way_out:
         document["hint"] = way_out
-    # The names that are known stand in the hint already: twice would fill the context.
+    # The hint has the known names already: twice would fill the context.
     details = {name: value for name, value in error.details.items() if name != "known"}
     if details:
         document["details"] = details
@@ -124,11 +124,13 @@ def _require_visible(tool: Tool, call: Call) -> None:
             f"{tool.name} is not among the tools of run {run.id} (toolsAllow, toolsDeny)",
             guardrail="tools",
         )
+    # A worker's own tools say themselves that its attempt is over, and why.
     if tool.audience is Audience.WORKER:
         return
     if run is None:
         raise Forbidden(f"session {caller.session} has ended", guardrail="session")
     if run.lineage.depth >= run.resolved.max_spawn_depth:
+        # The same refusal as of a spawn that comes in another way.
         if tool.name == "sessions_spawn":
             admission.check_depth(run.lineage.depth, run.resolved.max_spawn_depth)
         raise Forbidden(
@@ -145,10 +147,9 @@ def _run_of(services: Services, caller: Caller) -> Run | None:
 
 
 async def _inbox_notice(call: Call) -> str | None:
-    """``inbox: 2 new (…)`` for messages that nobody was handed yet; None when there are none.
+    """``inbox: 2 new (…)`` for messages that no reader was offered yet; None when there are none.
 
-    Looks only: nothing is taken or offered by it. What this answer brings is in its reader's
-    hands already.
+    Nothing is taken or offered by it. What this answer carries is offered already.
     """
     services = call.services
     unread = await services.engine.mailbox.unread_count(call.caller.session, most=UNREAD_SHOWN_MAX)

@@ -61,6 +61,7 @@ class Item(NamedTuple):
 
 def items(runs: Sequence[Run]) -> list[Item]:
     """As many of these ended runs as one answer bears, in their order."""
+    # Shorter results for all of them before fewer of them: the next call brings the rest.
     runs = runs[:ITEMS_MAX]
     for chars in RESULT_CHARS:
         made = [_item(run, chars) for run in runs]
@@ -135,6 +136,7 @@ def cut_fenced(text: str, run_id: str) -> str:
     kept = text[:MESSAGE_CHARS_MAX]
     opened = ""
     for each in kept.splitlines():
+        # Only a line of the same length closes a fence: a longer one may hold shorter ones.
         if opened and each == opened:
             opened = ""
         elif not opened and _FENCE.fullmatch(each):
@@ -166,7 +168,7 @@ def item(run: Run, chars: int) -> Document:
 
 
 def _leftovers(found: StoredResult, chars: int) -> Document:
-    """What it left besides its result; only what there is, every word costs its reader."""
+    """What it left in addition to its result; only what there is: every word costs its reader."""
     left: Document = {} if found.workspace is None else {"workspace": _workspace(found.workspace)}
     if found.truncated:
         left["truncated"] = True
@@ -178,7 +180,7 @@ def _leftovers(found: StoredResult, chars: int) -> Document:
 
 
 def _workspace(found: Workspace) -> Document:
-    """Its worktree in few words: where it is, and what nobody may overlook."""
+    """Its worktree in few words: where it is, and what must not be overlooked."""
     shown = picked(found, ("path", "branch", "kept"))
     if found.changes is not None:
         shown["changes"] = found.changes.summary
@@ -198,6 +200,7 @@ def cut_result(run: Run, chars: int) -> str | None:
     ended = run.conclusion
     if run.result is None or ended is None or not ended.is_cut:
         return shortened(run.result, chars, where)
+    # Of a result that was cut in the store the end was kept, so the end is shown.
     end = run.result[-chars:] if chars else ""
     return f"(the end of {ended.bytes_total} bytes; all of it: {where})\n…{end}"
 
@@ -236,7 +239,7 @@ def _verification(found: Verification | None) -> Document | None:
             for each in checks
         ],
         "verifiedAt": found.verified_at,
-        # Every word costs its reader: said where it is so.
+        # Only where it is so: every word costs its reader.
         **({"vacuous": True} if found.vacuous else {}),
     }
 

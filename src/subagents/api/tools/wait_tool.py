@@ -87,8 +87,8 @@ async def _wait(call: Call, run_ids: Sequence[RunId], until: str, timeout_s: flo
             await call.tell(_sign_of_life(call, run_ids, waited_s))
         return waiting.result()
     except BaseException:
-        # Not awaited: whoever cancels may do so again at the next await, and then nobody would
-        # look at what it was offered in the same moment.
+        # Not awaited: the caller may be cancelled again at the next await, and then what was
+        # offered in the same moment would stay leased.
         waiting.add_done_callback(lambda done: _release(call, done))
         waiting.cancel()
         raise
@@ -115,7 +115,7 @@ def _answer(call: Call, found: WaitResult, errors: list[WaitError], *, waited_s:
     shown = tool_wording.items(_unread_first(found.completed))
     carried = frozenset(announcement_id(each.run.id) for each in shown)
     offered = tuple(each for each in found.offered if each in carried)
-    # What this answer does not carry stays unread.
+    # What this answer has no room for is given back, for the next call.
     rest = [each for each in found.offered if each not in offered]
     call.services.engine.mailbox.release(rest, reader=call.caller.reader)
     now_ms = call.services.now_ms()
@@ -153,7 +153,7 @@ def _answer(call: Call, found: WaitResult, errors: list[WaitError], *, waited_s:
 
 
 def _unread_first(runs: Sequence[Run]) -> list[Run]:
-    """Those nobody has read come before those that are only told again."""
+    """Unread results come before those that are only repeated."""
     return sorted(runs, key=lambda run: run.announcement_consumed_ms is not None)
 
 

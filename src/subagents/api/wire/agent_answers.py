@@ -5,7 +5,7 @@ from subagents.api.wire.wire_struct import Time, WireStruct
 
 
 class AgentCard(WireStruct, frozen=True, kw_only=True):
-    """What an agent's configuration says of it to whoever chooses."""
+    """What an agent's configuration says for those who choose one."""
 
     id: str
     """Its id."""
@@ -229,7 +229,7 @@ class SuggestedAgent(AvailableAgent, frozen=True, kw_only=True):
 
 
 class Suggestions(WireStruct, frozen=True, kw_only=True):
-    """Who fits, the best first; nobody is started."""
+    """The agents that fit, the best first; no run is started."""
 
     suggestions: list[SuggestedAgent] = []
     """The best of them, at most `limit`."""

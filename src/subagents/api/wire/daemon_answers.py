@@ -64,7 +64,7 @@ class EffectiveConfig(WireStruct, frozen=True, kw_only=True):
 
 
 class Orphan(WireStruct, frozen=True, kw_only=True):
-    """A process that belongs to an attempt nobody waits for any more."""
+    """A process of an attempt that is over."""
 
     attempt_id: str = ""
     """The run's id and the number."""
@@ -154,7 +154,7 @@ class Refusal(WireStruct, frozen=True, kw_only=True):
     peer: str = ""
     """The process or address it came from; empty = not known."""
     run_id: str | None = None
-    """The run whose worker it said it was."""
+    """The run whose worker it claimed to be."""
 
 
 class RecentRefusals(WireStruct, frozen=True, kw_only=True):

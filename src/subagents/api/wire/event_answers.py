@@ -116,7 +116,7 @@ class StreamEvent(WireStruct, frozen=True, kw_only=True):
     errors: int | UnsetType | None = UNSET
     """`build_result`: how many."""
     summary: str | UnsetType | None = UNSET
-    """`build_result`: what it said in the end."""
+    """`build_result`: the last words of its output."""
     percent: int | float | UnsetType = UNSET
     """`context_pressure`: of the context window."""
     tokens: int | UnsetType | None = UNSET

@@ -1,4 +1,4 @@
-"""What every list says besides its rows: as of when it is, and what of it is not there."""
+"""What every list has in addition to its rows: its moment, and how much of it is missing."""
 
 from subagents.api.wire.wire_struct import Time, WireStruct
 

@@ -86,7 +86,7 @@ class FailedToolCall(WireStruct, frozen=True, kw_only=True):
     asked: str = ""
     """Its command, or what else it was asked; at most 200 characters."""
     error: str = ""
-    """Its exit code and the last line of what it said; at most 200 characters."""
+    """Its exit code and the last line of its output; at most 200 characters."""
     failed_at: Time | None = None
     """When it failed."""
 
@@ -133,14 +133,14 @@ class WorkerRequest(NamedRun, frozen=True, kw_only=True):
 
 
 class Progress(WireStruct, frozen=True, kw_only=True):
-    """What a worker said last of how far it is."""
+    """What a worker last reported of its progress."""
 
     phase: str = ""
     """What it does, in a few words."""
     percent_complete: float | None = None
     """0 to 100."""
     updated_at: Time | None = None
-    """When it said so."""
+    """When it reported that."""
 
 
 class ProgressUpdate(Progress, frozen=True, kw_only=True):
@@ -205,7 +205,7 @@ class Taken(WireStruct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class HistoryMessage(WireStruct, frozen=True, kw_only=True):
-    """Something that was said in a session."""
+    """One message of a session."""
 
     role: str = ""
     """`requester`, `worker`, or `system` for what neither of them said."""
@@ -220,7 +220,7 @@ class HistoryMessage(WireStruct, frozen=True, kw_only=True):
 
 
 class History(NamedRun, frozen=True, kw_only=True):
-    """A page of what was said in a session."""
+    """A page of the messages of a session."""
 
     session_key: str = ""
     """The session."""

@@ -2,7 +2,7 @@
 document by what may stand there.
 
 A parameter *is* its name, so that ``query_of(request, PARAMETERS)`` takes a tuple of them; the
-``Query`` that it gives reads each by its schema, whose bounds are therefore said only here.
+``Query`` that it gives reads each by its schema, whose bounds therefore stand only here.
 """
 
 from collections.abc import Iterable, Mapping

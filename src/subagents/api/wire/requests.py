@@ -12,8 +12,10 @@ import msgspec
 from msgspec import Meta
 
 from subagents.api.wire.decoding import (
+    as_object,
     decode,
     one_of,
+    parse_json,
     parse_object,
     refuse_unknown,
     shown,
@@ -312,7 +314,7 @@ class HoldBody(Body, frozen=True):
     """Used, at most, by requests of the attempt that were never answered."""
     lost_cost_usd: Usd = 0
     firm: bool = True
-    """The run ends where there is no room; false = it is only said."""
+    """The run ends where there is no room; false = the answer only says so."""
 
 
 class NotifyBody(Body, frozen=True):
@@ -346,11 +348,12 @@ def parse_spawn(body: bytes) -> SpawnBody:
     Raises:
         UsageError: Names the field and what is allowed.
     """
-    raw = parse_object(body)
+    raw = as_object(parse_json(body))
     refuse_unknown(raw, SpawnBody)
     spec = parse_spec(raw.get("spec"), at="spec.") if "spec" in raw else None
     if spec is None:
         raise UsageError("spec is required: the spawn parameters", details={"field": "spec"})
+    # The spec is parsed by itself, with its short forms; the rest needs some spec to be decoded.
     rest = decode({**raw, "spec": {"task": "-"}}, SpawnBody)
     _check_surroundings(rest.cwd, rest.config_env, rest.overrides)
     require_usable(rest.environment)
@@ -394,7 +397,7 @@ def parse_schedule(body: bytes) -> ScheduleBody:
 
 
 def _with_specs(body: bytes, kind: type[WithSpecs]) -> WithSpecs:
-    raw = parse_object(body)
+    raw = as_object(parse_json(body))
     refuse_unknown(raw, kind)
     specs = raw.get("specs")
     if not isinstance(specs, list) or not 1 <= len(specs) <= BATCH_RUNS_MAX:

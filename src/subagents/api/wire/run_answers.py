@@ -168,7 +168,7 @@ class WorkerReport(WireStruct, frozen=True, kw_only=True):
 
 
 class Claim(WireStruct, frozen=True, kw_only=True):
-    """What a worker says of its work, in short: evidence, never the outcome."""
+    """What a worker claims about its work, in short: evidence, never the outcome."""
 
     status: ReportStatus | None = None
     """`complete`, `partial` or `failed`; null = it reported nothing, `summary` is from its
@@ -269,7 +269,7 @@ class RunHead(Standing, frozen=True, kw_only=True):
     run_status: RunStatusWord = UNSAID
     """One word for people: the outcome's status, `blocked`, `paused`, `waiting` or the phase."""
     latest_progress: Progress | None = None
-    """What its worker said last of how far it is."""
+    """What its worker last reported of its progress."""
     pending_request_count: int = 0
     """Open questions of its worker."""
     usage: Usage | None = None
@@ -285,7 +285,7 @@ class RunHead(Standing, frozen=True, kw_only=True):
     last_sign_at: Time | None = None
     """When its worker last gave a sign of life; null before it began, and once it has ended."""
     claim: Claim | None = None
-    """What its worker says of its work; null = nothing yet."""
+    """What its worker claims about its work; null = nothing yet."""
     verdict: Verdict | None = None
     """What its contract found; null without a contract, and until it is known."""
     budget: BudgetState | None = None
@@ -406,7 +406,7 @@ class Attempt(WireStruct, frozen=True, kw_only=True):
     verification_retry: bool = False
     """It repeats one that failed its contract."""
     requested_at: Time | None = None
-    """When its runtime was told to start it."""
+    """When its runtime was asked to start it."""
     started_at: Time | None = None
     """When it began."""
     ended_at: Time | None = None
@@ -441,7 +441,7 @@ class Attempt(WireStruct, frozen=True, kw_only=True):
     report_problem: str | None = None
     """Why the report in its result is none."""
     claim: Claim | None = None
-    """What its worker says of its work, in short."""
+    """What its worker claims about its work, in short."""
     verdict: Verdict | None = None
     """What the contract found of it; null = there is none, or it was not asked."""
 
@@ -452,7 +452,7 @@ class DeliveryTry(WireStruct, frozen=True, kw_only=True):
     tried_at: Time | None = None
     """When it was tried."""
     target: str = ""
-    """The session that was told."""
+    """The session that it went to."""
     requester_depth: int = 0
     """How deep that session is; 0 = top level."""
     nested: bool = False
@@ -471,7 +471,7 @@ class Delivery(WireStruct, frozen=True, kw_only=True):
     """How the end of a run was handed over."""
 
     target: str = ""
-    """The session that is told."""
+    """The session that it goes to."""
     tries: list[DeliveryTry] = []
     """The newest ones."""
     tries_total: int = 0
@@ -539,7 +539,7 @@ class RunDetail(RunRow, frozen=True, kw_only=True):
     artifacts: list[ResultFile] = []
     """The contract's files, then those reported."""
     last_words: str | None = None
-    """The end of what it said, when it gave no result."""
+    """The end of its output, when it gave no result."""
     files_left: list[str] = []
     """Files of its contract that exist, when it ended badly."""
     workspace: Workspace | None = None
@@ -710,7 +710,7 @@ class StoredResult(Standing, frozen=True, kw_only=True):
     artifacts: list[ResultFile] = []
     """The contract's files, then those reported."""
     last_words: str | None = None
-    """The end of what it said, when it gave no result."""
+    """The end of its output, when it gave no result."""
     files_left: list[str] = []
     """Files of its contract that exist, when it ended badly."""
     workspace: Workspace | None = None
@@ -758,7 +758,7 @@ class WaitResult(WireStruct, frozen=True, kw_only=True):
 
 
 class Receipt(NamedRun, frozen=True, kw_only=True):
-    """The run that a call started, or told something; it is stored before this is answered."""
+    """The run that a call started or sent a message to; it is stored before this is answered."""
 
     phase: Phase = UNSAID
     """Its place in the life of a run: `queued`, `running`, `completed`, …"""

@@ -87,7 +87,7 @@ class RequestHold(WireStruct, frozen=True, kw_only=True):
 
 
 class BudgetLeft(WireStruct, frozen=True, kw_only=True):
-    """What is not used yet; null = no limit, or nobody reports what is used."""
+    """What is not used yet; null = no limit, or its use is not reported."""
 
     tokens: int | None = None
     """Tokens, read and written together."""

@@ -53,7 +53,7 @@ async def _frames(
         wanted = log_pages.Asked(after_seq=seq, limit=LINES, wait_s=0 if seq == 0 else WAIT_S)
         try:
             work = log_pages.log_page(services, run, wanted)
-            page = await while_connected(request, services, work)
+            page = await while_connected(request, work)
         except (ClientDisconnect, Unavailable):
             return
         for line in page.lines:
