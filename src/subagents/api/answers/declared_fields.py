@@ -42,10 +42,7 @@ def _structs(document: Mapping[str, object]) -> Iterator[type[msgspec.Struct]]:
         for kind in vars(import_module(f"{wire.__name__}.{module.name}")).values():
             if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
                 continue
-            info = inspect.type_info(kind)
-            if not isinstance(info, inspect.StructType):
-                continue
-            theirs = {field.encode_name: field.required for field in info.fields}
+            theirs = {each.encode_name: each.required for each in msgspec.structs.fields(kind)}
             if names <= set(theirs) and all(
                 name in names for name, is_required in theirs.items() if is_required
             ):

@@ -147,7 +147,16 @@ class Caller:
         # The listener has checked the operator's token already: it is no worker's.
         token = None if connection.is_operator else _bearer_of(request)
         if token is not None:
-            caller = _worker(services, token, connection, reader=reader, cwd=cwd)
+            known = services.engine.identify(token)
+            caller = cls(
+                session=known.session_key,
+                reader=reader or known.session_key,
+                is_operator=False,
+                run_id=known.run_id,
+                attempt=known.attempt,
+                cwd=cwd,
+                peer=connection.peer,
+            )
         else:
             refuse_worker_without_token(services, session, connection)
             agent = request.headers.get("x-subagents-caller") == "agent" or _is_agents(request)
@@ -254,21 +263,6 @@ def _bearer_of(request: Request) -> str | None:
             hint=f"a worker sends the token in its {TOKEN_VARIABLE}",
         )
     return token.strip()
-
-
-def _worker(
-    services: Services, token: str, connection: Connection, *, reader: str | None, cwd: str | None
-) -> Caller:
-    known = services.engine.identify(token)
-    return Caller(
-        session=known.session_key,
-        reader=reader or known.session_key,
-        is_operator=False,
-        run_id=known.run_id,
-        attempt=known.attempt,
-        cwd=cwd,
-        peer=connection.peer,
-    )
 
 
 def refuse_worker_without_token(

@@ -47,7 +47,6 @@ from subagents.domain.text.announcement import ANSWER_SUFFIX
 from subagents.errors import Elsewhere, Forbidden, SubagentsError
 from subagents.ports import InboxRow
 
-UNTIL: Final = ("any", "all")
 INBOX: Final = (
     flag("all", "Read messages, too."),
     number("limit", "At most so many.", low=1, high=wire.INBOX_LIMIT_MAX, default=200),
@@ -68,7 +67,7 @@ async def wait(request: Request) -> Response:
     """
     services, caller = services_of(request), Caller.of(request)
     body = wire.parse_body(await body_of(request), wire.WaitBody)
-    until = one_of("until", body.until, UNTIL)
+    until = one_of("until", body.until, wire.UNTIL)
     run_ids: list[RunId] = []
     errors: list[WaitError] = []
     for selector in dict.fromkeys(body.run_ids):

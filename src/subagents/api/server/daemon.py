@@ -99,17 +99,8 @@ async def _start_and_serve(
     async with contextlib.AsyncExitStack() as stack:
         for each in listeners:
             await stack.enter_async_context(each.living())
-        await _listen_and_serve(services, paths, listeners, when_ready)
-
-
-async def _listen_and_serve(
-    services: Services,
-    paths: Paths,
-    listeners: Sequence[Listener],
-    when_ready: Callable[[], None],
-) -> None:
-    # The addresses first: a daemon that cannot have a configured one has touched nothing.
-    with contextlib.ExitStack() as addresses:
+        # The addresses first: a daemon that cannot have a configured one has touched nothing.
+        addresses = stack.enter_context(contextlib.ExitStack())
         for each in listeners:
             each.bind(addresses)
         # Another process has taken the store over: whatever this one answers may be wrong by now.

@@ -142,7 +142,7 @@ HEADERS: Final[Mapping[str, tuple[str, Schema]]] = {
     "X-Subagents-Cwd": ("The client's directory, percent-encoded.", {"type": "string"}),
 }
 WORDS: Final[Mapping[tuple[str, str], Iterable[str]]] = {
-    ("WaitBody", "until"): inbox_routes.UNTIL,
+    ("WaitBody", "until"): wire.UNTIL,
     ("NotifyBody", "priority"): tuple(Priority),
     ("RespondBody", "decision"): (Decision.ANSWER, Decision.APPROVE, Decision.DENY),
 }
@@ -218,7 +218,7 @@ def _operation(route: Route, operation: Operation) -> Schema:
     endpoint = route.endpoint
     words = " ".join((endpoint.__doc__ or "").split("\n\n")[0].split())
     rest = " ".join(" ".join((endpoint.__doc__ or "").split("\n\n")[1:]).split())
-    module = endpoint.__module__.rpartition(".")[2].removeprefix("routes_")
+    module = endpoint.__module__.rpartition(".")[2]
     found: Schema = {
         "operationId": f"{module}_{endpoint.__name__}",
         "summary": words.partition(": ")[2].rstrip(".") or endpoint.__name__,

@@ -59,7 +59,8 @@ async def listed(services: Services, where: RunFilter) -> Answer:
     """A page of runs, and how many more there are."""
     found = await services.engine.queries.page(where)
     now_ms, total = services.now_ms(), found.total.number
-    rows = [row(run, now_ms) for run in found.runs]
+    shown = (run_building.shown(RunRow, run, now_ms) for run in found.runs)
+    rows = [for_overview(picked(each, ROW)) for each in shown]
     after = where.offset + len(rows)
     structured: Document = {
         "sessions": rows,
@@ -86,13 +87,8 @@ async def listed(services: Services, where: RunFilter) -> Answer:
     return Answer(text=tool_wording.joined(lines), structured=structured)
 
 
-def row(run: Run, now_ms: int) -> Document:
-    """A run in a list."""
-    return for_overview(picked(run_building.shown(RunRow, run, now_ms), ROW))
-
-
 def for_overview(document: Document) -> Document:
-    """Worker's words in a row, short: a page of rows is for an overview."""
+    """A row with its texts cut: a page of rows is for an overview."""
     return {name: _short(each) for name, each in document.items()}
 
 

@@ -12,7 +12,7 @@ from subagents.api.tools import (
     tool_arguments,
     wait_tool,
 )
-from subagents.api.tools.tool import Audience, Tool
+from subagents.api.tools.tool import Tool
 from subagents.api.tools.tool_schemas import SPAWN, schema
 
 REQUESTER_TOOLS: Final[tuple[Tool, ...]] = (
@@ -25,7 +25,6 @@ REQUESTER_TOOLS: Final[tuple[Tool, ...]] = (
         ),
         schema=SPAWN,
         handler=spawn_tool.spawn,
-        audience=Audience.REQUESTER,
     ),
     Tool(
         name="sessions_wait",
@@ -36,7 +35,6 @@ REQUESTER_TOOLS: Final[tuple[Tool, ...]] = (
         ),
         schema=schema(tool_arguments.WaitArguments),
         handler=wait_tool.wait,
-        audience=Audience.REQUESTER,
         idempotent=True,
     ),
     Tool(
@@ -44,7 +42,6 @@ REQUESTER_TOOLS: Final[tuple[Tool, ...]] = (
         description="Your runs, newest first.",
         schema=schema(tool_arguments.ListArguments),
         handler=list_tools.list_sessions,
-        audience=Audience.REQUESTER,
         read_only=True,
     ),
     Tool(
@@ -52,7 +49,6 @@ REQUESTER_TOOLS: Final[tuple[Tool, ...]] = (
         description="Your runs and what they spawned.",
         schema=schema(tool_arguments.TreeArguments),
         handler=list_tools.tree,
-        audience=Audience.REQUESTER,
         read_only=True,
     ),
     Tool(
@@ -60,7 +56,6 @@ REQUESTER_TOOLS: Final[tuple[Tool, ...]] = (
         description="What was said in a run's session.",
         schema=schema(history_tool.HistoryArguments),
         handler=history_tool.sessions_history,
-        audience=Audience.REQUESTER,
         read_only=True,
     ),
     Tool(
@@ -68,7 +63,6 @@ REQUESTER_TOOLS: Final[tuple[Tool, ...]] = (
         description="Message the agent of a run that has not ended.",
         schema=schema(tool_arguments.SendArguments),
         handler=act_tools.send,
-        audience=Audience.REQUESTER,
     ),
     Tool(
         name="subagents",
@@ -78,7 +72,6 @@ REQUESTER_TOOLS: Final[tuple[Tool, ...]] = (
         ),
         schema=schema(tool_arguments.ActionArguments),
         handler=action_tool.act,
-        audience=Audience.REQUESTER,
         destructive=True,
     ),
     Tool(
@@ -86,7 +79,6 @@ REQUESTER_TOOLS: Final[tuple[Tool, ...]] = (
         description="Agents you may spawn; with a hint or tags the best come first.",
         schema=schema(tool_arguments.AgentsArguments),
         handler=agents_tool.list_agents,
-        audience=Audience.REQUESTER,
         read_only=True,
     ),
     Tool(
@@ -94,7 +86,6 @@ REQUESTER_TOOLS: Final[tuple[Tool, ...]] = (
         description="Answer a run's question; the first answer counts.",
         schema=schema(tool_arguments.RespondArguments),
         handler=act_tools.respond,
-        audience=Audience.REQUESTER,
         idempotent=True,
     ),
 )

@@ -11,7 +11,6 @@ from subagents.api.wire.decoding import as_object, refuse_unknown
 from subagents.api.wire.wire_struct import Document
 from subagents.config.layers import Config
 from subagents.domain.rules.parameter_checks import check_name
-from subagents.domain.run.run import Run
 from subagents.domain.run.spec import BATCH_RUNS_MAX, IDEMPOTENCY_KEY_CHARS_MAX, Resolved, RunSpec
 from subagents.domain.run.values import replace
 from subagents.engine.runs.spawn import Receipt
@@ -53,18 +52,14 @@ async def spawn(call: Call) -> Answer:
     # What was ignored of a project's file concerns all of them: the first receipt says it.
     first, *others = receipts
     receipts = (replace(first, warnings=(*first.warnings, *config.ignored)), *others)
-    wake = waking.wake(call.services, call.caller.session, requester_of(call), call.waker)
+    run_id = call.caller.run_id
+    requester = None if run_id is None else call.services.engine.queries.open_run(run_id)
+    wake = waking.wake(call.services, call.caller.session, requester, call.waker)
     text = joined([*(_line(each) for each in receipts), wake])
     found: Document = {"status": "accepted", "receipts": _documents(receipts)}
     if BATCH not in arguments:
         found = _document(receipts[0])
     return Answer(text=text, structured={**found, "wake": wake})
-
-
-def requester_of(call: Call) -> Run | None:
-    """The open run on whose behalf a worker calls; None for sessions outside."""
-    run_id = call.caller.run_id
-    return None if run_id is None else call.services.engine.queries.open_run(run_id)
 
 
 def _batch(arguments: Mapping[str, object]) -> tuple[RunSpec, ...]:

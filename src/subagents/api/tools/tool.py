@@ -68,7 +68,7 @@ class Tool:
     description: str
     schema: Schema
     handler: Handler
-    audience: Audience
+    audience: Audience = Audience.REQUESTER
     read_only: bool = False
     destructive: bool = False
     idempotent: bool = False

@@ -18,7 +18,8 @@ from subagents.api.calls.refusals import is_refusal
 from subagents.api.tools import tool_wording
 from subagents.api.tools.repeatable import WAIT_S_MAX
 from subagents.api.tools.tool import Answer, Call
-from subagents.api.tools.tool_arguments import UNTIL, WaitArguments, decoded
+from subagents.api.tools.tool_arguments import WaitArguments, decoded
+from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import one_of
 from subagents.api.wire.run_answers import RunState, WaitError
 from subagents.api.wire.wire_struct import Document, document_of
@@ -41,7 +42,7 @@ TOLD_MAX: Final = 5
 async def wait(call: Call) -> Answer:
     """Wait until any or all of the runs ended; never an error on timeout."""
     asked = decoded(call, WaitArguments)
-    until = one_of("until", asked.until, UNTIL)
+    until = one_of("until", asked.until, wire.UNTIL)
     run_ids, errors = await _named(call, asked.run_ids)
     if asked.run_ids and not run_ids:
         return _answer(call, WaitResult(), errors, waited_s=0)

@@ -49,6 +49,7 @@ from subagents.text import camel, parse_duration
 
 WAIT_SECONDS_MAX: Final = 600
 WAIT_RUNS_MAX: Final = 1000
+UNTIL: Final = ("any", "all")
 INBOX_LIMIT_MAX: Final = 1000
 CANCEL_AFTER_MS_MAX: Final = 3_600_000
 """A delay that leaves time to undo; a schedule is for more."""
