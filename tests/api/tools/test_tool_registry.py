@@ -1,5 +1,6 @@
-"""The table of tools: who sees which, and who may call which."""
+"""The table of tools: who sees which, who may call which, and what showing them costs."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,9 @@ from subagents.errors import NotFound
 
 REQUESTER = [name for name, tool in TOOLS.items() if tool.audience is Audience.REQUESTER]
 WORKER = [name for name, tool in TOOLS.items() if tool.audience is Audience.WORKER]
+TOKENS_MAX = 3_000
+CHARS_PER_TOKEN = 3.2
+"""Two real tokenizers need one token for 4.4 characters of these schemas (docs/tools.md)."""
 
 
 @pytest.mark.requirement("tools:visible")
@@ -92,3 +96,15 @@ def test_an_error_says_the_same_in_words_and_as_data(tmp_path: Path) -> None:
         assert answer.text == f"error: {document['error']}\nhint: {document['hint']}"
 
     play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("tools:cheap")
+def test_the_requesters_tools_cost_less_than_three_thousand_tokens() -> None:
+    listed = [
+        {"name": tool.name, "description": tool.description, "inputSchema": tool.schema}
+        for name, tool in TOOLS.items()
+        if name in REQUESTER
+    ]
+    text = json.dumps({"tools": listed}, separators=(",", ":"))
+
+    assert len(text) / CHARS_PER_TOKEN < TOKENS_MAX

@@ -4,12 +4,13 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import Final
 
-from subagents.api.answers import event_building, explain, run_building
+from subagents.api.answers import explain, run_building
 from subagents.api.calls.services import Services
-from subagents.api.wire.event_answers import Why
+from subagents.api.wire.event_answers import Why, WhyStep
 from subagents.domain.run.events import Paused
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId
+from subagents.text import iso
 
 JOURNAL_PAGE: Final = 500
 STEPS_MAX: Final = 500
@@ -41,7 +42,7 @@ async def why(services: Services, run: Run, *, steps_max: int = STEPS_MAX) -> Wh
         Why,
         run,
         why=sentence,
-        steps=[event_building.why_step(each) for each in newest],
+        steps=[WhyStep(occurred_at=iso(each.at_ms), text=each.text) for each in newest],
         delivery_tries=[run_building.delivery_try(each) for each in tries],
     )
 

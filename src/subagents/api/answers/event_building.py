@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from subagents.api.answers.explain import Folded, Step
+from subagents.api.answers.explain import Folded
 from subagents.api.answers.run_building import shown, without_secrets
 from subagents.api.wire import event_answers as wire
 from subagents.api.wire.run_answers import RunRow
@@ -40,10 +40,6 @@ def timeline_event(folded: Folded) -> wire.TimelineEvent:
         phase=folded.run.phase,
         stale=folded.stale,
     )
-
-
-def why_step(value: Step) -> wire.WhyStep:
-    return wire.WhyStep(occurred_at=iso(value.at_ms), text=value.text)
 
 
 def stream_event(entry: FeedDocument) -> wire.StreamEvent:

@@ -159,7 +159,12 @@ class Caller:
             )
         else:
             refuse_worker_without_token(services, session, connection)
-            agent = request.headers.get("x-subagents-caller") == "agent" or _is_agents(request)
+            agent = (
+                request.headers.get("x-subagents-caller") == "agent"
+                # These speak protocols of agents.
+                or _is_below(request, MCP_PATH)
+                or _is_below(request, A2A_PATH)
+            )
             caller = cls(
                 session=session,
                 reader=reader or session,
@@ -306,11 +311,6 @@ def _default_session(request: Request) -> str:
         return DEFAULT_SESSION
     agent_id = request.scope["path"].removeprefix(f"{A2A_PATH}/").partition("/")[0]
     return f"agent:{agent_id}:a2a"
-
-
-def _is_agents(request: Request) -> bool:
-    """Whether the call speaks a protocol of agents."""
-    return _is_below(request, MCP_PATH) or _is_below(request, A2A_PATH)
 
 
 def _is_below(request: Request, prefix: str) -> bool:

@@ -29,14 +29,10 @@ class Reply:
         self._token = message.progress_token
         self._send = send
         self._told = 0
-        self._is_stream = False
+        self.is_begun = False
+        """A stream was begun: what follows goes there."""
         self._turn = asyncio.Lock()
         """Keeps events whole: the call reports its progress while we send signs of life."""
-
-    @property
-    def is_begun(self) -> bool:
-        """Something was sent already."""
-        return self._is_stream
 
     async def tell(self, text: str) -> None:
         """Report how the call is doing, to a client that asked for it."""
@@ -58,7 +54,7 @@ class Reply:
             status: Of HTTP, unless a stream has begun.
             document: JSON.
         """
-        if self._is_stream:
+        if self.is_begun:
             async with self._turn:
                 await self._send({"type": "http.response.body", "body": _event(document)})
         else:
@@ -66,8 +62,8 @@ class Reply:
 
     async def _stream(self, event: bytes) -> None:
         async with self._turn:
-            if not self._is_stream:
-                self._is_stream = True
+            if not self.is_begun:
+                self.is_begun = True
                 start = {"type": "http.response.start", "status": 200, "headers": _STREAM}
                 await self._send(start)
             await self._send({"type": "http.response.body", "body": event, "more_body": True})

@@ -185,7 +185,10 @@ def document(routes: Iterable[BaseRoute]) -> Schema:
         "paths": paths,
         "components": {
             "schemas": _schemas(),
-            "parameters": _parameters(),
+            "parameters": {
+                name: {"name": name, "in": "header", "description": text, "schema": schema}
+                for name, (text, schema) in HEADERS.items()
+            },
             "responses": {
                 "Problem": {
                     "description": "Why not (RFC 9457); `code` says it to programs.",
@@ -287,13 +290,6 @@ def _query_parameter(parameter: Parameter) -> Schema:
 
 def _shared(header: str) -> Schema:
     return {"$ref": f"#/components/parameters/{header}"}
-
-
-def _parameters() -> Schema:
-    return {
-        name: {"name": name, "in": "header", "description": text, "schema": schema}
-        for name, (text, schema) in HEADERS.items()
-    }
 
 
 # -- schemas ------------------------------------------------------------------------------------

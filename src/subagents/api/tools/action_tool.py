@@ -21,7 +21,7 @@ from subagents.api.tools.tool_arguments import ACTIONS, LIST_LIMIT_MAX, ActionAr
 from subagents.api.wire.decoding import one_of
 from subagents.api.wire.wire_struct import Document, document_of
 from subagents.domain.run.run import MessageKind, Run
-from subagents.domain.run.values import MessageId, announcement_id
+from subagents.domain.run.values import announcement_id
 from subagents.domain.transcript.transcript_query import LOG_LINES_MAX
 from subagents.errors import Conflict, UsageError
 from subagents.ports import InboxRow, RunFilter
@@ -199,10 +199,12 @@ async def _result(call: Call, asked: ActionArguments) -> Answer:
         lines.append(f"{size - after} more bytes: offset={after}")
     if size < run_building.result_bytes(run):
         lines.append(f"Only the last {size} of {run_building.result_bytes(run)} bytes were kept.")
-    offered = await _offer_announcement(call, run)
-    return Answer(
-        text=tool_wording.bounded("\n".join(lines)), structured=structured, offered=offered
+    # Whoever reads the result has read its announcement, when that is in its own inbox.
+    found = await call.services.engine.mailbox.wait(
+        [run.id], session=call.caller.session, timeout_s=0, reader=call.caller.reader
     )
+    text = tool_wording.bounded("\n".join(lines))
+    return Answer(text=text, structured=structured, offered=found.offered)
 
 
 def _whole_characters(page: bytes) -> bytes:
@@ -214,14 +216,6 @@ def _whole_characters(page: bytes) -> bytes:
             needs = 1 if lead < 0x80 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
             return page if needs <= back else page[:-back] or page
     return page
-
-
-async def _offer_announcement(call: Call, run: Run) -> tuple[MessageId, ...]:
-    """Whoever reads the result has read its announcement, when that is in its own inbox."""
-    found = await call.services.engine.mailbox.wait(
-        [run.id], session=call.caller.session, timeout_s=0, reader=call.caller.reader
-    )
-    return found.offered
 
 
 async def _inbox(call: Call, asked: ActionArguments) -> Answer:

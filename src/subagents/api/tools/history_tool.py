@@ -75,7 +75,7 @@ async def sessions_history(call: Call) -> Answer:
     end = asked.offset + len(shown)
     next_offset = end if end < len(messages) else None
     lines = [f"{run.resolved.label}: {len(shown)} of {len(messages)} messages"]
-    lines += [f"{each.role} {each.kind}: {_line(each.text)}" for each in shown]
+    lines += [f"{each.role} {each.kind}: {one_line(each.text, LINE_CHARS_MAX)}" for each in shown]
     if next_offset is not None:
         lines.append(f"more: offset={next_offset}")
     found = History(
@@ -112,10 +112,6 @@ def _fitting(messages: Sequence[SessionMessage]) -> list[HistoryMessage]:
             break
         shown.append(message)
     return shown
-
-
-def _line(text: str) -> str:
-    return one_line(text, LINE_CHARS_MAX)
 
 
 # -- what an event says -------------------------------------------------------------------------

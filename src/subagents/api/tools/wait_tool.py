@@ -113,7 +113,9 @@ def _sign_of_life(call: Call, run_ids: Sequence[RunId], waited_s: int) -> str:
 
 
 def _answer(call: Call, found: WaitResult, errors: list[WaitError], *, waited_s: int) -> Answer:
-    shown = tool_wording.items(_unread_first(found.completed))
+    # Unread results come before those that are only repeated.
+    unread_first = sorted(found.completed, key=lambda run: run.announcement_consumed_ms is not None)
+    shown = tool_wording.items(unread_first)
     carried = frozenset(announcement_id(each.run.id) for each in shown)
     offered = tuple(each for each in found.offered if each in carried)
     # What this answer has no room for is given back, for the next call.
@@ -151,11 +153,6 @@ def _answer(call: Call, found: WaitResult, errors: list[WaitError], *, waited_s:
     return Answer(
         text=tool_wording.bounded("\n\n".join(lines)), structured=structured, offered=offered
     )
-
-
-def _unread_first(runs: Sequence[Run]) -> list[Run]:
-    """Unread results come before those that are only repeated."""
-    return sorted(runs, key=lambda run: run.announcement_consumed_ms is not None)
 
 
 def _pending_text(runs: Sequence[Run], shown: Sequence[RunState], waited_s: int) -> str:
