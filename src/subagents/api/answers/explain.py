@@ -148,6 +148,7 @@ def _queued(run: Run, lane: LaneUse | None) -> str:
         return f'waits for a slot in lane "{name}" ({run.resolved.lane_slots} slots)'
     if lane.limit is not None:
         return lane.limit
+    # In a cluster each node is given a part of the lane's slots.
     if lane.given is not None and lane.given <= lane.used:
         slots = counted(lane.slots, "slot")
         return f'no slot in lane "{name}": the cluster has {slots}, of which {lane.given} here'
@@ -157,6 +158,7 @@ def _queued(run: Run, lane: LaneUse | None) -> str:
 
 
 def _spawning(run: Run, *, is_cluster: bool) -> str:
+    # No node has taken the attempt yet.
     if is_cluster and run.attempt.node is None:
         label = run.resolved.place
         with_label = "" if label is None else f' with the label "{label}" and'

@@ -230,6 +230,7 @@ def _answer(
     hits = page.hits[skipped:] if query.offset is None else page.hits[: len(lines)]
     offset = page.offset + (skipped if query.offset is None else 0)
     is_last = offset + len(lines) >= page.total_lines
+    # A page that was cut continues after its last line, not after the last line looked at.
     next_seq = page.next_seq if is_last or not lines else lines[-1].seq
     return made(
         wire.LogPage,

@@ -46,6 +46,7 @@ async def asking_run(services: Services, caller: Caller, request_id: str) -> Run
         NotFound: No such question.
         Forbidden: It is in somebody else's tree.
     """
+    # A question's id begins with its run's: ``<runId>:q<n>``.
     run_id = RunId(request_id.rpartition(":")[0])
     try:
         run = await services.engine.queries.run(run_id)

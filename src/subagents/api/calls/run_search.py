@@ -71,7 +71,7 @@ def search_in(query: Query, *, now_ms: int) -> RunFilter:
         directory=directory,
         tags=tuple(tag for each in query.get("tag", "").split(",") if (tag := each.strip())),
         model=query.get("model"),
-        text=text or None,
+        text=text or None,  # an empty text is in every label
         since_ms=_time_in(query, "since", now_ms),
         until_ms=_time_in(query, "until", now_ms),
         archived=query.flag("archived"),

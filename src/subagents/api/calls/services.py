@@ -109,6 +109,7 @@ class Services:
     @property
     def refusing(self) -> str | None:
         """Why no new runs are accepted; None = they are."""
+        # A broken store is worse than a broken configuration, and named first.
         problem = None if self.user is None else self.user.problem
         if self.engine.degraded is not None or problem is None:
             return self.engine.degraded

@@ -109,6 +109,7 @@ class McpEndpoint:
             if answered is None:
                 return
             await reply.finish(*answered)
+            # What a call that outlives its answer still offers is given back at once.
             exchange.is_over = True
             if line.is_answered and exchange.offered:
                 await self._settle(exchange, line, leaving, scope)
@@ -176,6 +177,7 @@ class McpEndpoint:
         task.add_done_callback(self._under_way.discard)
         if self._services.stopping.is_set():
             task.cancel()
+        # One task waits for the stop, however many calls are under way.
         elif self._stopping is None:
             self._stopping = asyncio.create_task(self._end_calls(), name="mcp")
 

@@ -62,6 +62,7 @@ async def content(request: Request) -> Response:
         "x-content-type-options": "nosniff",
         "accept-ranges": "bytes",
         "cache-control": "no-store",
+        # Should a browser show it all the same, nothing in it can run.
         "content-security-policy": "sandbox; default-src 'none'",
     }
     if is_part:

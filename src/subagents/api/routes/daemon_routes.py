@@ -145,6 +145,7 @@ async def diagnostics(request: Request) -> Response:
             socket=str(services.paths.socket),
             supervisor_socket=str(services.paths.supervisor_socket),
             started_by=os.environ.get(STARTED_BY),
+            # Names only: the values are secrets.
             login_variables=sorted(filter(is_login, provider_variables(os.environ))),
             http_url=services.tcp.url,
             attempts_dir=str(services.paths.attempts_dir),

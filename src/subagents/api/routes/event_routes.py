@@ -85,6 +85,7 @@ async def events(request: Request) -> Response:
     return StreamingResponse(
         _frames(request, follower, is_reset=is_reset),
         media_type=EVENT_STREAM,
+        # nginx would otherwise collect events before it passes them on.
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
 
@@ -127,6 +128,7 @@ def _after(request: Request, query: Query) -> int | None:
 
 
 def _wants_json(request: Request) -> bool:
+    # A client that takes both gets the stream.
     accepted = request.headers.get("accept", "")
     return JSON in accepted and EVENT_STREAM not in accepted
 
@@ -186,6 +188,7 @@ async def alerts(request: Request) -> Response:
         limit=query.number("limit"),
         run_id=None if run is None else run.id,
         kinds=None if kinds is None else tuple(map(AlertKind, kinds)),
+        # Whoever may see the run may see its alerts: ``find_run`` has checked that.
         may_see=lambda each: caller.is_operator or run is not None or each.requester == inbox,
     )
     return answer(

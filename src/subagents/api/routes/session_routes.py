@@ -108,6 +108,7 @@ async def thread_message(request: Request) -> Response:
         key=None if key is None else f"thread:{run.id}:{key}",
         is_operator=True,
     )
+    # 202: what comes of the message is answered later, by a courier.
     return answer(run_building.sent(sent), status=200 if sent.repeated else 202)
 
 
@@ -121,6 +122,7 @@ async def _first_run(services: Services, name: str) -> Run:
         run = await services.engine.queries.run(RunId(name))
     except NotFound:
         run = None
+    # The thread is named by the first run of its session; the later ones are no names for it.
     if run is None or run_building.thread_id(run) != name:
         raise NotFound(
             f'no thread "{name[:80]}"',

@@ -72,6 +72,7 @@ async def _one_asked(request: Request) -> _Asked:
     services, caller = services_of(request), Caller.of(request)
     body = wire.parse_spawn(await body_of(request, bytes_max=SPAWN_BODY_BYTES_MAX))
     spec = body.spec
+    # The header is HTTP's way to say it; the parameter counts where both are given.
     key = request.headers.get("idempotency-key")
     if key is not None and spec.idempotency_key is None:
         check_name("Idempotency-Key", key, chars_max=IDEMPOTENCY_KEY_CHARS_MAX)
@@ -144,6 +145,7 @@ def _keyed(specs: Sequence[RunSpec], key: str | None) -> Sequence[RunSpec]:
 
 def plan_budget(limit: wire.PlanLimit | None) -> Budget | None:
     """What a plan's runs may use together; None = whatever each may."""
+    # An empty object limits nothing.
     if limit is None or limit == wire.PlanLimit():
         return None
     return Budget(max_tokens=limit.max_tokens, max_cost_usd=limit.max_cost_usd)

@@ -43,6 +43,7 @@ from subagents.domain.run.values import MessageId
 from subagents.errors import UsageError
 
 ACKS: Final = ("explicit", "auto")
+# A call's id becomes an idempotency key, with the place of each run of a batch behind it.
 CALL_ID_CHARS_MAX: Final = IDEMPOTENCY_KEY_CHARS_MAX - 10
 
 
@@ -125,6 +126,7 @@ class Handover(Response):
         reader, services = self._caller.reader, self._services
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            # Held open until the messages are consumed: the end of an answer says that they are.
             await send(_piece(bytes(self.body)))
             if await is_taken(scope, receive, services.stopping):
                 await services.engine.mailbox.acknowledge(self._offered, reader=reader)

@@ -336,6 +336,7 @@ def _answered(kind: type[msgspec.Struct], schema: Schema) -> Schema:
         | {"description": texts[name]}
         for name, each in schema["properties"].items()
     }
+    # An unset field is left out of an answer; with ``omit_defaults`` so is every default.
     always = [
         field.encode_name
         for field in msgspec.structs.fields(kind)

@@ -129,6 +129,7 @@ async def _resolved_of(call: Call) -> Resolved | None:
 
 
 def _documents(receipts: Sequence[Receipt]) -> list[Document]:
+    # Warnings stay even in a short receipt: no later call repeats them.
     found = [_document(each) for each in receipts]
     if len(found) <= FULL_RECEIPTS_MAX:
         return found

@@ -22,6 +22,7 @@ from subagents.errors import UsageError
 LIST_LIMIT_MAX: Final = 200
 TREE_DEPTH_MAX: Final = 32
 OFFSET_MAX: Final = 10**12
+# The highest limit of any action, which is in bytes of a result; ``log`` checks its own.
 LOG_LIMIT_MAX: Final = 60_000
 TAIL_LINES_MAX: Final = 10_000
 MINUTES_MAX: Final = 60 * 24 * 366

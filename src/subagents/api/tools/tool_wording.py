@@ -105,6 +105,7 @@ def for_agents(text: str) -> str:
 
     What the user alone may decide stays a command: the agent passes it on.
     """
+    # A text may name several commands; those without a row are for the user alone.
     for command, tool in _COMMANDS:
         text = command.sub(tool, text)
     return text

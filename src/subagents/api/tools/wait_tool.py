@@ -44,6 +44,7 @@ async def wait(call: Call) -> Answer:
     asked = decoded(call, WaitArguments)
     until = one_of("until", asked.until, wire.UNTIL)
     run_ids, errors = await _named(call, asked.run_ids)
+    # An empty list would mean all of the session's runs.
     if asked.run_ids and not run_ids:
         return _answer(call, WaitResult(), errors, waited_s=0)
     began_ms = call.services.now_ms()

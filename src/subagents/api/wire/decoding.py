@@ -103,6 +103,7 @@ def decode(raw: object, kind: type[T], *, at: str = "") -> T:
         raise _refusal(str(error), kind, at) from error
 
 
+# The messages of msgspec, which name the place at their end: ``… - at `$.budget.maxTokens```.
 _AT: Final = re.compile(r" - at `(?:key in )?\$\.?(?P<path>.*)`$")
 _UNKNOWN: Final = re.compile(r"Object contains unknown field `(?P<name>.*)`", re.DOTALL)
 _MISSING: Final = re.compile(r"Object missing required field `(?P<name>.*)`")
@@ -191,6 +192,7 @@ def _type_at(kind: type[msgspec.Struct], path: str) -> inspect.Type:
             continue
         struct = _member(here, (inspect.StructType,))
         fields = {each.encode_name: each.type for each in struct.fields} if struct else {}
+        # A mapping's keys are no fields: what is wrong below one is said of the mapping.
         here = fields.get(step, here)
     return here
 
@@ -218,6 +220,7 @@ def _struct_fields(here: inspect.Type) -> list[str]:
 def texts_in(raw: object, path: str) -> list[tuple[str, str]]:
     """Every text in ``raw``, names included, with the path it stands at."""
     found: list[tuple[str, str]] = []
+    # No recursion: a body may be nested as deeply as its parser bears.
     left: list[tuple[str, object]] = [(path, raw)]
     while left:
         here, value = left.pop()

@@ -485,6 +485,7 @@ def _with_durations(
         known = timed.get(name)
         if known is None:
             continue
+        # Any other value is left to the decoder, which says what is wrong with it.
         if isinstance(value, str) and known.unit is not None:
             found_ms = parse_duration(value, field=f"{at}{name}")
             given[name] = found_ms / 1000 if known.unit == "seconds" else found_ms
@@ -508,6 +509,7 @@ def report_of(raw: Mapping[str, object]) -> Report:
     Raises:
         UsageError: Names the field and what is allowed.
     """
+    # Stored reports are read leniently, so the structs themselves refuse no name.
     refuse_unknown(raw, Report)
     artifacts = raw.get("artifacts")
     for index, artifact in enumerate(artifacts if isinstance(artifacts, list) else ()):

@@ -59,7 +59,7 @@ def read(document: object, kind: type[T]) -> T:
     try:
         return msgspec.convert(document, kind)
     except msgspec.ValidationError:
-        pass
+        pass  # perhaps only its times: rewriting them all costs too much to do it always
     try:
         return msgspec.convert(_with_times(document), kind)
     except msgspec.ValidationError as error:
