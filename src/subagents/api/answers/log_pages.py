@@ -65,8 +65,8 @@ class Asked:
     hits: bool = False
     """Where it matches, too."""
     since: str | None = None
-    types: str | None = None
-    """One, or several with commas."""
+    type: str | None = None
+    """One type, or several with commas."""
     attempt: int | None = None
     after_seq: int | None = None
     wait_s: int = 0
@@ -91,7 +91,7 @@ def asked_in(query: Query) -> Asked:
         grep=query.get("grep"),
         hits=query.flag("hits"),
         since=query.get("since"),
-        types=query.get("type"),
+        type=query.get("type"),
         attempt=number("attempt"),
         after_seq=number("afterSeq"),
         wait_s=query.number("waitSeconds"),
@@ -110,7 +110,7 @@ def query_for(asked: Asked, run: Run, *, now_ms: int) -> LogQuery:
         NotFound: The run has no such attempt.
     """
     _check_together(asked)
-    types = types_in(asked.types)
+    types = types_in(asked.type)
     grep = asked.grep
     if grep is not None and not 1 <= len(grep) <= GREP_CHARS_MAX:
         raise _wrong("grep", f"must have 1 to {GREP_CHARS_MAX} characters")
@@ -151,7 +151,7 @@ def _check_together(asked: Asked) -> None:
         "limit": asked.limit is not None,
         "tail": asked.tail is not None,
         "grep": asked.grep is not None,
-        "type": asked.types is not None,
+        "type": asked.type is not None,
         "afterSeq": asked.after_seq is not None,
         "waitSeconds": asked.wait_s > 0,
     }

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TypeAlias
 
+import msgspec
 from msgspec.structs import replace
 
 from subagents.api.answers import (
@@ -117,17 +118,7 @@ async def _why(call: Call, asked: ActionArguments) -> Answer:
 
 async def _log(call: Call, asked: ActionArguments) -> Answer:
     run = await _run(call, asked)
-    wanted = log_pages.Asked(
-        offset=asked.offset,
-        limit=asked.limit,
-        tail=asked.tail,
-        grep=asked.grep,
-        since=asked.since,
-        types=asked.type,
-        attempt=asked.attempt,
-        after_seq=asked.after_seq,
-        summary=asked.summary,
-    )
+    wanted = msgspec.convert(asked, log_pages.Asked, from_attributes=True)
     if asked.limit is not None and asked.limit > LOG_LINES_MAX:
         raise UsageError(
             f"limit must be 1 to {LOG_LINES_MAX} for action=log", details={"field": "limit"}
