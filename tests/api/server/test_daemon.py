@@ -547,7 +547,7 @@ def test_what_answers_in_place_of_the_socket_is_left_alone_until_it_is_gone(
                 other.bind(str(path))
                 other.listen()
                 own = path.stat().st_ino
-                await until(lambda: "cannot be made anew" in caplog.text)
+                await until(lambda: "cannot be made again" in caplog.text)
                 assert path.stat().st_ino == own
             await until(lambda: "it is there again" in caplog.text)
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
