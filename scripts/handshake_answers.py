@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from subagents.api.mcp import mcp_message
-from subagents.api.mcp.mcp_instructions import DELEGATE
+from subagents.api.mcp.mcp_methods import DELEGATE
 from subagents.cli.bridge import handshake
 from subagents.cli.bridge.bridge_rpc import messages
 from subagents.client.client import Client

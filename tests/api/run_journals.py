@@ -2,18 +2,14 @@
 
 from collections.abc import Iterable
 
+from subagents.api.answers.explain import Step, fold, steps_of
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.run import events as e
 from subagents.domain.run.linked_runs import Dependency
 from subagents.domain.run.outcome import Outcome
 from subagents.domain.run.run import RULES, Exit, Run
 from subagents.domain.run.signals import Exited, ResultSeen, Signal
-from subagents.domain.run.spec import (
-    Abilities,
-    Mode,
-    Resolved,
-    RunSpec,
-)
+from subagents.domain.run.spec import Abilities, Mode, Resolved, RunSpec
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.ports import JournalEntry
 
@@ -74,6 +70,11 @@ def journal(*events: e.Event) -> list[JournalEntry]:
         JournalEntry(run_id=ID, seq=number, at_ms=event.at_ms, event=event)
         for number, event in enumerate(events, 1)
     ]
+
+
+def steps(entries: Iterable[JournalEntry]) -> list[Step]:
+    """The lines of ``why`` for a journal from its first event on."""
+    return [step for folded in fold(entries) for step in steps_of(folded)]
 
 
 def run_after(*events: e.Event) -> Run:

@@ -14,7 +14,7 @@ from subagents import (
     Orchestrator,
     UsageError,
 )
-from subagents.api.tools.requester_tools import REQUESTER_TOOLS
+from subagents.api.tools.tool_registry import REQUESTER_TOOLS
 from subagents.api.tools.tool_arguments import ACTIONS
 from subagents.client.agent_tools import Tools
 from subagents.text import camel

@@ -2,12 +2,7 @@
 
 import pytest
 
-from subagents.api.answers.agent_advice import (
-    TEXT_CHARS_MAX,
-    available,
-    card,
-    suggested,
-)
+from subagents.api.answers.agent_advice import TEXT_CHARS_MAX, available, card, suggested
 from subagents.api.wire.agent_answers import TrackRecords
 from subagents.api.wire.wire_struct import made
 from subagents.config.settings import Agent, Capabilities, CostTier

@@ -10,7 +10,7 @@ from tests.call_counts import counting_calls
 
 from subagents.api.answers import causes
 from subagents.api.answers.causes import JOURNAL_PAGE, STEPS_MAX
-from subagents.domain.run.events import SignalReceived
+from subagents.domain.run.events import Paused, SignalReceived
 from subagents.domain.run.signals import ToolSeen
 from subagents.domain.run.values import RunId
 
@@ -55,6 +55,23 @@ def test_why_of_ten_thousand_events_costs_so_much_for_each_and_constant_memory(
             _, peak = tracemalloc.get_traced_memory()
             tracemalloc.stop()
             assert peak < MEMORY_BYTES
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.requirement("why:now:paused-by")
+def test_a_pause_names_who_asked_for_it_last(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with serving(tmp_path) as home:
+            first = await home.spawn("hang")
+            waits = await home.spawn("hang", dependsOn=[first["runId"]])
+            run_id = RunId(waits["runId"])
+            ledger = home.services.engine.ledger
+            for at_ms, by in enumerate(("agent:main:me", "agent:main:you")):
+                ledger.apply_now(run_id, Paused(at_ms=at_ms, by=by))
+            await ledger.committed()
+            found = await home.ok("GET", f"/v1/runs/{run_id}/why")
+            assert found["why"].startswith("paused by agent:main:you; ")
 
     asyncio.run(scenario())
 

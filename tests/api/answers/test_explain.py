@@ -2,14 +2,9 @@
 
 import pytest
 from tests.api import run_journals as runs
-from tests.api.run_journals import exited, journal, result, run_after, slot, spawned, started
+from tests.api.run_journals import exited, journal, result, run_after, slot, spawned, started, steps
 
-from subagents.api.answers.explain import (
-    fold,
-    paused_by,
-    steps,
-    why_now,
-)
+from subagents.api.answers.explain import fold, why_now
 from subagents.domain.rules.admission import LaneUse
 from subagents.domain.run import events as e
 from subagents.domain.run.linked_runs import Child
@@ -28,15 +23,7 @@ from subagents.domain.run.outcome import (
     Verdict,
     Verification,
 )
-from subagents.domain.run.run import (
-    Answer,
-    Decision,
-    DeliveryTry,
-    Phase,
-    Priority,
-    Report,
-    Request,
-)
+from subagents.domain.run.run import Answer, Decision, DeliveryTry, Phase, Priority, Report, Request
 from subagents.domain.run.signals import ReportSeen
 from subagents.domain.run.spec import Artifact, Contract, Judge, RunSpec
 from subagents.domain.run.values import RequestId, RunId, replace
@@ -217,15 +204,6 @@ def test_a_full_lane_of_a_cluster_says_how_much_of_it_is_here() -> None:
 @pytest.mark.requirement("why:now:every-phase")
 def test_the_sentences_are_tested_for_every_phase() -> None:
     assert {phase for _, phase, _ in WHY} == set(Phase)
-
-
-@pytest.mark.requirement("why:now:paused-by")
-def test_a_pause_names_who_asked_for_it() -> None:
-    events = (spawned(), e.Paused(at_ms=1000, by="me"), e.Paused(at_ms=1001, by="you"))
-
-    who = paused_by(journal(*events))
-
-    assert why_now(run_after(*events), 0, paused_by=who).startswith("paused by you; ")
 
 
 @pytest.mark.requirement("why:steps:whole-life")

@@ -11,12 +11,7 @@ from subagents.api.answers.explain import fold
 from subagents.api.wire import run_answers as wire
 from subagents.api.wire.wire_struct import document_of
 from subagents.domain.run import events as e
-from subagents.domain.run.outcome import (
-    Check,
-    CheckType,
-    Verdict,
-    Verification,
-)
+from subagents.domain.run.outcome import Check, CheckType, Verdict, Verification
 from subagents.domain.run.run import (
     Confidence,
     Report,

@@ -16,21 +16,11 @@ from tests.api.calls.refused_calls import events, lines, working
 from tests.api.home_daemon import Document, Home, build, play
 
 from subagents.api.calls import auth
-from subagents.api.calls.auth import (
-    CONNECTION,
-    Caller,
-    Connection,
-    refuse_worker_without_token,
-)
+from subagents.api.calls.auth import CONNECTION, Caller, Connection, refuse_worker_without_token
 from subagents.api.calls.call import own_attempt
 from subagents.api.server.app import create_app
 from subagents.domain.run.values import AttemptId, RunId, SessionKey
-from subagents.errors import (
-    Conflict,
-    Forbidden,
-    Unauthorized,
-    UsageError,
-)
+from subagents.errors import Conflict, Forbidden, Unauthorized, UsageError
 from subagents.ports import Origin
 from subagents.runtimes.process.processes import ATTEMPT_VARIABLE, ROOT_VARIABLE
 
@@ -163,17 +153,13 @@ def test_a_worker_speaks_for_its_own_run_and_attempt_only(tmp_path: Path) -> Non
         caller = Caller(
             session=known.session_key,
             reader="r",
-            is_worker=True,
             is_operator=False,
             run_id=known.run_id,
             attempt=known.attempt,
         )
         assert (await own_attempt(home.services, run_id, caller)).id == run_id
-        nameless = Caller(
-            session=known.session_key, reader="r", is_worker=True, is_operator=False, attempt=2
-        )
         with pytest.raises(Conflict, match="this worker's is over"):
-            await own_attempt(home.services, run_id, nameless)
+            await own_attempt(home.services, run_id, replace(caller, attempt=2))
         other = RunId(await working(home, "other"))
         with pytest.raises(Forbidden, match="only the worker of run"):
             await own_attempt(home.services, other, caller)

@@ -13,12 +13,7 @@ from subagents.api.calls import refusals
 from subagents.api.calls.refusals import is_refusal
 from subagents.domain.run.values import RunId
 from subagents.engine.runs.control import REFUSALS_MAX
-from subagents.errors import (
-    Forbidden,
-    SubagentsError,
-    Unauthorized,
-    UsageError,
-)
+from subagents.errors import Forbidden, SubagentsError, Unauthorized, UsageError
 
 
 @pytest.mark.requirement("refusals:bounded")

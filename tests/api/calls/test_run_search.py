@@ -2,7 +2,8 @@
 
 import pytest
 
-from subagents.api.calls.run_search import STATES, in_states, search_in
+from subagents.api.calls.call import Query
+from subagents.api.calls.run_search import SEARCH, STATES, in_states, search_in
 from subagents.api.wire.words import state_word
 from subagents.domain.run.outcome import Reason, Status
 from subagents.domain.run.run import OVER, Phase
@@ -51,7 +52,7 @@ def test_a_list_shows_no_state_that_is_no_filter() -> None:
 @pytest.mark.parametrize("name", ["phase", "outcome"])
 def test_an_unknown_state_is_refused_with_those_there_are(name: str) -> None:
     with pytest.raises(UsageError, match=f'{name} must be .*"failed".* not "fialed"'):
-        search_in({name: "ok,fialed"}, now_ms=0)
+        search_in(Query(SEARCH, {name: "ok,fialed"}), now_ms=0)
 
 
 @pytest.mark.requirement("list:states")

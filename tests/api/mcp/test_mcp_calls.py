@@ -6,16 +6,7 @@ from pathlib import Path
 import pytest
 from mcp.shared.exceptions import MCPError
 from tests.api.home_daemon import DEADLINE_S, Home, until
-from tests.api.mcp.mcp_clients import (
-    DESK,
-    ERAS,
-    Wire,
-    connected,
-    desk,
-    each_era,
-    play,
-    text_of,
-)
+from tests.api.mcp.mcp_clients import DESK, ERAS, Wire, connected, desk, each_era, play, text_of
 
 from subagents.api.tools import wait_tool
 from subagents.api.tools.tool import Answer, Call

@@ -11,10 +11,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.types import Message, Scope
 from tests.api.home_daemon import Home, UnixConnection, build
-from tests.api.mcp.mcp_clients import (
-    Wire,
-    play,
-)
+from tests.api.mcp.mcp_clients import Wire, play
 
 from subagents.api.mcp import mcp_endpoint
 from subagents.api.mcp.mcp_endpoint import BODY_BYTES_MAX

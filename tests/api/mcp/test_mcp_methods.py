@@ -1,14 +1,19 @@
-"""The methods of ``/mcp``: those of extensions stand beside the core's, or around them."""
+"""The methods of ``/mcp``: what a client is told when it connects, and what extensions add."""
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from tests.api.home_daemon import Home
+from tests.api.mcp.mcp_clients import ERAS, connected, desk, each_era, play
+from tests.api.tools.tool_callers import CONFIG
 
 from subagents import extension
 from subagents.api.calls.services import Services
 from subagents.api.mcp.mcp_methods import create_server
 from subagents.api.mcp.mcp_server import Method
+from subagents.version import __version__
 
 
 @pytest.mark.requirement("extensions:mcp")
@@ -32,3 +37,36 @@ def test_each_extension_is_given_the_methods_with_those_of_the_ones_before(
     create_server(cast(Services, None))
 
     assert {"acme/look", "ping", "tools/call"} <= {*seen}
+
+
+@pytest.mark.requirement("mcp:eras", "mcp:fleet")
+@each_era
+def test_a_client_of_either_era_is_told_who_we_are_and_whom_it_may_use(
+    era: str, tmp_path: Path
+) -> None:
+    async def scenario(home: Home) -> None:
+        async with connected(home, era, desk(home)) as client:
+            assert client.server_info is not None
+            assert (client.server_info.name, client.server_info.version) == (
+                "subagents",
+                __version__,
+            )
+            told = client.instructions or ""
+            assert "sessions_spawn" in told
+            assert "- quick: Answers at once (fast; cost free; about 1s; No tools)" in told
+            assert "hidden" not in told
+            assert len(told) < 3000
+            extensions = client.server_capabilities.extensions or {}
+            assert ("io.modelcontextprotocol/tasks" in extensions) == (era != "legacy")
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("mcp:fleet")
+def test_who_may_spawn_nobody_is_told_which_key_allows_it(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        other = desk(home, "agent:nobody:desk")
+        async with connected(home, ERAS[1], other) as client:
+            assert "agents.nobody.subagents.allow_agents" in (client.instructions or "")
+
+    play(tmp_path, scenario, CONFIG)

@@ -5,15 +5,9 @@ from typing import Any
 
 import pytest
 from tests.api.home_daemon import Home
-from tests.api.mcp.mcp_clients import (
-    connected,
-    desk,
-    each_era,
-    play,
-    text_of,
-)
+from tests.api.mcp.mcp_clients import connected, desk, each_era, play, text_of
 
-from subagents.api.tools.requester_tools import REQUESTER_TOOLS
+from subagents.api.tools.tool_registry import REQUESTER_TOOLS
 from subagents.api.tools.worker_tools import WORKER_TOOLS
 from subagents.domain.run.values import RunId
 

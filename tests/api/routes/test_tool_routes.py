@@ -202,7 +202,7 @@ def test_what_an_answer_could_not_hand_over_is_free_again_at_once(tmp_path: Path
         run_id = await ended(home)
         offered = (await waited(home, "gone"))["offered"]
         session = SessionKey("agent:main:main")
-        caller = Caller(session=session, reader="gone", is_worker=False, is_operator=False)
+        caller = Caller(session=session, reader="gone", is_operator=False)
         sent: list[Message] = []
 
         async def receive() -> Message:

@@ -25,6 +25,7 @@ from tests.api.server.one_server import GET, one_server
 from subagents.api.calls.auth import peer_uid
 from subagents.api.server import daemon, listeners, unix_sockets
 from subagents.api.server.daemon import run_daemon, serve_until_stopped
+from subagents.api.server.daemon_log import writing_log
 from subagents.config import daemon_record
 from subagents.errors import AlreadyRunning, Fenced
 from subagents.store.sqlite.sqlite_store import SqliteStore
@@ -422,16 +423,13 @@ def test_the_system_says_which_user_is_at_the_other_end() -> None:
 
 
 @pytest.mark.requirement("daemon:log:rotated")
-def test_a_large_log_is_moved_aside_at_the_start(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(daemon, "LOG_BYTES_MAX", 10)
+def test_a_large_log_is_moved_aside_at_the_start(tmp_path: Path) -> None:
     path = tmp_path / "daemon.log"
     path.write_text("the old lines\n")
 
-    with daemon.log_to(path):
+    with writing_log(path, bytes_max=10):
         daemon.log.info("a new line")
-    with daemon.log_to(path):
+    with writing_log(path, bytes_max=10):
         daemon.log.info("a newer line")
 
     assert "a new line" in (tmp_path / "daemon.log.1").read_text()
@@ -519,7 +517,7 @@ def test_what_answers_in_place_of_the_socket_is_left_alone_until_it_is_gone(
                 other.bind(str(path))
                 other.listen()
                 own = path.stat().st_ino
-                await until(lambda: "cannot be made anew" in caplog.text)
+                await until(lambda: "cannot be made again" in caplog.text)
                 assert path.stat().st_ino == own
             await until(lambda: "it is there again" in caplog.text)
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:

@@ -13,13 +13,7 @@ from tests.api.tools.test_worker_tools import told, use
 from subagents.api.answers import explain
 from subagents.api.tools import history_tool as history
 from subagents.domain.run import events as e
-from subagents.domain.run.run import (
-    Answer,
-    Decision,
-    Progress,
-    Report,
-    Request,
-)
+from subagents.domain.run.run import Answer, Decision, Progress, Report, Request
 from subagents.domain.run.signals import ProgressSeen, ReportSeen
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import RequestId

@@ -1,6 +1,6 @@
-"""The table of tools: who sees which, and who may call which."""
+"""The table of tools: who sees which, who may call which, and what showing them costs."""
 
-from dataclasses import replace
+import json
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,9 @@ from subagents.errors import NotFound
 
 REQUESTER = [name for name, tool in TOOLS.items() if tool.audience is Audience.REQUESTER]
 WORKER = [name for name, tool in TOOLS.items() if tool.audience is Audience.WORKER]
+TOKENS_MAX = 3_000
+CHARS_PER_TOKEN = 3.2
+"""Two real tokenizers need one token for 4.4 characters of these schemas (docs/tools.md)."""
 
 
 @pytest.mark.requirement("tools:visible")
@@ -45,10 +48,9 @@ def test_a_tool_that_is_not_shown_is_refused_when_it_is_called_all_the_same(
         leaf = await (await desk.worker("boss")).worker("hang")
         for name in REQUESTER:
             assert (await leaf.refused(name)).structured["details"] == {"guardrail": "depth"}
-        gone = ToolCaller(desk.home, replace(leaf.caller, run_id=None, session=leaf.caller.session))
         await desk.ok("subagents", action="kill", target=leaf.run_id)
         await desk.until_phase(leaf.run_id, "completed")
-        assert "has ended" in (await gone.refused("sessions_list")).text
+        assert "has ended" in (await leaf.refused("sessions_list")).text
 
     play(tmp_path, scenario)
 
@@ -94,3 +96,15 @@ def test_an_error_says_the_same_in_words_and_as_data(tmp_path: Path) -> None:
         assert answer.text == f"error: {document['error']}\nhint: {document['hint']}"
 
     play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("tools:cheap")
+def test_the_requesters_tools_cost_less_than_three_thousand_tokens() -> None:
+    listed = [
+        {"name": tool.name, "description": tool.description, "inputSchema": tool.schema}
+        for name, tool in TOOLS.items()
+        if name in REQUESTER
+    ]
+    text = json.dumps({"tools": listed}, separators=(",", ":"))
+
+    assert len(text) / CHARS_PER_TOKEN < TOKENS_MAX

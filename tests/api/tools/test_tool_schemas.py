@@ -76,7 +76,7 @@ ENUMS: dict[tuple[str, ...], tuple[str, ...] | type[StrEnum]] = {
     ("sessions_spawn", "verification", "onFailure"): OnFailure,
     ("sessions_spawn", "isolation"): Isolation,
     ("sessions_spawn", "network"): Network,
-    ("sessions_wait", "until"): arguments.UNTIL,
+    ("sessions_wait", "until"): wire.UNTIL,
     ("sessions_list", "kinds", "[]"): Mode,
     ("sessions_send", "mode"): MODES,
     ("subagents", "action"): tuple(action_tool._ACTS),

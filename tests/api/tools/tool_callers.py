@@ -167,7 +167,6 @@ class ToolCaller:
         caller = Caller(
             session=run.session_key,
             reader=str(run.session_key),
-            is_worker=True,
             is_operator=False,
             run_id=run.id,
             attempt=len(run.attempts),
@@ -193,7 +192,6 @@ def play(tmp_path: Path, scenario: Scenario, config: str = CONFIG) -> None:
             caller = Caller(
                 session=SessionKey("agent:main:desk"),
                 reader="desk",
-                is_worker=False,
                 # A server that would give a person's rights: tools give none.
                 is_operator=True,
                 cwd=home.cwd,

@@ -165,31 +165,32 @@ def test_an_empty_body_means_the_defaults() -> None:
 
 @pytest.mark.requirement("input:report:parsed")
 def test_a_report_is_parsed_and_its_mistakes_are_named() -> None:
-    report = wire.parse_report(
-        b'{"summary":"s","status":"partial","confidence":"low","artifacts":[{"path":"p"}]}'
+    report = wire.report_of(
+        {"summary": "s", "status": "partial", "confidence": "low", "artifacts": [{"path": "p"}]}
     )
 
     assert (report.status, report.confidence) == (ReportStatus.PARTIAL, Confidence.LOW)
     assert report.artifacts[0].path == "p"
-    for body, message in (
-        (b'{"summary":"s","status":"done"}', 'status must be "complete" or'),
-        (b'{"summary":" "}', "summary must not be empty"),
-        (b'{"summary":"s","artifact":[]}', 'unknown parameter "artifact": did you mean'),
-        (b'{"summary":"s","artifacts":[{"pat":"p"}]}', 'unknown parameter "artifacts[0].pat"'),
-        (b'{"summary":"' + b"x" * 65_537 + b'"}', "the report must have at most 65536 characters"),
-    ):
+    wrong: tuple[tuple[dict[str, object], str], ...] = (
+        ({"summary": "s", "status": "done"}, 'status must be "complete" or'),
+        ({"summary": " "}, "summary must not be empty"),
+        ({"summary": "s", "artifact": []}, 'unknown parameter "artifact": did you mean'),
+        ({"summary": "s", "artifacts": [{"pat": "p"}]}, 'unknown parameter "artifacts[0].pat"'),
+        ({"summary": "x" * 65_537}, "the report must have at most 65536 characters"),
+    )
+    for raw, message in wrong:
         with pytest.raises(UsageError) as caught:
-            wire.parse_report(body)
+            wire.report_of(raw)
         assert caught.value.message.startswith(message)
 
 
 @pytest.mark.requirement("input:progress:parsed")
 def test_progress_is_stamped_with_the_time_it_arrived_and_its_level_is_checked() -> None:
-    progress = wire.parse_progress(b'{"phase":"read","percentComplete":40}', now_ms=7)
+    progress = wire.progress_of({"phase": "read", "percentComplete": 40}, now_ms=7)
 
     assert (progress.phase, progress.percent_complete, progress.updated_at_ms) == ("read", 40, 7)
     with pytest.raises(UsageError, match=r'^level must be "L0_operational" or'):
-        wire.parse_progress(b'{"phase":"read","level":"L9"}', now_ms=7)
+        wire.progress_of({"phase": "read", "level": "L9"}, now_ms=7)
 
 
 @pytest.mark.requirement("input:decision:bounds")

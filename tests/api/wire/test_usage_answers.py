@@ -2,20 +2,16 @@
 
 import pytest
 from tests.api import run_journals as runs
-from tests.api.run_journals import journal, run_after, slot, spawned, started
+from tests.api.run_journals import journal, run_after, slot, spawned, started, steps
 
 from subagents.api.answers import run_building
-from subagents.api.answers.explain import steps, why_now
+from subagents.api.answers.explain import why_now
 from subagents.api.wire.run_answers import RunRow
 from subagents.api.wire.wire_struct import document_of
 from subagents.cli.show import render
 from subagents.domain.run import events as e
 from subagents.domain.run.linked_runs import Child, Committed, Spent
-from subagents.domain.run.run import (
-    BudgetStop,
-    Run,
-    Usage,
-)
+from subagents.domain.run.run import BudgetStop, Run, Usage
 from subagents.domain.run.signals import UsageSeen
 from subagents.domain.run.spec import Budget, RunSpec
 from subagents.domain.run.values import RunId

@@ -17,10 +17,7 @@ from subagents.api.wire.wire_struct import made
 from subagents.config.settings import Agent
 from subagents.domain.track_record.measured_card import measured_cost_tier, measured_latency
 from subagents.domain.track_record.series import Groups, Sum
-from subagents.domain.track_record.suggest import (
-    Suggestion,
-    record_text,
-)
+from subagents.domain.track_record.suggest import Suggestion, record_text
 from subagents.domain.track_record.track_record import Stats, Wanted
 from subagents.engine.runs.agent_choice import Known
 from subagents.errors import Unavailable

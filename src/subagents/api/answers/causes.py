@@ -1,15 +1,16 @@
 """Why a run is where it is, read from its whole journal."""
 
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from typing import Final
 
-from subagents.api.answers import event_building, explain, run_building
+from subagents.api.answers import explain, run_building
 from subagents.api.calls.services import Services
-from subagents.api.wire.event_answers import Why
+from subagents.api.wire.event_answers import Why, WhyStep
+from subagents.domain.run.events import Paused
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId
-from subagents.ports import JournalEntry
+from subagents.text import iso
 
 JOURNAL_PAGE: Final = 500
 STEPS_MAX: Final = 500
@@ -24,12 +25,10 @@ async def why(services: Services, run: Run, *, steps_max: int = STEPS_MAX) -> Wh
     """
     newest: deque[explain.Step] = deque(maxlen=steps_max)
     paused_by: str | None = None
-    folded: Run | None = None
-    async for page in journal_pages(services, run.id):
-        paused_by = explain.paused_by(page) or paused_by
-        for each in explain.fold(page, folded):
-            folded = each.run
-            newest.extend(explain.steps_of(each))
+    async for each in played_back(services, run.id):
+        if isinstance(each.entry.event, Paused):
+            paused_by = each.entry.event.by
+        newest.extend(explain.steps_of(each))
     around = services.around()
     sentence = explain.why_now(
         run,
@@ -43,16 +42,22 @@ async def why(services: Services, run: Run, *, steps_max: int = STEPS_MAX) -> Wh
         Why,
         run,
         why=sentence,
-        steps=[event_building.why_step(each) for each in newest],
+        steps=[WhyStep(occurred_at=iso(each.at_ms), text=each.text) for each in newest],
         delivery_tries=[run_building.delivery_try(each) for each in tries],
     )
 
 
-async def journal_pages(services: Services, run_id: RunId) -> AsyncIterator[Sequence[JournalEntry]]:
-    """The journal from its first event on, a page at a time."""
+async def played_back(services: Services, run_id: RunId) -> AsyncIterator[explain.Folded]:
+    """Every entry of the journal with the run before and after it, a page in memory at a time.
+
+    From the first one on, whatever is asked for: a phase is known only from the events before it.
+    """
+    run: Run | None = None
     after_seq = 0
     while page := await services.engine.queries.journal(
         run_id, after_seq=after_seq, limit=JOURNAL_PAGE
     ):
-        yield page
+        for each in explain.fold(page, run):
+            run = each.run
+            yield each
         after_seq = page[-1].seq

@@ -27,6 +27,7 @@ def fields_of(document: Mapping[str, object], path: Sequence[str]) -> Collection
     found: dict[str, None] = {}
     is_known = False
     for each in _structs(document):
+        # Several structs may fit a document with few fields: all that one of them allows may stand.
         below = _below(inspect.type_info(each), path)
         if below is not None:
             is_known = True
@@ -41,10 +42,7 @@ def _structs(document: Mapping[str, object]) -> Iterator[type[msgspec.Struct]]:
         for kind in vars(import_module(f"{wire.__name__}.{module.name}")).values():
             if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
                 continue
-            info = inspect.type_info(kind)
-            if not isinstance(info, inspect.StructType):
-                continue
-            theirs = {field.encode_name: field.required for field in info.fields}
+            theirs = {each.encode_name: each.required for each in msgspec.structs.fields(kind)}
             if names <= set(theirs) and all(
                 name in names for name, is_required in theirs.items() if is_required
             ):

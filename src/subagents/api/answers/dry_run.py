@@ -33,11 +33,11 @@ def dry_run(
     """What the runs of a trial would come to.
 
     Args:
-        receipts: Of the trial.
-        environments: What was brought for each of their workers.
+        receipts: The trial's.
+        environments: The variables that were brought for each of their workers.
         around: What is at work now.
-        plan: What all of them may use together.
-        warnings: Of the configuration, for each of them.
+        plan: The budget that all of them share.
+        warnings: The configuration's, for each of them.
     """
     planned = [each.run for each in receipts if not each.repeated]
     new = {run.id for run in planned}
@@ -62,6 +62,7 @@ def _planned(
     beside: Sequence[Run],
 ) -> wire.PlannedRun:
     run = receipt.run
+    # The other runs of the same call are not stored, so the engine does not count them.
     ahead, use = around.ahead_of(run) + _ahead_among(beside, run), around.lane(run)
     use = use._replace(limit=use.limit or _others_of_plan(beside, run))
     is_free = use.limit is None and use.used + ahead < use.slots
@@ -73,6 +74,7 @@ def _planned(
         lane=made(wire.LaneQueue, use, name=run.resolved.lane, ahead=ahead),
         starts_at_once=run.phase is Phase.QUEUED and not receipt.repeated and is_free,
         waits_for=[
+            # The ids of a trial are thrown away: those of the real call will be others.
             NamedRun(run_id="" if link.run_id in new else link.run_id, label=link.label)
             for link in run.waiting.dependencies
             if link.outcome is None
@@ -88,7 +90,7 @@ def _planned(
 
 
 def _ahead_among(planned: Sequence[Run], run: Run) -> int:
-    """Of the runs of one call those that want a slot of the same lane, and would get one first."""
+    """How many runs of the same call want a slot of the same lane and would get one first."""
     lane, own = lane_key(run), -priority(run)
     places = [
         (-priority(each), at)
@@ -130,7 +132,7 @@ def _budget(run: Run) -> wire.PlannedBudget | None:
 def _together(
     runs: Sequence[Run], plan: Budget | None, limit_of: Callable[[Budget], N | None]
 ) -> N | None:
-    """What all of them may use; None = something is not bounded, or nobody reports what it uses."""
+    """What all of them may use; None = something is not bounded, or reports no usage."""
     if not all(run.resolved.abilities.usage for run in runs):
         return None
     own = [limit_of(run.spec.budget or Budget()) for run in runs]
@@ -139,7 +141,7 @@ def _together(
     if None not in own:
         known.append(sum(each for each in own if each is not None))
     elif all(mine is not None or ours is not None for mine, ours in zip(own, shared, strict=True)):
-        # Own limits are taken from what is left above, too.
+        # A run's own limit takes from what is left above, so the largest of those bounds them all.
         known.append(max(each for each in shared if each is not None))
     return min(known, default=None)
 

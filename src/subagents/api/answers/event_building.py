@@ -5,24 +5,19 @@ from typing import Final
 
 import msgspec
 
-from subagents.api.answers.explain import Folded, Step
+from subagents.api.answers.explain import Folded
 from subagents.api.answers.run_building import shown, without_secrets
 from subagents.api.wire import event_answers as wire
 from subagents.api.wire.run_answers import RunRow
 from subagents.api.wire.wire_struct import document_of, iso_or_none, made
 from subagents.domain.run.events import Alerted
-from subagents.domain.transcript.feed_entry import (
-    NEWS,
-    ROW,
-    Document,
-    FeedDocument,
-    feed_documents,
-)
+from subagents.domain.transcript.feed_entry import NEWS, ROW, Document, FeedDocument, feed_documents
 from subagents.engine.messages.alert_history import Fate, RaisedAlert
 from subagents.text import iso, shortened
 
 TEXT_CHARS_MAX: Final = 2000
-"""Of each text in a timeline's event; the whole is in the run."""
+"""The longest text in a timeline's event; the whole is in the run."""
+# The journal's events name times in several ways; the wire has one.
 _MOMENT: Final = re.compile(r"^(?:at|deadline|due|\w+At|\w+Deadline|\w+Due|since|\w+Since)Ms$")
 """Stored fields that hold a point in time, in milliseconds."""
 
@@ -45,10 +40,6 @@ def timeline_event(folded: Folded) -> wire.TimelineEvent:
         phase=folded.run.phase,
         stale=folded.stale,
     )
-
-
-def why_step(value: Step) -> wire.WhyStep:
-    return wire.WhyStep(occurred_at=iso(value.at_ms), text=value.text)
 
 
 def stream_event(entry: FeedDocument) -> wire.StreamEvent:
@@ -98,13 +89,7 @@ def _why(raised: RaisedAlert) -> str:
 
 
 def row_document(row: RunRow, number: int, now_ms: int) -> FeedDocument:
-    """A run that has changed, for a follower.
-
-    Args:
-        row: As it is now.
-        number: Of the newest event that was looked at.
-        now_ms: Now.
-    """
+    """A run that has changed, for a follower; ``number`` is the newest event that it shows."""
     document: Document = {
         "type": ROW,
         "seq": number,

@@ -13,17 +13,8 @@ from subagents.domain.rules.budgets import budgets
 from subagents.domain.rules.deadlines import timer_event
 from subagents.domain.rules.wait_causes import is_paused
 from subagents.domain.run import events
-from subagents.domain.run.outcome import (
-    DeferReason,
-    Reason,
-)
-from subagents.domain.run.run import (
-    Phase,
-    Priority,
-    Request,
-    Run,
-    StopCause,
-)
+from subagents.domain.run.outcome import DeferReason, Reason
+from subagents.domain.run.run import Phase, Priority, Request, Run, StopCause
 from subagents.domain.text.event_words import (
     brief,
     delivery_text,
@@ -77,18 +68,17 @@ def why_now(
     """One sentence: why the run is in its phase, and until when.
 
     Args:
-        run: As stored.
-        now_ms: Now, in ms since the epoch.
+        run: The run.
+        now_ms: The time.
         lane: The load of the run's lane, when it is known.
-        paused_by: Who paused it, when that is known.
-        is_cluster: Where it works is worth a word.
+        paused_by: The session that paused it, when that is known.
+        is_cluster: Whether the node it works on is worth a word.
     """
-    planned = run.planned
     text = named(run, _in_its_phase(run, now_ms, lane, paused_by, is_cluster=is_cluster))
-    if planned is None:
+    if run.planned is None:
         return text
-    does = "cancels it" if planned.of_turn is None else "ends its turn"
-    return f"{text}; {planned.by} {does} in {_left(planned.due_ms, now_ms)}"
+    does = "cancels it" if run.planned.of_turn is None else "ends its turn"
+    return f"{text}; {run.planned.by} {does} in {_left(run.planned.due_ms, now_ms)}"
 
 
 _NAMES_RUNS: Final = frozenset({Reason.DEPENDENCY_FAILED, Reason.DEPENDENCY_TIMEOUT})
@@ -107,6 +97,7 @@ def named(run: Run, text: str) -> str:
 def _in_its_phase(  # noqa: C901, PLR0912 - one sentence per phase
     run: Run, now_ms: int, lane: LaneUse | None, paused_by: str | None, *, is_cluster: bool
 ) -> str:
+    # Before the phases: whatever phase it is in, a paused run waits for nothing else.
     if is_paused(run):
         who = f" by {paused_by}" if paused_by else ""
         return f"paused{who}; it continues after: subagents resume {run.id}"
@@ -157,6 +148,7 @@ def _queued(run: Run, lane: LaneUse | None) -> str:
         return f'waits for a slot in lane "{name}" ({run.resolved.lane_slots} slots)'
     if lane.limit is not None:
         return lane.limit
+    # In a cluster each node is given a part of the lane's slots.
     if lane.given is not None and lane.given <= lane.used:
         slots = counted(lane.slots, "slot")
         return f'no slot in lane "{name}": the cluster has {slots}, of which {lane.given} here'
@@ -166,6 +158,7 @@ def _queued(run: Run, lane: LaneUse | None) -> str:
 
 
 def _spawning(run: Run, *, is_cluster: bool) -> str:
+    # No node has taken the attempt yet.
     if is_cluster and run.attempt.node is None:
         label = run.resolved.place
         with_label = "" if label is None else f' with the label "{label}" and'
@@ -248,6 +241,7 @@ def _children(run: Run) -> str:
 
 
 def _verifying(run: Run) -> str:
+    # A judge is a run, too: the last check, once all the others have passed.
     judge = next((each for each in run.active_children if each.judges is not None), None)
     if judge is None:
         return f"its contract is being checked ({_contract(run)})"
@@ -331,15 +325,6 @@ def _attempt(run: Run, *, is_cluster: bool) -> str:
 # -- the past -----------------------------------------------------------------------------------
 
 
-def steps(entries: Iterable[JournalEntry]) -> list[Step]:
-    """One line per event, in order, each followed by what it led to.
-
-    Args:
-        entries: A run's journal from its first event on.
-    """
-    return [step for folded in fold(entries) for step in steps_of(folded)]
-
-
 def steps_of(folded: Folded) -> list[Step]:
     """The line of one event, followed by what it led to."""
     at_ms = folded.entry.at_ms
@@ -357,15 +342,6 @@ def _with_cause(folded: Folded) -> events.Event:
     return event
 
 
-def paused_by(entries: Iterable[JournalEntry]) -> str | None:
-    """Who paused the run last."""
-    who: str | None = None
-    for entry in entries:
-        if isinstance(entry.event, events.Paused):
-            who = entry.event.by
-    return who
-
-
 def _led_to(folded: Folded) -> list[str]:
     """What changed besides the event itself."""
     before, run = folded.before, folded.run
@@ -377,6 +353,7 @@ def _led_to(folded: Folded) -> list[str]:
 
 def _read_in_text(before: Run, run: Run) -> list[str]:
     """What the end of the attempt found in its text."""
+    # A report through the tool is an event of its own; this one only shows in the attempt.
     if not run.attempts or not before.attempts or run.attempt == before.attempt:
         return []
     now, then = run.attempt.reported, before.attempt.reported

@@ -2,20 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from subagents.api.calls.call import flag_in, number_in
+from subagents.api.calls.call import Query
 from subagents.api.calls.services import Services
 from subagents.api.wire import log_answers as wire
 from subagents.api.wire.decoding import one_of
-from subagents.api.wire.parameters import (
-    choices,
-    flag,
-    number,
-    word,
-)
+from subagents.api.wire.parameters import choices, flag, number, word
 from subagents.api.wire.wire_struct import made
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import replace
@@ -34,13 +28,13 @@ from subagents.text import parse_time
 WAIT_SECONDS_MAX: Final = 50
 ATTEMPT_MAX: Final = 10_000
 NUMBER_MAX: Final = 10**12
-"""Of an offset or a sequence number."""
+"""The highest offset or sequence number that is taken."""
 ANSWER_BYTES_MAX: Final = 8 * 1024 * 1024
-"""Of the lines of one answer; ten thousand of the longest would be ten times as much."""
+"""The lines of one answer; ten thousand of the longest would be ten times as much."""
 DELETED: Final = "its transcript was deleted when it ended (cleanup: delete)"
 LOOK_S: Final = 0.2
-"""Between two looks for a reader that waits: a worker that writes without pause costs five reads a
-second, not one for each of its lines."""
+"""The pause between two looks for a reader that waits: a worker that writes without pause costs
+five reads a second, not one for each of its lines."""
 TOOL_CALLS: Final = "tool_use"
 """What harnesses call a tool's call in their own streams. No line of ours holds the word, so a
 search for it alone means the lines of type tool."""
@@ -61,7 +55,7 @@ PARAMETERS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What of a log is wanted, in a caller's words; None = not said."""
+    """The part of a log that is wanted, in a caller's words; None = not given."""
 
     offset: int | None = None
     limit: int | None = None
@@ -71,8 +65,8 @@ class Asked:
     hits: bool = False
     """Where it matches, too."""
     since: str | None = None
-    types: str | None = None
-    """One, or several with commas."""
+    type: str | None = None
+    """One type, or several with commas."""
     attempt: int | None = None
     after_seq: int | None = None
     wait_s: int = 0
@@ -80,29 +74,28 @@ class Asked:
     summary: bool = False
 
 
-def asked_in(query: Mapping[str, str]) -> Asked:
+def asked_in(query: Query) -> Asked:
     """The parameters of an HTTP call; ``query`` has none but ``PARAMETERS``.
 
     Raises:
         UsageError: Names the one that is wrong, and its bounds.
     """
 
-    def number(name: str, *, low: int = 0, high: int) -> int | None:
-        found = number_in(query, name, default=low, low=low, high=high)
-        return found if name in query else None
+    def number(name: str) -> int | None:
+        return query.number(name) if name in query else None
 
     return Asked(
-        offset=number("offset", high=NUMBER_MAX),
-        limit=number("limit", low=1, high=LOG_LINES_MAX),
-        tail=number("tail", high=LOG_LINES_MAX),
+        offset=number("offset"),
+        limit=number("limit"),
+        tail=number("tail"),
         grep=query.get("grep"),
-        hits=flag_in(query, "hits"),
+        hits=query.flag("hits"),
         since=query.get("since"),
-        types=query.get("type"),
-        attempt=number("attempt", low=1, high=ATTEMPT_MAX),
-        after_seq=number("afterSeq", high=NUMBER_MAX),
-        wait_s=number("waitSeconds", high=WAIT_SECONDS_MAX) or 0,
-        summary=flag_in(query, "summary"),
+        type=query.get("type"),
+        attempt=number("attempt"),
+        after_seq=number("afterSeq"),
+        wait_s=query.number("waitSeconds"),
+        summary=query.flag("summary"),
     )
 
 
@@ -117,11 +110,12 @@ def query_for(asked: Asked, run: Run, *, now_ms: int) -> LogQuery:
         NotFound: The run has no such attempt.
     """
     _check_together(asked)
-    types = types_in(asked.types)
+    types = types_in(asked.type)
     grep = asked.grep
     if grep is not None and not 1 <= len(grep) <= GREP_CHARS_MAX:
         raise _wrong("grep", f"must have 1 to {GREP_CHARS_MAX} characters")
     if grep == TOOL_CALLS and not types:
+        # Answered by the type: as a pattern it would find nothing.
         grep, types = None, (LineType.TOOL,)
     newest = len(run.attempts)
     if asked.attempt is not None and asked.attempt > newest:
@@ -157,7 +151,7 @@ def _check_together(asked: Asked) -> None:
         "limit": asked.limit is not None,
         "tail": asked.tail is not None,
         "grep": asked.grep is not None,
-        "type": asked.types is not None,
+        "type": asked.type is not None,
         "afterSeq": asked.after_seq is not None,
         "waitSeconds": asked.wait_s > 0,
     }
@@ -196,11 +190,7 @@ async def log_page(
 ) -> wire.LogPage:
     """The lines that are wanted, as HTTP, MCP and the supervisor socket answer them.
 
-    Args:
-        services: The daemon's own.
-        run: Whose.
-        asked: Which lines.
-        bytes_max: Of their texts together; the page is shorter when they have more.
+    Their texts together have at most ``bytes_max`` bytes; the page is shorter when they have more.
 
     Raises:
         UsageError: A parameter is wrong, ``grep`` too; it is named.
@@ -213,7 +203,7 @@ async def log_page(
         while True:
             written.clear()
             run = await services.engine.queries.run(run.id)
-            # Asked before the lines: what was said until then is among them.
+            # Looked at before the lines are read: what a run wrote before it ended is then in them.
             is_over = _is_over(run, query)
             page = await services.engine.recorder.read(run, query)
             left_s = due - time.monotonic()
@@ -222,14 +212,14 @@ async def log_page(
             try:
                 await asyncio.wait_for(written.wait(), left_s)
             except TimeoutError:
-                continue
+                continue  # one last look: the time is up
             await asyncio.sleep(min(LOOK_S, left_s))
-            # What was read in vain need not be searched again.
+            # Lines that did not match need not be searched again.
             query = replace(query, after_seq=max(page.next_seq, query.after_seq or 0))
 
 
 def _is_over(run: Run, query: LogQuery) -> bool:
-    """Nothing more will be said by whoever is listened to."""
+    """Whether no more lines can come that this query would find."""
     return run.is_settled or (query.attempt is not None and query.attempt < len(run.attempts))
 
 
@@ -240,15 +230,15 @@ def _answer(
     hits = page.hits[skipped:] if query.offset is None else page.hits[: len(lines)]
     offset = page.offset + (skipped if query.offset is None else 0)
     is_last = offset + len(lines) >= page.total_lines
+    # A page that was cut continues after its last line, not after the last line looked at.
     next_seq = page.next_seq if is_last or not lines else lines[-1].seq
     return made(
         wire.LogPage,
+        page,
         run_id=run.id,
         label=run.resolved.label,
-        total_lines=page.total_lines,
         returned_lines=len(lines),
         offset=offset,
-        dropped_lines=page.dropped_lines,
         lines=lines,
         hits=hits,
         next_seq=next_seq,

@@ -22,14 +22,14 @@ from subagents.text import fence, one_line
 
 PAGE_LINES: Final = 2_000
 PAGES_MAX: Final = 5
-"""Of tools, errors and messages; the newest ten thousand say enough for forty lines."""
+"""Pages of tools, errors and messages: the newest ten thousand say enough for forty lines."""
 WORDS: Final = 5
 SHOWN_TYPES: Final = (LineType.TOOL, LineType.ERROR, LineType.SYSTEM, LineType.USER)
 NEWEST_LINES: Final = 60
 NEWEST_CHARS_MAX: Final = 12_000
 SUMMARIZER_TIMEOUT_S: Final = 60
 WAIT_S: Final = 45
-"""For the agent's words; with the reading before it less than callers hold the line."""
+"""The wait for the agent's words; with the reading before it less than callers hold the line."""
 DIGEST: Final = "digest"
 
 _TASK: Final = """\
@@ -49,11 +49,7 @@ The newest lines of the transcript:
 async def summary(services: Services, caller: Caller, run: Run, asked: Asked) -> LogSummary:
     """What a run did, in short: the text, and who wrote it.
 
-    Args:
-        services: The daemon's own.
-        caller: In whose name a summarizer runs.
-        run: Whose log.
-        asked: ``since`` and ``attempt`` narrow what is looked at.
+    A summarizer runs in the caller's name; ``since`` and ``attempt`` narrow what it looks at.
 
     Raises:
         UsageError: A parameter is wrong.
@@ -85,6 +81,7 @@ async def summary(services: Services, caller: Caller, run: Run, asked: Asked) ->
     if agent_id is None:
         return found
     task = _task(run, facts, newest.lines)
+    # The same question about the same lines is the same run: it answers again, at no cost.
     key = f"summary:{run.id}:{newest.next_seq}:{asked.since}:{asked.attempt}"
     return await _written(
         services, caller, run, found, config=config, agent_id=agent_id, task=task, key=key
@@ -142,10 +139,7 @@ async def _written(
     task: str,
     key: str,
 ) -> LogSummary:
-    """What the summarizer wrote; a note of why the digest stands instead, where it did not.
-
-    Asked again while the log has grown by nothing, the same run answers: nothing is paid twice.
-    """
+    """What the summarizer wrote; where it wrote nothing, the digest with a note of why."""
     spec = RunSpec(
         task=task,
         agent_id=agent_id,
@@ -168,7 +162,7 @@ async def _written(
         )
         written_id = receipt.run.id
     except IdempotencyConflict as known:
-        # The log has not grown. Only times in the task differ, or the agent.
+        # The log has not grown: only times in the task differ, or the agent.
         written_id = RunId(str(known.details["runId"]))
     except Elsewhere:
         raise
@@ -177,6 +171,7 @@ async def _written(
     waited = await engine.mailbox.wait(
         [written_id], session=caller.session, timeout_s=WAIT_S, reader=caller.reader
     )
+    # The caller gets the summary with this answer: its inbox need not bring it again.
     await engine.mailbox.acknowledge(waited.offered, reader=caller.reader)
     written = await services.engine.queries.run(written_id)
     if written.outcome is None:

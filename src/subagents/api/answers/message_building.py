@@ -24,8 +24,8 @@ def message(row: InboxRow, run: Run | None = None, *, awaited: bool = False) -> 
 
     Args:
         row: The message.
-        run: The one it is about; None = it cannot be read any more.
-        awaited: Somebody is about to be handed it.
+        run: The run it is about; None = it cannot be read any more.
+        awaited: Whether it is about to be handed to a reader.
     """
     value: Message = row.message
     outcome = run.outcome if run and value.kind is MessageKind.ANNOUNCEMENT else None
@@ -105,7 +105,7 @@ def _answer_commands(asked: Request) -> list[str]:
         return [f"{answer} --decision approve", f"{answer} --decision deny"]
     if asked.priority is not None:
         return [f"{answer} TEXT"]
-    # A "no" in words is an answer, with which a shell that asked goes on.
+    # Deny is offered besides the options: a shell that asked goes on with any answer in words.
     options = [shlex.quote(each) for each in asked.options] or ["TEXT"]
     return [*(f"{answer} {each}" for each in options), f"{answer} --decision deny"]
 
@@ -169,7 +169,7 @@ def progress(value: Progress | None) -> wire.Progress | None:
 
 def progress_update(value: Progress) -> wire.ProgressUpdate:
     """One update of the log; the run itself shows only the newest, and less of it."""
-    # As it was said: whole numbers stay whole.
+    # As the worker gave them: ``made`` would turn whole numbers into floats.
     return replace(made(wire.ProgressUpdate, value), metrics=value.metrics)
 
 

@@ -1,6 +1,6 @@
 """Answers about runs, built from domain values.
 
-Nothing unknown is turned into a zero: usage, percentages and times that nobody reported are null.
+Nothing unknown is turned into a zero: usage, percentages and times that were not reported are null.
 Values of an agent's ``env`` are configuration secrets and are never shown.
 """
 
@@ -13,7 +13,6 @@ import msgspec
 from subagents.api.answers import message_building as messages
 from subagents.api.answers.explain import why_now
 from subagents.api.wire import run_answers as wire
-from subagents.api.wire import run_waits as waits
 from subagents.api.wire.listing import Truncated
 from subagents.api.wire.wire_struct import (
     Document,
@@ -32,15 +31,7 @@ from subagents.domain.run import outcome as domain
 from subagents.domain.run import spending, workspace
 from subagents.domain.run.linked_runs import LinkedRun, Spent
 from subagents.domain.run.outcome import Verdict
-from subagents.domain.run.run import (
-    Attempt,
-    Delivery,
-    DeliveryTry,
-    Phase,
-    Report,
-    Run,
-    Usage,
-)
+from subagents.domain.run.run import Attempt, Delivery, DeliveryTry, Phase, Report, Run, Usage
 from subagents.domain.run.spec import Resolved, RunSpec
 from subagents.domain.run.values import RunId, announcement_id, attempt_before, attempt_id
 from subagents.domain.text.announcement import announcement_text
@@ -90,11 +81,11 @@ def shown(
     """An answer about a run: its fields are those of ``OF_RUN`` and ``AROUND``.
 
     Args:
-        kind: Which answer.
+        kind: The answer.
         run: The run.
-        now_ms: Now; only what goes on with time needs it.
+        now_ms: The time; only fields that change with it need it.
         around: What is known besides; None = only what is in the run.
-        others: Fields that this answer has otherwise.
+        others: Fields that this answer makes otherwise.
 
     Raises:
         TypeError: The answer has no such other field.
@@ -152,12 +143,7 @@ def node(
 
 
 def receipt(found: Receipt, ignored: Sequence[str] = ()) -> wire.SpawnReceipt:
-    """What a spawn really came to.
-
-    Args:
-        found: The run, and whether it is new.
-        ignored: What of the configuration was, to be told as well.
-    """
+    """What a spawn came to; ``ignored`` of the configuration is among its warnings."""
     run = found.run
     again = f"this idempotencyKey made run {run.id} before; nothing new was started"
     return shown(
@@ -246,6 +232,7 @@ def _verdict(value: Verdict) -> VerificationStatus:
 
 def artifacts(run: Run) -> list[wire.ResultFile]:
     """The contract's files, then those the worker reported; ``verified`` = a check passed."""
+    # A check that passed before the work began proves nothing about it.
     found = None if run.verification.vacuous else run.verification.result
     passed = {each.target for each in found.checks if each.passed} if found else set()
     claimed = {each.path: each.description for each in (run.report.artifacts if run.report else ())}
@@ -258,7 +245,7 @@ def artifacts(run: Run) -> list[wire.ResultFile]:
 
 
 def claim(run: Run) -> wire.Claim | None:
-    """What its worker says of its work; None = nothing yet."""
+    """What its worker claims about its work; None = nothing yet."""
     newest = run.attempts[-1] if run.attempts else None
     said = run.report or (newest.reported.report if newest else None)
     text = run.result or (newest.evidence.result if newest else None)
@@ -296,6 +283,7 @@ def _verdict_of(run: Run, value: Attempt) -> wire.Verdict | None:
     """Of the newest attempt the run's own; of one before, why there had to be another."""
     if value is run.attempts[-1]:
         return verdict(run)
+    # Numbers count from 1, so this is the attempt after it.
     cause = run.attempts[value.number].retry
     if not cause.verifies:
         return None
@@ -312,20 +300,22 @@ def named(value: Run | LinkedRun | None) -> NamedRun | None:
     return NamedRun(run_id=value.run_id, label=value.label)
 
 
-def wait(run: Run, around: Surroundings) -> waits.Wait | None:
+def wait(run: Run, around: Surroundings) -> wire.Wait | None:
     """What it waits for, as data; None = it is at work, or has ended."""
     cause = around.cause(run)
     if cause is None:
         return None
     is_lane = cause.kind is WaitKind.LANE
+    # In a cluster all nodes use the lane's slots, and this one counts only its own.
     lane = around.lane(run) if is_lane and not around.is_cluster else None
     refusal = cause.refusal
     runs: Sequence[LinkedRun | Run] = cause.runs
+    # While a provider refuses, one run tries whether it still does; the others wait for that one.
     if refusal is not None and refusal.probe is not None and refusal.probe != run.id:
         probe = around.open_run(refusal.probe)
         runs = () if probe is None else (probe,)
     return made(
-        waits.Wait,
+        wire.Wait,
         cause,
         name=_waited_name(run, cause),
         status=None if refusal is None else refusal.status,
@@ -344,23 +334,17 @@ def _waited_name(run: Run, cause: WaitCause) -> str | None:
     return run.resolved.lane if cause.kind is WaitKind.LANE else None
 
 
-def _root(value: Root | None) -> waits.WaitRoot | None:
+def _root(value: Root | None) -> wire.WaitRoot | None:
     if value is None:
         return None
     run, cause = value
     name = _waited_name(run, cause) if isinstance(run, Run) and cause is not None else None
-    return made(waits.WaitRoot, named(run), kind=None if cause is None else cause.kind, name=name)
-
-
-def _report_from(value: Attempt) -> str | None:
-    if value.reported.report is None:
-        return None
-    return "text" if value.reported.is_text else "tool"
+    return made(wire.WaitRoot, named(run), kind=None if cause is None else cause.kind, name=name)
 
 
 def attempt(run: Run, value: Attempt) -> wire.Attempt:
     """One try at a run."""
-    evidence = value.evidence
+    evidence, reported_by = value.evidence, "text" if value.reported.is_text else "tool"
     return made(
         wire.Attempt,
         value.times,
@@ -381,7 +365,7 @@ def attempt(run: Run, value: Attempt) -> wire.Attempt:
         stderr_tail=evidence.stderr_tail,
         usage=reported(value.usage),
         report=value.reported.report,
-        report_from=_report_from(value),
+        report_from=None if value.reported.report is None else reported_by,
         report_problem=value.reported.problem,
         claim=_claim(value.reported.report, evidence.result),
         verdict=_verdict_of(run, value),
@@ -399,13 +383,9 @@ def delivery_try(value: DeliveryTry) -> wire.DeliveryTry:
     return made(wire.DeliveryTry, value, tried_at=iso(value.at_ms), outcome=came_to)
 
 
-def resolved(value: Resolved) -> Document:
-    """What the spawn came to; the values of the agent's ``env`` are hidden."""
-    return without_secrets(_with_defaults(value))
-
-
 def without_secrets(value: Mapping[str, object]) -> Document:
     """What a spawn came to, as a document, with the secrets in its agent's options hidden."""
+    # A judge is resolved as an agent of its own, with its own options.
     judge = value.get("judge")
     if isinstance(judge, dict):
         value = {**value, "judge": without_secrets(judge)}
@@ -435,12 +415,12 @@ def _with_defaults(value: RunSpec | Resolved) -> Document:
 
 
 def reported(value: Usage | None) -> Usage | None:
-    """None when nobody reported anything."""
+    """The usage; None when nothing was reported."""
     return None if value == Usage() else value
 
 
 def own_usage(run: Run) -> Usage | Spent | None:
-    """What the run's own attempts used; None when nobody reported anything."""
+    """What the run's own attempts used; None when nothing was reported."""
     found = reported(spending.total_usage(run))
     if found is None or not spending.is_cost_unknown(run):
         return found
@@ -474,6 +454,7 @@ def changes(run: Run) -> wire.Changes | None:
     wanted = run.spec.verification.artifacts if run.spec.verification else ()
     prefix = workspace.prefix_of(tree, run.resolved.cwd)
     outside = workspace.out_of_scope(found, [each.path for each in wanted], prefix)
+    # A glob of the contract names files that ``out_of_scope`` cannot know by their path.
     globs = [pattern_of(each.path, field="path") for each in wanted if each.is_glob]
     outside = tuple(
         path
@@ -544,7 +525,7 @@ OF_RUN: Final[Mapping[str, Callable[[Run], object]]] = {
     # What it was given.
     "spec": lambda run: _with_defaults(run.spec),
     "original_spawn_params": lambda run: document_of(run.spec),
-    "resolved": lambda run: resolved(run.resolved),
+    "resolved": lambda run: without_secrets(_with_defaults(run.resolved)),
     "granted": lambda run: shown(wire.Granted, run),
     "resolved_model": lambda run: run.resolved.model,
     "effective_tools": lambda run: run.resolved.effective_tools,

@@ -15,8 +15,6 @@ from subagents.domain.run.values import RequestId, RunId
 from subagents.errors import AlreadyAnswered, Forbidden, NotFound, UsageError
 
 ANSWERED_BEFORE: Final = "already answered"
-
-
 _OVER: Final[Mapping[str | None, str]] = {
     Decision.CANCELLED: "was withdrawn when its attempt ended",
     Decision.TIMEOUT: "was not answered in time, and its worker was told so",
@@ -24,12 +22,7 @@ _OVER: Final[Mapping[str | None, str]] = {
 
 
 def answered_before(found: WorkerRequest, run: Run) -> AlreadyAnswered:
-    """What an answer to a question that has one, or is over, is refused with.
-
-    Args:
-        found: The question.
-        run: That asked it.
-    """
+    """The refusal of an answer to a question that has one, or is over; the run asked it."""
     became = _OVER.get(found.decision, f"was answered before, by {found.by}")
     on = way_on(run) if run.is_settled else f"tell its worker: subagents steer {run.id} TEXT"
     return AlreadyAnswered(
@@ -53,6 +46,7 @@ async def asking_run(services: Services, caller: Caller, request_id: str) -> Run
         NotFound: No such question.
         Forbidden: It is in somebody else's tree.
     """
+    # A question's id begins with its run's: ``<runId>:q<n>``.
     run_id = RunId(request_id.rpartition(":")[0])
     try:
         run = await services.engine.queries.run(run_id)
@@ -72,14 +66,14 @@ async def respond(
     *,
     is_person: bool = False,
 ) -> WorkerRequest:
-    """Answer a worker's question; the first answer counts, and the second caller is told so.
+    """Answer a worker's question; the first answer counts, and the status says so to the second.
 
     Args:
-        services: The daemon's own.
+        services: The daemon's.
         caller: Who answers.
         request_id: The question.
         body: The answer.
-        is_person: It was typed into a form of the caller's client.
+        is_person: Whether a person typed it into a form of the caller's client.
 
     Raises:
         NotFound: No such question.

@@ -24,6 +24,7 @@ async def status(services: Services, run: Run) -> RunStatus:
     watch = await services.engine.recorder.watch_of(run)
     usage = total_usage(run)
     is_over = run.ended_at_ms is not None
+    # Never negative: the machine's clock may have been set back meanwhile.
     took_ms = None
     if run.times.started_at_ms is not None:
         took_ms = max((run.ended_at_ms or now_ms) - run.times.started_at_ms, 0)

@@ -32,14 +32,7 @@ _CLIENT: Final = {
 def wake(
     services: Services, session: SessionKey, requester: Run | None, waker: Waker | None
 ) -> str:
-    """The sentence for the receipt.
-
-    Args:
-        services: Know the couriers.
-        session: Who spawned.
-        requester: The run that speaks under that session; None = a session outside.
-        waker: What its client said that it does.
-    """
+    """The sentence for the receipt of a session; ``requester`` is the run that speaks under it."""
     courier = services.engine.deliveries.courier_of(session)
     if requester is not None:
         if courier is not None:
@@ -47,6 +40,7 @@ def wake(
         if requester.resolved.abilities.resume:
             return "when your turn is over and all have ended, you get another with their results"
         return NOT_WOKEN
+    # A client that keeps the call as a task looks after it itself, courier or not.
     if waker is Waker.TASK:
         return _CLIENT[waker]
     if courier is not None:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 async def stop_accepting(servers: Sequence[asyncio.Server]) -> None:
     """Close what these listen on; connections that were accepted go on.
 
-    One is a connection two passes of the loop after it was accepted, and asyncio drops it without a
-    word when its server is closed meanwhile.
+    A connection is known only two passes of the loop after it was accepted, and asyncio drops it
+    silently when its server is closed meanwhile.
     """
     loop = asyncio.get_running_loop()
     for listener in (each for server in servers for each in server.sockets):

@@ -1,9 +1,9 @@
 """Who makes a call.
 
-A worker proves with its token which attempt it belongs to, and is held to its own subtree. Who
-comes over TCP proves with the operator's token, or a browser with its login's cookie, that it may
-call at all (``tcp``). On the Unix socket the operating system has let in only the user who owns the
-daemon: a top-level session named in a header tells callers apart, it does not keep them out.
+A worker proves with its token which attempt it belongs to, and is held to its own subtree. Over TCP
+a client proves with the operator's token, or a browser with its login's cookie, that it may call at
+all (``tcp``). On the Unix socket the operating system has let in only the user who owns the daemon:
+a top-level session named in a header distinguishes callers, it does not keep them out.
 """
 
 import errno
@@ -37,10 +37,11 @@ SESSION: Final = re.compile(r"agent:[a-z0-9][a-z0-9_-]{0,63}:[!-~]{1,200}")
 READER: Final = re.compile(r"[!-~]{1,200}")
 CWD_BYTES_MAX: Final = 4096
 CONNECTION: Final = "connection"
-"""Under this name a request's state holds its ``Connection``."""
+"""The name under which a request's state holds its ``Connection``."""
 MCP_PATH: Final = "/mcp"
 A2A_PATH: Final = "/a2a"
 TEXT_CHARS_MAX: Final = 400
+# Linux has it since 6.5; the socket module has no name for it yet.
 _SO_PEERPIDFD: Final = 77
 _PEER: Final = struct.Struct("3i")
 """``struct ucred``: pid, uid, gid."""
@@ -53,16 +54,16 @@ class Connection:
     peer: str
     """``pid 4711`` on the Unix socket, ``127.0.0.1:40112`` on TCP."""
     pid: int | None = None
-    """Of the process that connected, where the system says so."""
+    """The process that connected, where the system says so."""
     end: socket.socket | None = None
-    """Ours of the Unix socket, where ``pid`` is known."""
+    """Our end of the Unix socket, where ``pid`` is known."""
     is_operator: bool = False
-    """On TCP: this request came with the operator's token, or from a browser that is logged in."""
+    """This request came over TCP with the operator's token, or from a browser that is logged in."""
     port: int | None = None
-    """On TCP: ours."""
+    """Our port on TCP."""
     login: Login | None = None
-    """On TCP: of the browser that made this request. What a viewer may not, the listener refuses.
-    """
+    """The login of the browser that made this request over TCP. What a viewer may not, the listener
+    refuses."""
     csrf: str | None = None
     """What the page of this login sends along with its writes."""
     _origin: Origin | None = None
@@ -106,20 +107,24 @@ class Caller:
     session: SessionKey
     reader: str
     """Names the client process: offers of the inbox are made to it."""
-    is_worker: bool
     is_operator: bool
-    """A person's own client. Workers, and clients that say they speak for an agent, are none."""
+    """A person's own client: no worker, and none that says it speaks for an agent."""
     run_id: RunId | None = None
-    """Of a worker: the run on whose behalf it speaks."""
+    """The run on whose behalf a worker speaks; None = it is no worker."""
     attempt: int | None = None
-    """Of a worker: the attempt it belongs to, 1 for the first."""
+    """The attempt that a worker belongs to, 1 for the first."""
     cwd: str | None = None
     """The directory its client works in; absolute."""
     peer: str = ""
-    """See ``Connection``."""
+    """The process or address it calls from; see ``Connection``."""
     ceiling: Ceiling | None = None
-    """The most that the runs it spawns may do, as its client said; None = a person, a worker
-    (whose run says it), or a client that nobody knows the limits of."""
+    """The most that the runs it spawns may do, as its client said; None = a person, a worker (whose
+    run has its own), or a client whose limits are unknown."""
+
+    @property
+    def is_worker(self) -> bool:
+        """Whether a token proved for which run it speaks."""
+        return self.run_id is not None
 
     @classmethod
     def of(cls, request: Request) -> "Caller":
@@ -139,23 +144,36 @@ class Caller:
         connection = connection_of(request.scope)
         session, reader = _session_and_reader(request)
         cwd = _cwd_of(request)
+        # The listener has checked the operator's token already: it is no worker's.
         token = None if connection.is_operator else _bearer_of(request)
         if token is not None:
-            caller = _worker(services, token, connection, reader=reader, cwd=cwd)
+            known = services.engine.identify(token)
+            caller = cls(
+                session=known.session_key,
+                reader=reader or known.session_key,
+                is_operator=False,
+                run_id=known.run_id,
+                attempt=known.attempt,
+                cwd=cwd,
+                peer=connection.peer,
+            )
         else:
             refuse_worker_without_token(services, session, connection)
-            is_said = request.headers.get("x-subagents-caller", "") == "agent"
-            agent = is_said or _is_agents(request)
+            agent = (
+                request.headers.get("x-subagents-caller") == "agent"
+                # These speak protocols of agents.
+                or _is_below(request, MCP_PATH)
+                or _is_below(request, A2A_PATH)
+            )
             caller = cls(
                 session=session,
                 reader=reader or session,
-                is_worker=False,
                 is_operator=not agent,
                 cwd=cwd,
                 peer=connection.peer,
                 ceiling=_ceiling_of(request, cwd),
             )
-        request.scope["caller"] = caller
+        request.scope["caller"] = caller  # for ``note_if_refused``, should the call fail
         return caller
 
     def context(self, settings: Settings, cwd: str = "") -> SpawnContext:
@@ -214,7 +232,7 @@ def _cwd_of(request: Request) -> str | None:
 
 
 def _ceiling_of(request: Request, cwd: str | None) -> Ceiling | None:
-    """What the client said of its own limits: ``LEVEL`` or ``LEVEL; where these come from``.
+    """The client's own limits as its header has them: ``LEVEL`` or ``LEVEL; their source``.
 
     Raises:
         UsageError: No such level.
@@ -229,6 +247,7 @@ def _ceiling_of(request: Request, cwd: str | None) -> Ceiling | None:
             "X-Subagents-Ceiling must be read, write or full, and after a semicolon who says so",
             details={"field": "X-Subagents-Ceiling"},
         )
+    # Clients that may write may do so in their own directory; nothing else is known of them.
     below = cwd if level == AccessLevel.WRITE else None
     return Ceiling(level=AccessLevel(level), source=source.strip() or "the caller", below=below)
 
@@ -249,22 +268,6 @@ def _bearer_of(request: Request) -> str | None:
             hint=f"a worker sends the token in its {TOKEN_VARIABLE}",
         )
     return token.strip()
-
-
-def _worker(
-    services: Services, token: str, connection: Connection, *, reader: str | None, cwd: str | None
-) -> Caller:
-    known = services.engine.identify(token)
-    return Caller(
-        session=known.session_key,
-        reader=reader or known.session_key,
-        is_worker=True,
-        is_operator=False,
-        run_id=known.run_id,
-        attempt=known.attempt,
-        cwd=cwd,
-        peer=connection.peer,
-    )
 
 
 def refuse_worker_without_token(
@@ -291,7 +294,8 @@ def refuse_worker_without_token(
         return
     run_id = RunId(origin.attempt_id.rpartition("#")[0])
     run = services.engine.queries.open_run(run_id)
-    # What a worker leaves behind is no person's before it is ended; a variable proves less.
+    # A process that a worker left behind speaks for nobody. A variable proves less than a cgroup:
+    # a person's shell may have inherited it, so it counts only while the run goes on.
     if origin.is_certain or (run is not None and not run.is_settled):
         raise Unauthorized(
             f"process {connection.pid} belongs to the worker {origin.attempt_id}, and the call has"
@@ -307,11 +311,6 @@ def _default_session(request: Request) -> str:
         return DEFAULT_SESSION
     agent_id = request.scope["path"].removeprefix(f"{A2A_PATH}/").partition("/")[0]
     return f"agent:{agent_id}:a2a"
-
-
-def _is_agents(request: Request) -> bool:
-    """Whether the call speaks a protocol of agents."""
-    return _is_below(request, MCP_PATH) or _is_below(request, A2A_PATH)
 
 
 def _is_below(request: Request, prefix: str) -> bool:
@@ -363,10 +362,10 @@ def note_refusal(
     """Remember that ``call`` was refused; returns at once and never fails.
 
     Args:
-        services: The daemon's own.
-        caller: Who called, None when nobody could be made out.
+        services: The daemon's.
+        caller: Who called, None when that could not be made out.
         call: What was asked for: ``POST /v1/runs``, or a tool's name. No query, no body.
-        reason: Why not, as it was told to the caller.
+        reason: The message of the refusal.
         peer: The other end of the connection, when ``caller`` does not say.
         run_id: The run concerned, when ``caller`` is none of its workers.
     """
@@ -389,7 +388,7 @@ def _shown(text: str) -> str:
 
 
 def note_if_refused(request: Request, error: SubagentsError) -> None:
-    """As ``note_refusal``, for a request that failed; other failures are nobody's refusal."""
+    """As ``note_refusal``, for a request that failed; failures of other kinds are not noted."""
     if not is_refusal(error):
         return
     caller: Caller | None = request.scope.get("caller")

@@ -1,4 +1,4 @@
-"""One call of the daemon: which run it may touch, what it said, how it is answered."""
+"""One call of the daemon: which run it may touch, what came with it, how it is answered."""
 
 import asyncio
 import re
@@ -13,7 +13,8 @@ from starlette.types import Receive, Scope
 
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.services import Services, services_of
-from subagents.config.settings import nearest
+from subagents.api.wire.decoding import guess, one_of
+from subagents.api.wire.parameters import FLAG_WORDS, Parameter
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId
 from subagents.errors import (
@@ -33,6 +34,7 @@ BODY_BYTES_MAX: Final = 1024 * 1024
 SPAWN_BODY_BYTES_MAX: Final = 4 * 1024 * 1024
 """A task of 256 KiB can take six times as much when its characters are escaped."""
 PLAN_BODY_BYTES_MAX: Final = 64 * 1024 * 1024
+"""A plan has up to a thousand tasks."""
 DRAIN_BYTES_MAX: Final = 16 * 1024 * 1024
 """How much of a body that is too large is still read, so that its sender hears the answer."""
 DEPTH_MAX: Final = 64
@@ -74,16 +76,17 @@ _STATUS: Final[Mapping[type[SubagentsError], int]] = {
 # -- whose run is it ----------------------------------------------------------------------------
 
 
-async def run_of(request: Request, caller: Caller) -> Run:
-    """The run that the path's selector names, when the caller may touch it.
+async def on_run(request: Request) -> tuple[Services, Caller, Run]:
+    """Who calls, and the run that the path's selector names, when the caller may touch it.
 
     Raises:
         NotFound: No such run.
         Forbidden: It is somebody else's.
     """
-    run = await find_run(services_of(request), path_part(request, "sel"), caller)
+    services, caller = services_of(request), Caller.of(request)
+    run = await find_run(services, path_part(request, "sel"), caller)
     request.scope.setdefault("state", {})[_IS_SETTLED] = run.is_settled
-    return run
+    return services, caller, run
 
 
 def is_about_settled_run(scope: Scope) -> bool:
@@ -104,7 +107,7 @@ def path_part(request: Request, name: str) -> str:
 
 
 async def find_run(services: Services, selector: str, caller: Caller) -> Run:
-    """As ``run_of``, for a selector that came in a body."""
+    """The run that a selector names, when the caller may touch it; raises as ``on_run`` does."""
     run = await services.engine.queries.run(await resolve(services, selector, caller))
     await require_own(services, run, caller)
     return run
@@ -141,6 +144,7 @@ async def require_own(services: Services, run: Run, caller: Caller) -> None:
     """
     if caller.is_operator:
         return
+    # Whoever asked for a run may also touch what that run spawned, on every level below.
     current = run
     for _ in range(DEPTH_MAX):
         if caller.session == current.requester or caller.session in current.session_keys:
@@ -196,10 +200,11 @@ async def body_of(request: Request, *, bytes_max: int = BODY_BYTES_MAX) -> bytes
     """
     kept = bytearray()
     size = 0
+    # Read on for a while above the limit: a client that is still sending does not read the refusal.
     async for chunk in request.stream():
         size += len(chunk)
         if size > bytes_max + DRAIN_BYTES_MAX:
-            break
+            break  # it never ends: better the connection breaks than that we read for ever
         if size <= bytes_max:
             kept += chunk
     if size > bytes_max:
@@ -209,19 +214,69 @@ async def body_of(request: Request, *, bytes_max: int = BODY_BYTES_MAX) -> bytes
     return bytes(kept)
 
 
-def query_of(request: Request, known: Sequence[str]) -> Mapping[str, str]:
+class Query(dict[str, str]):
+    """The parameters that were given, by name, and how their declarations read them."""
+
+    def __init__(self, known: Sequence[Parameter], given: Mapping[str, str] | None = None) -> None:
+        super().__init__(given or {})
+        self._schemas = {str(each): each.schema for each in known}
+
+    def number(self, name: str) -> int:
+        """A whole number; absent, its default or else its lowest value.
+
+        Raises:
+            UsageError: Not a number, or out of bounds.
+        """
+        schema = self._schemas[name]
+        text = self.get(name)
+        low, high = int(schema["minimum"]), int(schema["maximum"])
+        if text is None:
+            return int(schema.get("default", low))
+        return whole_number(name, text, low=low, high=high)
+
+    def flag(self, name: str) -> bool:
+        """``1``/``true`` or ``0``/``false``; absent is false.
+
+        Raises:
+            UsageError: Anything else.
+        """
+        text = self.get(name, "0").lower()
+        if text not in FLAG_WORDS:
+            raise UsageError(f'{name} must be 1 or 0, not "{text[:40]}"', details={"field": name})
+        return text in {"1", "true"}
+
+    def choice(self, name: str) -> str:
+        """One of the declared words; absent, the default.
+
+        Raises:
+            UsageError: Another word; lists those there are.
+        """
+        schema = self._schemas[name]
+        return one_of(name, self[name] if name in self else schema["default"], schema["enum"])
+
+    def choices(self, name: str) -> tuple[str, ...] | None:
+        """One declared word, or several with commas between them; None when none was given.
+
+        Raises:
+            UsageError: Another word; lists those there are.
+        """
+        if name not in self:
+            return None
+        known = self._schemas[name]["items"]["enum"]
+        return tuple(one_of(name, each.strip(), known) for each in self[name].split(","))
+
+
+def query_of(request: Request, known: Sequence[Parameter]) -> Query:
     """The query's parameters, each at most once.
 
     Raises:
         UsageError: An unknown one, with the nearest known, or one given twice.
     """
-    found: dict[str, str] = {}
+    found = Query(known)
     for name, value in request.query_params.multi_items():
         if name not in known:
-            near = nearest(name, known)
-            guess = f': did you mean "{near}"?' if near else ""
             raise UsageError(
-                f'unknown query parameter "{name}"{guess}',
+                f'unknown query parameter "{name}"{guess(name, known)}',
                 hint=f"known: {', '.join(known) or 'none'}",
                 details={"field": name},
             )
@@ -233,15 +288,12 @@ def query_of(request: Request, known: Sequence[str]) -> Mapping[str, str]:
     return found
 
 
-def number_in(query: Mapping[str, str], name: str, *, default: int, low: int = 0, high: int) -> int:
-    """A whole number of the query.
+def whole_number(name: str, text: str, *, low: int = 0, high: int) -> int:
+    """The number that a parameter or a header of this name says.
 
     Raises:
         UsageError: Not a number, or outside ``low`` to ``high``.
     """
-    text = query.get(name)
-    if text is None:
-        return default
     # int() alone takes "1_000", " 7 " and digits of every script.
     if not re.fullmatch(r"-?[0-9]{1,18}", text) or not low <= int(text) <= high:
         raise UsageError(
@@ -249,18 +301,6 @@ def number_in(query: Mapping[str, str], name: str, *, default: int, low: int = 0
             details={"field": name, "min": low, "max": high},
         )
     return int(text)
-
-
-def flag_in(query: Mapping[str, str], name: str) -> bool:
-    """``1``/``true`` or ``0``/``false``; absent is false.
-
-    Raises:
-        UsageError: Anything else.
-    """
-    text = query.get(name, "0").lower()
-    if text not in {"0", "1", "true", "false"}:
-        raise UsageError(f'{name} must be 1 or 0, not "{text[:40]}"', details={"field": name})
-    return text in {"1", "true"}
 
 
 # -- answering ----------------------------------------------------------------------------------
@@ -284,6 +324,7 @@ def problem(
     document: Mapping[str, object], status: int, headers: Mapping[str, str] | None = None
 ) -> Response:
     """An error document as RFC 9457 wants it answered."""
+    # RFC 9110 requires it of every 401.
     if status == 401:
         headers = {"WWW-Authenticate": "Bearer", **(headers or {})}
     return Response(
@@ -296,48 +337,44 @@ def problem(
 
 async def while_connected(
     request: Request,
-    services: Services,
     work: Coroutine[object, object, T],
     *,
     unwanted: Callable[[T], None] = lambda _: None,
 ) -> T:
     """Do ``work`` unless the client goes away or the daemon stops first; then it is cancelled.
 
-    Whoever waits for nobody must not take messages for a reader that is gone. Call it after the
-    body was read.
+    Work without a client must not take messages for a reader that is gone. Call it after the body
+    was read: what the client sends from then on is its leaving.
 
     Args:
-        request: Whose client.
-        services: Knows of the stop.
+        request: The client's.
         work: What the client waits for.
-        unwanted: Is told what came of the work in the moment in which the client went away.
+        unwanted: Called with a result that came in the moment in which the client went away.
 
     Raises:
-        ClientDisconnect: Nobody would read an answer.
+        ClientDisconnect: The client is gone.
         Unavailable: The daemon is stopping; the same call to the next one can succeed.
     """
-    working: asyncio.Task[T] = asyncio.create_task(_run(work))
+    working: asyncio.Task[T] = asyncio.create_task(work)
     leaving = asyncio.create_task(disconnected(request.receive))
-    stopping = asyncio.create_task(services.stopping.wait())
+    stopping = asyncio.create_task(services_of(request).stopping.wait())
     helpers = (leaving, stopping)
     try:
         await asyncio.wait({working, *helpers}, return_when=asyncio.FIRST_COMPLETED)
     finally:
+        # Before they are cancelled: a cancelled task is done, too.
         is_gone = leaving.done()
         for task in (working, *helpers):
             task.cancel()
         await asyncio.gather(working, *helpers, return_exceptions=True)
     if is_gone:
+        # It may have ended before it could be cancelled; then what it took has to be given back.
         if not working.cancelled() and working.exception() is None:
             unwanted(working.result())
         raise ClientDisconnect
     if not working.cancelled():
         return working.result()
     raise Unavailable("the daemon is stopping", hint="call again: the next one continues")
-
-
-async def _run(work: Coroutine[object, object, T]) -> T:
-    return await work
 
 
 async def disconnected(receive: Receive) -> None:

@@ -7,18 +7,15 @@ from subagents.errors import Unavailable
 
 
 def loaded(module: str, *, extra: str) -> ModuleType:
-    """Import a module of ours with what it needs.
-
-    Args:
-        module: Its full name.
-        extra: Of ours, that brings the packages.
+    """Import a module of ours, whose packages the extra of that name brings.
 
     Raises:
-        Unavailable: A package is not installed; the hint says how it is.
+        Unavailable: A package is not installed; the hint says how to install it.
     """
     try:
         return import_module(module)
     except ImportError as error:
+        # A module of ours that is missing is a mistake of ours, not a missing extra.
         if (error.name or "").partition(".")[0] == "subagents":
             raise
         raise Unavailable(

@@ -15,7 +15,7 @@ from subagents.api.calls.call import disconnected
 from subagents.unread import Socket, is_heard, unread_at
 
 WIRE: Final = "wire"
-"""Under this name a request's state holds its ``Wire``."""
+"""The name under which a request's state holds its ``Wire``."""
 UNREAD_S: Final = 60.0
 """How long a client may take to read; the lease of what is offered to it is over then, too."""
 _PAUSE_S: Final = 0.001
@@ -23,11 +23,7 @@ _PAUSE_S_MAX: Final = 0.05
 
 
 class Wire:
-    """One connection, as far as it is known what its client has read.
-
-    Args:
-        transport: Of the connection.
-    """
+    """One connection, as far as it is known what its client has read."""
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
@@ -42,7 +38,7 @@ class Wire:
 
     @property
     def unread(self) -> int:
-        """Bytes that the client has not read; 0 = it has read all, or nobody knows."""
+        """Bytes that the client has not read; 0 = it has read all, or that is not known."""
         return 0 if self._socket is None or self._socket.fileno() < 0 else unread_at(self._socket)
 
     @property
@@ -76,10 +72,8 @@ class DistantWire:
 async def is_taken(scope: Scope, receive: Receive, stopping: asyncio.Event) -> bool:
     """Wait until the client has read what was sent; False = it went before, or did not in time.
 
-    Args:
-        scope: Of the request, whose answer was sent but not completed.
-        receive: Of the request; used up by this.
-        stopping: The daemon's.
+    ``scope`` and ``receive`` are those of a request whose answer was sent but not completed; what
+    can be received is used up by this.
     """
     wire = scope.get("state", {}).get(WIRE)
     ending = asyncio.ensure_future(stopping.wait())
@@ -104,12 +98,13 @@ async def is_read(
     """Wait until what was sent on a connection is read; False = it never will, or not in time.
 
     Args:
-        wire: Its ``Wire``; anything else = nobody counts, and who is there has read it.
+        wire: Its ``Wire``; anything else = bytes cannot be counted: a client that is there read it.
         leaving: Done when the client is gone.
-        ending: Done when nobody waits any more.
+        ending: Done when waiting is over.
     """
     due, pause_s = asyncio.get_running_loop().time() + UNREAD_S, _PAUSE_S
-    await asyncio.sleep(0)  # whoever listens learns that the client went, if it did
+    # Lets ``leaving`` run: only then is it known whether the client went meanwhile.
+    await asyncio.sleep(0)
     if not isinstance(wire, Wire):
         return not leaving.done()
     while not leaving.done():
@@ -117,6 +112,7 @@ async def is_read(
             break
         if ending.done() or asyncio.get_running_loop().time() >= due:
             return False
+        # The system counts unread bytes but does not report a change: they are looked at again.
         await asyncio.wait({leaving, ending}, timeout=pause_s, return_when=asyncio.FIRST_COMPLETED)
         pause_s = min(2 * pause_s, _PAUSE_S_MAX)
     return wire.is_sent and not wire.was_reset

@@ -27,11 +27,11 @@ class Login(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """SHA-256 of its cookie."""
     role: Role
     port: int
-    """On which it was made; a cookie is sent there."""
+    """The port on which it was made; a cookie is sent there."""
     created_ms: int
     used_ms: int
     browser: str
-    """What it said to be."""
+    """What the browser said it was."""
 
     @property
     def ends_ms(self) -> int:

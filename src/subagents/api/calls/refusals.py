@@ -15,12 +15,7 @@ import msgspec
 
 from subagents.domain.run.values import RunId
 from subagents.engine.engine import Engine
-from subagents.errors import (
-    Forbidden,
-    NotFound,
-    SubagentsError,
-    Unauthorized,
-)
+from subagents.errors import Forbidden, NotFound, SubagentsError, Unauthorized
 from subagents.ports import OffLoop
 
 log = logging.getLogger(__name__)
@@ -58,12 +53,9 @@ def is_refusal(error: SubagentsError) -> bool:
 
 
 class Refusals:
-    """Writes refusals down, one after the other, behind the back of whoever was refused.
+    """Writes refusals to a file, mode 0600, and into the journals of the runs concerned.
 
-    Args:
-        file: Made when needed, mode 0600.
-        off_loop: Carries the writing.
-        engine: Journals those that concern a run.
+    In the background and one after the other: the caller that was refused does not wait for it.
     """
 
     def __init__(self, file: Path, off_loop: OffLoop, engine: Engine) -> None:
@@ -74,6 +66,7 @@ class Refusals:
         """Added since this process started, dropped ones too."""
         self._pending: deque[Refusal] = deque()
         self._writing: asyncio.Task[None] | None = None
+        # Runs whose journal has enough of them, or that do not exist: not asked again.
         self._full: set[RunId] = set()
 
     def add(self, refusal: Refusal) -> None:
@@ -97,6 +90,7 @@ class Refusals:
 
     async def _write(self) -> None:
         while self._pending:
+            # Everything that came meanwhile goes into one write.
             batch = list(self._pending)
             self._pending.clear()
             try:
@@ -120,7 +114,7 @@ class Refusals:
             ):
                 return
         except NotFound:
-            # A token names any run it likes.
+            # A forged token can name any run.
             log.debug("a refused token names run %s, which is not known", run_id)
         except SubagentsError as error:
             log.warning("a refusal of run %s could not be journaled: %s", run_id, error)
@@ -150,6 +144,7 @@ def _tail(file: Path) -> list[Refusal]:
     except FileNotFoundError:
         return []
     found: list[Refusal] = []
+    # The first line is cut where reading did not begin at the start of the file.
     for line in lines[1:] if start else lines:
         try:
             found.append(msgspec.json.decode(line, type=Refusal))

@@ -1,12 +1,11 @@
 """Which runs a list is about: the query parameters that ``/v1/runs`` and ``/v1/tree`` share."""
 
 import re
-from collections.abc import Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Sequence
 from pathlib import PurePosixPath
-from typing import Final, TypeVar
+from typing import Final
 
-from subagents.api.calls.call import flag_in, number_in
+from subagents.api.calls.call import Query
 from subagents.api.wire.decoding import one_of
 from subagents.api.wire.listing import Truncated
 from subagents.api.wire.parameters import Parameter, choice, choices, flag, number, word
@@ -19,7 +18,6 @@ from subagents.errors import UsageError
 from subagents.ports import Place, RunFilter
 from subagents.text import parse_time
 
-Word = TypeVar("Word", bound=StrEnum)
 TEXT_CHARS_MAX: Final = 1_000
 OFFSET_MAX: Final = 10**9
 NEWEST: Final = "newest"
@@ -51,7 +49,7 @@ SEARCH: Final[tuple[Parameter, ...]] = (
 )
 
 
-def search_in(query: Mapping[str, str], *, now_ms: int) -> RunFilter:
+def search_in(query: Query, *, now_ms: int) -> RunFilter:
     """The filter that the ``SEARCH`` parameters of a query say; those that are not given are off.
 
     Raises:
@@ -73,10 +71,10 @@ def search_in(query: Mapping[str, str], *, now_ms: int) -> RunFilter:
         directory=directory,
         tags=tuple(tag for each in query.get("tag", "").split(",") if (tag := each.strip())),
         model=query.get("model"),
-        text=text or None,
+        text=text or None,  # an empty text is in every label
         since_ms=_time_in(query, "since", now_ms),
         until_ms=_time_in(query, "until", now_ms),
-        archived=flag_in(query, "archived"),
+        archived=query.flag("archived"),
     )
     return in_states(where, phase=query.get("phase"), outcome=query.get("outcome"))
 
@@ -106,6 +104,7 @@ def in_states(where: RunFilter, *, phase: str | None, outcome: str | None = None
     if states is None:
         return where
     where = replace(where, states=states)
+    # Narrowed by what every such state implies, so that fewer rows are looked at one by one.
     statuses = [_STATUS.get(each, each) for each in states]
     if where.outcomes is None and set(statuses) <= {*Status}:
         return replace(where, outcomes=tuple(map(Status, dict.fromkeys(statuses))))
@@ -120,26 +119,19 @@ def _words(name: str, text: str | None) -> tuple[str, ...] | None:
     return tuple(one_of(name, each.strip(), STATES) for each in text.split(","))
 
 
-def page_in(
-    query: Mapping[str, str],
-    where: RunFilter,
-    *,
-    limit: int,
-    limit_max: int,
-    sorts: Sequence[str] = SORTS,
-) -> RunFilter:
-    """The filter with the window that the ``PAGE`` parameters of a query say.
+def page_in(query: Query, where: RunFilter) -> RunFilter:
+    """The filter with the window that the ``page_parameters`` of a query say.
 
     Raises:
         UsageError: Names the parameter, and what may stand there.
     """
-    behind, offset = query.get("cursor"), number_in(query, "offset", default=0, high=OFFSET_MAX)
+    behind, offset = query.get("cursor"), query.number("offset")
     if behind is not None and offset:
         raise UsageError("cursor and offset exclude each other", details={"field": "offset"})
-    sort = one_of("sort", query.get("sort", NEWEST), sorts)
+    sort = query.choice("sort")
     return replace(
         where,
-        limit=number_in(query, "limit", default=limit, low=1, high=limit_max),
+        limit=query.number("limit"),
         offset=offset,
         behind=None if behind is None else _place(behind),
         oldest_first=sort in {OLDEST, ENDED_OLDEST},
@@ -169,6 +161,7 @@ def cursor_of(found: RunsFound, *, by_end: bool = False) -> str | None:
     """Where the page behind begins; None = there is none."""
     if not found.has_more or not found.runs:
         return None
+    # By time and id, as the store sorts: two runs may have been spawned in the same millisecond.
     last = found.runs[-1]
     return f"{last.ended_at_ms if by_end else last.times.created_at_ms}.{last.id}"
 
@@ -191,17 +184,6 @@ def _place(cursor: str) -> Place:
     return Place(int(at_ms), RunId(run_id))
 
 
-def some_of(name: str, text: str | None, known: type[Word]) -> tuple[Word, ...] | None:
-    """One word, or several with commas between them; None when none was given.
-
-    Raises:
-        UsageError: Names the parameter and lists the words there are.
-    """
-    if text is None:
-        return None
-    return tuple(known(one_of(name, each.strip(), list(known))) for each in text.split(","))
-
-
-def _time_in(query: Mapping[str, str], name: str, now_ms: int) -> int | None:
+def _time_in(query: Query, name: str, now_ms: int) -> int | None:
     text = query.get(name)
     return None if text is None else parse_time(text, now_ms=now_ms, field=name)

@@ -83,7 +83,7 @@ class Services:
     """Where everything is kept; blocking, asked through ``off_loop``."""
     off_loop: OffLoop
     reading: OffLoop
-    """For files of configuration, which may come from anybody: nothing else waits behind them."""
+    """Runs what reads configuration, which may be anybody's file: nothing else waits behind it."""
     refusals: Refusals
     tcp: TcpPort = field(default_factory=TcpPort)
     node: str | None = None
@@ -95,7 +95,7 @@ class Services:
     user: UserConfig | None = None
     """The user's configuration, which outlives its errors; None = it cannot change."""
     followers: Mapping[str, Sequence[Exporter]] = field(default_factory=dict)
-    """Who tells somebody outside what runs did, by their extensions."""
+    """What reports runs to the outside, by the extension that it is of."""
     parts: dict[str, object] = field(default_factory=dict)
     """What extensions have while the daemon lives, under their names."""
     loop_lag_s: Histogram = field(default_factory=lambda: Histogram(LAGS_S))
@@ -109,6 +109,7 @@ class Services:
     @property
     def refusing(self) -> str | None:
         """Why no new runs are accepted; None = they are."""
+        # A broken store is worse than a broken configuration, and named first.
         problem = None if self.user is None else self.user.problem
         if self.engine.degraded is not None or problem is None:
             return self.engine.degraded
@@ -130,19 +131,20 @@ class Services:
         *,
         is_operator: bool,
     ) -> Config:
-        """What holds for a caller there; nothing of anybody's file is read on the loop.
+        """The configuration in effect for a caller there; no file is read on the loop.
 
         Args:
-            cwd: None = of the user's own file alone.
+            cwd: The caller's directory; None = the user's own file alone.
             variables: ``SUBAGENTS_…`` variables of the caller.
             overrides: Dotted key → value.
-            is_operator: False = of a project's file only what narrows.
+            is_operator: False = a project's file can only narrow.
 
         Raises:
             ConfigError: It is wrong.
         """
         if self.user is not None:
-            self.user.known()  # so that what is good now is kept
+            # Keeps what is good now, for when the file becomes wrong later.
+            self.user.known()
         load, given, flags = self.load_config, variables or {}, overrides or {}
 
         def read() -> Config:
@@ -152,20 +154,20 @@ class Services:
         return await self.reading(read)
 
     def as_of(self) -> AsOf:
-        """What a list says of its moment; asked for before its rows are read.
+        """The moment of a list; asked for before its rows are read.
 
         So no row is older than ``seq``, and the events behind that number bring all that it lacks.
         """
         return AsOf(seq=self.engine.queries.seq, now_at=iso(self.now_ms()))
 
     def told(self, audience: Audience) -> list[ExportState]:
-        """How it is going with each receiver of that kind; of none that is told nothing."""
+        """The state of each receiver of that kind; without those that are sent nothing."""
         followers = (each for found in self.followers.values() for each in found)
         states = (each.state for each in followers if each.audience is audience)
         return [state for state in states if state is not None]
 
     def around(self) -> Surroundings:
-        """What rows need besides their runs, for one answer."""
+        """What rows need in addition to their runs, for one answer."""
         return self.engine.surroundings()
 
     async def send(
@@ -191,7 +193,7 @@ class Services:
             config = await self.config_in(run.resolved.project, is_operator=is_operator)
         except ConfigError:
             if run.is_settled:
-                raise  # continuing it would be a new run
+                raise  # continuing it would be a new run, which needs a configuration that is right
             config = self.config_known()
             config = config if is_operator else config.for_agents()
         with config.explaining():

@@ -17,7 +17,7 @@ from subagents.errors import Elsewhere, NotFound, SubagentsError, Unavailable
 log = logging.getLogger(__name__)
 
 OFFERED_META: Final = "subagents/offered"
-"""In an answer's ``_meta``: the messages that a client which acknowledges by itself was handed."""
+"""The key in ``_meta`` for the messages that a client which acknowledges was handed."""
 
 
 class ToolParams(msgspec.Struct):
@@ -32,11 +32,7 @@ async def answer_of(
 ) -> Answer:
     """Run a tool; whoever takes the answer hands over what it offers, or gives it back.
 
-    Args:
-        request: The request of the client.
-        name: Of the tool.
-        arguments: As they came.
-        is_task: The client keeps the call as a task and looks after it.
+    ``is_task`` = the client keeps the call as a task and looks after it.
 
     Raises:
         RpcError: No tool of that name; the store cannot answer now, and the call can be repeated;
@@ -70,7 +66,7 @@ async def answer_of(
 
 
 def handed_over(exchange: Exchange, answer: Answer) -> Document:
-    """The result that says this, and hands over what it offers."""
+    """The result of a call, which hands over what the answer offers."""
     exchange.hand_over(answer.offered)
     found = tool_result(answer)
     if meta := offered_meta(exchange, answer):
@@ -79,7 +75,7 @@ def handed_over(exchange: Exchange, answer: Answer) -> Document:
 
 
 def tool_result(answer: Answer) -> Document:
-    """What a tool said as the result of ``tools/call``."""
+    """A tool's answer as the result of ``tools/call``."""
     return {
         "content": [{"text": answer.text, "type": "text"}],
         "isError": answer.is_error,
@@ -88,7 +84,7 @@ def tool_result(answer: Answer) -> Document:
 
 
 def offered_meta(exchange: Exchange, answer: Answer) -> Document | None:
-    """What a client that acknowledges by itself has to know; the others need nothing."""
+    """The messages that the answer carries, for a client that acknowledges them; None = no need."""
     if not exchange.client_acknowledges or not answer.offered:
         return None
     return {OFFERED_META: answer.offered}

@@ -75,9 +75,10 @@ class McpEndpoint:
     def _exchange(self, request: Request) -> Exchange:
         caller = Caller.of(request)
         if "x-subagents-reader" not in request.headers:
-            # Two calls of one session at once must not both be told of the same result.
+            # Else two calls of one session at once would both be handed the same result.
             caller = replace(caller, reader=f"mcp-{uuid.uuid4().hex}")
         call_id = request.headers.get("x-subagents-call-id")
+        # A header of ours, which a client that knows nothing of it cannot be refused for.
         if call_id is not None and not 1 <= len(call_id) <= CALL_ID_CHARS_MAX:
             call_id = None
         return Exchange(
@@ -108,6 +109,7 @@ class McpEndpoint:
             if answered is None:
                 return
             await reply.finish(*answered)
+            # What a call that outlives its answer still offers is given back at once.
             exchange.is_over = True
             if line.is_answered and exchange.offered:
                 await self._settle(exchange, line, leaving, scope)
@@ -175,6 +177,7 @@ class McpEndpoint:
         task.add_done_callback(self._under_way.discard)
         if self._services.stopping.is_set():
             task.cancel()
+        # One task waits for the stop, however many calls are under way.
         elif self._stopping is None:
             self._stopping = asyncio.create_task(self._end_calls(), name="mcp")
 
@@ -240,13 +243,7 @@ def failed(id_: str | int | None, error: SubagentsError) -> tuple[int, bytes]:
 
 
 def refusal(request: Request, error: SubagentsError, body: bytes) -> Response:
-    """The answer to a request that no node could serve.
-
-    Args:
-        request: To this endpoint.
-        error: Why not.
-        body: Of the request.
-    """
+    """The answer to a request to this endpoint that no node could serve."""
     try:
         message = mcp_message.read(request.scope["headers"], body)
     except Refused:

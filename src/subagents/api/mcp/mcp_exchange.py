@@ -29,7 +29,7 @@ class Exchange:
     """Leased to the caller's reader for this answer."""
     _noted: set[MessageId] = field(default_factory=set)
     is_over: bool = False
-    """The request has ended; an answer made after that reaches nobody."""
+    """The request has ended; an answer made after that reaches no client."""
 
     def hand_over(self, message_ids: Iterable[MessageId]) -> None:
         """Let the answer carry these; given back at once when there is none to carry them."""
@@ -47,7 +47,7 @@ class Exchange:
         try:
             await self.services.engine.mailbox.note_returned(new, session=self.caller.session)
         except StoreUnavailable as error:
-            # Whoever misses the note tells the worker once more.
+            # Not worth failing for: without the note the worker gets the same results once more.
             log.warning("what was returned to %s is not noted: %s", self.caller.session, error)
 
     def release(self) -> None:

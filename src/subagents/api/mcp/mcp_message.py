@@ -146,9 +146,9 @@ class Message:
     params: Mapping[str, Any]
     """Not checked beyond ``_meta``."""
     version: str
-    """Of the protocol."""
+    """The protocol's version."""
     capabilities: Capabilities = field(default_factory=Capabilities)
-    """Of the client, said with this very request; none on the older era."""
+    """What the client said with this very request that it can do; nothing on the older era."""
     progress_token: Id | None = None
     """Given: the client wants to hear how it is doing."""
     named: str | None = None
@@ -161,7 +161,7 @@ class Message:
 
     @property
     def meta(self) -> Mapping[str, Any]:
-        """What the client says beside it."""
+        """The ``_meta`` of the parameters."""
         return self.params.get("_meta") or {}
 
     def decoded(self, kind: type[T]) -> T:
@@ -193,8 +193,10 @@ def read(headers: Sequence[tuple[bytes, bytes]], body: bytes) -> Message | None:
     if not _is_json(found.get(b"content-type", "")):
         raise _invalid("Content-Type must be application/json")
     if not _takes_both(found.get(b"accept", "")):
+        # The specification wants both of every client; we answer with the one or the other.
         text = "Accept must have both application/json and text/event-stream"
         raise Refused(RpcError(INVALID_REQUEST, text), status=406)
+    # An unknown version is taken for a newer one: it is refused in the current era's form.
     said = found.get(_VERSION_HEADER)
     is_modern = said is not None and said not in LEGACY
     envelope = _envelope(body, is_modern=is_modern)

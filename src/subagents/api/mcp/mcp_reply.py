@@ -13,7 +13,7 @@ from starlette.types import Send
 from subagents.api.mcp.mcp_message import Message
 
 PING_S: Final = 15.0
-"""Of silence; bridges give up after 60."""
+"""Silence after which the client is shown a sign of life; bridges give up after 60."""
 _STREAM: Final = (
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
@@ -29,17 +29,13 @@ class Reply:
         self._token = message.progress_token
         self._send = send
         self._told = 0
-        self._is_stream = False
+        self.is_begun = False
+        """A stream was begun: what follows goes there."""
         self._turn = asyncio.Lock()
-        """The call tells how it is doing while we show that it lives."""
-
-    @property
-    def is_begun(self) -> bool:
-        """Something was sent already."""
-        return self._is_stream
+        """Keeps events whole: the call reports its progress while we send signs of life."""
 
     async def tell(self, text: str) -> None:
-        """Say how the call is doing; nothing is said to a client that did not ask for it."""
+        """Report how the call is doing, to a client that asked for it."""
         if self._token is None:
             return
         self._told += 1  # the numbers must only grow
@@ -58,7 +54,7 @@ class Reply:
             status: Of HTTP, unless a stream has begun.
             document: JSON.
         """
-        if self._is_stream:
+        if self.is_begun:
             async with self._turn:
                 await self._send({"type": "http.response.body", "body": _event(document)})
         else:
@@ -66,8 +62,8 @@ class Reply:
 
     async def _stream(self, event: bytes) -> None:
         async with self._turn:
-            if not self._is_stream:
-                self._is_stream = True
+            if not self.is_begun:
+                self.is_begun = True
                 start = {"type": "http.response.start", "status": 200, "headers": _STREAM}
                 await self._send(start)
             await self._send({"type": "http.response.body", "body": event, "more_body": True})

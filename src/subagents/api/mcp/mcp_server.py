@@ -39,7 +39,7 @@ class McpRequest:
     message: Message
     exchange: Exchange
     tell: Callable[[str], Awaitable[None]]
-    """Say how it is doing; nothing is said to a client that did not ask for it."""
+    """Report how it is doing, to a client that asked for it."""
 
 
 Handler: TypeAlias = Callable[[McpRequest], Awaitable[Document]]
@@ -59,10 +59,7 @@ class Method:
 def declaring(method: Method, kind: str, name: str) -> Method:
     """``initialize`` or ``server/discover``, whose answer declares one more capability.
 
-    Args:
-        method: The method as it is.
-        kind: ``extensions`` or ``experimental``.
-        name: The capability.
+    ``kind`` is ``extensions`` or ``experimental``.
     """
 
     async def handler(request: McpRequest) -> Document:
@@ -78,11 +75,7 @@ class McpServer:
     """Answers requests; knows nothing of what carries them."""
 
     def __init__(self, identity: Mapping[str, str], methods: Mapping[str, Method]) -> None:
-        """
-        Args:
-            identity: ``name``, ``version`` and perhaps ``title``.
-            methods: What it can do, by name.
-        """
+        # Encoded once: it stands in every answer of the current era.
         self._stamp = {SERVER_META: msgspec.Raw(JSON.encode(identity))}
         self._methods = methods
 

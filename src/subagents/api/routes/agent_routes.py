@@ -9,14 +9,14 @@ from typing import Final
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from subagents.api.answers import agent_advice
 from subagents.api.calls.auth import Caller
-from subagents.api.calls.call import answer, number_in, query_of, require_operator
+from subagents.api.calls.call import Query, answer, query_of, require_operator
+from subagents.api.calls.operation import Operation, routes
 from subagents.api.calls.services import services_of
 from subagents.api.routes.daemon_routes import WHERE, cwd_in
-from subagents.api.wire import agent_answers
+from subagents.api.wire import agent_answers, usage_answers
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import one_of
 from subagents.api.wire.parameters import choice, number, word
@@ -128,9 +128,7 @@ async def stats(request: Request) -> Response:
     services = services_of(request)
     require_operator(Caller.of(request), "what all sessions' attempts came to")
     query = query_of(request, STATS)
-    by = query.get("by", By.AGENT.value)
-    one_of("by", by, [each.value for each in By])
-    days = number_in(query, "days", default=RETENTION_DAYS, low=1, high=RETENTION_DAYS)
+    by, days = query.choice("by"), query.number("days")
     wanted = Wanted(
         by=By(by), agent=query.get("agent"), tag=query.get("tag"), model=query.get("model")
     )
@@ -144,15 +142,13 @@ async def series(request: Request) -> Response:
     services = services_of(request)
     require_operator(Caller.of(request), "what all sessions' attempts came to")
     query = query_of(request, SERIES)
-    by = one_of("by", query.get("by", SeriesBy.OUTCOME.value), list(SeriesBy))
-    bucket = one_of("bucket", query.get("bucket", Bucket.DAY.value), list(Bucket))
-    days = number_in(query, "days", default=SERIES_DAYS, low=1, high=RETENTION_DAYS)
+    by, bucket = query.choice("by"), query.choice("bucket")
     as_of = services.as_of()
     with agent_advice.records_readable(services):
         found = await services.engine.track_records.series(
             SeriesBy(by),
             Bucket(bucket),
-            days=days,
+            days=query.number("days"),
             agent=query.get("agent"),
             model=query.get("model"),
         )
@@ -160,7 +156,7 @@ async def series(request: Request) -> Response:
 
 
 async def suggestions(request: Request) -> Response:
-    """GET /v1/agents/suggest?hint=&tags=&costTier=&limit=&cwd=: who fits; starts nobody."""
+    """GET /v1/agents/suggest?hint=&tags=&costTier=&limit=&cwd=: who fits; starts no run."""
     services, caller = services_of(request), Caller.of(request)
     query = query_of(request, SUGGEST)
     hint, tags = query.get("hint", ""), _tags(query.get("tags", ""))
@@ -170,13 +166,12 @@ async def suggestions(request: Request) -> Response:
     cost_tier = query.get("costTier")
     if cost_tier is not None:
         one_of("costTier", cost_tier, COST_TIERS)
-    limit = number_in(query, "limit", default=LIMIT_MAX, low=1, high=LIMIT_MAX)
     settings = await _settings(request, query, caller)
     own = agent_of(caller.session)
     able = working_agents(settings) if caller.is_operator else allowed_agents(settings, own)
     found = await services.engine.agent_choice.known(settings, able, session=caller.session)
     order = ranked(found, hint=hint, tags=tags, cost_tier=cost_tier)
-    listed = [agent_advice.suggested(each, found) for each in order[:limit]]
+    listed = [agent_advice.suggested(each, found) for each in order[: query.number("limit")]]
     return answer(agent_answers.Suggestions(suggestions=listed, total=len(order)))
 
 
@@ -187,15 +182,20 @@ def _tags(text: str) -> Sequence[str]:
     return tags
 
 
-async def _settings(request: Request, query: Mapping[str, str], caller: Caller) -> Settings:
+async def _settings(request: Request, query: Query, caller: Caller) -> Settings:
     """What holds where the caller is, as far as it holds for it."""
     services, where = services_of(request), cwd_in(query)
     return (await services.config_in(where, is_operator=caller.is_operator)).settings
 
 
-ROUTES: Final = (
-    Route("/v1/agents", agents, methods=["GET"]),
-    Route("/v1/agents/stats", stats, methods=["GET"]),
-    Route("/v1/stats/series", series, methods=["GET"]),
-    Route("/v1/agents/suggest", suggestions, methods=["GET"]),
-)
+OPERATIONS: Final = {
+    ("GET", "/v1/agents"): Operation(agents, query=WHERE, answers=(agent_answers.AgentList,)),
+    ("GET", "/v1/agents/stats"): Operation(
+        stats, query=STATS, answers=(agent_answers.TrackRecords,)
+    ),
+    ("GET", "/v1/stats/series"): Operation(series, query=SERIES, answers=(usage_answers.Series,)),
+    ("GET", "/v1/agents/suggest"): Operation(
+        suggestions, query=SUGGEST, answers=(agent_answers.Suggestions,)
+    ),
+}
+ROUTES: Final = routes(OPERATIONS)

@@ -6,18 +6,10 @@ from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
 
 from subagents.api.answers import run_building
-from subagents.api.calls.auth import Caller
-from subagents.api.calls.call import (
-    AnswerTooLarge,
-    RangeNotSatisfiable,
-    answer,
-    query_of,
-    run_of,
-)
-from subagents.api.calls.services import services_of
+from subagents.api.calls.call import AnswerTooLarge, RangeNotSatisfiable, answer, on_run, query_of
+from subagents.api.calls.operation import Operation, routes
 from subagents.api.wire.log_answers import ArtifactFile, ArtifactPage, WorktreeDiff
 from subagents.api.wire.parameters import word
 from subagents.api.wire.run_answers import ResultFile
@@ -25,7 +17,7 @@ from subagents.api.wire.wire_struct import made
 from subagents.errors import UsageError
 
 BYTES_MAX: Final = 16 * 1024 * 1024
-"""Of one answer; a longer file is read range by range."""
+"""The most that one answer has; a longer file is read range by range."""
 OCTETS: Final = "application/octet-stream"
 CONTENT: Final = (word("path", "As `artifacts` has it, or one that a pattern there matches."),)
 DIFF: Final = (word("path", "Only of this file, from the root of the worktree."),)
@@ -34,8 +26,7 @@ _RANGE: Final = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
 
 async def artifacts(request: Request) -> Response:
     """GET /v1/runs/{sel}/artifacts: the files that its contract and its report name."""
-    services = services_of(request)
-    run = await run_of(request, Caller.of(request))
+    services, _, run = await on_run(request)
     query_of(request, ())
     as_of = services.as_of()
     files = services.engine.artifacts
@@ -54,17 +45,16 @@ async def content(request: Request) -> Response:
 
     Always as a download of no type: what a worker wrote is never shown by a browser by itself.
     """
-    services = services_of(request)
     query = query_of(request, CONTENT)
     if not query.get("path"):
         raise UsageError("name the file", details={"field": "path"})
-    run = await run_of(request, Caller.of(request))
+    services, _, run = await on_run(request)
     path = query["path"]
     found = await services.engine.artifacts.open(run, path)
     try:
         begin, end, is_part = range_of(request.headers.get("range"), found.size)
     except Exception:
-        found.close()
+        found.close()  # else ``pages`` does, once they are sent
         raise
     headers = {
         "content-length": str(end - begin),
@@ -72,6 +62,7 @@ async def content(request: Request) -> Response:
         "x-content-type-options": "nosniff",
         "accept-ranges": "bytes",
         "cache-control": "no-store",
+        # Should a browser show it all the same, nothing in it can run.
         "content-security-policy": "sandbox; default-src 'none'",
     }
     if is_part:
@@ -114,9 +105,8 @@ def range_of(header: str | None, size: int) -> tuple[int, int, bool]:
 
 async def diff(request: Request) -> Response:
     """GET /v1/runs/{sel}/diff: what it changed in its worktree, as git shows it."""
-    services = services_of(request)
     query = query_of(request, DIFF)
-    run = await run_of(request, Caller.of(request))
+    services, _, run = await on_run(request)
     as_of = services.as_of()
     found = await services.engine.workspaces.diff(run, query.get("path"))
     return answer(
@@ -131,8 +121,15 @@ async def diff(request: Request) -> Response:
     )
 
 
-ROUTES: Final = (
-    Route("/v1/runs/{sel}/artifacts", artifacts, methods=["GET"]),
-    Route("/v1/runs/{sel}/artifacts/content", content, methods=["GET"]),
-    Route("/v1/runs/{sel}/diff", diff, methods=["GET"]),
-)
+OPERATIONS: Final = {
+    ("GET", "/v1/runs/{sel}/artifacts"): Operation(artifacts, answers=(ArtifactPage,)),
+    ("GET", "/v1/runs/{sel}/artifacts/content"): Operation(
+        content,
+        query=CONTENT,
+        headers=("Range",),
+        media=(OCTETS,),
+        also=((206, "The range of bytes that was asked for."),),
+    ),
+    ("GET", "/v1/runs/{sel}/diff"): Operation(diff, query=DIFF, answers=(WorktreeDiff,)),
+}
+ROUTES: Final = routes(OPERATIONS)

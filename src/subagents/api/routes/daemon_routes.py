@@ -2,17 +2,17 @@
 
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from subagents.api.answers.schedule_building import rows as schedule_rows
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import answer, query_of, require_operator
+from subagents.api.calls.operation import Operation, routes
 from subagents.api.calls.services import Services, services_of
 from subagents.api.wire.daemon_answers import (
     ConfigValue,
@@ -68,7 +68,7 @@ async def version(request: Request) -> Response:
     services = services_of(request)
     aside: Sequence[SetAside] = ()
     with contextlib.suppress(SubagentsError):
-        # Whose rows those are is not for everybody who asks for a version.
+        # A probe asks for the version without proving who it is; the rows are not its business.
         if Caller.of(request).is_operator:
             aside = await services.engine.queries.set_aside()
     return answer(
@@ -118,14 +118,7 @@ async def sweep(request: Request) -> Response:
     services = services_of(request)
     require_operator(Caller.of(request), "sweep")
     found = await services.engine.sweep.once()
-    return answer(
-        SweepResult(
-            archived=found.archived,
-            pruned=found.pruned,
-            redriven=found.redriven,
-            orphans=[_orphan(*each) for each in found.orphans],
-        )
-    )
+    return answer(made(SweepResult, found, orphans=_orphans(found.orphans)))
 
 
 async def diagnostics(request: Request) -> Response:
@@ -152,11 +145,12 @@ async def diagnostics(request: Request) -> Response:
             socket=str(services.paths.socket),
             supervisor_socket=str(services.paths.supervisor_socket),
             started_by=os.environ.get(STARTED_BY),
+            # Names only: the values are secrets.
             login_variables=sorted(filter(is_login, provider_variables(os.environ))),
             http_url=services.tcp.url,
             attempts_dir=str(services.paths.attempts_dir),
             degraded=services.refusing,
-            orphans=[_orphan(*each) for each in await services.engine.sweep.orphans()],
+            orphans=_orphans(await services.engine.sweep.orphans()),
             containment=await services.off_loop(services.containment),
             refusals=await _refusals(services),
             lanes=_lanes(services),
@@ -188,14 +182,13 @@ def _budgets(services: Services) -> list[SharedBudget]:
     for cap in shared.caps_in_use:
         used = shared.used(cap)
         found.append(
-            SharedBudget(
+            made(
+                SharedBudget,
+                used,
                 key=cap.key,
                 max_tokens=cap.limit.max_tokens,
                 max_cost_usd=cap.limit.max_cost_usd,
-                tokens=used.tokens,
-                cost_usd=used.cost_usd,
                 cost_unknown_runs=used.cost_unknown,
-                held_tokens=used.held_tokens,
                 text=shared_caps.text(cap, used),
                 exhausted=shared_caps.is_spent(cap, used),
                 until_at=iso(shared.day.end_ms) if cap.is_daily else None,
@@ -214,8 +207,8 @@ async def _refusals(services: Services) -> RecentRefusals:
     return RecentRefusals(file=str(services.refusals.file), last_day=len(recent), newest=newest)
 
 
-def _orphan(attempt_id: str, pid: int) -> Orphan:
-    return Orphan(attempt_id=attempt_id, pid=pid)
+def _orphans(found: Iterable[tuple[str, int]]) -> list[Orphan]:
+    return [Orphan(attempt_id=attempt_id, pid=pid) for attempt_id, pid in found]
 
 
 def _telemetry(services: Services) -> TelemetryState | None:
@@ -227,7 +220,7 @@ def _telemetry(services: Services) -> TelemetryState | None:
 
 
 def channels_of(services: Services) -> list[ChannelState]:
-    """How each channel and chat room is going in which people are told of runs."""
+    """The state of each channel and chat room that tells people of runs."""
     return [
         made(ChannelState, state, to=state.endpoint, problem=state.last_error)
         for state in services.told(Audience.PEOPLE)
@@ -242,12 +235,15 @@ async def shutdown(request: Request) -> Response:
     return answer(Stopping(pid=services.info.pid), status=202)
 
 
-ROUTES: Final = (
-    Route("/healthz", healthz, methods=["GET"]),
-    Route("/readyz", readyz, methods=["GET"]),
-    Route("/version", version, methods=["GET"]),
-    Route("/v1/config", config, methods=["GET"]),
-    Route("/v1/sweep", sweep, methods=["POST"]),
-    Route("/v1/diagnostics", diagnostics, methods=["GET"]),
-    Route("/v1/shutdown", shutdown, methods=["POST"]),
-)
+OPERATIONS: Final = {
+    ("GET", "/healthz"): Operation(healthz, answers=(Health,)),
+    ("GET", "/readyz"): Operation(
+        readyz, also=((503, "Not ready, and why."),), answers=(Readiness,)
+    ),
+    ("GET", "/version"): Operation(version, answers=(DaemonVersion,)),
+    ("GET", "/v1/config"): Operation(config, query=WHERE, answers=(EffectiveConfig,)),
+    ("POST", "/v1/sweep"): Operation(sweep, answers=(SweepResult,)),
+    ("GET", "/v1/diagnostics"): Operation(diagnostics, answers=(Diagnostics,)),
+    ("POST", "/v1/shutdown"): Operation(shutdown, status=202, answers=(Stopping,)),
+}
+ROUTES: Final = routes(OPERATIONS)

@@ -7,7 +7,7 @@ seen, also with the next daemon.
 See docs/events.md.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Final
@@ -15,22 +15,21 @@ from typing import Final
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
 
 from subagents.api.answers import event_building, run_building
 from subagents.api.calls.auth import Caller
-from subagents.api.calls.call import answer, find_run, flag_in, number_in, query_of, while_connected
-from subagents.api.calls.run_search import some_of
-from subagents.api.calls.services import Services, services_of
-from subagents.api.wire.decoding import one_of
-from subagents.api.wire.event_answers import AlertHistory, EventPage
-from subagents.api.wire.parameters import (
-    choice,
-    choices,
-    flag,
-    number,
-    word,
+from subagents.api.calls.call import (
+    Query,
+    answer,
+    find_run,
+    query_of,
+    while_connected,
+    whole_number,
 )
+from subagents.api.calls.operation import JSON, Operation, routes
+from subagents.api.calls.services import Services, services_of
+from subagents.api.wire.event_answers import AlertHistory, EventPage
+from subagents.api.wire.parameters import choice, choices, flag, number, word
 from subagents.api.wire.run_answers import RunRow
 from subagents.domain.run.alert import AlertKind
 from subagents.domain.run.run import Run
@@ -42,19 +41,15 @@ HEARTBEAT_S: Final = 15.0
 """Shorter than the patience of proxies; also how a client that went away unnoticed is noticed."""
 RECONNECT_MS: Final = 1_000
 """How long a browser waits before it comes again."""
-WAIT_S_MAX: Final = 60
 NUMBER_MAX: Final = 10**18 - 1
 EVENT_STREAM: Final = "text/event-stream"
-JSON: Final = "application/json"
 RESET: Final = "reset"
 """The number that was given lies in the future: it is of another database."""
 LEVELS: Final = {"alerts": frozenset(NEWS), "all": frozenset(NAMES)}
-ALERTS_LIMIT: Final = 50
-ALERTS_LIMIT_MAX: Final = 500
 ALERTS: Final = (
     word("run", "Only alerts of this run."),
     choices("kind", "Only alerts of these kinds.", AlertKind),
-    number("limit", "At most so many.", low=1, high=ALERTS_LIMIT_MAX, default=ALERTS_LIMIT),
+    number("limit", "At most so many.", low=1, high=500, default=50),
     number("cursor", "The page behind: `nextCursor` of the page before.", high=NUMBER_MAX),
 )
 FOLLOW: Final = (
@@ -64,12 +59,12 @@ FOLLOW: Final = (
     choices("types", "Only these events; excludes level.", NAMES),
     choice("level", "Everything, or only what alerts tell.", LEVELS, default="all"),
     flag("rows", "Also each run that changed, as a row of lists: at most once a second."),
-    number("wait", "With JSON: hold the line so many seconds.", high=WAIT_S_MAX, default=0),
+    number("wait", "With JSON: hold the line so many seconds.", high=60, default=0),
 )
 
 
 async def events(request: Request) -> Response:
-    """GET /v1/events: an agent hears of its own tree, the operator of everything."""
+    """GET /v1/events: an agent gets the events of its own tree, the operator all."""
     services, caller = services_of(request), Caller.of(request)
     query = query_of(request, FOLLOW)
     names = wanted_names(query)
@@ -80,16 +75,17 @@ async def events(request: Request) -> Response:
         after=number,
         scope=scope,
         names=names,
-        rows_of=partial(_rows, services) if flag_in(query, "rows") else None,
+        rows_of=partial(_rows, services) if query.flag("rows") else None,
     )
     if _wants_json(request):
-        wait_s = number_in(query, "wait", default=0, high=WAIT_S_MAX)
-        found = await while_connected(request, services, follower.more(wait_s))
+        waiting = follower.more(query.number("wait"))
+        found = await while_connected(request, waiting)
         page = [event_building.stream_event(each) for each in found]
         return answer(EventPage(events=page, seq=follower.resume_at, reset=is_reset))
     return StreamingResponse(
-        _frames(request, services, follower, is_reset=is_reset),
+        _frames(request, follower, is_reset=is_reset),
         media_type=EVENT_STREAM,
+        # nginx would otherwise collect events before it passes them on.
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
 
@@ -100,21 +96,20 @@ def _rows(services: Services, runs: Sequence[Run]) -> Sequence[FeedDocument]:
     return [event_building.row_document(row, number, now_ms) for row in rows]
 
 
-def wanted_names(query: Mapping[str, str]) -> frozenset[str]:
+def wanted_names(query: Query) -> frozenset[str]:
     """Which events are wanted: ``types`` names them, else ``level`` (``all``) does.
 
     Raises:
         UsageError: An unknown one, with the nearest known.
     """
     if "types" not in query:
-        return LEVELS[one_of("level", query.get("level", "all"), list(LEVELS))]
+        return LEVELS[query.choice("level")]
     if "level" in query:
         raise UsageError("types and level exclude each other", details={"field": "level"})
-    words = [word.strip() for word in query["types"].split(",")]
-    return frozenset(one_of("types", word, NAMES) for word in words)
+    return frozenset(query.choices("types") or ())
 
 
-async def _scope(services: Services, query: Mapping[str, str], caller: Caller) -> Scope:
+async def _scope(services: Services, query: Query, caller: Caller) -> Scope:
     run = await find_run(services, query["run"], caller) if "run" in query else None
     tree = await find_run(services, query["tree"], caller) if "tree" in query else None
     return Scope(
@@ -124,34 +119,30 @@ async def _scope(services: Services, query: Mapping[str, str], caller: Caller) -
     )
 
 
-def _after(request: Request, query: Mapping[str, str]) -> int | None:
+def _after(request: Request, query: Query) -> int | None:
     """What was seen already; the header is newer than the address that a browser repeats."""
     given = request.headers.get("last-event-id")
     if given:
-        query = {"Last-Event-ID": given}
-    name = "Last-Event-ID" if given else "after"
-    if name not in query:
-        return None
-    return number_in(query, name, default=0, high=NUMBER_MAX)
+        return whole_number("Last-Event-ID", given, high=NUMBER_MAX)
+    return query.number("after") if "after" in query else None
 
 
 def _wants_json(request: Request) -> bool:
+    # A client that takes both gets the stream.
     accepted = request.headers.get("accept", "")
     return JSON in accepted and EVENT_STREAM not in accepted
 
 
-async def _frames(
-    request: Request, services: Services, follower: Follower, *, is_reset: bool
-) -> AsyncIterator[bytes]:
+async def _frames(request: Request, follower: Follower, *, is_reset: bool) -> AsyncIterator[bytes]:
     """Until the client goes away or the daemon stops; then the client comes again by itself."""
-    # A block without data tells nobody anything, but from now on the client knows where it is.
+    # A block without data is no event to a browser, but its id counts from now on.
     yield f"retry: {RECONNECT_MS}\nid: {follower.number}\n\n".encode()
     if is_reset:
         document = msgspec.json.encode({"type": RESET, "seq": follower.number}).decode()
         yield f"event: {RESET}\ndata: {document}\n\n".encode()
     while True:
         try:
-            found = await while_connected(request, services, follower.more(HEARTBEAT_S))
+            found = await while_connected(request, follower.more(HEARTBEAT_S))
         except (ClientDisconnect, Unavailable):
             return
         yield frames(found, follower.resume_at)
@@ -188,14 +179,16 @@ async def alerts(request: Request) -> Response:
     """
     services, caller = services_of(request), Caller.of(request)
     query = query_of(request, ALERTS)
+    kinds = query.choices("kind")
     run = await find_run(services, query["run"], caller) if "run" in query else None
     inbox = services.engine.queries.inbox_of(caller.session)
     as_of = services.as_of()
     found = await services.engine.alert_history.page(
-        before=number_in(query, "cursor", default=NUMBER_MAX, high=NUMBER_MAX),
-        limit=number_in(query, "limit", default=ALERTS_LIMIT, low=1, high=ALERTS_LIMIT_MAX),
+        before=query.number("cursor") if "cursor" in query else NUMBER_MAX,
+        limit=query.number("limit"),
         run_id=None if run is None else run.id,
-        kinds=some_of("kind", query.get("kind"), AlertKind),
+        kinds=None if kinds is None else tuple(map(AlertKind, kinds)),
+        # Whoever may see the run may see its alerts: ``find_run`` has checked that.
         may_see=lambda each: caller.is_operator or run is not None or each.requester == inbox,
     )
     return answer(
@@ -207,7 +200,14 @@ async def alerts(request: Request) -> Response:
     )
 
 
-ROUTES: Final = (
-    Route("/v1/events", events, methods=["GET"]),
-    Route("/v1/alerts", alerts, methods=["GET"]),
-)
+OPERATIONS: Final = {
+    ("GET", "/v1/events"): Operation(
+        events,
+        query=FOLLOW,
+        headers=("Last-Event-ID",),
+        media=(EVENT_STREAM, JSON),
+        answers=(EventPage,),
+    ),
+    ("GET", "/v1/alerts"): Operation(alerts, query=ALERTS, answers=(AlertHistory,)),
+}
+ROUTES: Final = routes(OPERATIONS)

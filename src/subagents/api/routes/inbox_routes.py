@@ -5,7 +5,6 @@ from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from subagents.api.answers import message_building, run_building, run_questions
 from subagents.api.calls.auth import Caller, note_if_refused
@@ -13,20 +12,19 @@ from subagents.api.calls.call import (
     answer,
     body_of,
     find_run,
-    flag_in,
-    number_in,
+    on_run,
     own_attempt,
     path_part,
     query_of,
     require_own,
     resolve,
-    run_of,
     while_connected,
 )
+from subagents.api.calls.operation import Operation, routes
 from subagents.api.calls.services import Services, services_of
 from subagents.api.routes.daemon_routes import channels_of
 from subagents.api.wire import requests as wire
-from subagents.api.wire.decoding import one_of
+from subagents.api.wire.decoding import one_of, parse_object
 from subagents.api.wire.listing import Truncated
 from subagents.api.wire.message_answers import (
     Acknowledged,
@@ -35,6 +33,7 @@ from subagents.api.wire.message_answers import (
     Message,
     ProgressLog,
     Taken,
+    WorkerRequest,
 )
 from subagents.api.wire.parameters import flag, number
 from subagents.api.wire.run_answers import RunResult, RunState, WaitError, WaitResult
@@ -48,11 +47,9 @@ from subagents.domain.text.announcement import ANSWER_SUFFIX
 from subagents.errors import Elsewhere, Forbidden, SubagentsError
 from subagents.ports import InboxRow
 
-UNTIL: Final = ("any", "all")
-INBOX_LIMIT: Final = 200
 INBOX: Final = (
     flag("all", "Read messages, too."),
-    number("limit", "At most so many.", low=1, high=wire.INBOX_LIMIT_MAX, default=INBOX_LIMIT),
+    number("limit", "At most so many.", low=1, high=wire.INBOX_LIMIT_MAX, default=200),
 )
 ANSWER: Final = (
     number("waitSeconds", "Hold the line for an answer.", high=wire.WAIT_SECONDS_MAX, default=0),
@@ -70,7 +67,7 @@ async def wait(request: Request) -> Response:
     """
     services, caller = services_of(request), Caller.of(request)
     body = wire.parse_body(await body_of(request), wire.WaitBody)
-    until = one_of("until", body.until, UNTIL)
+    until = one_of("until", body.until, wire.UNTIL)
     run_ids: list[RunId] = []
     errors: list[WaitError] = []
     for selector in dict.fromkeys(body.run_ids):
@@ -81,11 +78,11 @@ async def wait(request: Request) -> Response:
         except SubagentsError as error:
             note_if_refused(request, error)
             errors.append(WaitError(run_id=selector, error=error.message))
+    # An empty list would mean all of the session's runs.
     if body.run_ids and not run_ids:
         return answer(WaitResult(errors=errors))
     found = await while_connected(
         request,
-        services,
         services.engine.mailbox.wait(
             run_ids,
             session=caller.session,
@@ -96,6 +93,7 @@ async def wait(request: Request) -> Response:
         ),
         unwanted=lambda found: services.engine.mailbox.release(found.offered, reader=caller.reader),
     )
+    # Before the answer leaves: a worker may end before it can acknowledge what it has read.
     await services.engine.mailbox.note_returned(found.offered, session=caller.session)
     services.engine.mailbox.note_told((each.id for each in found.needs), session=caller.session)
     now_ms = services.now_ms()
@@ -133,10 +131,9 @@ async def look_at_inbox(request: Request) -> Response:
     """
     services, caller = services_of(request), Caller.of(request)
     query = query_of(request, INBOX)
-    limit = number_in(query, "limit", default=INBOX_LIMIT, low=1, high=wire.INBOX_LIMIT_MAX)
+    limit, is_all = query.number("limit"), query.flag("all")
     session = services.engine.queries.inbox_of(caller.session)
     as_of = services.as_of()
-    is_all = flag_in(query, "all")
     rows = await services.engine.queries.inbox(session, unconsumed=not is_all, limit=limit + 1)
     truncated = None
     if len(rows) > limit:
@@ -170,7 +167,7 @@ async def acknowledge(request: Request) -> Response:
         for run_id, is_answer in dict.fromkeys(map(_about, message_ids)):
             run = await services.engine.queries.run(run_id)
             if is_answer and caller.session in run.session_keys:
-                continue  # the one kind of message about a run that is for its own worker
+                continue  # the only kind of message about a run that is for its own worker
             await require_own(services, run, caller)
             if caller.session in run.session_keys:
                 raise Forbidden("a worker cannot read what it said", guardrail="ownership")
@@ -247,27 +244,26 @@ async def answer_of(request: Request) -> Response:
     """GET /v1/requests/{id}: the question, after waiting ``waitSeconds`` for its answer."""
     services, caller = services_of(request), Caller.of(request)
     query = query_of(request, ANSWER)
-    wait_s = number_in(query, "waitSeconds", default=0, high=wire.WAIT_SECONDS_MAX)
+    wait_s = float(query.number("waitSeconds"))
     request_id = path_part(request, "id")
     await run_questions.asking_run(services, caller, request_id)
-    waiting = run_questions.request_answer(services, request_id, wait_s=float(wait_s))
-    return answer(await while_connected(request, services, waiting))
+    waiting = run_questions.request_answer(services, request_id, wait_s=wait_s)
+    return answer(await while_connected(request, waiting))
 
 
 async def report(request: Request) -> Response:
     """POST /v1/runs/{sel}/report: the worker's claim of completion; the last one counts."""
-    services = services_of(request)
-    run = await _spoken_for(request)
-    given: Report = wire.parse_report(await body_of(request))
-    await services.engine.reports.report(run.id, given)
+    services, _, run = await _spoken_for(request)
+    await services.engine.reports.report(
+        run.id, wire.report_of(parse_object(await body_of(request)))
+    )
     return answer(Taken(run_id=run.id, status="stored"))
 
 
 async def progress(request: Request) -> Response:
     """POST /v1/runs/{sel}/progress: at most one per 30 s; being too early is no error."""
-    services = services_of(request)
-    run = await _spoken_for(request)
-    given = wire.parse_progress(await body_of(request), now_ms=services.now_ms())
+    services, _, run = await _spoken_for(request)
+    given = wire.progress_of(parse_object(await body_of(request)), now_ms=services.now_ms())
     taken = await services.engine.reports.progress(run.id, given)
     await services.engine.reports.tool_used(run.id, len(run.attempts), "report_progress")
     return answer(message_building.progress_taken(run, taken))
@@ -275,8 +271,7 @@ async def progress(request: Request) -> Response:
 
 async def progress_of(request: Request) -> Response:
     """GET /v1/runs/{sel}/progress: the updates that were kept, oldest first, at most 100."""
-    services = services_of(request)
-    run = await run_of(request, Caller.of(request))
+    services, _, run = await on_run(request)
     query_of(request, ())
     found = await services.engine.reports.progress_of(run.id)
     return answer(
@@ -290,8 +285,7 @@ async def progress_of(request: Request) -> Response:
 
 async def notify(request: Request) -> Response:
     """POST /v1/runs/{sel}/notify: one way, into the requester's inbox."""
-    services = services_of(request)
-    run = await _spoken_for(request)
+    services, _, run = await _spoken_for(request)
     body = wire.parse_body(await body_of(request), wire.NotifyBody)
     priority = one_of("priority", body.priority, [*Priority])
     await services.engine.questions.notify(run.id, body.message, priority=priority)
@@ -304,45 +298,41 @@ async def notify(request: Request) -> Response:
 
 async def hold(request: Request) -> Response:
     """POST /v1/runs/{sel}/hold: before a request to the model; holds the line up to 20 s."""
-    services, caller = services_of(request), Caller.of(request)
-    run = await _spoken_for(request)
+    services, caller, run = await _spoken_for(request)
     body = wire.parse_body(await body_of(request), wire.HoldBody)
+    # The operator may ask in a worker's place, and then means the newest attempt.
     number = len(run.attempts) if caller.attempt is None else caller.attempt
-    need = Need(
-        input_tokens=body.input_tokens,
-        output_tokens=body.output_tokens,
-        least_output_tokens=body.least_output_tokens,
-        input_usd=body.input_usd,
-        output_token_usd=body.output_token_usd,
-    )
-    counted = Counted(
-        usage=Usage(tokens_in=body.tokens_in, tokens_out=body.tokens_out, cost_usd=body.cost_usd),
-        lost_tokens=body.lost_tokens,
-        lost_cost_usd=body.lost_cost_usd,
-    )
+    need, counted = made(Need, body), made(Counted, body, usage=made(Usage, body))
     waiting = services.engine.request_desk.hold(run.id, number, need, counted, is_firm=body.firm)
-    found = await while_connected(request, services, waiting)
+    found = await while_connected(request, waiting)
     return answer(made(RequestHold, found, limited=found.is_limited))
 
 
-async def _spoken_for(request: Request) -> Run:
+async def _spoken_for(request: Request) -> tuple[Services, Caller, Run]:
     services, caller = services_of(request), Caller.of(request)
     run_id = await resolve(services, path_part(request, "sel"), caller)
-    return await own_attempt(services, run_id, caller)
+    return services, caller, await own_attempt(services, run_id, caller)
 
 
-ROUTES: Final = (
-    Route("/v1/wait", wait, methods=["POST"]),
-    Route("/v1/inbox", take_inbox, methods=["POST"]),
-    Route("/v1/inbox", look_at_inbox, methods=["GET"]),
-    Route("/v1/inbox/ack", acknowledge, methods=["POST"]),
-    Route("/v1/attention", attention, methods=["GET"]),
-    Route("/v1/requests", ask, methods=["POST"]),
-    Route("/v1/requests/{id}", answer_of, methods=["GET"]),
-    Route("/v1/requests/{id}/respond", respond, methods=["POST"]),
-    Route("/v1/runs/{sel}/report", report, methods=["POST"]),
-    Route("/v1/runs/{sel}/progress", progress, methods=["POST"]),
-    Route("/v1/runs/{sel}/progress", progress_of, methods=["GET"]),
-    Route("/v1/runs/{sel}/notify", notify, methods=["POST"]),
-    Route("/v1/runs/{sel}/hold", hold, methods=["POST"]),
-)
+OPERATIONS: Final = {
+    ("POST", "/v1/wait"): Operation(wait, body=wire.WaitBody, answers=(WaitResult,)),
+    ("POST", "/v1/inbox"): Operation(take_inbox, body=wire.InboxBody, answers=(Inbox,)),
+    ("GET", "/v1/inbox"): Operation(look_at_inbox, query=INBOX, answers=(Inbox,)),
+    ("POST", "/v1/inbox/ack"): Operation(acknowledge, body=wire.AckBody, answers=(Acknowledged,)),
+    ("GET", "/v1/attention"): Operation(attention, answers=(Attention,)),
+    ("POST", "/v1/requests"): Operation(
+        ask, body=wire.AskBody, status=201, answers=(WorkerRequest,)
+    ),
+    ("GET", "/v1/requests/{id}"): Operation(answer_of, query=ANSWER, answers=(WorkerRequest,)),
+    ("POST", "/v1/requests/{id}/respond"): Operation(
+        respond, body=wire.RespondBody, answers=(WorkerRequest,)
+    ),
+    ("POST", "/v1/runs/{sel}/report"): Operation(report, body=Report, answers=(Taken,)),
+    ("POST", "/v1/runs/{sel}/progress"): Operation(
+        progress, body=wire.ProgressBody, answers=(Taken,)
+    ),
+    ("GET", "/v1/runs/{sel}/progress"): Operation(progress_of, answers=(ProgressLog,)),
+    ("POST", "/v1/runs/{sel}/notify"): Operation(notify, body=wire.NotifyBody, answers=(Taken,)),
+    ("POST", "/v1/runs/{sel}/hold"): Operation(hold, body=wire.HoldBody, answers=(RequestHold,)),
+}
+ROUTES: Final = routes(OPERATIONS)

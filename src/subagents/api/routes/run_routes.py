@@ -6,12 +6,10 @@ from typing import Final
 from msgspec import structs
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
 
 from subagents.api.answers import (
     causes,
     event_building,
-    explain,
     log_pages,
     log_summary,
     run_building,
@@ -23,13 +21,12 @@ from subagents.api.calls.call import (
     answer,
     body_of,
     find_run,
-    flag_in,
-    number_in,
+    on_run,
     plan_id_of,
     query_of,
-    run_of,
     while_connected,
 )
+from subagents.api.calls.operation import Operation, routes
 from subagents.api.calls.run_search import (
     END_SORTS,
     SEARCH,
@@ -42,38 +39,41 @@ from subagents.api.calls.run_search import (
 )
 from subagents.api.calls.services import Services, services_of
 from subagents.api.wire import requests as wire
-from subagents.api.wire.event_answers import Timeline, TimelineEvent
+from subagents.api.wire.event_answers import Timeline, TimelineEvent, Why
+from subagents.api.wire.log_answers import LogPage, LogSummary
 from subagents.api.wire.parameters import flag, number, word
-from subagents.api.wire.run_answers import RunForest, RunPage, RunRow, StoredResult
+from subagents.api.wire.run_answers import (
+    RunDetail,
+    RunForest,
+    RunNode,
+    RunPage,
+    RunRow,
+    RunState,
+    RunStatus,
+    StoredResult,
+)
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId, replace
 from subagents.engine.runs.queries import TREE_NODES_MAX
 
-LIST_LIMIT_MAX: Final = 1000
-LIST_LIMIT: Final = 50
-ROOTS_LIMIT_MAX: Final = 200
-ROOTS_LIMIT: Final = 50
 OFFSET_MAX: Final = 10**9
 RESULT_OFFSET_MAX: Final = 2**40
-TIMELINE_LIMIT: Final = 200
-TIMELINE_LIMIT_MAX: Final = 1000
-LIST_SORTS: Final = (*SORTS, *END_SORTS)
 LIST: Final = (
     *SEARCH,
     word("tree", "Only this run and those below it."),
     word("plan", "Only the steps of this plan: its id, a unique prefix of it, its name or last."),
     word("parent", "Only runs that this run spawned itself."),
     flag("roots", "Only runs that no other run spawned, each with counts of those below it."),
-    *page_parameters(limit=LIST_LIMIT, limit_max=LIST_LIMIT_MAX, sorts=LIST_SORTS),
+    *page_parameters(limit=50, limit_max=1000, sorts=(*SORTS, *END_SORTS)),
 )
-FOREST: Final = (*SEARCH, *page_parameters(limit=ROOTS_LIMIT, limit_max=ROOTS_LIMIT_MAX))
+FOREST: Final = (*SEARCH, *page_parameters(limit=50, limit_max=200))
 RESULT_TEXT: Final = (
     number("offset", "From this byte on.", high=RESULT_OFFSET_MAX, default=0),
-    number("limit", "At most this many bytes.", low=1, high=RESULT_OFFSET_MAX, default=None),
+    number("limit", "At most this many bytes.", low=1, high=RESULT_OFFSET_MAX),
 )
 TIMELINE: Final = (
     number("afterSeq", "Only events behind this number.", high=OFFSET_MAX, default=0),
-    number("limit", "At most so many.", low=1, high=TIMELINE_LIMIT_MAX, default=TIMELINE_LIMIT),
+    number("limit", "At most so many.", low=1, high=1000, default=200),
 )
 
 
@@ -84,20 +84,15 @@ async def list_runs(request: Request) -> Response:
     """GET /v1/runs: newest first; an agent sees its own tree."""
     services, caller = services_of(request), Caller.of(request)
     query = query_of(request, LIST)
-    where = page_in(
-        query,
-        search_in(query, now_ms=services.now_ms()),
-        limit=LIST_LIMIT,
-        limit_max=LIST_LIMIT_MAX,
-        sorts=LIST_SORTS,
-    )
-    where = replace(where, top=flag_in(query, "roots"))
+    where = page_in(query, search_in(query, now_ms=services.now_ms()))
+    where = replace(where, top=query.flag("roots"))
     if "plan" in query:
         where = replace(where, steps_of=(await plan_id_of(services, query["plan"], caller),))
     if "parent" in query:
         where = replace(where, requester_run=(await find_run(services, query["parent"], caller)).id)
     if "tree" in query:
         where = replace(where, below=(await find_run(services, query["tree"], caller)).id)
+    # Whoever may see the run above may see those below it; else an agent sees its own.
     elif "parent" not in query and not caller.is_operator:
         where = replace(where, requester=services.engine.queries.inbox_of(caller.session))
     as_of = services.as_of()
@@ -106,12 +101,13 @@ async def list_runs(request: Request) -> Response:
     rows = [run_building.shown(RunRow, run, now_ms, around) for run in found.runs]
     if where.top:
         parents = [run.id for run in found.runs if run.children]
+        # One count for the whole page: it is bounded for all rows together.
         counts = await services.engine.queries.below(parents)
         rows = [
             structs.replace(row, below=run_building.below(counts, RunId(row.run_id)))
             for row in rows
         ]
-    # Nobody knows whose they were.
+    # A damaged row does not say whose it is, so only the operator hears of it.
     aside = await services.engine.queries.set_aside() if caller.is_operator else ()
     return answer(
         RunPage(
@@ -133,30 +129,29 @@ async def list_runs(request: Request) -> Response:
 
 async def show(request: Request) -> Response:
     """GET /v1/runs/{sel}: everything, but at most 4,000 characters of the result."""
-    services = services_of(request)
-    run = await run_of(request, Caller.of(request))
+    services, _, run = await on_run(request)
     return answer(run_building.detail(run, services.now_ms(), services.around()))
 
 
 async def status(request: Request) -> Response:
     """GET /v1/runs/{sel}/status: the row, and what its worker was last seen at."""
-    run = await run_of(request, Caller.of(request))
-    return answer(await statuses.status(services_of(request), run))
+    services, _, run = await on_run(request)
+    return answer(await statuses.status(services, run))
 
 
 async def result(request: Request) -> Response:
     """GET /v1/runs/{sel}/result: the result and what proves it; of a long result the end."""
-    return answer(run_building.shown(StoredResult, await run_of(request, Caller.of(request))))
+    _, _, run = await on_run(request)
+    return answer(run_building.shown(StoredResult, run))
 
 
 async def result_text(request: Request) -> Response:
     """GET /v1/runs/{sel}/result/text: the whole result as plain UTF-8, or a range of its bytes."""
-    services = services_of(request)
     query = query_of(request, RESULT_TEXT)
-    run = await run_of(request, Caller.of(request))
+    services, _, run = await on_run(request)
     size = services.engine.results.size(run)
-    offset = number_in(query, "offset", default=0, high=RESULT_OFFSET_MAX)
-    limit = number_in(query, "limit", default=RESULT_OFFSET_MAX, low=1, high=RESULT_OFFSET_MAX)
+    offset = query.number("offset")
+    limit = query.number("limit") if "limit" in query else RESULT_OFFSET_MAX
     length = max(min(limit, size - offset), 0)
     pages = services.engine.results.pages(run, offset=offset, limit=limit)
     # Read before the answer begins: a file that is gone is an error, not a short body.
@@ -176,8 +171,7 @@ async def result_text(request: Request) -> Response:
 
 async def tree(request: Request) -> Response:
     """GET /v1/runs/{sel}/tree: the run and all below it."""
-    services = services_of(request)
-    run = await run_of(request, Caller.of(request))
+    services, _, run = await on_run(request)
     found = await services.engine.queries.tree(run.id, most=TREE_NODES_MAX)
     return answer(run_building.tree(found, services.now_ms(), services.around()))
 
@@ -186,14 +180,10 @@ async def roots(request: Request) -> Response:
     """GET /v1/tree: the trees whose root fits the search; an agent sees those it asked for."""
     services, caller = services_of(request), Caller.of(request)
     query = query_of(request, FOREST)
-    where = page_in(
-        query,
-        search_in(query, now_ms=services.now_ms()),
-        limit=ROOTS_LIMIT,
-        limit_max=ROOTS_LIMIT_MAX,
-    )
+    where = page_in(query, search_in(query, now_ms=services.now_ms()))
     if not caller.is_operator:
         where = replace(where, requester=services.engine.queries.inbox_of(caller.session))
+    # What one session asked for may be below another run, and is a root here all the same.
     where = replace(where, top=where.requester is None)
     as_of = services.as_of()
     trees, found = await services.engine.queries.roots(where)
@@ -212,37 +202,23 @@ async def roots(request: Request) -> Response:
 
 async def timeline(request: Request) -> Response:
     """GET /v1/runs/{sel}/timeline: a page of events, each with the phase after it."""
-    services = services_of(request)
-    run = await run_of(request, Caller.of(request))
+    services, _, run = await on_run(request)
     query = query_of(request, TIMELINE)
-    after_seq = number_in(query, "afterSeq", default=0, high=OFFSET_MAX)
-    limit = number_in(query, "limit", default=TIMELINE_LIMIT, low=1, high=TIMELINE_LIMIT_MAX)
+    after_seq, limit = query.number("afterSeq"), query.number("limit")
     events: list[TimelineEvent] = []
-    folded: Run | None = None
-    seq = 0
-    # A phase is known only from the events before it, so every page folds from the start; one
-    # page of the journal is in memory at a time.
-    while len(events) <= limit:
-        page = await services.engine.queries.journal(
-            run.id, after_seq=seq, limit=causes.JOURNAL_PAGE
-        )
-        if not page:
+    next_seq = None
+    async for each in causes.played_back(services, run.id):
+        if len(events) == limit:
+            next_seq = events[-1].seq
             break
-        seq = page[-1].seq
-        for each in explain.fold(page, folded):
-            folded = each.run
-            if each.entry.seq > after_seq and len(events) <= limit:
-                events.append(event_building.timeline_event(each))
-    more = len(events) > limit
-    shown = events[:limit]
-    next_seq = shown[-1].seq if more else None
-    return answer(Timeline(run_id=run.id, events=shown, next_seq=next_seq))
+        if each.entry.seq > after_seq:
+            events.append(event_building.timeline_event(each))
+    return answer(Timeline(run_id=run.id, events=events, next_seq=next_seq))
 
 
 async def why(request: Request) -> Response:
     """GET /v1/runs/{sel}/why: one sentence for now, one line per event, every delivery try."""
-    services = services_of(request)
-    run = await run_of(request, Caller.of(request))
+    services, _, run = await on_run(request)
     return answer(await causes.why(services, run))
 
 
@@ -251,15 +227,12 @@ async def log(request: Request) -> Response:
 
     With ``afterSeq`` and ``waitSeconds`` the line is held until there is something behind it.
     """
-    services, caller = services_of(request), Caller.of(request)
-    run = await run_of(request, caller)
+    services, caller, run = await on_run(request)
     asked = log_pages.asked_in(query_of(request, log_pages.PARAMETERS))
     if asked.summary:
         work = log_summary.summary(services, caller, run, asked)
-        return answer(await while_connected(request, services, work))
-    return answer(
-        await while_connected(request, services, log_pages.log_page(services, run, asked))
-    )
+        return answer(await while_connected(request, work))
+    return answer(await while_connected(request, log_pages.log_page(services, run, asked)))
 
 
 # -- change -------------------------------------------------------------------------------------
@@ -270,9 +243,9 @@ async def cancel(request: Request) -> Response:
 
     With ``after`` it is planned, also over a restart; until then it can be taken back.
     """
-    services, caller = services_of(request), Caller.of(request)
-    run = await run_of(request, caller)
+    services, caller, run = await on_run(request)
     body = wire.parse_body(await body_of(request), wire.CancelBody)
+    # Not an error: what was wanted is so.
     if run.is_settled:
         return answer(run_building.changed(run, "already ended"))
     run = await cancelled(services, caller, run, body)
@@ -295,16 +268,14 @@ async def cancelled(services: Services, caller: Caller, run: Run, body: wire.Can
 
 async def withdraw_cancel(request: Request) -> Response:
     """DELETE /v1/runs/{sel}/cancel: take a planned cancel back; harmless where there is none."""
-    services, caller = services_of(request), Caller.of(request)
-    run = await run_of(request, caller)
+    services, caller, run = await on_run(request)
     run = await services.engine.control.withdraw_cancel(run.id, by=caller.session)
     return answer(run_building.changed(run, "not cancelled"))
 
 
 async def steer(request: Request) -> Response:
     """POST /v1/runs/{sel}/steer: a message for the worker, now or for its next turn."""
-    services, caller = services_of(request), Caller.of(request)
-    run = await run_of(request, caller)
+    services, caller, run = await on_run(request)
     body = wire.parse_body(await body_of(request), wire.SteerBody)
     taken = await services.engine.control.steer(
         run.id, body.message, by=caller.session, ceiling=caller.ceiling
@@ -314,22 +285,19 @@ async def steer(request: Request) -> Response:
 
 async def pause(request: Request) -> Response:
     """POST /v1/runs/{sel}/pause."""
-    services, caller = services_of(request), Caller.of(request)
-    run = await run_of(request, caller)
+    services, caller, run = await on_run(request)
     return _row(services, await services.engine.control.pause(run.id, by=caller.session))
 
 
 async def resume(request: Request) -> Response:
     """POST /v1/runs/{sel}/resume."""
-    services, caller = services_of(request), Caller.of(request)
-    run = await run_of(request, caller)
+    services, caller, run = await on_run(request)
     return _row(services, await services.engine.control.resume(run.id, by=caller.session))
 
 
 async def prioritize(request: Request) -> Response:
     """POST /v1/runs/{sel}/priority: its place among those that wait for a slot."""
-    services, caller = services_of(request), Caller.of(request)
-    run = await run_of(request, caller)
+    services, caller, run = await on_run(request)
     body = wire.parse_body(await body_of(request), wire.PriorityBody)
     given = await services.engine.control.prioritize(run.id, body.priority, by=caller.session)
     return _row(services, given)
@@ -337,15 +305,13 @@ async def prioritize(request: Request) -> Response:
 
 async def redeliver(request: Request) -> Response:
     """POST /v1/runs/{sel}/redeliver: give a result that was read, or given up, once more."""
-    services, caller = services_of(request), Caller.of(request)
-    run = await run_of(request, caller)
+    services, caller, run = await on_run(request)
     return _row(services, await services.engine.control.redeliver(run.id, by=caller.session))
 
 
 async def dismiss(request: Request) -> Response:
     """POST /v1/runs/{sel}/dismiss: its escalation was dealt with; take it from attention."""
-    services, caller = services_of(request), Caller.of(request)
-    run = await run_of(request, caller)
+    services, caller, run = await on_run(request)
     return _row(services, await services.engine.control.dismiss(run.id, by=caller.session))
 
 
@@ -353,23 +319,30 @@ def _row(services: Services, run: Run) -> Response:
     return answer(run_building.shown(RunRow, run, services.now_ms(), services.around()))
 
 
-ROUTES: Final = (
-    Route("/v1/runs", list_runs, methods=["GET"]),
-    Route("/v1/tree", roots, methods=["GET"]),
-    Route("/v1/runs/{sel}", show, methods=["GET"]),
-    Route("/v1/runs/{sel}/status", status, methods=["GET"]),
-    Route("/v1/runs/{sel}/result", result, methods=["GET"]),
-    Route("/v1/runs/{sel}/result/text", result_text, methods=["GET"]),
-    Route("/v1/runs/{sel}/tree", tree, methods=["GET"]),
-    Route("/v1/runs/{sel}/timeline", timeline, methods=["GET"]),
-    Route("/v1/runs/{sel}/why", why, methods=["GET"]),
-    Route("/v1/runs/{sel}/log", log, methods=["GET"]),
-    Route("/v1/runs/{sel}/cancel", cancel, methods=["POST"]),
-    Route("/v1/runs/{sel}/cancel", withdraw_cancel, methods=["DELETE"]),
-    Route("/v1/runs/{sel}/steer", steer, methods=["POST"]),
-    Route("/v1/runs/{sel}/pause", pause, methods=["POST"]),
-    Route("/v1/runs/{sel}/priority", prioritize, methods=["POST"]),
-    Route("/v1/runs/{sel}/resume", resume, methods=["POST"]),
-    Route("/v1/runs/{sel}/redeliver", redeliver, methods=["POST"]),
-    Route("/v1/runs/{sel}/dismiss", dismiss, methods=["POST"]),
-)
+OPERATIONS: Final = {
+    ("GET", "/v1/runs"): Operation(list_runs, query=LIST, answers=(RunPage,)),
+    ("GET", "/v1/tree"): Operation(roots, query=FOREST, answers=(RunForest,)),
+    ("GET", "/v1/runs/{sel}"): Operation(show, answers=(RunDetail,)),
+    ("GET", "/v1/runs/{sel}/status"): Operation(status, answers=(RunStatus,)),
+    ("GET", "/v1/runs/{sel}/result"): Operation(result, answers=(StoredResult,)),
+    ("GET", "/v1/runs/{sel}/result/text"): Operation(
+        result_text, query=RESULT_TEXT, media=("text/plain",)
+    ),
+    ("GET", "/v1/runs/{sel}/tree"): Operation(tree, answers=(RunNode,)),
+    ("GET", "/v1/runs/{sel}/timeline"): Operation(timeline, query=TIMELINE, answers=(Timeline,)),
+    ("GET", "/v1/runs/{sel}/why"): Operation(why, answers=(Why,)),
+    ("GET", "/v1/runs/{sel}/log"): Operation(
+        log, query=log_pages.PARAMETERS, answers=(LogPage, LogSummary)
+    ),
+    ("POST", "/v1/runs/{sel}/cancel"): Operation(cancel, body=wire.CancelBody, answers=(RunState,)),
+    ("DELETE", "/v1/runs/{sel}/cancel"): Operation(withdraw_cancel, answers=(RunState,)),
+    ("POST", "/v1/runs/{sel}/steer"): Operation(steer, body=wire.SteerBody, answers=(RunState,)),
+    ("POST", "/v1/runs/{sel}/pause"): Operation(pause, answers=(RunRow,)),
+    ("POST", "/v1/runs/{sel}/priority"): Operation(
+        prioritize, body=wire.PriorityBody, answers=(RunRow,)
+    ),
+    ("POST", "/v1/runs/{sel}/resume"): Operation(resume, answers=(RunRow,)),
+    ("POST", "/v1/runs/{sel}/redeliver"): Operation(redeliver, answers=(RunRow,)),
+    ("POST", "/v1/runs/{sel}/dismiss"): Operation(dismiss, answers=(RunRow,)),
+}
+ROUTES: Final = routes(OPERATIONS)

@@ -8,14 +8,15 @@ from typing import Annotated, Final
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from subagents.api.answers import run_building
 from subagents.api.calls.auth import Caller
-from subagents.api.calls.call import answer, body_of, path_part, require_operator, run_of
+from subagents.api.calls.call import answer, body_of, on_run, path_part, require_operator
+from subagents.api.calls.operation import Operation, routes
 from subagents.api.calls.services import Services, services_of
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import one_of
+from subagents.api.wire.run_answers import RunState, SentMessage
 from subagents.domain.rules.parameter_checks import check_name, check_task
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import IDEMPOTENCY_KEY_CHARS_MAX, TASK_BYTES_MAX
@@ -24,9 +25,9 @@ from subagents.engine.runs.sessions import EITHER, MODES
 from subagents.errors import NotFound
 
 TEXT_CHARS_MAX: Final = TASK_BYTES_MAX
-"""Its bytes are counted where it becomes a task; to a live turn 4,000 characters can be said."""
+"""Its bytes are counted where it becomes a task; a live turn takes 4,000 characters."""
 KEY_CHARS_MAX: Final = IDEMPOTENCY_KEY_CHARS_MAX - 64
-"""Of a thread's message id: the thread's name goes before it."""
+"""The longest message id of a thread: the thread's name goes before it."""
 
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=TEXT_CHARS_MAX)]
 
@@ -46,8 +47,7 @@ class ThreadBody(wire.Body, frozen=True):
 
 async def send(request: Request) -> Response:
     """POST /v1/runs/{sel}/send: a message for the session of a run, whoever works in it now."""
-    services, caller = services_of(request), Caller.of(request)
-    run = await run_of(request, caller)
+    services, caller, run = await on_run(request)
     body = wire.parse_body(await body_of(request), SendBody)
     mode = one_of("mode", body.mode, (EITHER, *MODES))
     if body.idempotency_key is not None:
@@ -70,8 +70,7 @@ async def interrupt(request: Request) -> Response:
     With ``after`` it is planned, also over a restart; until then it can be taken back, and nothing
     comes of it when the turn has ended by then.
     """
-    services, caller = services_of(request), Caller.of(request)
-    run = await run_of(request, caller)
+    services, caller, run = await on_run(request)
     body = wire.parse_body(await body_of(request), wire.CancelBody)
     run = await services.engine.control.interrupt(
         run.id, by=caller.session, after_ms=body.after_ms(), reason=body.reason
@@ -81,8 +80,7 @@ async def interrupt(request: Request) -> Response:
 
 async def withdraw_interrupt(request: Request) -> Response:
     """DELETE /v1/runs/{sel}/interrupt: take a planned interrupt back; harmless where none is."""
-    services, caller = services_of(request), Caller.of(request)
-    run = await run_of(request, caller)
+    services, caller, run = await on_run(request)
     run = await services.engine.control.withdraw_cancel(run.id, by=caller.session)
     return answer(run_building.changed(run, "not interrupted"))
 
@@ -110,6 +108,7 @@ async def thread_message(request: Request) -> Response:
         key=None if key is None else f"thread:{run.id}:{key}",
         is_operator=True,
     )
+    # 202: what comes of the message is answered later, by a courier.
     return answer(run_building.sent(sent), status=200 if sent.repeated else 202)
 
 
@@ -123,6 +122,7 @@ async def _first_run(services: Services, name: str) -> Run:
         run = await services.engine.queries.run(RunId(name))
     except NotFound:
         run = None
+    # The thread is named by the first run of its session; the later ones are no names for it.
     if run is None or run_building.thread_id(run) != name:
         raise NotFound(
             f'no thread "{name[:80]}"',
@@ -131,9 +131,14 @@ async def _first_run(services: Services, name: str) -> Run:
     return run
 
 
-ROUTES: Final = (
-    Route("/v1/runs/{sel}/send", send, methods=["POST"]),
-    Route("/v1/runs/{sel}/interrupt", interrupt, methods=["POST"]),
-    Route("/v1/runs/{sel}/interrupt", withdraw_interrupt, methods=["DELETE"]),
-    Route("/v1/threads/{thread}/messages", thread_message, methods=["POST"]),
-)
+OPERATIONS: Final = {
+    ("POST", "/v1/runs/{sel}/send"): Operation(send, body=SendBody, answers=(SentMessage,)),
+    ("POST", "/v1/runs/{sel}/interrupt"): Operation(
+        interrupt, body=wire.CancelBody, answers=(RunState,)
+    ),
+    ("DELETE", "/v1/runs/{sel}/interrupt"): Operation(withdraw_interrupt, answers=(RunState,)),
+    ("POST", "/v1/threads/{thread}/messages"): Operation(
+        thread_message, body=ThreadBody, status=202, answers=(SentMessage,)
+    ),
+}
+ROUTES: Final = routes(OPERATIONS)

@@ -5,7 +5,6 @@ from typing import Final, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from subagents.api.answers import run_building
 from subagents.api.answers.dry_run import dry_run
@@ -15,11 +14,12 @@ from subagents.api.calls.call import (
     SPAWN_BODY_BYTES_MAX,
     answer,
     body_of,
-    run_of,
+    on_run,
 )
+from subagents.api.calls.operation import Operation, routes
 from subagents.api.calls.services import Services, services_of
 from subagents.api.wire import requests as wire
-from subagents.api.wire.run_answers import PlanReceipt
+from subagents.api.wire.run_answers import DryRun, PlanReceipt, SpawnReceipt
 from subagents.config.layers import Config
 from subagents.domain.rules.parameter_checks import check_name
 from subagents.domain.run.caller_environment import CallerEnvironment
@@ -30,7 +30,7 @@ from subagents.engine.runs.spawn_call import PlanAsked, RunAsked, Trial
 from subagents.errors import Forbidden, UsageError
 
 PLACE_CHARS_MAX: Final = 10
-"""Of a step's place in its plan, behind the plan's idempotency key."""
+"""Room for a step's place in its plan, behind the plan's idempotency key."""
 
 
 async def spawn(request: Request) -> Response:
@@ -72,6 +72,7 @@ async def _one_asked(request: Request) -> _Asked:
     services, caller = services_of(request), Caller.of(request)
     body = wire.parse_spawn(await body_of(request, bytes_max=SPAWN_BODY_BYTES_MAX))
     spec = body.spec
+    # The header is HTTP's way to say it; the parameter counts where both are given.
     key = request.headers.get("idempotency-key")
     if key is not None and spec.idempotency_key is None:
         check_name("Idempotency-Key", key, chars_max=IDEMPOTENCY_KEY_CHARS_MAX)
@@ -132,7 +133,7 @@ def plan_receipt(receipts: Sequence[Receipt], config: Config) -> PlanReceipt:
 
 
 def _keyed(specs: Sequence[RunSpec], key: str | None) -> Sequence[RunSpec]:
-    """Each step under a key of its own, made of that of the plan."""
+    """Each step under its own key, made of the plan's."""
     if key is None:
         return specs
     check_name("idempotencyKey", key, chars_max=IDEMPOTENCY_KEY_CHARS_MAX - PLACE_CHARS_MAX)
@@ -144,6 +145,7 @@ def _keyed(specs: Sequence[RunSpec], key: str | None) -> Sequence[RunSpec]:
 
 def plan_budget(limit: wire.PlanLimit | None) -> Budget | None:
     """What a plan's runs may use together; None = whatever each may."""
+    # An empty object limits nothing.
     if limit is None or limit == wire.PlanLimit():
         return None
     return Budget(max_tokens=limit.max_tokens, max_cost_usd=limit.max_cost_usd)
@@ -169,7 +171,7 @@ def _environment_of(caller: Caller, brought: CallerEnvironment) -> CallerEnviron
     """What the operator brings for their workers.
 
     Raises:
-        Forbidden: An agent tried to: a PATH of its own would be other programs under our rules.
+        Forbidden: An agent tried to: with its own PATH other programs would run under our rules.
     """
     if brought.is_empty:
         return None
@@ -206,8 +208,7 @@ def cwd_of(cwd: str | None, specs: Sequence[RunSpec]) -> str:
 
 async def retry(request: Request) -> Response:
     """POST /v1/runs/{sel}/retry: a new run from the stored parameters."""
-    services, caller = services_of(request), Caller.of(request)
-    run = await run_of(request, caller)
+    services, caller, run = await on_run(request)
     config = await config_of(services, caller, run.resolved.project, {}, {})
     receipt = await services.engine.spawner.retry(run.id, caller.context(config.settings))
     return answer(run_building.receipt(receipt, config.ignored), status=201)
@@ -223,7 +224,7 @@ async def config_of(
     """The configuration where the caller is; a project's file widens nothing for an agent.
 
     Raises:
-        Forbidden: An agent tried to bring limits of its own along.
+        Forbidden: An agent tried to bring its own limits along.
     """
     if (config_env or overrides) and not caller.is_operator:
         raise Forbidden(
@@ -232,15 +233,33 @@ async def config_of(
             hint="unset the SUBAGENTS_…__… variables",
         )
     run = services.engine.queries.open_run(caller.run_id) if caller.run_id is not None else None
+    # A worker in a worktree: the configuration is the project's, not what the worker wrote there.
     if run is not None and run.resolved.worktree is not None:
         cwd = run.resolved.project
     return await services.config_in(cwd, config_env, overrides, is_operator=caller.is_operator)
 
 
-ROUTES: Final = (
-    Route("/v1/runs", spawn, methods=["POST"]),
-    Route("/v1/runs/dry-run", dry_spawn, methods=["POST"]),
-    Route("/v1/plans", spawn_plan, methods=["POST"]),
-    Route("/v1/plans/dry-run", dry_plan, methods=["POST"]),
-    Route("/v1/runs/{sel}/retry", retry, methods=["POST"]),
-)
+OPERATIONS: Final = {
+    ("POST", "/v1/runs"): Operation(
+        spawn,
+        body=wire.SpawnBody,
+        status=201,
+        headers=("Idempotency-Key",),
+        answers=(SpawnReceipt,),
+    ),
+    ("POST", "/v1/runs/dry-run"): Operation(
+        dry_spawn, body=wire.SpawnBody, headers=("Idempotency-Key",), answers=(DryRun,)
+    ),
+    ("POST", "/v1/plans"): Operation(
+        spawn_plan,
+        body=wire.PlanBody,
+        status=201,
+        headers=("Idempotency-Key",),
+        answers=(PlanReceipt,),
+    ),
+    ("POST", "/v1/plans/dry-run"): Operation(
+        dry_plan, body=wire.PlanBody, headers=("Idempotency-Key",), answers=(DryRun,)
+    ),
+    ("POST", "/v1/runs/{sel}/retry"): Operation(retry, status=201, answers=(SpawnReceipt,)),
+}
+ROUTES: Final = routes(OPERATIONS)

@@ -17,7 +17,6 @@ from typing import Final
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from subagents.api.calls.auth import Caller
@@ -30,23 +29,21 @@ from subagents.api.calls.call import (
     while_connected,
 )
 from subagents.api.calls.hand_over import is_taken
+from subagents.api.calls.operation import Anything, Operation, routes
 from subagents.api.calls.services import Services, services_of
 from subagents.api.tools.tool import Call, Tool
 from subagents.api.tools.tool_registry import call_tool, visible
 from subagents.api.tools.tool_schemas import OUTPUTS
 from subagents.api.wire.daemon_answers import ToolAnswer, ToolDescription, ToolList
-from subagents.api.wire.decoding import (
-    as_object,
-    one_of,
-    parse_json,
-    texts_in,
-)
+from subagents.api.wire.decoding import one_of, parse_object, texts_in
+from subagents.api.wire.wire_struct import made
 from subagents.domain.rules.parameter_checks import check_name
 from subagents.domain.run.spec import IDEMPOTENCY_KEY_CHARS_MAX
 from subagents.domain.run.values import MessageId
 from subagents.errors import UsageError
 
 ACKS: Final = ("explicit", "auto")
+# A call's id becomes an idempotency key, with the place of each run of a batch behind it.
 CALL_ID_CHARS_MAX: Final = IDEMPOTENCY_KEY_CHARS_MAX - 10
 
 
@@ -64,12 +61,7 @@ def _described(tool: Tool) -> ToolDescription:
         audience=tool.audience,
         input_schema=dict(tool.schema),
         output_schema=dict(OUTPUTS[tool.name]),
-        annotations={
-            "readOnlyHint": tool.read_only,
-            "destructiveHint": tool.destructive,
-            "idempotentHint": tool.idempotent,
-            **tool.annotations,
-        },
+        annotations=tool.hints,
     )
 
 
@@ -79,28 +71,20 @@ async def use_tool(request: Request) -> Response:
     query_of(request, ())
     ack = one_of("X-Subagents-Ack", request.headers.get("x-subagents-ack", "explicit"), ACKS)
     if ack == "auto" and "x-subagents-reader" not in request.headers:
-        # Two calls of one session at once must not both be told of the same result.
+        # Else two calls of one session at once would both be handed the same result.
         caller = replace(caller, reader=f"tools-{uuid.uuid4().hex}")
     body = await body_of(request, bytes_max=SPAWN_BODY_BYTES_MAX)
-    arguments = as_object(parse_json(body)) if body.strip() else {}
+    arguments = parse_object(body)
     for field, text in texts_in(arguments, ""):
         _check_utf8(field, text)
     call = Call(services=services, caller=caller, arguments=arguments, call_id=_call_id_of(request))
     found = await while_connected(
         request,
-        services,
         call_tool(path_part(request, "name"), call),
         unwanted=lambda found: services.engine.mailbox.release(found.offered, reader=caller.reader),
     )
     await services.engine.mailbox.note_returned(found.offered, session=caller.session)
-    content = msgspec.json.encode(
-        ToolAnswer(
-            text=found.text,
-            structured=found.structured,
-            is_error=found.is_error,
-            offered=list(found.offered),
-        )
-    )
+    content = msgspec.json.encode(made(ToolAnswer, found))
     if ack == "auto" and found.offered:
         return Handover(content, services, caller, found.offered)
     return Response(content, media_type="application/json")
@@ -142,6 +126,7 @@ class Handover(Response):
         reader, services = self._caller.reader, self._services
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            # Held open until the messages are consumed: the end of an answer says that they are.
             await send(_piece(bytes(self.body)))
             if await is_taken(scope, receive, services.stopping):
                 await services.engine.mailbox.acknowledge(self._offered, reader=reader)
@@ -155,7 +140,13 @@ def _piece(data: bytes, *, is_last: bool = False) -> Message:
     return {"type": "http.response.body", "body": data, "more_body": not is_last}
 
 
-ROUTES: Final = (
-    Route("/v1/tools", list_tools, methods=["GET"]),
-    Route("/v1/tools/{name}", use_tool, methods=["POST"]),
-)
+OPERATIONS: Final = {
+    ("GET", "/v1/tools"): Operation(list_tools, answers=(ToolList,)),
+    ("POST", "/v1/tools/{name}"): Operation(
+        use_tool,
+        body=Anything,
+        headers=("X-Subagents-Ack", "X-Subagents-Call-Id"),
+        answers=(ToolAnswer,),
+    ),
+}
+ROUTES: Final = routes(OPERATIONS)

@@ -22,45 +22,20 @@ from subagents.api.calls.auth import MCP_PATH, note_if_refused
 from subagents.api.calls.call import problem, status_of
 from subagents.api.calls.services import Services
 from subagents.api.mcp.mcp_endpoint import McpEndpoint, refusal
-from subagents.api.routes import (
-    agent_routes,
-    artifact_routes,
-    daemon_routes,
-    event_routes,
-    inbox_routes,
-    run_routes,
-    schedule_routes,
-    session_routes,
-    spawn_routes,
-    tool_routes,
-)
 from subagents.api.server import openapi
 from subagents.errors import (
     Elsewhere,
     Forbidden,
+    NotFound,
     SubagentsError,
     Unavailable,
+    UsageError,
 )
 
 log = logging.getLogger(__name__)
 
 CLIENT_GONE: Final = 499
-"""Nobody reads this answer; the number is nginx's."""
-CORE: Final = (
-    *(
-        spawn_routes,
-        schedule_routes,
-        run_routes,
-        artifact_routes,
-        session_routes,
-        inbox_routes,
-        tool_routes,
-        agent_routes,
-        daemon_routes,
-    ),
-    event_routes,
-    openapi,
-)
+"""The client is gone; the number is nginx's."""
 _OF_THIS_PROCESS: Final = frozenset({"/healthz", "/readyz", "/metrics", "/version", "/v1/shutdown"})
 """What these answer is about this process, whoever owns the runs."""
 _SPAWNS: Final = frozenset({"/v1/runs", "/v1/plans"})
@@ -68,7 +43,7 @@ _SPAWNS: Final = frozenset({"/v1/runs", "/v1/plans"})
 
 def parts() -> Sequence[ModuleType]:
     """The modules of all routes: the core's and those of extensions."""
-    return (*CORE, *extension.route_modules())
+    return (*openapi.CORE, openapi, *extension.route_modules())
 
 
 def create_app(services: Services) -> Starlette:
@@ -80,12 +55,12 @@ def create_app(services: Services) -> Starlette:
         Exception: broken,
     }
     mcp = McpEndpoint(services)
-    # What another node answered, that node has looked at: theirs before ours.
+    # Another node's answer has been checked there: so what forwards stands outside our own check.
     made = extension.made("middleware", services, unserved)
     more = [each for _, found in made for each in found]
     around = [Middleware(RawPaths), *more, Middleware(CurrentAnswers, services=services)]
     app = Starlette(
-        # They are tried in turn, and agents call more often than anybody else.
+        # They are tried in turn, and agents call more often than all other clients.
         routes=[
             Route(MCP_PATH, mcp),
             *(route for part in parts() for route in part.ROUTES),
@@ -112,7 +87,7 @@ class RawPaths:
 
 
 class CurrentAnswers:
-    """Lets an answer leave only while nobody else can have changed what it says."""
+    """Lets an answer leave only while no other node can have changed what it says."""
 
     def __init__(self, app: ASGIApp, services: Services) -> None:
         self._app = app
@@ -124,7 +99,7 @@ class CurrentAnswers:
             await self._app(scope, receive, send)
             return
         if await self._is_refused(scope, receive, send):
-            return  # nothing was begun that would wait for the store, for nobody knows how long
+            return  # before anything is begun, which might wait for the store for ever
         is_refused = False
 
         async def checked(message: Message) -> None:
@@ -170,6 +145,7 @@ def unserved(request: Request, error: SubagentsError, body: bytes) -> Response:
 
 def _refusal(request: Request, error: SubagentsError) -> Response:
     status = status_of(error)
+    # Only a broken promise has no status of its own: the log needs the traceback.
     if status == 500:
         log.error("%s %s failed", request.method, request.scope["path"], exc_info=error)
     note_if_refused(request, error)
@@ -188,37 +164,24 @@ async def unroutable(request: Request, error: Exception) -> Response:
         raise error
     # Not of ``url``: that is made of the Host, which may be anything, or missing.
     path = request.scope["path"]
-    texts = {
-        404: f"no such path: {path}",
-        405: f"{request.method} is not possible at {path}",
+    known = {
+        404: NotFound(f"no such path: {path}"),
+        405: UsageError(f"{request.method} is not possible at {path}"),
     }
-    code = {404: "not_found", 405: "invalid"}.get(error.status_code, "error")
-    document: dict[str, object] = {
-        "code": code,
-        "message": texts.get(error.status_code, str(error.detail)),
-        "details": {},
-        "retryable": False,
-        "hint": None,
-        "status": error.status_code,
-    }
+    shown = known.get(error.status_code, SubagentsError(str(error.detail)))
+    document = {**shown.to_wire(), "status": error.status_code}
     return problem(document, error.status_code, error.headers)
 
 
 async def abandoned(_request: Request, _error: Exception) -> Response:
-    """The client went away; there is nobody to answer."""
+    """The client went away; no answer would be read."""
     return Response(status_code=CLIENT_GONE)
 
 
 async def broken(request: Request, _error: Exception) -> Response:
-    """A mistake of ours; the server logs the traceback, the caller is told where."""
+    """A mistake of ours; the server logs the traceback, the answer says where."""
     request.app.state.services.failures["internal"] += 1
     file = request.app.state.services.paths.log_file
-    document: dict[str, object] = {
-        "code": "internal",
-        "message": "the daemon failed to answer this call; its log says why",
-        "details": {"log": str(file)},
-        "retryable": False,
-        "hint": f"see {file}",
-        "status": 500,
-    }
-    return problem(document, 500)
+    text = "the daemon failed to answer this call; its log says why"
+    shown = SubagentsError(text, hint=f"see {file}", details={"log": str(file)})
+    return problem({**shown.to_wire(), "code": "internal", "status": 500}, 500)

@@ -1,7 +1,7 @@
-"""The daemon's process: one per home, on one Unix socket, until it is told to stop.
+"""The daemon's process: one per home, on one Unix socket, until a signal or a call stops it.
 
-In this order: lock, engine, socket, serve; and back. Whoever holds the lock may replace a socket
-file that nobody answers on. Stopping leaves workers running: the next daemon adopts them.
+In this order: lock, engine, socket, serve; and back. The holder of the lock may replace a socket
+file on which no process answers. Stopping leaves workers running: the next daemon adopts them.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, Self, cast
+from typing import Any, Final, Self, cast
 
 import uvicorn
 
@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 LOG_BYTES_MAX: Final = 10 * 1024 * 1024
 """A larger log is moved to ``daemon.log.1``, over the one before."""
 LOOKERS_S: Final = 2.0
-"""So long a lock is asked for again whose file names nobody that lives."""
+"""How long a lock is asked for again whose file names no living process."""
 LOOKERS_POLL_S: Final = 0.01
 
 NO_TCP: Final = DaemonSettings()
@@ -56,8 +56,8 @@ async def run_daemon(
     Args:
         services: What the calls use; its engine is started and stopped here.
         paths: The home; its directories are created.
-        log_path: Lines of level INFO and above go there.
-        settings: Whether and where it listens on TCP, too.
+        log_path: The file for lines of level INFO and above.
+        settings: Whether and where it also listens on TCP.
 
     Raises:
         AlreadyRunning: Another daemon owns this home; nothing was touched.
@@ -69,31 +69,22 @@ async def run_daemon(
     # The lock first: a daemon that is refused must not move the log of the one that runs.
     async with hold_lock(paths):
         leave_links(paths, os.environ)
-        with log_to(log_path), stop_on_signals(services.stopping):
+        with (
+            writing_log(log_path, bytes_max=LOG_BYTES_MAX),
+            stop_on_signals(services.stopping),
+        ):
             async with service_notices.told(services.stopping):
-                await _start_and_serve(
-                    services, paths, settings, lambda: service_notices.tell(service_notices.READY)
-                )
+                ready = partial(service_notices.tell, service_notices.READY)
+                await _start_and_serve(services, paths, settings, ready)
 
 
 async def serve_until_stopped(
     services: Services, *, paths: Paths, ready: asyncio.Event, settings: DaemonSettings = NO_TCP
 ) -> None:
-    """Serve inside another program until ``services.stopping`` is set.
+    """As ``run_daemon`` inside another program, until ``services.stopping`` is set.
 
-    Signals, log files and the service manager stay that program's own.
-
-    Args:
-        services: What the calls use; its engine is started and stopped here.
-        paths: The home; its directories are created.
-        ready: Set once calls are answered.
-        settings: Whether and where it listens on TCP, too.
-
-    Raises:
-        AlreadyRunning: Another daemon owns this home; nothing was touched.
-        CorruptState: From the engine's start; nothing is served.
-        ConfigError: A directory cannot be made, or the TCP port not be had; nothing is served.
-        Fenced: Another process took the store over meanwhile; everything was stopped.
+    Signals, log files and the service manager stay that program's own; ``ready`` is set once calls
+    are answered.
     """
     paths.ensure()
     async with hold_lock(paths, stays_ended=False):
@@ -108,19 +99,11 @@ async def _start_and_serve(
     async with contextlib.AsyncExitStack() as stack:
         for each in listeners:
             await stack.enter_async_context(each.living())
-        await _listen_and_serve(services, paths, listeners, when_ready)
-
-
-async def _listen_and_serve(
-    services: Services,
-    paths: Paths,
-    listeners: Sequence[Listener],
-    when_ready: Callable[[], None],
-) -> None:
-    # The addresses first: a daemon that cannot have a configured one has touched nothing.
-    with contextlib.ExitStack() as addresses:
+        # The addresses first: a daemon that cannot have a configured one has touched nothing.
+        addresses = stack.enter_context(contextlib.ExitStack())
         for each in listeners:
             each.bind(addresses)
+        # Another process has taken the store over: whatever this one answers may be wrong by now.
         services.engine.on_fenced(services.stopping.set)
         await services.engine.start()
         try:
@@ -198,7 +181,7 @@ class _Servers:
 
     def __init__(self, stopping: asyncio.Event) -> None:
         self._stopping = stopping
-        self._tasks = [asyncio.create_task(_until(stopping), name="stop")]
+        self._tasks: list[asyncio.Task[Any]] = [asyncio.create_task(stopping.wait(), name="stop")]
 
     def add(self, listener: socket.socket, config: uvicorn.Config) -> "_Server":
         """Serve on that listener, too."""
@@ -208,7 +191,7 @@ class _Servers:
         return server
 
     async def until_one_ends(self) -> None:
-        """Return when the daemon is told to stop, or one cannot go on."""
+        """Return when the daemon has to stop, or one cannot go on."""
         await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
 
     async def __aenter__(self) -> Self:
@@ -220,13 +203,9 @@ class _Servers:
         await asyncio.gather(*self._tasks)
 
 
-async def _until(event: asyncio.Event) -> None:
-    await event.wait()
-
-
 class _Server(uvicorn.Server):
     """uvicorn without its signal handlers, which are ours or those of the embedding program, and
-    without its ten looks a second whether it is told to stop, and then whether all has ended.
+    without looking ten times a second whether it has to stop, and then whether all has ended.
     """
 
     serving: "asyncio.Task[None]"
@@ -251,7 +230,7 @@ class _Server(uvicorn.Server):
         self._opened.set()
 
     async def main_loop(self) -> None:
-        # What a tick does besides: our headers are the same all the time, since none is a date.
+        # Once is enough: a tick renews the headers, and none of ours is a date.
         await self.on_tick(0)
         await self._stopping.wait()
 
@@ -279,7 +258,7 @@ class _Server(uvicorn.Server):
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
 
     async def listen_at(self, listener: socket.socket) -> None:
-        """Accept connections there instead of where nobody finds us any more; calls go on."""
+        """Accept connections there: the socket file of the old listener is gone; calls go on."""
         protocol = partial(
             cast("Callable[..., asyncio.Protocol]", self.config.http_protocol_class),
             config=self.config,
@@ -326,8 +305,8 @@ async def hold_lock(paths: Paths, *, stays_ended: bool = True) -> AsyncIterator[
 
     Args:
         paths: The home; its state directory is there.
-        stays_ended: A daemon that ends in the usual way was told to, and commands that only look
-            start no other one.
+        stays_ended: Whether the file says at the end that this daemon was stopped, so that
+            commands which only look start no other one.
 
     Raises:
         AlreadyRunning: Names the holder and the socket.
@@ -346,9 +325,10 @@ async def hold_lock(paths: Paths, *, stays_ended: bool = True) -> AsyncIterator[
 
 
 async def _locked(descriptor: int, path: Path) -> None:
-    """Take the lock, also where somebody looks at that moment whether it is held.
+    """Take the lock, even if another process is just looking whether it is held.
 
-    Who holds it all the time says so; only while nobody does is it asked for again.
+    A daemon that holds it has written its name; while no living one has, the lock is asked for
+    again.
     """
     loop = asyncio.get_running_loop()
     due = loop.time() + LOOKERS_S
@@ -388,10 +368,3 @@ def stop_on_signals(stopping: asyncio.Event) -> Iterator[None]:
     finally:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(number)
-
-
-@contextlib.contextmanager
-def log_to(path: Path) -> Iterator[None]:
-    """Write log lines to ``path``; see ``daemon_log``."""
-    with writing_log(path, bytes_max=LOG_BYTES_MAX):
-        yield

@@ -27,7 +27,7 @@ LOGGERS: Final = {"subagents": logging.INFO, "uvicorn": logging.WARNING, "asynci
 SILENT: Final = "opentelemetry"
 """Says every failed try; ``followers.journal_export`` says each outage once."""
 TEXT_CHARS_MAX: Final = 64 * 1024
-"""Of a message or an exception; what a runtime or a caller sent can stand in either."""
+"""The longest message or exception; what a runtime or a caller sent can stand in either."""
 RUN_ID: Final = re.compile(r"(?<![\w-])r-[0-9a-z]{10}(?![\w-])")
 STANDARD_STREAMS: Final = (1, 2)
 
@@ -121,7 +121,7 @@ class BoundedFile(logging.Handler):
 def redact_tracebacks() -> None:
     """What ends this process, or a thread of it, is printed without secrets from now on.
 
-    Our standard error is the log: an exception that nobody caught passes by every formatter.
+    Our standard error is the log, and an uncaught exception passes by every formatter.
     """
 
     def of_process(
@@ -159,8 +159,8 @@ def writing_log(path: Path, *, bytes_max: int) -> Iterator[None]:
         terminal = logging.StreamHandler(sys.stderr)
         terminal.setFormatter(ForPeople())
         handlers.append(terminal)
-    nobody = logging.NullHandler()
-    logging.getLogger(SILENT).addHandler(nobody)
+    silence = logging.NullHandler()
+    logging.getLogger(SILENT).addHandler(silence)
     before = [(logging.getLogger(name), logging.getLogger(name).level) for name in LOGGERS]
     for name, level in LOGGERS.items():
         logger = logging.getLogger(name)
@@ -174,6 +174,6 @@ def writing_log(path: Path, *, bytes_max: int) -> Iterator[None]:
             logger.setLevel(level)
             for handler in handlers:
                 logger.removeHandler(handler)
-        logging.getLogger(SILENT).removeHandler(nobody)
+        logging.getLogger(SILENT).removeHandler(silence)
         for handler in handlers:
             handler.close()

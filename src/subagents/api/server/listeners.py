@@ -1,4 +1,4 @@
-"""Where a daemon can be reached besides its own socket; extensions bring them."""
+"""Where a daemon can be reached in addition to its own socket; extensions bring them."""
 
 import contextlib
 import socket
@@ -45,10 +45,7 @@ class Listener(Protocol):
         ...
 
     def bind(self, addresses: contextlib.ExitStack) -> None:
-        """Have the address, before the store is touched.
-
-        Args:
-            addresses: Gives it up, after everything.
+        """Take the address before the store is touched; ``addresses`` gives it up at the very end.
 
         Raises:
             ConfigError: It cannot be had; the daemon does not start.
@@ -72,20 +69,13 @@ def server_config(
     info: DaemonInfo,
     tls: ssl.SSLContext | None = None,
 ) -> uvicorn.Config:
-    """How calls of clients are served.
-
-    Args:
-        app: Answers them.
-        protocol: Of their connections.
-        info: Of this daemon.
-        tls: None = nothing is encrypted.
-    """
+    """How calls of clients are served; without ``tls`` nothing is encrypted."""
     return uvicorn.Config(
         app,
         # Every answer says it, so that no client has to ask first.
         headers=[
             ("x-subagents-version", info.version),
-            # And no browser makes a program or a picture of what a worker said.
+            # And no browser makes a program or a picture of what a worker wrote.
             ("x-content-type-options", "nosniff"),
             ("cross-origin-resource-policy", "same-origin"),
         ],

@@ -9,17 +9,14 @@ from subagents.engine.records.counters import Histogram
 from subagents.ports import Batch
 
 LOOK_S: Final = 0.5
-"""Between two looks, while there is work."""
+"""The pause between two looks, while there is work."""
 
 
 class LoopLag:
     """An application that measures how late its loop is while calls come or commits are made.
 
-    A loop without work is late for nobody, and a look would wake it up.
-
-    Args:
-        app: What answers the calls.
-        into: Gets one value per look, in seconds.
+    A loop without work delays nothing, and a look would wake it up. ``into`` gets one value per
+    look, in seconds.
     """
 
     def __init__(self, app: ASGIApp, into: Histogram) -> None:

@@ -2,8 +2,8 @@
 
 Nothing is written twice: answers come from the structs that they are made of, bodies from those
 that requests are decoded into, their bounds from the tables that check them, query parameters from
-the declarations that handlers read by (``parameters``), words from the handlers' docstrings. Here
-stands only which belong together. Answers may get more fields.
+the declarations that handlers read by (``parameters``), words from the handlers' docstrings. Which
+belong together is in the table ``OPERATIONS`` beside the handlers. Answers may get more fields.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,10 +16,9 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from subagents import extension
-from subagents.api.answers import log_pages
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import query_of
-from subagents.api.calls.operation import JSON, Operation
+from subagents.api.calls.operation import JSON, Anything, Operation, routes
 from subagents.api.routes import (
     agent_routes,
     artifact_routes,
@@ -27,24 +26,17 @@ from subagents.api.routes import (
     event_routes,
     inbox_routes,
     run_routes,
+    schedule_routes,
     session_routes,
+    spawn_routes,
     tool_routes,
 )
-from subagents.api.wire import (
-    agent_answers,
-    daemon_answers,
-    event_answers,
-    log_answers,
-    message_answers,
-    run_answers,
-    schedule_answers,
-    usage_answers,
-)
 from subagents.api.wire import requests as wire
+from subagents.api.wire import schedule_answers
 from subagents.api.wire.field_docs import field_docs
 from subagents.api.wire.parameters import Parameter
 from subagents.api.wire.wire_struct import WireStruct
-from subagents.domain.run.run import Decision, Priority, Report
+from subagents.domain.run.run import Decision, Priority
 from subagents.domain.run.spec import BATCH_RUNS_MAX, IDEMPOTENCY_KEY_CHARS_MAX, RunSpec
 from subagents.errors import SubagentsError
 from subagents.version import __version__
@@ -55,36 +47,20 @@ VERSION: Final = "3.1.0"
 PROBLEM: Final = "application/problem+json"
 REF: Final = "#/components/schemas/{name}"
 
-
-class Anything(msgspec.Struct, frozen=True):
-    """A body whose shape something else describes: a tool's arguments."""
-
-
-CORE: Final[Mapping[tuple[str, str], Operation]] = {
-    ("GET", "/healthz"): Operation(answers=(daemon_answers.Health,)),
-    ("GET", "/readyz"): Operation(
-        also=((503, "Not ready, and why."),), answers=(daemon_answers.Readiness,)
-    ),
-    ("GET", "/version"): Operation(answers=(daemon_answers.DaemonVersion,)),
-    ("GET", "/openapi.json"): Operation(),
-    ("POST", "/v1/runs"): Operation(
-        body=wire.SpawnBody,
-        status=201,
-        headers=("Idempotency-Key",),
-        answers=(run_answers.SpawnReceipt,),
-    ),
-    ("POST", "/v1/runs/dry-run"): Operation(
-        body=wire.SpawnBody, headers=("Idempotency-Key",), answers=(run_answers.DryRun,)
-    ),
-    ("POST", "/v1/plans/dry-run"): Operation(
-        body=wire.PlanBody, headers=("Idempotency-Key",), answers=(run_answers.DryRun,)
-    ),
-    ("POST", "/v1/plans"): Operation(
-        body=wire.PlanBody,
-        status=201,
-        headers=("Idempotency-Key",),
-        answers=(run_answers.PlanReceipt,),
-    ),
+CORE: Final = (
+    spawn_routes,
+    schedule_routes,
+    run_routes,
+    artifact_routes,
+    session_routes,
+    inbox_routes,
+    tool_routes,
+    agent_routes,
+    daemon_routes,
+    event_routes,
+)
+"""The core's modules of routes, in the order in which their routes are tried."""
+SCHEDULES: Final = {
     ("POST", "/v1/schedules"): Operation(
         body=wire.ScheduleBody, status=201, answers=(schedule_answers.ScheduleRow,)
     ),
@@ -95,120 +71,6 @@ CORE: Final[Mapping[tuple[str, str], Operation]] = {
     ("POST", "/v1/schedules/{sel}/resume"): Operation(answers=(schedule_answers.ScheduleRow,)),
     ("POST", "/v1/schedules/{sel}/run"): Operation(
         status=201, answers=(schedule_answers.ScheduleStart,)
-    ),
-    ("POST", "/v1/runs/{sel}/retry"): Operation(status=201, answers=(run_answers.SpawnReceipt,)),
-    ("GET", "/v1/runs"): Operation(query=run_routes.LIST, answers=(run_answers.RunPage,)),
-    ("GET", "/v1/tree"): Operation(query=run_routes.FOREST, answers=(run_answers.RunForest,)),
-    ("GET", "/v1/runs/{sel}"): Operation(answers=(run_answers.RunDetail,)),
-    ("GET", "/v1/runs/{sel}/status"): Operation(answers=(run_answers.RunStatus,)),
-    ("GET", "/v1/runs/{sel}/result"): Operation(answers=(run_answers.StoredResult,)),
-    ("GET", "/v1/runs/{sel}/result/text"): Operation(
-        query=run_routes.RESULT_TEXT, media=("text/plain",)
-    ),
-    ("GET", "/v1/runs/{sel}/artifacts"): Operation(answers=(log_answers.ArtifactPage,)),
-    ("GET", "/v1/runs/{sel}/artifacts/content"): Operation(
-        query=artifact_routes.CONTENT,
-        headers=("Range",),
-        media=(artifact_routes.OCTETS,),
-        also=((206, "The range of bytes that was asked for."),),
-    ),
-    ("GET", "/v1/runs/{sel}/diff"): Operation(
-        query=artifact_routes.DIFF, answers=(log_answers.WorktreeDiff,)
-    ),
-    ("GET", "/v1/runs/{sel}/tree"): Operation(answers=(run_answers.RunNode,)),
-    ("GET", "/v1/runs/{sel}/timeline"): Operation(
-        query=run_routes.TIMELINE, answers=(event_answers.Timeline,)
-    ),
-    ("GET", "/v1/runs/{sel}/why"): Operation(answers=(event_answers.Why,)),
-    ("GET", "/v1/runs/{sel}/log"): Operation(
-        query=log_pages.PARAMETERS, answers=(log_answers.LogPage, log_answers.LogSummary)
-    ),
-    ("POST", "/v1/runs/{sel}/cancel"): Operation(
-        body=wire.CancelBody, is_body_optional=True, answers=(run_answers.RunState,)
-    ),
-    ("DELETE", "/v1/runs/{sel}/cancel"): Operation(answers=(run_answers.RunState,)),
-    ("POST", "/v1/runs/{sel}/steer"): Operation(
-        body=wire.SteerBody, answers=(run_answers.RunState,)
-    ),
-    ("POST", "/v1/runs/{sel}/send"): Operation(
-        body=session_routes.SendBody, answers=(run_answers.SentMessage,)
-    ),
-    ("POST", "/v1/runs/{sel}/interrupt"): Operation(
-        body=wire.CancelBody, is_body_optional=True, answers=(run_answers.RunState,)
-    ),
-    ("DELETE", "/v1/runs/{sel}/interrupt"): Operation(answers=(run_answers.RunState,)),
-    ("POST", "/v1/threads/{thread}/messages"): Operation(
-        body=session_routes.ThreadBody, status=202, answers=(run_answers.SentMessage,)
-    ),
-    ("POST", "/v1/runs/{sel}/priority"): Operation(
-        body=wire.PriorityBody, answers=(run_answers.RunRow,)
-    ),
-    ("POST", "/v1/runs/{sel}/pause"): Operation(answers=(run_answers.RunRow,)),
-    ("POST", "/v1/runs/{sel}/resume"): Operation(answers=(run_answers.RunRow,)),
-    ("POST", "/v1/runs/{sel}/redeliver"): Operation(answers=(run_answers.RunRow,)),
-    ("POST", "/v1/runs/{sel}/dismiss"): Operation(answers=(run_answers.RunRow,)),
-    ("POST", "/v1/wait"): Operation(
-        body=wire.WaitBody, is_body_optional=True, answers=(run_answers.WaitResult,)
-    ),
-    ("POST", "/v1/inbox"): Operation(
-        body=wire.InboxBody, is_body_optional=True, answers=(message_answers.Inbox,)
-    ),
-    ("GET", "/v1/inbox"): Operation(query=inbox_routes.INBOX, answers=(message_answers.Inbox,)),
-    ("POST", "/v1/inbox/ack"): Operation(
-        body=wire.AckBody, answers=(message_answers.Acknowledged,)
-    ),
-    ("GET", "/v1/attention"): Operation(answers=(message_answers.Attention,)),
-    ("POST", "/v1/requests"): Operation(
-        body=wire.AskBody, status=201, answers=(message_answers.WorkerRequest,)
-    ),
-    ("GET", "/v1/requests/{id}"): Operation(
-        query=inbox_routes.ANSWER, answers=(message_answers.WorkerRequest,)
-    ),
-    ("POST", "/v1/requests/{id}/respond"): Operation(
-        body=wire.RespondBody, answers=(message_answers.WorkerRequest,)
-    ),
-    ("POST", "/v1/runs/{sel}/report"): Operation(body=Report, answers=(message_answers.Taken,)),
-    ("POST", "/v1/runs/{sel}/progress"): Operation(
-        body=wire.ProgressBody, answers=(message_answers.Taken,)
-    ),
-    ("GET", "/v1/runs/{sel}/progress"): Operation(answers=(message_answers.ProgressLog,)),
-    ("POST", "/v1/runs/{sel}/notify"): Operation(
-        body=wire.NotifyBody, answers=(message_answers.Taken,)
-    ),
-    ("POST", "/v1/runs/{sel}/hold"): Operation(
-        body=wire.HoldBody, answers=(usage_answers.RequestHold,)
-    ),
-    ("GET", "/v1/tools"): Operation(answers=(daemon_answers.ToolList,)),
-    ("POST", "/v1/tools/{name}"): Operation(
-        body=Anything,
-        is_body_optional=True,
-        headers=("X-Subagents-Ack", "X-Subagents-Call-Id"),
-        answers=(daemon_answers.ToolAnswer,),
-    ),
-    ("GET", "/v1/agents"): Operation(query=daemon_routes.WHERE, answers=(agent_answers.AgentList,)),
-    ("GET", "/v1/agents/stats"): Operation(
-        query=agent_routes.STATS, answers=(agent_answers.TrackRecords,)
-    ),
-    ("GET", "/v1/stats/series"): Operation(
-        query=agent_routes.SERIES, answers=(usage_answers.Series,)
-    ),
-    ("GET", "/v1/agents/suggest"): Operation(
-        query=agent_routes.SUGGEST, answers=(agent_answers.Suggestions,)
-    ),
-    ("GET", "/v1/config"): Operation(
-        query=daemon_routes.WHERE, answers=(daemon_answers.EffectiveConfig,)
-    ),
-    ("POST", "/v1/sweep"): Operation(answers=(daemon_answers.SweepResult,)),
-    ("GET", "/v1/diagnostics"): Operation(answers=(daemon_answers.Diagnostics,)),
-    ("POST", "/v1/shutdown"): Operation(status=202, answers=(daemon_answers.Stopping,)),
-    ("GET", "/v1/alerts"): Operation(
-        query=event_routes.ALERTS, answers=(event_answers.AlertHistory,)
-    ),
-    ("GET", "/v1/events"): Operation(
-        query=event_routes.FOLLOW,
-        headers=("Last-Event-ID",),
-        media=(event_routes.EVENT_STREAM, JSON),
-        answers=(event_answers.EventPage,),
     ),
 }
 
@@ -223,8 +85,13 @@ PATH_WORDS: Final[Mapping[str, str]] = {
 @cache
 def operations() -> Mapping[tuple[str, str], Operation]:
     """By method and path: the core's and those of extensions."""
-    more = (getattr(module, "OPERATIONS", {}) for module in extension.route_modules())
-    return {**CORE, **{place: each for found in more for place, each in found.items()}}
+    modules = (*CORE, *extension.route_modules())
+    more = (getattr(module, "OPERATIONS", {}) for module in modules)
+    return {
+        **OPERATIONS,
+        **SCHEDULES,
+        **{place: each for found in more for place, each in found.items()},
+    }
 
 
 @cache
@@ -275,7 +142,7 @@ HEADERS: Final[Mapping[str, tuple[str, Schema]]] = {
     "X-Subagents-Cwd": ("The client's directory, percent-encoded.", {"type": "string"}),
 }
 WORDS: Final[Mapping[tuple[str, str], Iterable[str]]] = {
-    ("WaitBody", "until"): inbox_routes.UNTIL,
+    ("WaitBody", "until"): wire.UNTIL,
     ("NotifyBody", "priority"): tuple(Priority),
     ("RespondBody", "decision"): (Decision.ANSWER, Decision.APPROVE, Decision.DENY),
 }
@@ -318,7 +185,10 @@ def document(routes: Iterable[BaseRoute]) -> Schema:
         "paths": paths,
         "components": {
             "schemas": _schemas(),
-            "parameters": _parameters(),
+            "parameters": {
+                name: {"name": name, "in": "header", "description": text, "schema": schema}
+                for name, (text, schema) in HEADERS.items()
+            },
             "responses": {
                 "Problem": {
                     "description": "Why not (RFC 9457); `code` says it to programs.",
@@ -351,7 +221,7 @@ def _operation(route: Route, operation: Operation) -> Schema:
     endpoint = route.endpoint
     words = " ".join((endpoint.__doc__ or "").split("\n\n")[0].split())
     rest = " ".join(" ".join((endpoint.__doc__ or "").split("\n\n")[1:]).split())
-    module = endpoint.__module__.rpartition(".")[2].removeprefix("routes_")
+    module = endpoint.__module__.rpartition(".")[2]
     found: Schema = {
         "operationId": f"{module}_{endpoint.__name__}",
         "summary": words.partition(": ")[2].rstrip(".") or endpoint.__name__,
@@ -378,7 +248,8 @@ def _operation(route: Route, operation: Operation) -> Schema:
         found["description"] = rest
     if operation.body is not None:
         found["requestBody"] = {
-            "required": not operation.is_body_optional,
+            # No body is the empty object to every handler.
+            "required": any(each.required for each in msgspec.structs.fields(operation.body)),
             "content": {JSON: {"schema": {"$ref": REF.format(name=operation.body.__name__)}}},
         }
     return found
@@ -419,13 +290,6 @@ def _query_parameter(parameter: Parameter) -> Schema:
 
 def _shared(header: str) -> Schema:
     return {"$ref": f"#/components/parameters/{header}"}
-
-
-def _parameters() -> Schema:
-    return {
-        name: {"name": name, "in": "header", "description": text, "schema": schema}
-        for name, (text, schema) in HEADERS.items()
-    }
 
 
 # -- schemas ------------------------------------------------------------------------------------
@@ -472,6 +336,7 @@ def _answered(kind: type[msgspec.Struct], schema: Schema) -> Schema:
         | {"description": texts[name]}
         for name, each in schema["properties"].items()
     }
+    # An unset field is left out of an answer; with ``omit_defaults`` so is every default.
     always = [
         field.encode_name
         for field in msgspec.structs.fields(kind)
@@ -527,7 +392,7 @@ def _problem() -> Schema:
 
 def codes() -> set[str]:
     """Every ``code`` an error document can have."""
-    # Of an unknown path and of a mistake of ours, see ``http``.
+    # An unknown path and a mistake of ours have no class of their own (``app``).
     found = {"not_found", "invalid", "error", "internal"}
     pending: list[type[SubagentsError]] = [SubagentsError]
     while pending:
@@ -537,4 +402,5 @@ def codes() -> set[str]:
     return found
 
 
-ROUTES: Final = (Route("/openapi.json", openapi, methods=["GET"]),)
+OPERATIONS: Final = {("GET", "/openapi.json"): Operation(openapi)}
+ROUTES: Final = routes(OPERATIONS)

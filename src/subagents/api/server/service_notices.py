@@ -1,4 +1,4 @@
-"""What systemd is told of the daemon: sd_notify(3), for units with ``Type=notify``.
+"""What the daemon reports to systemd: sd_notify(3), for units with ``Type=notify``.
 
 https://www.freedesktop.org/software/systemd/man/latest/sd_notify.html
 """

@@ -1,4 +1,4 @@
-"""Listening sockets of a home: nobody else's, and there again when their files are removed."""
+"""Listening sockets of a home: the user's own, and made again when their files are removed."""
 
 import asyncio
 import contextlib
@@ -36,7 +36,7 @@ def listening(path: Path) -> Iterator[socket.socket]:
         listener.bind(str(path))
         own = _identity(path)
         try:
-            # Nobody could connect in between: it does not listen yet, and its directory is ours.
+            # No client could connect in between: it does not listen yet, and its directory is ours.
             path.chmod(0o600)
             listener.listen()
             listener.setblocking(False)
@@ -50,16 +50,16 @@ def listening(path: Path) -> Iterator[socket.socket]:
 async def bound_again(
     paths: Paths, path: Path, listen_at: ListenAt, stack: contextlib.ExitStack
 ) -> AsyncIterator[None]:
-    """While the block runs: where the socket file at ``path`` is gone, make it anew.
+    """While the block runs: make the socket file at ``path`` again whenever it is gone.
 
-    Cleaners of temporary directories remove it, and people do; nobody could reach a daemon that
-    holds the lock and has no socket.
+    Cleaners of temporary directories remove it, and people do; a daemon that holds the lock and has
+    no socket could not be reached.
 
     Args:
-        paths: The home; its directories are made anew, too.
+        paths: The home; its directories are made again, too.
         path: It is bound when this begins.
         listen_at: Gets the new listener, each time.
-        stack: Closes the listeners and removes the file, when nobody uses them any more.
+        stack: Closes the listeners and removes the file at the end.
     """
     own, loop = _identity(path), asyncio.get_running_loop()
 
@@ -76,7 +76,7 @@ async def bound_again(
                 listener = stack.enter_context(listening(path))
             except (SubagentsError, OSError) as error:
                 if str(error) != last_problem:
-                    log.warning("the socket %s is gone and cannot be made anew: %s", path, error)
+                    log.warning("the socket %s is gone and cannot be made again: %s", path, error)
                 last_problem = str(error)
                 continue
             log.warning("the socket %s was removed; it is there again", path)
@@ -108,6 +108,7 @@ def _clear(path: Path) -> None:
             hint="look what it is, then move it away",
             details={"socket": str(path)},
         )
+    # Only connecting tells: a killed daemon leaves its file, and so does one that is stopping.
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(ANSWER_S)
         try:
@@ -131,12 +132,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def already_running(holder: DaemonRecord | None, path: Path) -> AlreadyRunning:
-    """What says that another daemon has this home.
-
-    Args:
-        holder: Who it is; None = nobody knows.
-        path: Its socket.
-    """
+    """The error that another daemon has this home; ``holder`` is None where it is not known."""
     known = None if holder is None or holder.is_over else holder
     return AlreadyRunning(
         f"a daemon is running already: {known.words if known else 'pid unknown'}, socket {path}",

@@ -12,7 +12,6 @@ from subagents.engine.runs.sessions import MODES, STEER
 from subagents.errors import UsageError
 
 SENT: Final = ("status", "runId", "sessionKey", "label")
-CHANGED: Final = ("status", "runId", "label")
 RESPONDED: Final = ("status", "requestId", "runId", "label", "decision", "by", "answeredAt")
 _SENT: Final = {
     "steered": "Put into its live turn.",
@@ -36,7 +35,7 @@ async def send(call: Call) -> Answer:
 
 
 async def steer(call: Call, target: str, message: str, *, mode: str = STEER) -> Answer:
-    """See ``send``; ``target`` is any selector."""
+    """As ``send``, to the run that any selector names."""
     run = await find_run(call.services, target, call.caller)
     sent = await call.services.send(
         run,
@@ -54,17 +53,6 @@ async def steer(call: Call, target: str, message: str, *, mode: str = STEER) -> 
     return Answer(text=f"{sent.status}: {now.id}. {what}", structured=structured)
 
 
-async def interrupt(call: Call, target: str, reason: str | None) -> Answer:
-    """End the turn that is under way; what there is becomes a partial result."""
-    run = await find_run(call.services, target, call.caller)
-    run = await call.services.engine.control.interrupt(
-        run.id, by=call.caller.session, reason=reason
-    )
-    structured = picked(run_building.changed(run, "interrupting"), CHANGED)
-    text = f"interrupting: {run.id}. It ends partial; sessions_send mode=followup continues it."
-    return Answer(text=text, structured=structured)
-
-
 async def respond(call: Call) -> Answer:
     """Answer a worker's question; the first answer counts."""
     asked = decoded(call, RespondArguments)
@@ -72,7 +60,7 @@ async def respond(call: Call) -> Answer:
 
 
 async def answer_request(call: Call, request_id: str, response: str, decision: str) -> Answer:
-    """See ``respond``."""
+    """As ``respond``, with the answer in words of the caller's tool."""
     body = wire.RespondBody(response=response, decision=decision)
     found = await run_questions.respond(call.services, call.caller, request_id, body)
     how = f" ({found.decision} by {found.by})" if found.status != "answered" else ""

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TypeAlias
 
+import msgspec
 from msgspec.structs import replace
 
 from subagents.api.answers import (
@@ -21,7 +22,7 @@ from subagents.api.tools.tool_arguments import ACTIONS, LIST_LIMIT_MAX, ActionAr
 from subagents.api.wire.decoding import one_of
 from subagents.api.wire.wire_struct import Document, document_of
 from subagents.domain.run.run import MessageKind, Run
-from subagents.domain.run.values import MessageId, announcement_id
+from subagents.domain.run.values import announcement_id
 from subagents.domain.transcript.transcript_query import LOG_LINES_MAX
 from subagents.errors import Conflict, UsageError
 from subagents.ports import InboxRow, RunFilter
@@ -29,7 +30,7 @@ from subagents.text import fence, one_line, shortened
 
 LIST_LIMIT: Final = 20
 LOG_BYTES: Final = 24_000
-"""Of the lines of one answer: a log is read in pages, not into a context."""
+"""The most that the lines of one answer have: a log is read in pages, not into a context."""
 RESULT_BYTES: Final = 20_000
 RESULT_BYTES_MAX: Final = 60_000
 INBOX_LIMIT: Final = 20
@@ -37,45 +38,18 @@ INBOX_LIMIT_MAX: Final = 100
 ATTENTION_MAX: Final = 50
 STEPS_MAX: Final = 100
 STATUS: Final = (
-    "agentId",
-    "label",
-    "runId",
-    "sessionKey",
-    "phase",
-    "state",
-    "runStatus",
-    "why",
-    "runtime",
-    "took",
-    "tookMs",
-    "sessionId",
-    "attempt",
-    "costUsd",
-    "tokensIn",
-    "tokensOut",
-    "usage",
-    "granted",
-    "toolsUsed",
-    "lastActivity",
-    "lastActivityAge",
-    "lastActivityAgeMs",
-    "contextPercent",
-    "pendingRequests",
-    "pendingRequestCount",
-    "blockedReason",
-    "latestProgress",
-    "childrenActive",
-    "deadline",
-    "budget",
-    "paused",
-    "outcome",
-    "startedAt",
+    *("agentId", "label", "runId", "sessionKey", "phase", "state", "runStatus", "why", "runtime"),
+    *("took", "tookMs", "sessionId", "attempt", "costUsd", "tokensIn", "tokensOut", "usage"),
+    *("granted", "toolsUsed", "lastActivity", "lastActivityAge", "lastActivityAgeMs"),
+    *("contextPercent", "pendingRequests", "pendingRequestCount", "blockedReason"),
+    *("latestProgress", "childrenActive", "deadline", "budget", "paused", "outcome", "startedAt"),
     "endedAt",
 )
 """What a model is shown of a status: every field of a status, and what the list has."""
 ATTENTION: Final = ("runId", "label", "kind", "text", "requestId", "options", "sinceAt")
-"""Without the commands that people are shown."""
+"""What a model is shown of an item: not the commands, which are for people."""
 MESSAGE: Final = ("id", "number", "sessionKey", "runId", "kind", "sentAt", "text")
+CHANGED: Final = ("status", "runId", "label")
 REASON_CHARS_MAX: Final = 4_000
 
 Act: TypeAlias = Callable[[Call, ActionArguments], Awaitable[Answer]]
@@ -144,17 +118,7 @@ async def _why(call: Call, asked: ActionArguments) -> Answer:
 
 async def _log(call: Call, asked: ActionArguments) -> Answer:
     run = await _run(call, asked)
-    wanted = log_pages.Asked(
-        offset=asked.offset,
-        limit=asked.limit,
-        tail=asked.tail,
-        grep=asked.grep,
-        since=asked.since,
-        types=asked.type,
-        attempt=asked.attempt,
-        after_seq=asked.after_seq,
-        summary=asked.summary,
-    )
+    wanted = msgspec.convert(asked, log_pages.Asked, from_attributes=True)
     if asked.limit is not None and asked.limit > LOG_LINES_MAX:
         raise UsageError(
             f"limit must be 1 to {LOG_LINES_MAX} for action=log", details={"field": "limit"}
@@ -206,7 +170,7 @@ async def _result(call: Call, asked: ActionArguments) -> Answer:
             f"run {run.id} has no result yet: {why}",
             hint=f"sessions_wait runIds=[{run.id}]",
         )
-    # In bytes: a long result is a file, in which characters cannot be counted off.
+    # In bytes: a long result is a file, in which characters cannot be counted.
     offset, limit = asked.offset or 0, min(asked.limit or RESULT_BYTES, RESULT_BYTES_MAX)
     size = call.services.engine.results.size(run)
     page = await call.services.engine.results.read(run, offset, limit)
@@ -226,28 +190,23 @@ async def _result(call: Call, asked: ActionArguments) -> Answer:
         lines.append(f"{size - after} more bytes: offset={after}")
     if size < run_building.result_bytes(run):
         lines.append(f"Only the last {size} of {run_building.result_bytes(run)} bytes were kept.")
-    offered = await _offer_announcement(call, run)
-    return Answer(
-        text=tool_wording.bounded("\n".join(lines)), structured=structured, offered=offered
+    # Whoever reads the result has read its announcement, when that is in its own inbox.
+    found = await call.services.engine.mailbox.wait(
+        [run.id], session=call.caller.session, timeout_s=0, reader=call.caller.reader
     )
+    text = tool_wording.bounded("\n".join(lines))
+    return Answer(text=text, structured=structured, offered=found.offered)
 
 
 def _whole_characters(page: bytes) -> bytes:
     """Without the beginning of a character whose rest is on the next page."""
     for back in range(1, min(4, len(page)) + 1):
         lead = page[-back]
+        # UTF-8: bytes that continue a character are 10xxxxxx, and its first says how many it has.
         if lead & 0xC0 != 0x80:
             needs = 1 if lead < 0x80 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
             return page if needs <= back else page[:-back] or page
     return page
-
-
-async def _offer_announcement(call: Call, run: Run) -> tuple[MessageId, ...]:
-    """Whoever reads the result has read its announcement, when that is in its own inbox."""
-    found = await call.services.engine.mailbox.wait(
-        [run.id], session=call.caller.session, timeout_s=0, reader=call.caller.reader
-    )
-    return found.offered
 
 
 async def _inbox(call: Call, asked: ActionArguments) -> Answer:
@@ -258,6 +217,7 @@ async def _inbox(call: Call, asked: ActionArguments) -> Answer:
     try:
         shown = [await _shown(call, row) for row in rows]
     except BaseException:
+        # No answer carries them: the next call may have them at once, not when the lease ends.
         engine.mailbox.release(taken, reader=caller.reader)
         raise
     kept, used_bytes = 0, 0
@@ -276,7 +236,7 @@ async def _inbox(call: Call, asked: ActionArguments) -> Answer:
 
 
 async def _shown(call: Call, row: InboxRow) -> Document:
-    """A message, cut for a context; an announcement is told anew, so that its fences close."""
+    """A message, cut for a context; an announcement is written again, so that its fences close."""
     document = picked(message_building.message(row), MESSAGE)
     if row.message.kind is MessageKind.ANNOUNCEMENT:
         run = await call.services.engine.queries.run(row.message.run_id)
@@ -294,7 +254,13 @@ async def _steer(call: Call, asked: ActionArguments) -> Answer:
 
 
 async def _interrupt(call: Call, asked: ActionArguments) -> Answer:
-    return await act_tools.interrupt(call, _target(asked), _reason(asked))
+    """End the turn that is under way; what there is becomes a partial result."""
+    run, reason = await _run(call, asked), _reason(asked)
+    control = call.services.engine.control
+    run = await control.interrupt(run.id, by=call.caller.session, reason=reason)
+    structured = picked(run_building.changed(run, "interrupting"), CHANGED)
+    text = f"interrupting: {run.id}. It ends partial; sessions_send mode=followup continues it."
+    return Answer(text=text, structured=structured)
 
 
 def _reason(asked: ActionArguments) -> str | None:
@@ -321,29 +287,28 @@ async def _kill(call: Call, asked: ActionArguments) -> Answer:
 
 
 async def _pause(call: Call, asked: ActionArguments) -> Answer:
-    run = await _run(call, asked)
-    return await _state(
-        call, await call.services.engine.control.pause(run.id, by=call.caller.session)
-    )
+    return await _changed(call, asked, call.services.engine.control.pause)
 
 
 async def _resume(call: Call, asked: ActionArguments) -> Answer:
-    run = await _run(call, asked)
-    return await _state(
-        call, await call.services.engine.control.resume(run.id, by=call.caller.session)
-    )
+    return await _changed(call, asked, call.services.engine.control.resume)
 
 
 async def _redeliver(call: Call, asked: ActionArguments) -> Answer:
+    return await _changed(call, asked, call.services.engine.control.redeliver)
+
+
+async def _changed(
+    call: Call, asked: ActionArguments, change: Callable[..., Awaitable[Run]]
+) -> Answer:
     run = await _run(call, asked)
-    return await _state(
-        call, await call.services.engine.control.redeliver(run.id, by=call.caller.session)
-    )
+    return await _state(call, await change(run.id, by=call.caller.session))
 
 
 async def _answer(call: Call, asked: ActionArguments) -> Answer:
     response = _message(asked)
     target = _target(asked)
+    # The id of a question has a colon, and so has a session key, which is a run.
     if ":" not in target or target.startswith("agent:"):
         target = _only_question(await _run(call, asked))
     return await act_tools.answer_request(call, target, response, "answer")

@@ -1,8 +1,8 @@
-"""``sessions_history``: what was said in a child session, told from the run's journal.
+"""``sessions_history``: what was said in a child session, read from the run's journal.
 
-The journal is what both sides agreed on: what the worker was given, what it was told on the way,
-what it said back. What its program printed besides is in the log. Nothing is shown unredacted:
-a worker may have read a key and quoted it.
+The journal is what both sides agreed on: the task, the messages on the way, the replies. What the
+worker's program printed is in the log. Nothing is shown unredacted: a worker may have read a key
+and quoted it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,8 @@ from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
-from subagents.api.answers import explain
+from subagents.api.answers.causes import played_back
+from subagents.api.answers.explain import Folded
 from subagents.api.calls.call import find_run
 from subagents.api.tools.tool import Answer, Call
 from subagents.api.tools.tool_arguments import Selector, decoded
@@ -20,31 +21,24 @@ from subagents.api.wire.wire_struct import document_of, made
 from subagents.domain.redaction.redact import redact
 from subagents.domain.run import events as e
 from subagents.domain.run import signals as s
-from subagents.domain.run.run import (
-    Decision,
-    Progress,
-    Report,
-    Request,
-    Run,
-)
+from subagents.domain.run.run import Decision, Progress, Report, Request, Run
 from subagents.domain.run.values import SessionKey
 from subagents.domain.text import announcement, prompt
 from subagents.text import iso, one_line, shortened
 
 MESSAGE_CHARS_MAX: Final = 4_000
 ANSWER_BYTES_MAX: Final = 80_000
-"""Of all messages of one answer, as JSON."""
+"""The most that all messages of one answer have, as JSON."""
 LIMIT: Final = 50
 LIMIT_MAX: Final = 200
 OFFSET_MAX: Final = 10**9
-JOURNAL_PAGE: Final = 500
 LINE_CHARS_MAX: Final = 200
-"""Of a message in the answer's text; the whole stands in its data."""
+"""How much of a message the answer's text shows; the whole is in its data."""
 
 REQUESTER: Final = "requester"
 WORKER: Final = "worker"
 SYSTEM: Final = "system"
-"""Nobody: a deadline that passed, a run that was ended."""
+"""Neither of them: a deadline that passed, a run that was ended."""
 
 
 class SessionMessage(NamedTuple):
@@ -81,7 +75,7 @@ async def sessions_history(call: Call) -> Answer:
     end = asked.offset + len(shown)
     next_offset = end if end < len(messages) else None
     lines = [f"{run.resolved.label}: {len(shown)} of {len(messages)} messages"]
-    lines += [f"{each.role} {each.kind}: {_line(each.text)}" for each in shown]
+    lines += [f"{each.role} {each.kind}: {one_line(each.text, LINE_CHARS_MAX)}" for each in shown]
     if next_offset is not None:
         lines.append(f"more: offset={next_offset}")
     found = History(
@@ -97,16 +91,9 @@ async def sessions_history(call: Call) -> Answer:
 
 async def _messages(call: Call, run: Run) -> list[SessionMessage]:
     found: list[SessionMessage] = []
-    folded: Run | None = None
-    seq = 0
-    while page := await call.services.engine.queries.journal(
-        run.id, after_seq=seq, limit=JOURNAL_PAGE
-    ):
-        seq = page[-1].seq
-        for step in explain.fold(page, folded):
-            folded = step.run
-            if not step.stale:
-                found += messages_in(step)
+    async for step in played_back(call.services, run.id):
+        if not step.stale:
+            found += messages_in(step)
     return found
 
 
@@ -127,14 +114,10 @@ def _fitting(messages: Sequence[SessionMessage]) -> list[HistoryMessage]:
     return shown
 
 
-def _line(text: str) -> str:
-    return one_line(text, LINE_CHARS_MAX)
-
-
 # -- what an event says -------------------------------------------------------------------------
 
 
-def messages_in(step: explain.Folded) -> Iterator[SessionMessage]:
+def messages_in(step: Folded) -> Iterator[SessionMessage]:
     """The messages of one journal entry, given the run before and after it."""
     yield from _messages_of(step.entry.event, step.run)
     if step.before is not None:
@@ -163,7 +146,7 @@ def _messages_of(event: e.Event, run: Run) -> Iterator[SessionMessage]:
         case e.SignalReceived(signal=s.ProgressSeen(progress=progress)):
             yield _message(run, WORKER, "progress", event.at_ms, _progress(progress))
         case _:
-            # Nobody hears of the others: they are in the timeline.
+            # Other events say nothing to either side; they are in the timeline.
             return
 
 
@@ -171,6 +154,7 @@ def _message(
     run: Run, role: str, kind: str, at_ms: int, text: str, *, attempt: int | None = None
 ) -> SessionMessage:
     """A message in the session of that attempt, the newest when None."""
+    # The task is given with the slot, before there is an attempt.
     number = attempt or max(len(run.attempts), 1)
     key = run.attempts[number - 1].session.key if run.attempts else run.session.first_key
     return SessionMessage(role, kind, at_ms, number, key, text)
@@ -185,7 +169,7 @@ def _answers(before: Run, after: Run, at_ms: int) -> Iterator[SessionMessage]:
             continue
         by_hand = given.decision in {Decision.ANSWER, Decision.APPROVE, Decision.DENY}
         if request.priority is not None and not by_hand:
-            continue  # a notice nobody answered; its worker did not wait for it
+            continue  # a notice without an answer, for which its worker did not wait
         decided = "" if given.decision is Decision.ANSWER else f"[{given.decision}] "
         text = f"{decided}{given.text or ''}".strip()
         role = REQUESTER if by_hand else SYSTEM

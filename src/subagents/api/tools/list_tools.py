@@ -19,38 +19,18 @@ from subagents.ports import RunFilter
 from subagents.text import counted, shortened
 
 ROW: Final = (
-    "sessionKey",
-    "runId",
-    "label",
-    "agentId",
-    "runStatus",
-    "pendingRequestCount",
-    "blockedReason",
-    "phase",
-    "outcome",
-    "latestProgress",
-    "usage",
-    "subtreeUsage",
-    "startedAt",
+    *("sessionKey", "runId", "label", "agentId", "runStatus", "pendingRequestCount"),
+    *("blockedReason", "phase", "outcome", "latestProgress", "usage", "subtreeUsage", "startedAt"),
     "endedAt",
 )
 NODE: Final = (
-    "sessionKey",
-    "runId",
-    "label",
-    "runStatus",
-    "pendingRequestCount",
-    "phase",
-    "verification",
-    "claim",
-    "latestProgress",
-    "subtreeUsage",
-    "budget",
+    *("sessionKey", "runId", "label", "runStatus", "pendingRequestCount", "phase", "verification"),
+    *("claim", "latestProgress", "subtreeUsage", "budget"),
 )
 MINUTE_MS: Final = 60_000
 ROOTS_MAX: Final = 50
 NODES_MAX: Final = 300
-"""Of one answer; a smaller ``depth`` or a ``root`` shows the rest."""
+"""Nodes in one answer; a smaller ``depth`` or a ``root`` shows the rest."""
 
 
 async def list_sessions(call: Call) -> Answer:
@@ -64,6 +44,7 @@ async def list_sessions(call: Call) -> Answer:
         label=asked.label,
         agent_id=asked.agent_id,
         tags=() if asked.tag is None else (asked.tag,),
+        # Both kinds, or none, is no restriction.
         keeps_session=Mode.SESSION in kinds if len(kinds) == 1 else None,
         active_since_ms=(
             None if minutes is None else services.now_ms() - round(minutes * MINUTE_MS)
@@ -75,10 +56,11 @@ async def list_sessions(call: Call) -> Answer:
 
 
 async def listed(services: Services, where: RunFilter) -> Answer:
-    """A page of runs, and how many there are besides."""
+    """A page of runs, and how many more there are."""
     found = await services.engine.queries.page(where)
     now_ms, total = services.now_ms(), found.total.number
-    rows = [row(run, now_ms) for run in found.runs]
+    shown = (run_building.shown(RunRow, run, now_ms) for run in found.runs)
+    rows = [for_overview(picked(each, ROW)) for each in shown]
     after = where.offset + len(rows)
     structured: Document = {
         "sessions": rows,
@@ -105,13 +87,8 @@ async def listed(services: Services, where: RunFilter) -> Answer:
     return Answer(text=tool_wording.joined(lines), structured=structured)
 
 
-def row(run: Run, now_ms: int) -> Document:
-    """A run in a list."""
-    return for_overview(picked(run_building.shown(RunRow, run, now_ms), ROW))
-
-
 def for_overview(document: Document) -> Document:
-    """Worker's words in a row, short: a page of rows is for an overview."""
+    """A row with its texts cut: a page of rows is for an overview."""
     return {name: _short(each) for name, each in document.items()}
 
 
@@ -164,6 +141,7 @@ class Drawing:
     def node(self, found: RunTree, depth: int) -> Document | None:
         """The node with those below it; None when there is no room for it."""
         if len(self.lines) >= NODES_MAX:
+            # No room: it counts with everything below it.
             self.hidden += 1 + _count(found)
             return None
         self.lines.append(f"{'  ' * depth}{_line(found.run)}")

@@ -5,9 +5,9 @@ from typing import Any, Final
 
 WAIT: Final = "sessions_wait"
 WAIT_S: Final = 30.0
-"""``sessions_wait`` holds a call so long when nothing else was said."""
+"""``sessions_wait`` holds a call so long by default."""
 WAIT_S_MAX: Final = 270.0
-"""It returns by itself after so long: clients give up at 300 s of silence or in all."""
+"""It returns by itself after so long: clients give up after 300 s, of silence or in all."""
 
 REPEATABLE_TOOLS: Final = frozenset(
     {
@@ -24,11 +24,11 @@ REPEATABLE_TOOLS: Final = frozenset(
 REPEATABLE_ACTIONS: Final = frozenset(
     {"list", "status", "log", "why", "inbox", "result", "attention", "kill", "pause", "resume"}
 )
-"""Of the tool ``subagents``: what looks, and what is harmless twice."""
+"""Actions of the tool ``subagents`` that only look, or are harmless twice."""
 
 
 def may_repeat(method: str, params: Mapping[str, Any]) -> bool:
-    """Whether a request of JSON-RPC may be sent again when nobody knows if it was served."""
+    """Whether a request of JSON-RPC may be sent again when it is unknown if it was served."""
     return method != "tools/call" or may_repeat_tool(params.get("name"), params.get("arguments"))
 
 
@@ -48,5 +48,6 @@ def wait_s_of(name: object, arguments: object) -> float | None:
     if name != WAIT:
         return None
     asked = arguments.get("timeoutSeconds", WAIT_S) if isinstance(arguments, dict) else WAIT_S
+    # bool is an int to Python, and no number to JSON.
     is_number = isinstance(asked, int | float) and not isinstance(asked, bool)
     return min(max(float(asked), 0.0), WAIT_S_MAX) if is_number else WAIT_S

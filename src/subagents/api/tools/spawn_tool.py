@@ -10,42 +10,25 @@ from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import as_object, refuse_unknown
 from subagents.api.wire.wire_struct import Document
 from subagents.config.layers import Config
-from subagents.config.settings import Settings
 from subagents.domain.rules.parameter_checks import check_name
-from subagents.domain.run.run import Run
-from subagents.domain.run.spec import (
-    BATCH_RUNS_MAX,
-    IDEMPOTENCY_KEY_CHARS_MAX,
-    Resolved,
-    RunSpec,
-)
+from subagents.domain.run.spec import BATCH_RUNS_MAX, IDEMPOTENCY_KEY_CHARS_MAX, Resolved, RunSpec
 from subagents.domain.run.values import replace
 from subagents.engine.runs.spawn import Receipt
-from subagents.engine.runs.spawn_call import RunAsked, SpawnContext
+from subagents.engine.runs.spawn_call import RunAsked
 from subagents.errors import UsageError
 from subagents.text import one_line
 
 RECEIPT: Final = (
-    "status",
-    "childSessionKey",
-    "runId",
-    "mode",
-    "label",
-    "phase",
-    "resolvedModel",
-    "effectiveTools",
-    "access",
-    "warnings",
-    "note",
-    "threadId",
+    *("status", "childSessionKey", "runId", "mode", "label", "phase", "resolvedModel"),
+    *("effectiveTools", "access", "warnings", "note", "threadId"),
 )
 ONE_RUN: Final = ("task", "label")
-"""What cannot be said of several runs together."""
+"""Parameters that cannot hold for several runs together."""
 FULL_RECEIPTS_MAX: Final = 100
 """A larger batch is answered with ``SHORT_RECEIPT``: a thousand whole ones fill a context."""
 SHORT_RECEIPT: Final = ("status", "runId", "label", "phase")
 BATCH: Final = "batch"
-"""Every other parameter beside it holds for all its runs that do not give it themselves."""
+"""The parameters next to it hold for all its runs that do not give them themselves."""
 
 
 async def spawn(call: Call) -> Answer:
@@ -62,18 +45,16 @@ async def spawn(call: Call) -> Answer:
     with config.explaining():
         receipts = await call.services.engine.spawner.spawn_batch(
             [RunAsked(spec=each) for each in specs],
-            SpawnContext(
-                session=call.caller.session,
-                settings=config.settings,
-                cwd=call.caller.cwd or (resolved.cwd if resolved else ""),
-                is_operator=False,
-                ceiling=call.caller.ceiling,
+            call.caller.context(
+                config.settings, call.caller.cwd or (resolved.cwd if resolved else "")
             ),
         )
-    # What a project's file may not say to agents holds for all of them: it is said once.
+    # What was ignored of a project's file concerns all of them: the first receipt says it.
     first, *others = receipts
     receipts = (replace(first, warnings=(*first.warnings, *config.ignored)), *others)
-    wake = waking.wake(call.services, call.caller.session, requester_of(call), call.waker)
+    run_id = call.caller.run_id
+    requester = None if run_id is None else call.services.engine.queries.open_run(run_id)
+    wake = waking.wake(call.services, call.caller.session, requester, call.waker)
     text = joined([*(_line(each) for each in receipts), wake])
     found: Document = {"status": "accepted", "receipts": _documents(receipts)}
     if BATCH not in arguments:
@@ -81,17 +62,8 @@ async def spawn(call: Call) -> Answer:
     return Answer(text=text, structured={**found, "wake": wake})
 
 
-def requester_of(call: Call) -> Run | None:
-    """The open run on whose behalf a worker calls; None for sessions outside."""
-    services, caller = call.services, call.caller
-    if not caller.is_worker:
-        return None
-    run_id = caller.run_id or services.engine.queries.run_of(caller.session)
-    return None if run_id is None else services.engine.queries.open_run(run_id)
-
-
 def _batch(arguments: Mapping[str, object]) -> tuple[RunSpec, ...]:
-    """The specs of a batch, each with what was said for all of them.
+    """The specs of a batch, each with the parameters that hold for all of them.
 
     Raises:
         UsageError: Names the entry (``batch[3].retryCount``) and what is allowed.
@@ -111,6 +83,7 @@ def _batch(arguments: Mapping[str, object]) -> tuple[RunSpec, ...]:
                 f"{name} and batch exclude each other: give each entry of batch its own {name}",
                 details={"field": name},
             )
+    # One key for the batch becomes one for each entry: the same key twice would be one run.
     key = shared.pop("idempotencyKey", None)
     if key is not None:
         wire.parse_spec({"task": "-", "idempotencyKey": key})
@@ -138,32 +111,25 @@ def _keyed(specs: Sequence[RunSpec], call_id: str | None, *, is_batch: bool) -> 
     )
 
 
-async def settings_of(call: Call) -> Settings:
-    """The configuration that holds where the caller is, as far as it holds for agents."""
-    return (await config_of(call)).settings
-
-
 async def config_of(call: Call) -> Config:
-    """The same with what of the project's file was ignored."""
+    """The configuration that holds where the caller is, as far as it holds for agents."""
     return await _config(call, await _resolved_of(call))
 
 
 async def _config(call: Call, resolved: Resolved | None) -> Config:
-    """A worker cannot bring limits of its own along by standing somewhere else."""
+    # A worker's project is its run's: else it could choose its limits by its working directory.
     where = call.caller.cwd if resolved is None else resolved.project
     return await call.services.config_in(where, is_operator=False)
 
 
 async def _resolved_of(call: Call) -> Resolved | None:
     """Of the run on whose behalf a worker calls; None for top-level sessions."""
-    services, caller = call.services, call.caller
-    if not caller.is_worker:
-        return None
-    run_id = caller.run_id or services.engine.queries.run_of(caller.session)
-    return None if run_id is None else (await services.engine.queries.run(run_id)).resolved
+    run_id = call.caller.run_id
+    return None if run_id is None else (await call.services.engine.queries.run(run_id)).resolved
 
 
 def _documents(receipts: Sequence[Receipt]) -> list[Document]:
+    # Warnings stay even in a short receipt: no later call repeats them.
     found = [_document(each) for each in receipts]
     if len(found) <= FULL_RECEIPTS_MAX:
         return found

@@ -1,7 +1,7 @@
 """What a tool is, one call of it, and its answer; nothing of the protocol that carries it."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeAlias
 
@@ -24,7 +24,7 @@ class Audience(StrEnum):
 
 
 async def _silent(_text: str) -> None:
-    """Nobody listens for progress."""
+    """No client listens for progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class Call:
     services: Services
     caller: Caller
     arguments: Mapping[str, object]
-    """As they came; each tool decodes its own and refuses unknown ones."""
+    """The arguments as they came; each tool decodes its own and refuses unknown ones."""
     call_id: str | None = None
     """Names the call when it is repeated: the same id never spawns twice."""
     waker: Waker | None = None
@@ -42,7 +42,7 @@ class Call:
     tell: Callable[[str], Awaitable[None]] = _silent
     """Say how a long call is doing; protocols without progress say nothing."""
     hears_progress: bool = False
-    """Somebody listens to that: so a client knows that a long call lives."""
+    """Whether the client listens to that, and so knows that a long call is alive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,11 +68,20 @@ class Tool:
     description: str
     schema: Schema
     handler: Handler
-    audience: Audience
+    audience: Audience = Audience.REQUESTER
     read_only: bool = False
     destructive: bool = False
     idempotent: bool = False
-    annotations: Mapping[str, bool] = field(default_factory=dict)
+
+    @property
+    def hints(self) -> dict[str, bool]:
+        """The annotations of the protocol that say what a call can do."""
+        return {
+            "destructiveHint": self.destructive,
+            "idempotentHint": self.idempotent or self.read_only,
+            "openWorldHint": False,
+            "readOnlyHint": self.read_only,
+        }
 
 
 def picked(found: msgspec.Struct, names: Iterable[str]) -> Document:
@@ -82,4 +91,4 @@ def picked(found: msgspec.Struct, names: Iterable[str]) -> Document:
 
 
 ANSWER_CHARS_MAX: Final = 80_000
-"""Of one answer's text: what a context can bear."""
+"""The longest text of an answer: what a context can bear."""

@@ -19,15 +19,14 @@ from subagents.domain.track_record.suggest import COST_TIERS
 from subagents.engine.runs.sessions import MODES
 from subagents.errors import UsageError
 
-WAIT_RUNS_MAX: Final = wire.WAIT_RUNS_MAX
 LIST_LIMIT_MAX: Final = 200
 TREE_DEPTH_MAX: Final = 32
 OFFSET_MAX: Final = 10**12
+# The highest limit of any action, which is in bytes of a result; ``log`` checks its own.
 LOG_LIMIT_MAX: Final = 60_000
 TAIL_LINES_MAX: Final = 10_000
 MINUTES_MAX: Final = 60 * 24 * 366
 ATTEMPT_MAX: Final = 10_000
-UNTIL: Final = ("any", "all")
 ACTIONS: Final[tuple[str, ...]] = get_args(wire.Action)
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -38,9 +37,9 @@ Selector = Annotated[str, Meta(min_length=1, max_length=300)]
 class WaitArguments(wire.Body, frozen=True):
     run_ids: Annotated[
         tuple[Selector, ...],
-        Meta(max_length=WAIT_RUNS_MAX, description="Ids or labels; empty = all yours"),
+        Meta(max_length=wire.WAIT_RUNS_MAX, description="Ids or labels; empty = all yours"),
     ] = ()
-    until: Annotated[str, words(UNTIL)] = "any"
+    until: Annotated[str, words(wire.UNTIL)] = "any"
     timeout_seconds: Annotated[
         float,
         Meta(

@@ -149,7 +149,7 @@ SPAWN: Final[Schema] = {
 
 def _fields(kind: type[msgspec.Struct], names: Iterable[str] = ()) -> dict[str, Schema]:
     """The fields of a struct, those of ``names`` when there are any."""
-    _, known = msgspec.json.schema_components([kind])
+    _, known = msgspec.json.schema_components([kind])  # nested structs become ``$ref`` there
     properties = known[kind.__name__]["properties"]
     return {name: _plain(properties[name]) for name in names or properties}
 
@@ -158,6 +158,7 @@ def _plain(schema: Mapping[str, Any]) -> Schema:
     if "$ref" in schema:
         return OBJECT
     kind = schema.get("type")
+    # ``anyOf``, which is what may be null, has no type: such a field may be anything.
     if kind == "array":
         return {"type": kind, "items": _plain(schema["items"])}
     return {} if kind is None else {"type": kind}
@@ -225,4 +226,4 @@ OUTPUTS: Final[Mapping[str, Schema]] = {
         {**_fields(WorkerRequest, _ASKED), "answeredBy": TEXT, "limit": TEXT}
     ),
 }
-"""By the name of the tool; ``subagents`` answers another document for each action."""
+"""The schema of each tool's answer; ``subagents`` answers another document for each action."""

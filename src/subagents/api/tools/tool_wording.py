@@ -29,17 +29,17 @@ from subagents.engine.messages.mailbox import Need
 from subagents.text import clock, cost_bound, fence, one_line, shortened
 
 RESULT_CHARS: Final = (4_000, 2_000, 1_000, 500)
-"""Of each result in one answer: the most with which all of them fit."""
+"""How much of each result one answer shows: the most with which all of them fit."""
 MESSAGE_CHARS_MAX: Final = 6_000
-"""Of a question or notice; both sides keep to less, but for a long context."""
+"""The longest question or notice; both sides keep to less, but for a long context."""
 ENTRY_CHARS_MAX: Final = 500
-"""Of a check's evidence, a blocker or an artifact's description."""
+"""The longest evidence of a check, blocker or description of an artifact."""
 ENTRIES_MAX: Final = 20
-"""Of the lists inside one item; the whole is in the run."""
+"""Entries of a list inside one item; the whole is in the run."""
 ITEMS_MAX: Final = 200
-"""Of one answer; at the shortest they fill it."""
+"""Items of one answer; at the shortest they fill it."""
 ANSWER_BYTES_MAX: Final = 60_000
-"""Of all items of one answer, in each of its two forms; the rest is for what stands around."""
+"""All items of one answer, in each of its two forms; the rest is for what stands around."""
 
 
 ENDED: Final = (
@@ -61,6 +61,7 @@ class Item(NamedTuple):
 
 def items(runs: Sequence[Run]) -> list[Item]:
     """As many of these ended runs as one answer bears, in their order."""
+    # Shorter results for all of them before fewer of them: the next call brings the rest.
     runs = runs[:ITEMS_MAX]
     for chars in RESULT_CHARS:
         made = [_item(run, chars) for run in runs]
@@ -96,7 +97,7 @@ _COMMANDS: Final = tuple(
         (r"(list|attention)\b", r"subagents action=\1"),
     )
 )
-"""Our commands, as people are told of them, and the tools that do the same for agents."""
+"""Our commands, as people read them, and the tools that do the same for agents."""
 
 
 def for_agents(text: str) -> str:
@@ -104,6 +105,7 @@ def for_agents(text: str) -> str:
 
     What the user alone may decide stays a command: the agent passes it on.
     """
+    # A text may name several commands; those without a row are for the user alone.
     for command, tool in _COMMANDS:
         text = command.sub(tool, text)
     return text
@@ -135,6 +137,7 @@ def cut_fenced(text: str, run_id: str) -> str:
     kept = text[:MESSAGE_CHARS_MAX]
     opened = ""
     for each in kept.splitlines():
+        # Only a line of the same length closes a fence: a longer one may hold shorter ones.
         if opened and each == opened:
             opened = ""
         elif not opened and _FENCE.fullmatch(each):
@@ -166,7 +169,7 @@ def item(run: Run, chars: int) -> Document:
 
 
 def _leftovers(found: StoredResult, chars: int) -> Document:
-    """What it left besides its result; only what there is, every word costs its reader."""
+    """What it left in addition to its result; only what there is: every word costs its reader."""
     left: Document = {} if found.workspace is None else {"workspace": _workspace(found.workspace)}
     if found.truncated:
         left["truncated"] = True
@@ -178,7 +181,7 @@ def _leftovers(found: StoredResult, chars: int) -> Document:
 
 
 def _workspace(found: Workspace) -> Document:
-    """Its worktree in few words: where it is, and what nobody may overlook."""
+    """Its worktree in few words: where it is, and what must not be overlooked."""
     shown = picked(found, ("path", "branch", "kept"))
     if found.changes is not None:
         shown["changes"] = found.changes.summary
@@ -198,6 +201,7 @@ def cut_result(run: Run, chars: int) -> str | None:
     ended = run.conclusion
     if run.result is None or ended is None or not ended.is_cut:
         return shortened(run.result, chars, where)
+    # Of a result that was cut in the store the end was kept, so the end is shown.
     end = run.result[-chars:] if chars else ""
     return f"(the end of {ended.bytes_total} bytes; all of it: {where})\n…{end}"
 
@@ -236,7 +240,7 @@ def _verification(found: Verification | None) -> Document | None:
             for each in checks
         ],
         "verifiedAt": found.verified_at,
-        # Every word costs its reader: said where it is so.
+        # Only where it is so: every word costs its reader.
         **({"vacuous": True} if found.vacuous else {}),
     }
 

@@ -18,7 +18,8 @@ from subagents.api.calls.refusals import is_refusal
 from subagents.api.tools import tool_wording
 from subagents.api.tools.repeatable import WAIT_S_MAX
 from subagents.api.tools.tool import Answer, Call
-from subagents.api.tools.tool_arguments import UNTIL, WaitArguments, decoded
+from subagents.api.tools.tool_arguments import WaitArguments, decoded
+from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import one_of
 from subagents.api.wire.run_answers import RunState, WaitError
 from subagents.api.wire.wire_struct import Document, document_of
@@ -29,7 +30,7 @@ from subagents.errors import Elsewhere, SubagentsError
 from subagents.text import one_line
 
 TELL_S: Final = 20.0
-"""Between two signs of life."""
+"""The pause between two signs of life."""
 NEEDS_MAX: Final = 10
 """Questions that one answer brings; the next call brings the others."""
 PENDING_MAX: Final = 200
@@ -41,8 +42,9 @@ TOLD_MAX: Final = 5
 async def wait(call: Call) -> Answer:
     """Wait until any or all of the runs ended; never an error on timeout."""
     asked = decoded(call, WaitArguments)
-    until = one_of("until", asked.until, UNTIL)
+    until = one_of("until", asked.until, wire.UNTIL)
     run_ids, errors = await _named(call, asked.run_ids)
+    # An empty list would mean all of the session's runs.
     if asked.run_ids and not run_ids:
         return _answer(call, WaitResult(), errors, waited_s=0)
     began_ms = call.services.now_ms()
@@ -87,8 +89,8 @@ async def _wait(call: Call, run_ids: Sequence[RunId], until: str, timeout_s: flo
             await call.tell(_sign_of_life(call, run_ids, waited_s))
         return waiting.result()
     except BaseException:
-        # Not awaited: whoever cancels may do so again at the next await, and then nobody would
-        # look at what it was offered in the same moment.
+        # Not awaited: the caller may be cancelled again at the next await, and then what was
+        # offered in the same moment would stay leased.
         waiting.add_done_callback(lambda done: _release(call, done))
         waiting.cancel()
         raise
@@ -112,10 +114,12 @@ def _sign_of_life(call: Call, run_ids: Sequence[RunId], waited_s: int) -> str:
 
 
 def _answer(call: Call, found: WaitResult, errors: list[WaitError], *, waited_s: int) -> Answer:
-    shown = tool_wording.items(_unread_first(found.completed))
+    # Unread results come before those that are only repeated.
+    unread_first = sorted(found.completed, key=lambda run: run.announcement_consumed_ms is not None)
+    shown = tool_wording.items(unread_first)
     carried = frozenset(announcement_id(each.run.id) for each in shown)
     offered = tuple(each for each in found.offered if each in carried)
-    # What this answer does not carry stays unread.
+    # What this answer has no room for is given back, for the next call.
     rest = [each for each in found.offered if each not in offered]
     call.services.engine.mailbox.release(rest, reader=call.caller.reader)
     now_ms = call.services.now_ms()
@@ -150,11 +154,6 @@ def _answer(call: Call, found: WaitResult, errors: list[WaitError], *, waited_s:
     return Answer(
         text=tool_wording.bounded("\n\n".join(lines)), structured=structured, offered=offered
     )
-
-
-def _unread_first(runs: Sequence[Run]) -> list[Run]:
-    """Those nobody has read come before those that are only told again."""
-    return sorted(runs, key=lambda run: run.announcement_consumed_ms is not None)
 
 
 def _pending_text(runs: Sequence[Run], shown: Sequence[RunState], waited_s: int) -> str:

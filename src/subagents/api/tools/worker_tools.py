@@ -2,7 +2,7 @@
 
 A worker speaks for the run and the attempt that its token names, and for no other; none of these
 tools takes a run id. Being too early is an answer (``rate_limited``), not an error: a model that
-is told "error" tries again, one that is told "again in 12 s" continues its work.
+reads "error" tries again, one that reads "again in 12 s" continues its work.
 """
 
 import asyncio
@@ -20,21 +20,16 @@ from subagents.api.wire.run_answers import WorkerReport
 from subagents.api.wire.wire_struct import Document, document_of, iso_or_none, made
 from subagents.domain.run.run import Decision, Priority, Report, Request, Run
 from subagents.domain.run.values import RequestId
-from subagents.errors import (
-    Forbidden,
-    NotFound,
-    RateLimited,
-    UsageError,
-)
+from subagents.errors import Forbidden, NotFound, RateLimited, UsageError
 from subagents.text import iso
 
 ANSWER_WAIT_S: Final = 50.0
 """``request_orchestrator`` holds a call at most so long: many clients give up after 60 s."""
 HEARD_WAIT_S: Final = 270.0
-"""Where the client hears that the call lives: each return costs a turn of a model, for hours maybe,
-and providers keep what they have read of its context for five minutes."""
+"""The same where the client hears that the call lives: each return costs a turn of a model, for
+hours maybe, and providers keep what they have read of its context for five minutes."""
 TELL_S: Final = 20.0
-"""Between two signs of life of a call that waits."""
+"""The pause between two signs of life of a call that waits."""
 
 
 async def speaker(call: Call) -> Run:

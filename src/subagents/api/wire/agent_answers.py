@@ -5,7 +5,7 @@ from subagents.api.wire.wire_struct import Time, WireStruct
 
 
 class AgentCard(WireStruct, frozen=True, kw_only=True):
-    """What an agent's configuration says of it to whoever chooses."""
+    """What an agent's configuration says for those who choose one."""
 
     id: str
     """Its id."""
@@ -31,7 +31,7 @@ class AgentLimits(WireStruct, frozen=True, kw_only=True):
     model: str | None = None
     """The model it is started with."""
     run_timeout_seconds: float | None = None
-    """After which a run is stopped."""
+    """How long a run may work before it is stopped."""
     lane: str = ""
     """Whose slots its runs need."""
     lane_slots: int = 0
@@ -78,7 +78,7 @@ class AgentProbe(WireStruct, frozen=True, kw_only=True):
     """What the last probe of an installed program found."""
 
     version: str | None = None
-    """Of the program."""
+    """The program's version."""
     probed_at: Time | None = None
     """When."""
     claims: list[ProbeClaim] = []
@@ -229,9 +229,9 @@ class SuggestedAgent(AvailableAgent, frozen=True, kw_only=True):
 
 
 class Suggestions(WireStruct, frozen=True, kw_only=True):
-    """Who fits, the best first; nobody is started."""
+    """The agents that fit, the best first; no run is started."""
 
     suggestions: list[SuggestedAgent] = []
-    """At most `limit`."""
+    """The best of them, at most `limit`."""
     total: int = 0
     """So many could be chosen."""

@@ -19,20 +19,20 @@ class Readiness(WireStruct, frozen=True, kw_only=True):
     status: str = "ok"
     """`ok` or `degraded`."""
     degraded: str | None = None
-    """Why not."""
+    """Why they are not; null = they are."""
 
 
 class DaemonVersion(WireStruct, frozen=True, kw_only=True):
     """Which daemon this is."""
 
     version: str = ""
-    """Of the package."""
+    """The package's version."""
     schema: int = 0
-    """Of the database."""
+    """The version of the database's schema."""
     pid: int = 0
-    """Of its process."""
+    """Its process id."""
     started_at: Time | None = None
-    """When."""
+    """When it started."""
     database: str = ""
     """Its file."""
     degraded: str | None = None
@@ -45,9 +45,9 @@ class ConfigValue(WireStruct, frozen=True, kw_only=True):
     """One setting."""
 
     key: str = ""
-    """As in the configuration file, with dots."""
+    """Its name with dots, as the configuration file has it."""
     value: object = None
-    """As it holds; secrets are hidden."""
+    """The value in effect; secrets are hidden."""
     origin: str = ""
     """Where it came from."""
 
@@ -64,12 +64,12 @@ class EffectiveConfig(WireStruct, frozen=True, kw_only=True):
 
 
 class Orphan(WireStruct, frozen=True, kw_only=True):
-    """A process that belongs to an attempt nobody waits for any more."""
+    """A process of an attempt that is over."""
 
     attempt_id: str = ""
     """The run's id and the number."""
     pid: int = 0
-    """Of the process."""
+    """The process's id."""
 
 
 class SweepResult(WireStruct, frozen=True, kw_only=True):
@@ -82,7 +82,7 @@ class SweepResult(WireStruct, frozen=True, kw_only=True):
     redriven: int = 0
     """Runs whose next step was done again."""
     orphans: list[Orphan] = []
-    """Processes that nobody waits for."""
+    """Processes whose attempts are over."""
 
 
 class RecoveredRun(WireStruct, frozen=True, kw_only=True):
@@ -91,7 +91,7 @@ class RecoveredRun(WireStruct, frozen=True, kw_only=True):
     run_id: str = ""
     """Its id."""
     phase: Phase = UNSAID
-    """In which it was found."""
+    """The phase in which it was found."""
     decision: str = ""
     """What was done."""
 
@@ -129,22 +129,22 @@ class TelemetryState(WireStruct, frozen=True, kw_only=True):
     """Where spans go, and how that is going."""
 
     endpoint: str = ""
-    """Where to."""
+    """Where they are sent."""
     spans_sent: int = 0
-    """That arrived."""
+    """Spans that arrived."""
     spans_refused: int = 0
-    """That were not taken."""
+    """Spans that were not taken."""
     last_sent_at: Time | None = None
-    """When some arrived last."""
+    """When some last arrived."""
     last_error: str | None = None
-    """Why they did not."""
+    """Why the newest ones did not arrive; null = they did."""
 
 
 class Refusal(WireStruct, frozen=True, kw_only=True):
     """A call that was turned away."""
 
     refused_at: Time | None = None
-    """When."""
+    """When it was turned away."""
     call: str = ""
     """`POST /v1/runs`, or a tool's name."""
     reason: str = ""
@@ -154,18 +154,18 @@ class Refusal(WireStruct, frozen=True, kw_only=True):
     peer: str = ""
     """The process or address it came from; empty = not known."""
     run_id: str | None = None
-    """The run whose worker it said it was."""
+    """The run whose worker it claimed to be."""
 
 
 class RecentRefusals(WireStruct, frozen=True, kw_only=True):
     """Who was turned away lately."""
 
     file: str = ""
-    """All of them."""
+    """The file that has all of them."""
     last_day: int = 0
-    """So many in 24 hours."""
+    """How many there were in the last 24 hours."""
     newest: list[Refusal] = []
-    """At most five."""
+    """The newest ones, at most five."""
 
 
 class SharedBudget(WireStruct, frozen=True, kw_only=True):
@@ -174,19 +174,19 @@ class SharedBudget(WireStruct, frozen=True, kw_only=True):
     key: str = ""
     """Where it is configured; of a plan `plan:` and its first run."""
     max_tokens: int | None = None
-    """Read and written; null = no limit."""
+    """The limit of tokens, read and written; null = none."""
     max_cost_usd: float | None = None
-    """In US dollars; null = no limit."""
+    """The limit in US dollars; null = none."""
     tokens: int = 0
-    """Used."""
+    """Tokens used."""
     cost_usd: float = 0
-    """Used, as far as it is known; a lower bound while `costUnknownRuns` is not 0."""
+    """US dollars used, as far as known; a lower bound while `costUnknownRuns` is not 0."""
     cost_unknown_runs: int = 0
-    """Runs with an ended attempt whose cost nobody reported."""
+    """Runs with an ended attempt whose cost was not reported."""
     held_tokens: int = 0
     """Kept free for requests of our own loop that are under way."""
     text: str = ""
-    """In words: `80k of 100k tokens`."""
+    """The same in words: `80k of 100k tokens`."""
     exhausted: bool = False
     """Nothing is left: runs under it are stopped, and new ones refused."""
     until_at: Time | None = None
@@ -212,9 +212,9 @@ class Diagnostics(WireStruct, frozen=True, kw_only=True):
     """What `doctor` shows of the running daemon."""
 
     daemon_pid: int = 0
-    """Of its process."""
+    """Its process id."""
     uptime_seconds: int = 0
-    """Since it started."""
+    """How long it has been running."""
     open_runs: int = 0
     """Runs that are not over."""
     live_attempts: int = 0
@@ -232,19 +232,19 @@ class Diagnostics(WireStruct, frozen=True, kw_only=True):
     telemetry: TelemetryState | None = None
     """Where spans go; null = nowhere."""
     notifications: list[ChannelState] = []
-    """Where people are told of runs."""
+    """The channels on which people hear of runs."""
     socket: str = ""
     """Its Unix socket."""
     supervisor_socket: str = ""
     """The socket of supervisors."""
     http_url: str | None = None
-    """Over TCP; null = not."""
+    """Its address on TCP; null = it has none."""
     attempts_dir: str = ""
     """Where workers' files are."""
     degraded: str | None = None
     """Why new runs are not accepted; null = they are."""
     orphans: list[Orphan] = []
-    """Processes that nobody waits for."""
+    """Processes whose attempts are over."""
     containment: str = ""
     """How workers' processes are kept together, in words."""
     refusals: RecentRefusals = RecentRefusals()
@@ -270,7 +270,7 @@ class Stopping(WireStruct, frozen=True, kw_only=True):
     status: str = "stopping"
     """Always `stopping`."""
     pid: int = 0
-    """Of its process."""
+    """Its process id."""
 
 
 class ToolDescription(WireStruct, frozen=True, kw_only=True):
@@ -287,21 +287,21 @@ class ToolDescription(WireStruct, frozen=True, kw_only=True):
     output_schema: dict[str, object] = {}
     """JSON Schema of its answer as data."""
     annotations: dict[str, bool] = {}
-    """Hints: `readOnlyHint`, `destructiveHint`, `idempotentHint`."""
+    """Hints: `readOnlyHint`, `destructiveHint`, `idempotentHint`, `openWorldHint`."""
 
 
 class ToolList(WireStruct, frozen=True, kw_only=True):
     """The tools that the caller is shown."""
 
     tools: list[ToolDescription] = []
-    """In order."""
+    """The tools, always in the same order."""
 
 
 class ToolAnswer(WireStruct, frozen=True, kw_only=True):
     """What a tool answers; one that refuses answers, too."""
 
     text: str = ""
-    """For reading."""
+    """The answer as text."""
     structured: dict[str, object] = {}
     """The same as data."""
     is_error: bool = False
@@ -316,7 +316,7 @@ class ClusterNode(WireStruct, frozen=True, kw_only=True):
     name: str = ""
     """The same after a restart; see `daemon.node`."""
     identity: str = ""
-    """Of this start of it; random."""
+    """A random id of this start of it."""
     url: str | None = None
     """Where other nodes reach it; null = nowhere."""
     labels: list[str] = []
@@ -324,7 +324,7 @@ class ClusterNode(WireStruct, frozen=True, kw_only=True):
     slots: int | None = None
     """Workers there at most; null = no limit."""
     version: str = ""
-    """Of its daemon."""
+    """Its daemon's version."""
     alive: bool = True
     """Whether its right lasts; others take over from a node that is over."""
     left_seconds: float = 0
@@ -341,6 +341,6 @@ class Cluster(WireStruct, frozen=True, kw_only=True):
     """The nodes that share a database."""
 
     nodes: list[ClusterNode] = []
-    """By name; those that are alive first."""
+    """The nodes by name, those that are alive first."""
     unowned: int = 0
     """Partitions that no node has at the moment."""

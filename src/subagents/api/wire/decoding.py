@@ -5,7 +5,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 import msgspec
@@ -16,7 +16,7 @@ from subagents.errors import UsageError
 from subagents.text import cut
 
 SHOWN_CHARS_MAX: Final = 60
-"""Of a wrong value, in the message that refuses it."""
+"""How much of a wrong value the message that refuses it shows."""
 MISREAD_BYTES_MAX: Final = 1024 * 1024
 """Up to this size a body that does not decode is read again, only to name the wrong field."""
 
@@ -31,9 +31,13 @@ def one_of(field: str, word: str, allowed: Sequence[str]) -> str:
     """
     if word in allowed:
         return word
+    raise _none_of(field, word, allowed)
+
+
+def _none_of(field: str, word: str, allowed: Sequence[str]) -> UsageError:
     listed = " or ".join(f'"{each}"' for each in allowed)
-    raise UsageError(
-        f'{field} must be {listed}, not "{shown(word)}"{_guess(word, allowed)}',
+    return UsageError(
+        f'{field} must be {listed}, not "{shown(word)}"{guess(word, allowed)}',
         details={"field": field, "allowed": list(allowed)},
     )
 
@@ -68,6 +72,15 @@ def _misread(body: bytes, complaint: str) -> object:
     raise UsageError(f"the request body is not JSON: {complaint}")
 
 
+def parse_object(body: bytes) -> dict[str, object]:
+    """A JSON object; an empty body is the empty object.
+
+    Raises:
+        UsageError: It is not JSON, or another value.
+    """
+    return as_object(parse_json(body)) if body.strip() else {}
+
+
 def as_object(raw: object) -> dict[str, object]:
     """``raw``, which must be a JSON object."""
     if not isinstance(raw, dict):
@@ -90,6 +103,7 @@ def decode(raw: object, kind: type[T], *, at: str = "") -> T:
         raise _refusal(str(error), kind, at) from error
 
 
+# The messages of msgspec, which name the place at their end: ``… - at `$.budget.maxTokens```.
 _AT: Final = re.compile(r" - at `(?:key in )?\$\.?(?P<path>.*)`$")
 _UNKNOWN: Final = re.compile(r"Object contains unknown field `(?P<name>.*)`", re.DOTALL)
 _MISSING: Final = re.compile(r"Object missing required field `(?P<name>.*)`")
@@ -123,13 +137,9 @@ def _refusal(message: str, kind: type[msgspec.Struct], at: str) -> UsageError:
         name = f"{inside}{match['name']}"
         return UsageError(f"{name} is required", details={"field": name})
     if match := _ENUM.match(text):
-        allowed = _enum_values(_type_at(kind, path))
-        listed = " or ".join(f'"{each}"' for each in allowed)
-        word = match["value"].strip("'\"")
-        return UsageError(
-            f'{field} must be {listed}, not "{shown(word)}"{_guess(word, allowed)}',
-            details={"field": field, "allowed": allowed},
-        )
+        enum = _member(_type_at(kind, path), (inspect.EnumType,))
+        allowed = [str(each.value) for each in enum.cls] if enum else []
+        return _none_of(field, match["value"].strip("'\""), allowed)
     if match := _EXPECTED.match(text):
         wanted, got = _in_words(match["wanted"]), _in_words(match["found"])
         return UsageError(f"{field} must be {wanted}, not {got}", details={"field": field})
@@ -141,7 +151,7 @@ def _refusal(message: str, kind: type[msgspec.Struct], at: str) -> UsageError:
 
 def _unknown(name: str, inside: str, known: Sequence[str]) -> UsageError:
     return UsageError(
-        f'unknown parameter "{inside}{shown(name)}"{_guess(name, known)}',
+        f'unknown parameter "{inside}{shown(name)}"{guess(name, known)}',
         hint=f"known: {', '.join(sorted(known))}" if known else None,
         details={"field": f"{inside}{name}", "known": sorted(known)},
     )
@@ -155,13 +165,15 @@ def refuse_unknown(
     also: Sequence[str] = (),
 ) -> None:
     """Refuse a name that neither ``kind`` nor ``also`` has, with the nearest known one."""
-    known = (*kind.__struct_encode_fields__, *also)  # ``structs.fields`` costs 0.1 ms a call
+    # ``structs.fields`` would cost 0.1 ms a call.
+    known = (*kind.__struct_encode_fields__, *also)
     for name in raw:
         if name not in known:
             raise _unknown(name, inside, known)
 
 
-def _guess(word: str, known: Sequence[str]) -> str:
+def guess(word: str, known: Iterable[str]) -> str:
+    """The known word that may have been meant, as the end of a sentence; empty = none is near."""
     near = nearest(word, known)
     return f': did you mean "{near}"?' if near else ""
 
@@ -180,6 +192,7 @@ def _type_at(kind: type[msgspec.Struct], path: str) -> inspect.Type:
             continue
         struct = _member(here, (inspect.StructType,))
         fields = {each.encode_name: each.type for each in struct.fields} if struct else {}
+        # A mapping's keys are no fields: what is wrong below one is said of the mapping.
         here = fields.get(step, here)
     return here
 
@@ -204,14 +217,10 @@ def _struct_fields(here: inspect.Type) -> list[str]:
     return [each.encode_name for each in struct.fields] if struct else []
 
 
-def _enum_values(here: inspect.Type) -> list[str]:
-    enum = _member(here, (inspect.EnumType,))
-    return [str(each.value) for each in enum.cls] if enum else []
-
-
 def texts_in(raw: object, path: str) -> list[tuple[str, str]]:
     """Every text in ``raw``, names included, with the path it stands at."""
     found: list[tuple[str, str]] = []
+    # No recursion: a body may be nested as deeply as its parser bears.
     left: list[tuple[str, object]] = [(path, raw)]
     while left:
         here, value = left.pop()

@@ -5,14 +5,7 @@ from msgspec import UNSET, UnsetType
 from subagents.api.wire.listing import Listing
 from subagents.api.wire.run_answers import DeliveryTry, RunRow
 from subagents.api.wire.wire_struct import NamedRun, Time, WireStruct
-from subagents.api.wire.words import (
-    UNSAID,
-    AlertFate,
-    AlertName,
-    OutcomeReason,
-    Phase,
-    Priority,
-)
+from subagents.api.wire.words import UNSAID, AlertFate, AlertName, OutcomeReason, Phase, Priority
 
 
 class TimelineEvent(WireStruct, frozen=True, kw_only=True):
@@ -21,7 +14,7 @@ class TimelineEvent(WireStruct, frozen=True, kw_only=True):
     seq: int = 0
     """Its number in the run, from 1."""
     occurred_at: Time | None = None
-    """When."""
+    """When it happened."""
     type: str = ""
     """Its name: `Spawned`, `AttemptStarted`, …"""
     data: dict[str, object] = {}
@@ -29,7 +22,7 @@ class TimelineEvent(WireStruct, frozen=True, kw_only=True):
     key: str | None = None
     """The same event with the same key happens once."""
     phase: Phase | None = None
-    """The run's, after it."""
+    """The run's phase after it."""
     stale: bool = False
     """It came late or twice, and changed nothing."""
 
@@ -38,9 +31,9 @@ class Timeline(WireStruct, frozen=True, kw_only=True):
     """A page of a run's events, in order."""
 
     run_id: str = ""
-    """Whose."""
+    """The run whose events they are."""
     events: list[TimelineEvent] = []
-    """At most `limit`."""
+    """The events, at most `limit`."""
     next_seq: int | None = None
     """The `afterSeq` of the next page; null = there is none."""
 
@@ -49,7 +42,7 @@ class WhyStep(WireStruct, frozen=True, kw_only=True):
     """One line of a run's history."""
 
     occurred_at: Time | None = None
-    """When."""
+    """When it happened."""
     text: str = ""
     """What happened."""
 
@@ -64,7 +57,7 @@ class Why(NamedRun, frozen=True, kw_only=True):
     steps: list[WhyStep] = []
     """One line for each event and what it led to, the newest ones."""
     delivery_tries: list[DeliveryTry] = []
-    """Every try at telling its requester."""
+    """Every attempt to deliver the result to its requester."""
 
 
 class StreamEvent(WireStruct, frozen=True, kw_only=True):
@@ -73,19 +66,19 @@ class StreamEvent(WireStruct, frozen=True, kw_only=True):
     """
 
     seq: int
-    """In the order of all runs."""
+    """Its number in the order of all runs' events."""
     type: str = ""
     """`event` for a structured one, `row` with `rows=1`, else the name of the journal's entry."""
     event: str | UnsetType = UNSET
     """The name of a structured event: `completion`, `stuck`, …"""
     run_id: str = ""
-    """Whose."""
+    """The run that it is about."""
     label: str = ""
-    """Of the run."""
+    """The run's label."""
     agent_id: str = ""
-    """Of a structured event the run's label, of `run` the configured agent."""
+    """The run's label in a structured event, its configured agent in `run`."""
     occurred_at: Time | None = None
-    """When."""
+    """When it happened."""
     requester: str | UnsetType = UNSET
     """`run`: the session that asked for the run."""
     phase: Phase | UnsetType = UNSET
@@ -101,11 +94,11 @@ class StreamEvent(WireStruct, frozen=True, kw_only=True):
     result_bytes: int | UnsetType = UNSET
     """`completion`: of the whole result."""
     message: str | UnsetType = UNSET
-    """`api_error`: what was said; `git_commit`: the commit's message."""
+    """`api_error`: what the provider answered; `git_commit`: the commit's message."""
     retry: int | bool | UnsetType | None = UNSET
     """`api_error`: which try of the program it was."""
     silent_ms: int | UnsetType = UNSET
-    """`stuck`: for so long nothing was said."""
+    """`stuck`: how long the worker has given no sign of life."""
     last_activity: str | UnsetType | None = UNSET
     """`stuck`: what was seen last."""
     cost_usd: float | UnsetType | None = UNSET
@@ -123,7 +116,7 @@ class StreamEvent(WireStruct, frozen=True, kw_only=True):
     errors: int | UnsetType | None = UNSET
     """`build_result`: how many."""
     summary: str | UnsetType | None = UNSET
-    """`build_result`: what it said in the end."""
+    """`build_result`: the last words of its output."""
     percent: int | float | UnsetType = UNSET
     """`context_pressure`: of the context window."""
     tokens: int | UnsetType | None = UNSET
@@ -161,7 +154,7 @@ class RaisedAlert(NamedRun, frozen=True, kw_only=True):
     kind: AlertName = UNSAID
     """`stuck`, `budget_alert`, …: see the alerts' page."""
     text: str = ""
-    """In one line."""
+    """What it says, in one line."""
     occurred_at: Time | None = None
     """When it was raised."""
     agent_id: str = ""
@@ -172,7 +165,7 @@ class RaisedAlert(NamedRun, frozen=True, kw_only=True):
     why: str = ""
     """The same in words, and what follows from it."""
     message_id: str | None = None
-    """The message that told of it: its own, or the digest in which it is counted; null = none."""
+    """The message that reported it: its own, or the digest in which it is counted; null = none."""
     told_at: Time | None = None
     """When that was sent."""
     read_at: Time | None = None
@@ -180,7 +173,7 @@ class RaisedAlert(NamedRun, frozen=True, kw_only=True):
     stands: bool = False
     """Its cause is still there."""
     event: StreamEvent
-    """As the stream told it, with its own fields."""
+    """The event of the stream, with its own fields."""
 
 
 class AlertHistory(Listing, frozen=True, kw_only=True):
@@ -189,14 +182,14 @@ class AlertHistory(Listing, frozen=True, kw_only=True):
     """
 
     alerts: list[RaisedAlert] = []
-    """At most `limit`."""
+    """The alerts, at most `limit`."""
 
 
 class EventPage(WireStruct, frozen=True, kw_only=True):
     """What happened behind a number."""
 
     events: list[StreamEvent] = []
-    """In order."""
+    """The events in their order."""
     seq: int = 0
     """Where to go on, also when there are no events."""
     reset: bool = False

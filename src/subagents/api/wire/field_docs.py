@@ -1,7 +1,7 @@
 """What the fields of a struct mean, read from the literals below them.
 
-A field is described once, where it stands; whoever writes a schema asks here. Needs the source
-beside the compiled module; without it there are no descriptions.
+A field is described once, where it stands; what writes a schema asks here. Needs the source of the
+module; without it there are no descriptions.
 """
 
 import ast

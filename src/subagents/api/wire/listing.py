@@ -1,4 +1,4 @@
-"""What every list says besides its rows: as of when it is, and what of it is not there."""
+"""What every list has in addition to its rows: its moment, and how much of it is missing."""
 
 from subagents.api.wire.wire_struct import Time, WireStruct
 
@@ -28,4 +28,4 @@ class Listing(WireStruct, frozen=True, kw_only=True):
     truncated: Truncated | None = None
     """What is left out of it here; null = nothing is."""
     next_cursor: str | None = None
-    """As `cursor` it gives the next page; null = there is none, or the list has no pages."""
+    """The `cursor` of the next page; null = there is none, or the list has no pages."""

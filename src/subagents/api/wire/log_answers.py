@@ -24,17 +24,17 @@ class LogPage(NamedRun, frozen=True, kw_only=True):
     """A page of a run's transcript."""
 
     total_lines: int = 0
-    """So many pass the filters."""
+    """How many lines pass the filters."""
     returned_lines: int = 0
-    """So many are here."""
+    """How many of them are here."""
     offset: int = 0
     """The place of the first of them among those that pass."""
     dropped_lines: int = 0
-    """So many older ones are gone."""
+    """How many older ones are gone."""
     lines: list[LogLine] = []
-    """In order."""
+    """The lines in their order."""
     hits: list[list[list[int]]] = []
-    """With `hits`: of each line where `grep` matched in its text, from and to in characters."""
+    """Where `grep` matches in each line, with `hits`: from and to in characters."""
     next_seq: int = 0
     """The `afterSeq` of the next call."""
     ended: bool = True
@@ -51,7 +51,7 @@ class LogSummary(NamedRun, frozen=True, kw_only=True):
     written_by: str = ""
     """The agent that wrote it; `digest` = made without a model."""
     left_out_lines: int = 0
-    """So many older lines were not looked at."""
+    """How many older lines were not looked at."""
     next_seq: int = 0
     """The `afterSeq` of the next call."""
     summary_run: str | None = None
@@ -73,23 +73,23 @@ class ArtifactPage(Listing, frozen=True, kw_only=True):
     """The files of a run that can be read: `GET /v1/runs/{sel}/artifacts/content?path=`."""
 
     run_id: str = ""
-    """Whose."""
+    """The run whose files they are."""
     artifacts: list[ArtifactFile] = []
     """The contract's files, then those reported."""
     patterns: list[str] = []
-    """Of the contract: what matches one of them can be read, too."""
+    """The contract's patterns: a file that matches one can be read, too."""
 
 
 class WorktreeDiff(Listing, frozen=True, kw_only=True):
     """What a run changed in its worktree since the commit that it began from."""
 
     run_id: str = ""
-    """Whose."""
+    """The run whose worktree it is."""
     path: str | None = None
     """Only of this file; null = of all."""
     text: str = ""
-    """As `git diff` writes it, files that git does not know yet included; at most 1 MiB."""
+    """The output of `git diff`, with files that git does not know yet; at most 1 MiB."""
     text_bytes: int = 0
-    """Of the whole."""
+    """The size of the whole diff."""
     is_cut: bool = False
     """`text` is only the beginning of it."""

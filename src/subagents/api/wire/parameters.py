@@ -1,13 +1,14 @@
 """Query parameters of the HTTP calls, declared once: handlers know them by name, the OpenAPI
 document by what may stand there.
 
-A parameter *is* its name, so that ``query_of(request, PARAMETERS)`` takes a tuple of them.
+A parameter *is* its name, so that ``query_of(request, PARAMETERS)`` takes a tuple of them; the
+``Query`` that it gives reads each by its schema, whose bounds therefore stand only here.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Final, Self
+from typing import Any, Final, Self
 
-JsonSchema = Mapping[str, object]
+JsonSchema = Mapping[str, Any]
 FLAG_WORDS: Final = ("0", "1", "true", "false")
 
 
@@ -33,13 +34,13 @@ def word(name: str, text: str) -> Parameter:
 def number(
     name: str, text: str, *, low: int = 0, high: int, default: int | None = None
 ) -> Parameter:
-    """A whole number from ``low`` to ``high``, as ``call.number_in`` reads it."""
+    """A whole number from ``low`` to ``high``."""
     schema: dict[str, object] = {"type": "integer", "minimum": low, "maximum": high}
     return Parameter(name, schema if default is None else {**schema, "default": default}, text)
 
 
 def flag(name: str, text: str) -> Parameter:
-    """Yes or no, as ``call.flag_in`` reads it; absent is no."""
+    """Yes or no; absent is no."""
     return Parameter(name, {"type": "string", "enum": list(FLAG_WORDS), "default": "0"}, text)
 
 

@@ -16,6 +16,7 @@ from subagents.api.wire.decoding import (
     decode,
     one_of,
     parse_json,
+    parse_object,
     refuse_unknown,
     shown,
     texts_in,
@@ -48,14 +49,15 @@ from subagents.text import camel, parse_duration
 
 WAIT_SECONDS_MAX: Final = 600
 WAIT_RUNS_MAX: Final = 1000
+UNTIL: Final = ("any", "all")
 INBOX_LIMIT_MAX: Final = 1000
 CANCEL_AFTER_MS_MAX: Final = 3_600_000
-"""An undo, not a schedule."""
+"""A delay that leaves time to undo; a schedule is for more."""
 MESSAGE_CHARS_MAX: Final = 4000
-"""Of a steer, a notice, a question, a cancel reason or a report's summary line."""
+"""The longest steer, notice, question, cancel reason or summary line of a report."""
 ANSWER_CHARS_MAX: Final = 64 * 1024
 METRICS_MAX: Final = 50
-"""In one progress update."""
+"""Metrics in one progress update."""
 CONFIG_ENTRIES_MAX: Final = 500
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -137,15 +139,20 @@ class Body(Value, frozen=True, forbid_unknown_fields=True):
     """A request's JSON object."""
 
 
-class SpawnBody(Body, frozen=True):
-    spec: RunSpec
+class _Start(Body, frozen=True, kw_only=True):
+    """What a call that starts runs brings along of its client."""
+
     cwd: str | None = None
     default_agent: str | None = None
-    """For a spec that names no agent, where the configuration has no default either."""
-    config_env: dict[str, str] = {}
-    overrides: dict[str, object] = {}
+    """The agent of a spec that names none, where the configuration has no default either."""
     environment: CallerEnvironment = CallerEnvironment()
     """Variables for its workers; taken from the operator only."""
+
+
+class SpawnBody(_Start, frozen=True, kw_only=True):
+    spec: RunSpec
+    config_env: dict[str, str] = {}
+    overrides: dict[str, object] = {}
 
 
 class PlanLimit(Body, frozen=True):
@@ -158,23 +165,18 @@ class PlanLimit(Body, frozen=True):
 Jobs = Annotated[int, msgspec.Meta(ge=1, le=BATCH_RUNS_MAX)]
 
 
-class PlanBody(Body, frozen=True):
+class PlanBody(_Start, frozen=True, kw_only=True):
     specs: tuple[RunSpec, ...]
     name: Annotated[str, Meta(min_length=1, max_length=PLAN_NAME_CHARS_MAX)] | None = None
-    """To find it by; several plans may have the same."""
+    """A name to find it by; several plans may have the same."""
     idempotency_key: str | None = None
-    """Of the whole plan: with the same one within 24 hours it is not spawned again."""
+    """The whole plan's key: with the same one within 24 hours it is not spawned again."""
     budget: PlanLimit | None = None
-    """Of all of them together; each can have one of its own besides."""
+    """A limit for all of them together; each can have its own as well."""
     jobs: Jobs | None = None
-    """At most so many of them work at once; null = as many as their lanes have slots."""
-    cwd: str | None = None
-    default_agent: str | None = None
-    """As for one run."""
+    """How many of them work at once at most; null = as many as their lanes have slots."""
     config_env: dict[str, str] = {}
     overrides: dict[str, object] = {}
-    environment: CallerEnvironment = CallerEnvironment()
-    """As for one run."""
     step_environments: tuple[dict[str, str], ...] = ()
     """Further variables for each step, stronger than those of all; none, or one for each spec."""
 
@@ -215,7 +217,7 @@ class CancelBody(Body, frozen=True):
 
     reason: Message | None = None
     after: str | None = None
-    """After so long, unless it is taken back (`DELETE`): `5s`, at most `1h`; null = now."""
+    """How long to wait, while it can be taken back (`DELETE`): `5s`, at most `1h`; null = now."""
 
     def after_ms(self) -> int:
         """How long to wait; 0 = not at all.
@@ -296,7 +298,7 @@ class HoldBody(Body, frozen=True):
     """What a worker's next request to its model may use, and what it used so far."""
 
     input_tokens: Tokens
-    """At most."""
+    """The most that its input can take."""
     output_tokens: Annotated[int, msgspec.Meta(ge=1, le=TOKENS_MAX)]
     """The limit that it wants for the answer."""
     least_output_tokens: Annotated[int, msgspec.Meta(ge=1, le=TOKENS_MAX)] = 1
@@ -306,14 +308,14 @@ class HoldBody(Body, frozen=True):
     output_token_usd: Usd | None = None
     """What one token of the answer costs at most."""
     tokens_in: Tokens | None = None
-    """Used by the attempt so far."""
+    """What the attempt used so far."""
     tokens_out: Tokens | None = None
     cost_usd: Usd | None = None
     lost_tokens: Tokens = 0
     """Used, at most, by requests of the attempt that were never answered."""
     lost_cost_usd: Usd = 0
     firm: bool = True
-    """The run ends where there is no room; false = it is only said."""
+    """The run ends where there is no room; false = the answer only says so."""
 
 
 class NotifyBody(Body, frozen=True):
@@ -352,6 +354,7 @@ def parse_spawn(body: bytes) -> SpawnBody:
     spec = parse_spec(raw.get("spec"), at="spec.") if "spec" in raw else None
     if spec is None:
         raise UsageError("spec is required: the spawn parameters", details={"field": "spec"})
+    # The spec is parsed by itself, with its short forms; the rest needs some spec to be decoded.
     rest = decode({**raw, "spec": {"task": "-"}}, SpawnBody)
     _check_surroundings(rest.cwd, rest.config_env, rest.overrides)
     require_usable(rest.environment)
@@ -482,6 +485,7 @@ def _with_durations(
         known = timed.get(name)
         if known is None:
             continue
+        # Any other value is left to the decoder, which says what is wrong with it.
         if isinstance(value, str) and known.unit is not None:
             found_ms = parse_duration(value, field=f"{at}{name}")
             given[name] = found_ms / 1000 if known.unit == "seconds" else found_ms
@@ -496,20 +500,16 @@ def parse_body(body: bytes, kind: type[T]) -> T:
     Raises:
         UsageError: Names the field and what is allowed.
     """
-    return decode(as_object(parse_json(body)) if body.strip() else {}, kind)
-
-
-def parse_report(body: bytes) -> Report:
-    """The worker's report; every text together at most 64 Ki characters."""
-    return report_of(as_object(parse_json(body)))
+    return decode(parse_object(body), kind)
 
 
 def report_of(raw: Mapping[str, object]) -> Report:
-    """As ``parse_report``, for what was JSON before.
+    """The worker's report; every text together at most 64 Ki characters.
 
     Raises:
         UsageError: Names the field and what is allowed.
     """
+    # Stored reports are read leniently, so the structs themselves refuse no name.
     refuse_unknown(raw, Report)
     artifacts = raw.get("artifacts")
     for index, artifact in enumerate(artifacts if isinstance(artifacts, list) else ()):
@@ -524,13 +524,8 @@ def report_of(raw: Mapping[str, object]) -> Report:
     return report
 
 
-def parse_progress(body: bytes, *, now_ms: int) -> Progress:
-    """The worker's progress, stamped with the time it arrived."""
-    return progress_of(as_object(parse_json(body)) if body.strip() else {}, now_ms=now_ms)
-
-
 def progress_of(raw: Mapping[str, object], *, now_ms: int) -> Progress:
-    """As ``parse_progress``, for what was JSON before.
+    """The worker's progress, stamped with the time it arrived.
 
     Raises:
         UsageError: Names the field and what is allowed; a metric by its name.

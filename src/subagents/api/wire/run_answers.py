@@ -2,7 +2,6 @@
 
 from subagents.api.wire.listing import Listing, Truncated
 from subagents.api.wire.message_answers import AttentionItem, Progress, WorkerRequest
-from subagents.api.wire.run_waits import Wait
 from subagents.api.wire.usage_answers import BudgetState, BudgetUse, TreeUsage, Usage
 from subagents.api.wire.wire_struct import NamedRun, Time, WireStruct
 from subagents.api.wire.words import (
@@ -23,6 +22,7 @@ from subagents.api.wire.words import (
     StopCause,
     VerificationState,
     VerificationStatus,
+    WaitKind,
     shown_state,
 )
 
@@ -62,20 +62,20 @@ class FileChange(WireStruct, frozen=True, kw_only=True):
     """One file that was changed in a worktree."""
 
     path: str = ""
-    """From the root of the repository."""
+    """Its path from the root of the repository."""
     kind: ChangeKind = UNSAID
     """`added`, `modified` or `deleted`."""
     insertions: int | None = None
-    """Lines; null for a binary file."""
+    """Lines added; null for a binary file."""
     deletions: int | None = None
-    """Lines; null for a binary file."""
+    """Lines removed; null for a binary file."""
 
 
 class Changes(WireStruct, frozen=True, kw_only=True):
     """What a run changed in its worktree, committed or not."""
 
     summary: str = ""
-    """In one line: `3 files changed, +40 -2, 1 commit`."""
+    """All of it in one line: `3 files changed, +40 -2, 1 commit`."""
     deleted: list[str] = []
     """Files that are gone, by name."""
     out_of_scope: list[str] = []
@@ -85,17 +85,17 @@ class Changes(WireStruct, frozen=True, kw_only=True):
     files: int = 0
     """How many were changed."""
     insertions: int = 0
-    """Lines."""
+    """Lines added."""
     deletions: int = 0
-    """Lines."""
+    """Lines removed."""
     commits: int = 0
-    """Made by the worker."""
+    """Commits that the worker made."""
     ignored: int = 0
     """Files and directories that git ignores."""
     deleted_files: int = 0
     """How many of `files` are gone; `deleted` may name fewer."""
     changed: list[FileChange] = []
-    """At most 200, the deleted ones first."""
+    """The changed files, at most 200, the deleted ones first."""
     error: str | None = None
     """Why it could not be looked at; then nothing else is known."""
 
@@ -127,20 +127,20 @@ class Verification(WireStruct, frozen=True, kw_only=True):
     checks: list[Check] = []
     """One for each thing the contract asks for."""
     verified_at: Time | None = None
-    """When."""
+    """When it was checked."""
     vacuous: bool = False
     """All of it held before the work began: `passed` proves nothing then."""
     changes: Changes | None = None
-    """Of a run with a worktree, for information: what it changed."""
+    """What a run with a worktree changed there, for information."""
 
 
 class ReportedFile(WireStruct, frozen=True, kw_only=True):
     """A file that a worker says it left."""
 
     path: str = ""
-    """As it was named."""
+    """The path that was given."""
     description: str | None = None
-    """In the worker's words."""
+    """The worker's description of it."""
 
 
 class ResultFile(ReportedFile, frozen=True, kw_only=True):
@@ -168,7 +168,7 @@ class WorkerReport(WireStruct, frozen=True, kw_only=True):
 
 
 class Claim(WireStruct, frozen=True, kw_only=True):
-    """What a worker says of its work, in short: evidence, never the outcome."""
+    """What a worker claims about its work, in short: evidence, never the outcome."""
 
     status: ReportStatus | None = None
     """`complete`, `partial` or `failed`; null = it reported nothing, `summary` is from its
@@ -197,6 +197,45 @@ class RunLink(NamedRun, frozen=True, kw_only=True):
 
     outcome: Outcome | None = None
     """How it ended; null while it is active."""
+
+
+class WaitRoot(NamedRun, frozen=True, kw_only=True):
+    """The run at the end of a chain of runs that wait for each other."""
+
+    kind: WaitKind | None = None
+    """What it waits for in turn; null = it is at work."""
+    name: str | None = None
+    """The lane or the provider."""
+
+
+class Wait(WireStruct, frozen=True, kw_only=True):
+    """What a run waits for now."""
+
+    kind: WaitKind = UNSAID
+    """`provider` (it refuses for now), `lane` (a slot), `runs` (other runs have to end first),
+    `retry` (its next attempt is due later), `answer` (to a question) or `paused`."""
+    name: str | None = None
+    """The lane or the provider."""
+    status: int | None = None
+    """The HTTP status of the provider's refusal, where it is known."""
+    runs: list[NamedRun] = []
+    """The runs that have not ended, at most 20; with `provider` the one that goes first."""
+    runs_total: int = 0
+    """How many runs that are."""
+    root: WaitRoot | None = None
+    """The end of the chain of runs that wait for each other, with `runs`."""
+    place: int | None = None
+    """Its place in the lane's line, 1 = next."""
+    used: int | None = None
+    """The lane's slots that are taken; null in a cluster, all of whose nodes use them."""
+    slots: int | None = None
+    """The lane's slots."""
+    request_id: str | None = None
+    """The oldest open question, with `answer`."""
+    ends_at: Time | None = None
+    """When it ends by itself; null = not known, or never."""
+    gives_up_at: Time | None = None
+    """When the run stops waiting for it; null = never."""
 
 
 class Standing(NamedRun, frozen=True, kw_only=True):
@@ -230,11 +269,11 @@ class RunHead(Standing, frozen=True, kw_only=True):
     run_status: RunStatusWord = UNSAID
     """One word for people: the outcome's status, `blocked`, `paused`, `waiting` or the phase."""
     latest_progress: Progress | None = None
-    """What its worker said last of how far it is."""
+    """What its worker last reported of its progress."""
     pending_request_count: int = 0
     """Open questions of its worker."""
     usage: Usage | None = None
-    """What its own attempts used; null when nobody reported anything."""
+    """What its own attempts used; null when nothing was reported."""
     subtree_usage: TreeUsage | None = None
     """What it and everything below it used; null for a run without children."""
     why: str | None = None
@@ -246,7 +285,7 @@ class RunHead(Standing, frozen=True, kw_only=True):
     last_sign_at: Time | None = None
     """When its worker last gave a sign of life; null before it began, and once it has ended."""
     claim: Claim | None = None
-    """What its worker says of its work; null = nothing yet."""
+    """What its worker claims about its work; null = nothing yet."""
     verdict: Verdict | None = None
     """What its contract found; null without a contract, and until it is known."""
     budget: BudgetState | None = None
@@ -292,7 +331,7 @@ class RunRow(RunHead, frozen=True, kw_only=True):
     attempts_max: int = 1
     """So many it has at most, the retry after a failed verification not counted."""
     blocked_reason: str | None = None
-    """The oldest of them."""
+    """The oldest open question."""
     created_at: Time | None = None
     """When it was spawned."""
     started_at: Time | None = None
@@ -302,7 +341,7 @@ class RunRow(RunHead, frozen=True, kw_only=True):
     phase_since_at: Time | None = None
     """When it entered its phase."""
     task: str | None = None
-    """At most 500 characters of it."""
+    """The beginning of its task, at most 500 characters."""
     tags: list[str] = []
     """Words to find it by."""
     model: str | None = None
@@ -312,7 +351,7 @@ class RunRow(RunHead, frozen=True, kw_only=True):
     plan_id: str | None = None
     """The plan it is a step of; null = none."""
     plan_name: str | None = None
-    """As that was given."""
+    """The plan's name."""
     requester_run: str | None = None
     """The run that spawned it; null for a top-level session's."""
     below: BelowCounts | None = None
@@ -332,13 +371,13 @@ class RunPage(Listing, frozen=True, kw_only=True):
     """A page of runs, newest first."""
 
     runs: list[RunRow] = []
-    """At most `limit`."""
+    """The runs, at most `limit`."""
     total: int | None = None
     """So many fit. Counting ends at 1,000, or at the end of the page: see `totalIsBound`."""
     total_is_bound: bool = False
     """More than `total` fit."""
     limit: int | None = None
-    """As asked for."""
+    """The `limit` that was asked for."""
     offset: int = 0
     """So many newer ones were left out."""
     hidden: int = 0
@@ -357,7 +396,7 @@ class Attempt(WireStruct, frozen=True, kw_only=True):
     attempt_id: str = ""
     """The run's id and the number."""
     number: int = 0
-    """From 1."""
+    """Its number, from 1."""
     session_key: str = ""
     """The session it works in."""
     retry_of: str | None = None
@@ -367,7 +406,7 @@ class Attempt(WireStruct, frozen=True, kw_only=True):
     verification_retry: bool = False
     """It repeats one that failed its contract."""
     requested_at: Time | None = None
-    """When its runtime was told to start it."""
+    """When its runtime was asked to start it."""
     started_at: Time | None = None
     """When it began."""
     ended_at: Time | None = None
@@ -375,19 +414,19 @@ class Attempt(WireStruct, frozen=True, kw_only=True):
     deadline_at: Time | None = None
     """When it is stopped at the latest."""
     turns: int = 1
-    """Of the conversation with its worker."""
+    """Turns of the conversation with its worker."""
     resumes: str | None = None
     """The program's own session in which it continues."""
     node: str | None = None
     """Name of the daemon that started it."""
     pid: int | None = None
-    """Of its process."""
+    """The id of its process."""
     outcome: Outcome | None = None
     """How it ended."""
     exit_code: int | None = None
-    """Of its process."""
+    """The exit code of its process."""
     exit_signal: int | None = None
-    """That ended its process."""
+    """The signal that ended its process."""
     stop_cause: StopCause | None = None
     """Why it was stopped: `cancel`, `deadline`, `budget`, `parent`, `interrupt` or
     `provider`."""
@@ -402,7 +441,7 @@ class Attempt(WireStruct, frozen=True, kw_only=True):
     report_problem: str | None = None
     """Why the report in its result is none."""
     claim: Claim | None = None
-    """What its worker says of its work, in short."""
+    """What its worker claims about its work, in short."""
     verdict: Verdict | None = None
     """What the contract found of it; null = there is none, or it was not asked."""
 
@@ -411,9 +450,9 @@ class DeliveryTry(WireStruct, frozen=True, kw_only=True):
     """One try at telling the requester how a run ended."""
 
     tried_at: Time | None = None
-    """When."""
+    """When it was tried."""
     target: str = ""
-    """The session that was told."""
+    """The session that it went to."""
     requester_depth: int = 0
     """How deep that session is; 0 = top level."""
     nested: bool = False
@@ -432,13 +471,13 @@ class Delivery(WireStruct, frozen=True, kw_only=True):
     """How the end of a run was handed over."""
 
     target: str = ""
-    """The session that is told."""
+    """The session that it goes to."""
     tries: list[DeliveryTry] = []
     """The newest ones."""
     tries_total: int = 0
     """So many there were."""
     failures: int = 0
-    """In a row."""
+    """Failed tries in a row."""
     due_at: Time | None = None
     """When it is tried again."""
 
@@ -447,11 +486,11 @@ class Cancellation(WireStruct, frozen=True, kw_only=True):
     """Who asked for the end of a run."""
 
     by: str = ""
-    """A session."""
+    """The session that asked."""
     reason: str | None = None
-    """In its words."""
+    """Its reason, in its own words."""
     requested_at: Time | None = None
-    """When."""
+    """When it asked."""
 
 
 class RunDetail(RunRow, frozen=True, kw_only=True):
@@ -476,7 +515,7 @@ class RunDetail(RunRow, frozen=True, kw_only=True):
     native_session: str | None = None
     """What the worker's program calls the session."""
     retries_used: int = 0
-    """Of its retry policy."""
+    """Retries of its policy that are used up."""
     retry_due_at: Time | None = None
     """When its next attempt is due."""
     dependencies: list[RunLink] = []
@@ -496,11 +535,11 @@ class RunDetail(RunRow, frozen=True, kw_only=True):
     result: str | None = None
     """What the worker gave, cut."""
     result_bytes: int = 0
-    """Of the whole result."""
+    """The size of the whole result."""
     artifacts: list[ResultFile] = []
     """The contract's files, then those reported."""
     last_words: str | None = None
-    """The end of what it said, when it gave no result."""
+    """The end of its output, when it gave no result."""
     files_left: list[str] = []
     """Files of its contract that exist, when it ended badly."""
     workspace: Workspace | None = None
@@ -510,7 +549,7 @@ class RunDetail(RunRow, frozen=True, kw_only=True):
     budget: BudgetUse | None = None
     """Its own budget; null = none."""
     cancel: Cancellation | None = None
-    """Who asked for its end; null = nobody."""
+    """Who asked for its end; null = it was not cancelled."""
     paused: bool = False
     """It does not start anything until it is resumed."""
     deadline_at: Time | None = None
@@ -529,15 +568,15 @@ class PendingRequest(WireStruct, frozen=True, kw_only=True):
     request_id: str = ""
     """`<runId>:q<n>`."""
     question: str = ""
-    """At most 500 characters of it."""
+    """The question, at most 500 characters of it."""
     options: list[str] = []
     """Possible answers."""
     priority: Priority | None = None
-    """Of a notice; null = a question, whose worker waits."""
+    """A notice's priority; null = a question, whose worker waits."""
     asked_at: Time | None = None
-    """When."""
+    """When it was asked."""
     deadline_at: Time | None = None
-    """Until when it stands."""
+    """When it expires."""
 
 
 class AccessAnswer(WireStruct, frozen=True, kw_only=True):
@@ -550,9 +589,9 @@ class AccessAnswer(WireStruct, frozen=True, kw_only=True):
     network: bool = True
     """Whether its commands and tools may reach the network."""
     sees: str | None = None
-    """In a sandbox: the only directory of its user's that it sees; null = all its user does."""
+    """The only directory of its user's that it sees in a sandbox; null = all its user does."""
     kept_by: Keeper | None = None
-    """`program` (a sandbox of its own), `bubblewrap` or `tools`; null = nothing keeps it."""
+    """`program` (its own sandbox), `bubblewrap` or `tools`; null = nothing enforces it."""
     narrowed: str | None = None
     """Why it is less than its agent has."""
     text: str = ""
@@ -580,19 +619,19 @@ class RunStatus(RunRow, frozen=True, kw_only=True):
     took: str | None = None
     """How long it has been at work, in words."""
     granted: Granted | None = None
-    """As its receipt said it."""
+    """What it was given to work with, as in its receipt."""
     took_ms: int | None = None
     """How long it has been at work; null before it began."""
     state: RunStatusWord = UNSAID
-    """As `runStatus`."""
+    """The same word as `runStatus`."""
     session_id: str = ""
-    """As `sessionKey`."""
+    """The same session as `sessionKey`."""
     cost_usd: float | None = None
-    """Of its own attempts, in US dollars."""
+    """What its own attempts cost, in US dollars."""
     tokens_in: int | None = None
-    """Of its own attempts."""
+    """Tokens that its own attempts read."""
     tokens_out: int | None = None
-    """Of its own attempts."""
+    """Tokens that its own attempts wrote."""
     tools_used: int = 0
     """Calls of tools so far."""
     last_activity: str | None = None
@@ -604,9 +643,9 @@ class RunStatus(RunRow, frozen=True, kw_only=True):
     last_activity_age_ms: int | None = None
     """The same as a duration."""
     context_percent: int | None = None
-    """Of its model's context window."""
+    """How full its model's context window is."""
     context_tokens: int | None = None
-    """In its context."""
+    """Tokens in its context."""
     pending_requests: list[PendingRequest] = []
     """Its open questions."""
     children_active: int = 0
@@ -629,12 +668,12 @@ class RunNode(RunHead, frozen=True, kw_only=True):
     verification: VerificationStatus | VerificationState | None = None
     """`passed`, `failed` or `skipped`, or where verifying stands."""
     elapsed_ms: int | None = None
-    """Since it began, until it ended."""
+    """How long it worked: since it began, until it ended."""
     children: list["RunNode"] = []
     """The runs it spawned."""
     truncated: Truncated | None = None
-    """Of the runs it spawned not all are here; null = they are. `GET /v1/runs?parent=` has them
-    page by page."""
+    """How many of the runs it spawned are missing here; null = none. `GET /v1/runs?parent=` has
+    them page by page."""
 
 
 class RunForest(Listing, frozen=True, kw_only=True):
@@ -654,7 +693,7 @@ class StoredResult(Standing, frozen=True, kw_only=True):
     result: str | None = None
     """What the worker gave; the last 32 KiB of it when it is longer."""
     result_bytes: int = 0
-    """Of the whole."""
+    """The size of the whole result."""
     truncated: bool = False
     """`result` is only the end of it; `GET /v1/runs/{sel}/result/text` has what is kept."""
     kept_bytes: int = 0
@@ -667,11 +706,11 @@ class StoredResult(Standing, frozen=True, kw_only=True):
     retry_attempted_at: Time | None = None
     """When the one retry after a failed verification was begun; null = it was not."""
     usage: Usage | None = None
-    """What its attempts used; null when nobody reported anything."""
+    """What its attempts used; null when nothing was reported."""
     artifacts: list[ResultFile] = []
     """The contract's files, then those reported."""
     last_words: str | None = None
-    """The end of what it said, when it gave no result."""
+    """The end of its output, when it gave no result."""
     files_left: list[str] = []
     """Files of its contract that exist, when it ended badly."""
     workspace: Workspace | None = None
@@ -684,7 +723,7 @@ class RunResult(StoredResult, frozen=True, kw_only=True):
     outcome: Outcome = Outcome()
     """How it ended."""
     message_id: str | None = None
-    """Of its announcement: to be acknowledged by whoever reads this."""
+    """The id of its announcement, which whoever reads this acknowledges."""
     announcement: str | None = None
     """The announcement's text."""
 
@@ -698,7 +737,7 @@ class WaitError(WireStruct, frozen=True, kw_only=True):
     """A run that cannot be waited for."""
 
     run_id: str = ""
-    """As it was named."""
+    """The run, as the caller named it."""
     error: str = ""
     """Why not."""
 
@@ -713,14 +752,13 @@ class WaitResult(WireStruct, frozen=True, kw_only=True):
     errors: list[WaitError] = []
     """Those that cannot be waited for."""
     needs: list[AttentionItem] = []
-    """Questions, blockers and limits of pending runs that this session was not told of by a wait
-    before."""
+    """Questions, blockers and limits of pending runs that no wait brought this session before."""
     messages: list[str] = []
     """Messages that are offered by this answer, to be acknowledged."""
 
 
 class Receipt(NamedRun, frozen=True, kw_only=True):
-    """The run that a call started, or told something; it is stored before this is answered."""
+    """The run that a call started or sent a message to; it is stored before this is answered."""
 
     phase: Phase = UNSAID
     """Its place in the life of a run: `queued`, `running`, `completed`, …"""
@@ -763,7 +801,7 @@ class SpawnReceipt(Receipt, frozen=True, kw_only=True):
     workspace: Workspace | None = None
     """Its worktree; null = none."""
     overshoot: Overshoot | None = None
-    """By how much its own worker can overspend a budget of tokens or cost: `none`, `one_request`,
+    """How far its own worker can overspend a budget of tokens or cost: `none`, `one_request`,
     `one_turn` or `unbounded`; null = it has none."""
     note: str | None = None
     """What happens next."""
@@ -775,9 +813,9 @@ class PlanReceipt(WireStruct, frozen=True, kw_only=True):
     plan_id: str | None = None
     """Its id: that of its first run."""
     name: str | None = None
-    """As it was given."""
+    """The name it was given."""
     receipts: list[SpawnReceipt] = []
-    """In the order of the plan."""
+    """The receipts of its runs, in the order of the plan."""
 
 
 class LaneQueue(WireStruct, frozen=True, kw_only=True):
@@ -808,13 +846,13 @@ class PlannedBudget(WireStruct, frozen=True, kw_only=True):
     """What a run and everything below it may use; a limit that nothing sets is null."""
 
     max_tokens: int | None = None
-    """Read and written."""
+    """Tokens, read and written."""
     max_cost_usd: float | None = None
-    """In US dollars."""
+    """US dollars."""
     max_runs: int | None = None
     """The run itself and every run below it."""
     max_seconds: float | None = None
-    """Since it began."""
+    """Seconds since it began."""
     shared: bool = False
     """Some of it is what is left of the budget of a run above, which others use, too."""
 
@@ -825,7 +863,7 @@ class PlannedRun(Granted, frozen=True, kw_only=True):
     label: str = ""
     """The name it was given, or one made from its task."""
     task: str = ""
-    """At most 500 characters of it."""
+    """The beginning of its task, at most 500 characters."""
     environment: list[str] = []
     """Names of the variables brought for its worker; their values are never shown."""
     run_id: str | None = None
@@ -859,7 +897,7 @@ class PlannedRun(Granted, frozen=True, kw_only=True):
     budget: PlannedBudget | None = None
     """What holds for it; null = nothing bounds it."""
     overshoot: Overshoot | None = None
-    """By how much its own worker can overspend a budget of tokens or cost: `none`, `one_request`,
+    """How far its own worker can overspend a budget of tokens or cost: `none`, `one_request`,
     `one_turn` or `unbounded`; null = neither is limited."""
     checks: list[PlannedCheck] = []
     """What its contract will check, in this order; none = its word is taken."""
@@ -878,10 +916,10 @@ class DryRun(WireStruct, frozen=True, kw_only=True):
     """
 
     runs: list[PlannedRun] = []
-    """In the order in which they were given."""
+    """The runs, in the order in which they were given."""
     max_tokens: int | None = None
-    """All of them together, with everything below them, may use so many; null = nothing bounds
-    them, or nobody reports what some of them use."""
+    """How many tokens all of them together, with everything below them, may use; null = nothing
+    bounds them, or some of them report no usage."""
     max_cost_usd: float | None = None
     """The same in US dollars."""
 
@@ -892,7 +930,7 @@ class PlanStanding(WireStruct, frozen=True, kw_only=True):
     plan_id: str = ""
     """Its id: that of its first run."""
     name: str | None = None
-    """As it was given."""
+    """The name it was given."""
     status: str = ""
     """`running` while a step has not ended; then `ok` if all ended so, else `failed`."""
     steps: int = 0
@@ -908,7 +946,7 @@ class PlanStanding(WireStruct, frozen=True, kw_only=True):
     retried: int = 0
     """Runs of steps that were retried since."""
     jobs: int | None = None
-    """At most so many of its runs work at once; null = as many as their lanes have slots."""
+    """How many of its runs work at once at most; null = as many as their lanes have slots."""
 
 
 class PlanDetail(PlanStanding, frozen=True, kw_only=True):
@@ -922,7 +960,7 @@ class PlanPage(Listing, frozen=True, kw_only=True):
     """Plans, newest first."""
 
     plans: list[PlanStanding] = []
-    """At most `limit`."""
+    """The plans, at most `limit`."""
     total: int = 0
     """So many fit. Counting ends at 1,000, or at the end of the page: see `totalIsBound`."""
     total_is_bound: bool = False

@@ -12,9 +12,9 @@ class Usage(WireStruct, frozen=True, kw_only=True):
     tokens_out: int | None = None
     """Tokens written."""
     cost_usd: float | None = None
-    """In US dollars, as the runtime reported it; a lower bound while `costUnknownRuns` is not 0."""
+    """US dollars, as the runtime reported them; a lower bound while `costUnknownRuns` is not 0."""
     cost_unknown_runs: int = 0
-    """Of the runs it is the sum of, those with an ended attempt whose cost nobody reported."""
+    """Runs in this sum with an ended attempt whose cost was not reported."""
 
 
 class TreeUsage(Usage, frozen=True, kw_only=True):
@@ -87,25 +87,25 @@ class RequestHold(WireStruct, frozen=True, kw_only=True):
 
 
 class BudgetLeft(WireStruct, frozen=True, kw_only=True):
-    """What is not used yet; null = no limit, or nobody reports what is used."""
+    """What is not used yet; null = no limit, or its use is not reported."""
 
     tokens: int | None = None
-    """Read and written together."""
+    """Tokens, read and written together."""
     cost_usd: float | None = None
-    """In US dollars."""
+    """US dollars."""
     runs: int | None = None
-    """So many runs may still be started below."""
+    """Runs that may still be started below."""
     seconds: float | None = None
-    """Of its time at work."""
+    """Seconds of its time at work."""
 
 
 class BudgetState(WireStruct, frozen=True, kw_only=True):
     """How a run stands to its own budget, in short."""
 
     percent: int | None = None
-    """Of the dimension that is used most; null = nothing is known to be used."""
+    """How much of the most used dimension is spent; null = no use is known."""
     text: str = ""
-    """In words: `80k of 100k tokens, ? of $1.00`; ? = nobody reported it."""
+    """All of it in words: `80k of 100k tokens, ? of $1.00`; ? = not reported."""
     exhausted: bool = False
     """Nothing of the run may start any more."""
 
@@ -114,18 +114,18 @@ class BudgetUse(BudgetState, frozen=True, kw_only=True):
     """A run's own budget; a limit that it does not name is null."""
 
     max_tokens: int | None = None
-    """Read and written, by the run and everything below it."""
+    """Tokens read and written by the run and everything below it."""
     max_cost_usd: float | None = None
-    """In US dollars, by the run and everything below it."""
+    """US dollars that the run and everything below it may cost."""
     max_runs: int | None = None
     """The run itself and every run below it."""
     max_seconds: float | None = None
-    """Since the run began."""
+    """Seconds since the run began."""
     spent: TreeUsage = TreeUsage()
-    """By the run and everything below it."""
+    """What the run and everything below it used."""
     left: BudgetLeft = BudgetLeft()
-    """Of each limit."""
+    """What is left of each limit."""
     overshoot: str | None = None
-    """By how much the run's own worker can overspend tokens and cost: `none`, `one_request` (the
-    one whose answer reaches the limit, and one sent before the stop), `one_turn` (all its requests)
-    or `unbounded`; null = neither is limited."""
+    """How far the run's own worker can overspend tokens and cost: `none`, `one_request` (the one
+    whose answer reaches the limit, and one sent before the stop), `one_turn` (all its requests) or
+    `unbounded`; null = neither is limited."""

@@ -11,7 +11,7 @@ Rules of the wire, held by tests:
 - a point in time is named ``…At`` and is ISO 8601 in UTC with milliseconds;
 - a duration is named ``…Ms`` and is an integer, unless a protocol names it otherwise;
 - ``attempts`` is the list of them, ``attempt`` the newest number, ``attemptsMax`` how many at most;
-- what nobody reported is null, never 0.
+- what was not reported is null, never 0.
 
 The literal below a field is its description: readers of the code see it, and ``field_docs`` puts it
 into the OpenAPI document.
@@ -59,7 +59,7 @@ def read(document: object, kind: type[T]) -> T:
     try:
         return msgspec.convert(document, kind)
     except msgspec.ValidationError:
-        pass
+        pass  # perhaps only its times: rewriting them all costs too much to do it always
     try:
         return msgspec.convert(_with_times(document), kind)
     except msgspec.ValidationError as error:

@@ -98,7 +98,6 @@ if TYPE_CHECKING:
     Priority: TypeAlias = Literal["info", "question", "blocker"]
     Decision: TypeAlias = Literal["answer", "approve", "deny", "default", "timeout", "cancelled"]
     ProgressLevel: TypeAlias = Literal["L0_operational", "L1_plan_update", "L2_detail"]
-    DeliveryKind: TypeAlias = Literal["delivered", "deferred", "skipped", "failed"]
     WaitKind: TypeAlias = Literal["provider", "lane", "runs", "retry", "answer", "paused"]
     EdgeKind: TypeAlias = Literal["waits", "spawned"]
     AtDeadline: TypeAlias = Literal["default", "timeout", "deny"]
@@ -119,5 +118,5 @@ else:
     VerificationStatus = VerificationState = ChangeKind = ReportStatus = Confidence = str
     FailurePolicy = OverlapPolicy = MissedPolicy = TimeDecision = str
     StopCause = AccessLevel = Keeper = Mode = Overshoot = str
-    MessageKind = Priority = Decision = ProgressLevel = DeliveryKind = str
+    MessageKind = Priority = Decision = ProgressLevel = str
     WaitKind = AtDeadline = EdgeKind = AlertFate = AlertName = str

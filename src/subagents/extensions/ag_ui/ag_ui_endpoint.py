@@ -15,9 +15,8 @@ from starlette.routing import Route
 
 from subagents.api.answers import log_pages
 from subagents.api.calls import extras
-from subagents.api.calls.auth import Caller
-from subagents.api.calls.call import run_of, while_connected
-from subagents.api.calls.services import Services, services_of
+from subagents.api.calls.call import on_run, while_connected
+from subagents.api.calls.services import Services
 from subagents.domain.run.run import Run
 from subagents.errors import Unavailable
 
@@ -32,8 +31,7 @@ _EVENTS: Final = "subagents.extensions.ag_ui.ag_ui_events"
 
 async def stream(request: Request) -> Response:
     """GET /v1/runs/{sel}/ag-ui: the run as AG-UI events, until it has ended."""
-    services = services_of(request)
-    run = await run_of(request, Caller.of(request))
+    services, _, run = await on_run(request)
     # Before the answer begins: then nobody else could give it.
     await services.engine.partitions.require_read(run)
     events = extras.loaded(_EVENTS, extra=EXTRA)
@@ -55,7 +53,7 @@ async def _frames(
         wanted = log_pages.Asked(after_seq=seq, limit=LINES, wait_s=0 if seq == 0 else WAIT_S)
         try:
             work = log_pages.log_page(services, run, wanted)
-            page = await while_connected(request, services, work)
+            page = await while_connected(request, work)
         except (ClientDisconnect, Unavailable):
             return
         for line in page.lines:

@@ -1,8 +1,7 @@
 """Answers that show runs as a graph: which waits for which, and which spawned which."""
 
 from subagents.api.wire.listing import Listing
-from subagents.api.wire.run_answers import BelowCounts, Standing, Verdict
-from subagents.api.wire.run_waits import Wait
+from subagents.api.wire.run_answers import BelowCounts, Standing, Verdict, Wait
 from subagents.api.wire.wire_struct import Time, WireStruct
 from subagents.api.wire.words import UNSAID, EdgeKind, RunStatusWord
 

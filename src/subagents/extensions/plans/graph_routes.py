@@ -6,12 +6,11 @@ from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from subagents.api.answers import run_building
 from subagents.api.calls.auth import Caller
-from subagents.api.calls.call import answer, find_run, number_in, plan_id_of, query_of
-from subagents.api.calls.operation import Operation
+from subagents.api.calls.call import answer, find_run, plan_id_of, query_of
+from subagents.api.calls.operation import Operation, routes
 from subagents.api.calls.services import Services, services_of
 from subagents.api.wire.listing import Truncated
 from subagents.api.wire.parameters import number, word
@@ -37,7 +36,7 @@ async def graph(request: Request) -> Response:
     """GET /v1/graph: the steps of a plan, or a tree, with what waits for what."""
     services, caller = services_of(request), Caller.of(request)
     query = query_of(request, GRAPH)
-    limit = number_in(query, "limit", default=NODES_MAX, low=1, high=NODES_MAX)
+    limit = query.number("limit")
     if ("plan" in query) == ("tree" in query):
         raise UsageError("name a plan or a tree, one of them", details={"field": "plan"})
     if "plan" in query:
@@ -126,5 +125,5 @@ def _spawned(runs: Sequence[Run]) -> Iterator[GraphEdge]:
             yield GraphEdge(source=str(above), target=run.id, kind="spawned")
 
 
-ROUTES: Final = (Route("/v1/graph", graph, methods=["GET"]),)
-OPERATIONS: Final = {("GET", "/v1/graph"): Operation(query=GRAPH, answers=(Graph,))}
+OPERATIONS: Final = {("GET", "/v1/graph"): Operation(graph, query=GRAPH, answers=(Graph,))}
+ROUTES: Final = routes(OPERATIONS)

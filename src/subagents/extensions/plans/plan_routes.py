@@ -8,12 +8,11 @@ from typing import Final
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from subagents.api.answers import run_building
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import answer, body_of, path_part, plan_id_of, query_of
-from subagents.api.calls.operation import Operation
+from subagents.api.calls.operation import Operation, routes
 from subagents.api.calls.run_search import (
     SEARCH,
     cursor_of,
@@ -38,13 +37,11 @@ from subagents.domain.run.values import replace
 from subagents.errors import Conflict
 from subagents.extensions.plans.plans import Plan, Plans
 
-PLANS_LIMIT: Final = 20
-PLANS_LIMIT_MAX: Final = 100
 WANTED: Final = frozenset({"requester", "directory", "since", "until", "archived"})
 """Of a search what is about a plan as a whole."""
 PLANS: Final = (
     *(each for each in SEARCH if each in WANTED),
-    *page_parameters(limit=PLANS_LIMIT, limit_max=PLANS_LIMIT_MAX),
+    *page_parameters(limit=20, limit_max=100),
 )
 
 
@@ -52,12 +49,7 @@ async def list_plans(request: Request) -> Response:
     """GET /v1/plans: newest first; an agent sees its own."""
     services, caller = services_of(request), Caller.of(request)
     query = query_of(request, PLANS)
-    where = page_in(
-        query,
-        replace(search_in(query, now_ms=services.now_ms()), plans=True),
-        limit=PLANS_LIMIT,
-        limit_max=PLANS_LIMIT_MAX,
-    )
+    where = page_in(query, replace(search_in(query, now_ms=services.now_ms()), plans=True))
     if not caller.is_operator:
         where = replace(where, requester=services.engine.queries.inbox_of(caller.session))
     as_of = services.as_of()
@@ -158,22 +150,16 @@ def _rows(services: Services, plan: Plan) -> list[RunRow]:
     return [run_building.shown(RunRow, run, now_ms, around) for run in plan.steps]
 
 
-ROUTES: Final = (
-    Route("/v1/plans", list_plans, methods=["GET"]),
-    Route("/v1/plans/{sel}", show, methods=["GET"]),
-    Route("/v1/plans/{sel}/cancel", cancel, methods=["POST"]),
-    Route("/v1/plans/{sel}/cancel", withdraw_cancel, methods=["DELETE"]),
-    Route("/v1/plans/{sel}/retry", retry_plan, methods=["POST"]),
-)
 OPERATIONS: Final = {
-    ("GET", "/v1/plans"): Operation(query=PLANS, answers=(PlanPage,)),
-    ("GET", "/v1/plans/{sel}"): Operation(answers=(PlanDetail,)),
+    ("GET", "/v1/plans"): Operation(list_plans, query=PLANS, answers=(PlanPage,)),
+    ("GET", "/v1/plans/{sel}"): Operation(show, answers=(PlanDetail,)),
     ("POST", "/v1/plans/{sel}/cancel"): Operation(
-        body=wire.CancelBody, is_body_optional=True, answers=(PlanDetail,)
+        cancel, body=wire.CancelBody, answers=(PlanDetail,)
     ),
-    ("DELETE", "/v1/plans/{sel}/cancel"): Operation(answers=(PlanDetail,)),
-    ("POST", "/v1/plans/{sel}/retry"): Operation(status=201, answers=(PlanReceipt,)),
+    ("DELETE", "/v1/plans/{sel}/cancel"): Operation(withdraw_cancel, answers=(PlanDetail,)),
+    ("POST", "/v1/plans/{sel}/retry"): Operation(retry_plan, status=201, answers=(PlanReceipt,)),
 }
+ROUTES: Final = routes(OPERATIONS)
 PATH_WORDS: Final = {
     "/v1/plans/{sel}": "A plan: its id, a unique beginning of it, its name, or `last`."
 }

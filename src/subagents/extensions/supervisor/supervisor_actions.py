@@ -160,7 +160,7 @@ async def get_log(session: SupervisorSession, params: Mapping[str, object]) -> D
         limit=asked.limit,
         grep=asked.grep,
         since=since,
-        types=asked.type,
+        type=asked.type,
         attempt=asked.attempt,
     )
     page = await log_pages.log_page(session.services, run, wanted, bytes_max=LOG_BYTES_MAX)

@@ -209,7 +209,6 @@ class Conversation:
             caller = Caller(
                 session=asked.session,
                 reader=f"supervisor:{asked.session}",
-                is_worker=False,
                 is_operator=True,
                 peer=self._connection.peer,
             )

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import query_of, require_operator
-from subagents.api.calls.operation import Operation
+from subagents.api.calls.operation import Operation, routes
 from subagents.api.calls.services import Services, services_of
 from subagents.domain.rules.admission import lane_key
 from subagents.domain.run.run import OVER, Phase
@@ -271,5 +270,5 @@ def _buckets(found: Histogram) -> list[tuple[str, float]]:
     return buckets
 
 
-ROUTES: Final = (Route("/metrics", metrics, methods=["GET"]),)
-OPERATIONS: Final = {("GET", "/metrics"): Operation(media=("text/plain",))}
+OPERATIONS: Final = {("GET", "/metrics"): Operation(metrics, media=("text/plain",))}
+ROUTES: Final = routes(OPERATIONS)

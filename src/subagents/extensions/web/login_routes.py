@@ -8,12 +8,11 @@ from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from subagents.api.calls.auth import Caller, connection_of
 from subagents.api.calls.call import answer, body_of, path_part, query_of, require_operator
 from subagents.api.calls.login import Login, Role
-from subagents.api.calls.operation import Operation
+from subagents.api.calls.operation import Operation, routes
 from subagents.api.calls.services import services_of
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import one_of
@@ -130,25 +129,15 @@ def _row(login: Login, own: Login | None) -> LoginRow:
     return made(LoginRow, login, login_id=login.id, is_own=is_own)
 
 
-ROUTES: Final = (
-    Route("/v1/login", log_in, methods=["POST"]),
-    Route("/v1/login", own_login, methods=["GET"]),
-    Route("/v1/login", log_out, methods=["DELETE"]),
-    Route("/v1/login/codes", make_code, methods=["POST"]),
-    Route("/v1/logins", list_logins, methods=["GET"]),
-    Route("/v1/logins/{login}", revoke, methods=["DELETE"]),
-)
 OPERATIONS: Final = {
-    ("POST", "/v1/login"): Operation(body=LoginBody, answers=(OwnLogin,)),
-    ("GET", "/v1/login"): Operation(answers=(OwnLogin,)),
-    ("DELETE", "/v1/login"): Operation(answers=(LoginRow,)),
+    ("POST", "/v1/login"): Operation(log_in, body=LoginBody, answers=(OwnLogin,)),
+    ("GET", "/v1/login"): Operation(own_login, answers=(OwnLogin,)),
+    ("DELETE", "/v1/login"): Operation(log_out, answers=(LoginRow,)),
     ("POST", "/v1/login/codes"): Operation(
-        body=CodeBody,
-        is_body_optional=True,
-        status=201,
-        answers=(LoginCode,),
+        make_code, body=CodeBody, status=201, answers=(LoginCode,)
     ),
-    ("GET", "/v1/logins"): Operation(answers=(LoginList,)),
-    ("DELETE", "/v1/logins/{login}"): Operation(answers=(LoginRow,)),
+    ("GET", "/v1/logins"): Operation(list_logins, answers=(LoginList,)),
+    ("DELETE", "/v1/logins/{login}"): Operation(revoke, answers=(LoginRow,)),
 }
+ROUTES: Final = routes(OPERATIONS)
 PATH_WORDS: Final = {"login": "A login: `loginId` in `GET /v1/logins`."}

@@ -223,8 +223,7 @@ class Node:
         self._mine(request)
         self.begun.set()
         try:
-            services = request.app.state.services
-            await while_connected(request, services, self.may_answer.wait())
+            await while_connected(request, self.may_answer.wait())
         except ClientDisconnect:
             self.left.set()
             raise

@@ -5,11 +5,10 @@ from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import answer, body_of, query_of, require_operator
-from subagents.api.calls.operation import Operation
+from subagents.api.calls.operation import Operation, routes
 from subagents.api.calls.services import Services, services_of
 from subagents.api.wire import requests as wire
 from subagents.api.wire.daemon_answers import Cluster, ClusterNode
@@ -81,13 +80,8 @@ async def _shown(services: Services) -> Cluster:
     return Cluster(nodes=nodes, unowned=PARTITIONS - len(survey.owners))
 
 
-ROUTES: Final = (
-    Route("/v1/cluster", show, methods=["GET"]),
-    Route("/v1/cluster/drain", drain, methods=["POST"]),
-)
 OPERATIONS: Final = {
-    ("GET", "/v1/cluster"): Operation(answers=(Cluster,)),
-    ("POST", "/v1/cluster/drain"): Operation(
-        body=DrainBody, is_body_optional=True, answers=(Cluster,)
-    ),
+    ("GET", "/v1/cluster"): Operation(show, answers=(Cluster,)),
+    ("POST", "/v1/cluster/drain"): Operation(drain, body=DrainBody, answers=(Cluster,)),
 }
+ROUTES: Final = routes(OPERATIONS)

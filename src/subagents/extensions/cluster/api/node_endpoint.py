@@ -14,8 +14,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from subagents.api.calls.auth import CONNECTION, Connection
-from subagents.api.calls.call import number_in, problem, query_of, status_of
+from subagents.api.calls.call import problem, query_of, status_of
 from subagents.api.calls.hand_over import UNREAD_S, WIRE, DistantWire
+from subagents.api.wire.parameters import number
 from subagents.errors import Forbidden, SubagentsError, UsageError
 from subagents.extensions.cluster.api.cluster_member import ClusterMember
 from subagents.extensions.cluster.api.node_headers import (
@@ -37,7 +38,7 @@ from subagents.extensions.cluster.api.relayed_calls import RelayedCalls
 PREFIX: Final = "/node/v1/"
 READ_PATH: Final = "/node/v1/relayed/{id}/read"
 READS: Final = frozenset({"GET", "HEAD"})
-BYTES_MAX: Final = 10**15
+COUNT: Final = (number("bytes", "So much of the answer.", high=10**15, default=0),)
 MARGIN_S: Final = 5.0
 
 
@@ -119,7 +120,7 @@ class NodeEndpoint:
 
     async def _is_read(self, request: Request) -> Response:
         """GET /node/v1/relayed/{id}/read: whether our client has read so much of the answer."""
-        count = number_in(query_of(request, ("bytes",)), "bytes", default=0, high=BYTES_MAX)
+        count = query_of(request, COUNT).number("bytes")
         return JSONResponse(await self._calls.is_read(request.path_params["id"], count))
 
 
