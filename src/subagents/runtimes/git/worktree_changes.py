@@ -39,7 +39,7 @@ def changes_of(git: Git, base: str, tree: Worktree) -> Changes:
     try:
         return _changes(git, base, tree)
     except ValueError as error:
-        raise GitFailed(f"git said of the worktree what cannot be read: {error}") from error
+        raise GitFailed(f"git's answer about the worktree cannot be read: {error}") from error
 
 
 def _changes(git: Git, base: str, tree: Worktree) -> Changes:

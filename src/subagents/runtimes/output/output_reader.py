@@ -156,7 +156,7 @@ class Output:
         more_err = turn.take(self._err, until=None if until is None else until.err)
         return self._seen(turn), more_out or more_err
 
-    def finish(self, *, result_before: bool) -> list[Seen]:
+    def rest(self, *, result_before: bool) -> list[Seen]:
         """After the last ``read``: unterminated lines, and the end of the text as result.
 
         Args:
