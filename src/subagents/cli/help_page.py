@@ -17,7 +17,7 @@ WIDTH_MAX: Final = 100
 LABEL_MAX: Final = 30
 """A longer label has its text on the next line."""
 CHOICES_MAX: Final = 24
-"""As long as this, the choices stand in the label."""
+"""The longest choices that stand in the label."""
 ARGUMENTS: Final = "Arguments"
 PLACEHOLDERS: Final[dict[Any, str]] = {str: "TEXT", int: "N", float: "N", Path: "FILE"}
 
@@ -39,7 +39,7 @@ def page(name: str) -> str:
 
 
 def shown(command: Command) -> list[Argument]:
-    """The flags and words of a command that people are told of."""
+    """The flags and words of a command that help shows."""
     return [each for each in declared(target_of(command)) if each.is_shown]
 
 
@@ -102,7 +102,7 @@ def text_of(argument: Argument) -> str:
     return f"{argument.help} One of: {', '.join(argument.choices)}."
 
 
-def description(function: Callable[..., int], width: int) -> str:
+def description(function: Callable[..., object], width: int) -> str:
     """The docstring at ``width`` columns; what it says of arguments is in the panels."""
     text = (inspect.getdoc(function) or "").partition("\n\nArgs:")[0].replace("``", "`")
     return "\n\n".join(filled(paragraph, width) for paragraph in text.split("\n\n"))

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 CELL_CHARS_MAX: Final = 72
 GAP: Final = 2
 READABLE_CELLS: Final = 16
-"""Less than so much of a text tells nobody what it is."""
+"""The least of a text that still tells what it is."""
+WRAPPED_CELLS_MIN: Final = 20
 _JSON_HARMFUL: Final = r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 STYLES: Final = {
     "ok": "green",
@@ -53,6 +54,8 @@ STYLES: Final = {
 
 _when = "auto"
 """``--color``."""
+_view: "view.View | None" = None
+"""``--json=FIELDS``, ``--jq`` or ``--format``."""
 
 
 def set_colour(when: str) -> None:
@@ -63,12 +66,6 @@ def set_colour(when: str) -> None:
     """
     global _when  # noqa: PLW0603  one command line, one process
     _when = when
-
-
-WRAPPED_CELLS_MIN: Final = 20
-
-_view: "view.View | None" = None
-"""``--json=FIELDS``, ``--jq`` or ``--format``."""
 
 
 def set_view(wanted: "view.View") -> None:
@@ -120,13 +117,8 @@ def within(text: str, room: int | None) -> str:
     return "".join(kept).rstrip() + "…"
 
 
-def has_colour() -> bool:
-    """Whether stdout takes colours: ``--color``, else NO_COLOR, FORCE_COLOR, else a terminal."""
-    return is_coloured(is_terminal=is_tty())
-
-
 def is_coloured(*, is_terminal: bool) -> bool:
-    """Whether a stream takes colours."""
+    """Whether a stream takes colours: ``--color``, else NO_COLOR, FORCE_COLOR, else a terminal."""
     if _when != "auto":
         return _when == "always"
     if os.environ.get("NO_COLOR"):
@@ -182,7 +174,7 @@ def document(value: object) -> None:
 
 
 def record(value: object) -> None:
-    """The same for one of many: always one line, and none must have the fields of all."""
+    """One of many JSON documents, on one line; none must have the fields of all."""
     _viewed(value, is_indented=False, is_one_of_many=True)
 
 
@@ -244,7 +236,7 @@ def styled(text: str, word: str) -> str:
         "bold": "1",
     }
     style = STYLES.get(word, word)
-    if not has_colour() or style not in codes:
+    if style not in codes or not is_coloured(is_terminal=is_tty()):
         return text
     return f"\x1b[{codes[style]}m{text}\x1b[0m"
 
@@ -347,7 +339,7 @@ def fitted(widths: Sequence[int], cut: Sequence[int], room: int) -> list[int]:
 
 
 def _squeezed(widths: Sequence[int], room: int) -> list[int]:
-    """The widths, the widest ones less where all of it would not fit even so."""
+    """The widths, the widest ones reduced where the row would not fit otherwise."""
     given = list(widths)
     gaps = GAP * (sum(width > 0 for width in given) - 1)
     while sum(given) + gaps > room and max(given) > 1:

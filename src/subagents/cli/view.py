@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from subagents.cli.parser import near
 from subagents.errors import UsageError
 
 JSON: Final = "--json"
@@ -113,8 +114,8 @@ def _rows(
 ) -> tuple[list[Mapping[str, object]], bool]:
     """The objects that have these fields, and whether they are a list.
 
-    Those that the document lists first, with all below them in a tree, or the document itself;
-    of a run itself rather.
+    They are those that the document lists first, with all below them in a tree, else the document
+    itself; for a run it is the other way round.
 
     Raises:
         UsageError: Neither has them.
@@ -127,8 +128,9 @@ def _rows(
         candidates.reverse()
     refusals = []
     for rows, place in candidates:
-        said = (_refusal(document, rows, place, name) for name in wanted)
-        refusal = next(filter(None, said), None)
+        refusal = next(
+            filter(None, (_refusal(document, rows, place, each) for each in wanted)), None
+        )
         if refusal is None:
             return rows, bool(place)
         refusals.append(refusal)
@@ -172,21 +174,14 @@ def _refusal(
             elif not inside:
                 return None
             if part not in known or (not inside and declared is None):
-                return _no_field(name, part, known)
+                text = f"there is no field {name!r}{near(part, known)}"
+                return UsageError(text, hint=f"there are: {', '.join(known)}")
         path.append(part)
         found = [each.get(part) for each in inside]
         if number < len(parts) and any(isinstance(each, list) for each in found):
             return UsageError(f"{part!r} in {name!r} is a list", hint=f"give {part}, or use {JQ}")
         inside = [each for each in found if isinstance(each, Mapping)]
     return None
-
-
-def _no_field(name: str, part: str, known: Collection[str]) -> UsageError:
-    import difflib  # noqa: PLC0415
-
-    near = difflib.get_close_matches(part, list(known), n=1)
-    guess = f"; did you mean {near[0]!r}?" if near else ""
-    return UsageError(f"there is no field {name!r}{guess}", hint=f"there are: {', '.join(known)}")
 
 
 def _at(row: Mapping[str, object], name: str) -> object:
