@@ -91,10 +91,7 @@ def completion(
 
 
 def complete(words: Sequence[str]) -> list[str]:
-    """What can stand in place of the last word.
-
-    Args:
-        words: Those after ``subagents``; the last one is being typed, perhaps empty.
+    """What can stand in place of the last word after ``subagents``, which is being typed.
 
     Returns:
         A line for each: the word, a tab and what it is. Empty: the shell may offer files.

@@ -118,6 +118,7 @@ def _start(home: "Paths", *, starts: bool, is_first: bool) -> bool:
             details={"socket": str(home.socket)},
             is_lasting=True,
         )
+    # Asked before the new one overwrites what the last one left.
     had_crashed = daemon_start.was_killed(home)
     if daemon_start.ensure_daemon(home) and had_crashed:
         note("The daemon had crashed and was restarted. Runs were not affected.")
@@ -126,6 +127,7 @@ def _start(home: "Paths", *, starts: bool, is_first: bool) -> bool:
 
 def warn_of_version(client: Client) -> None:
     """Say it when the daemon that answered ``client`` is of another version than this command."""
+    # A worker cannot do anything about it.
     if client.daemon_version in {None, __version__} or worker_socket() is not None:
         return
     theirs = client.daemon_version or "0.1.0 or older"

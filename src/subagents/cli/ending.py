@@ -40,6 +40,7 @@ def reporting(work: Callable[[], int], *, as_json: bool) -> int:
     try:
         code = _told_of(work, as_json=as_json)
         _fate = None if _fate is None else code
+        # Here, where a failure can still become the exit code; at Python's exit it could not.
         sys.stdout.flush()
     except BrokenPipeError:
         _abandon_stdout()

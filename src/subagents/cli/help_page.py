@@ -79,6 +79,7 @@ def label_of(argument: Argument) -> str:
     """A flag as it is typed, with what stands for its value; a word as messages call it."""
     if not argument.names:
         return placeholder(argument).strip("[]")
+    # Short ones first, as everywhere, whichever of them messages use.
     short = [each for each in argument.names if not each.startswith("--")]
     names = [*short, *(each for each in argument.names if each not in short), argument.opposite]
     value = value_of(argument)

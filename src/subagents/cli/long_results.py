@@ -37,6 +37,7 @@ def print_result(item: "StoredResult") -> bool:
                 printed += len(page)
     except SubagentsError as error:
         gone = error
+    # Not a page came: what the answer has is better than nothing.
     if not printed:
         output.data(item.result or "")
         printed = len((item.result or "").encode())

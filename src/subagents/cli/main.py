@@ -37,10 +37,7 @@ SPEAKING: Final = {"continue"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command.
-
-    Args:
-        argv: Without the program's name; None = this process's.
+    """Run one command, without the program's name; None = this process's.
 
     Returns:
         The exit code. What went wrong is on stderr, or with ``--json`` as an error document
@@ -212,6 +209,7 @@ def _called(arguments: list[str]) -> int:
     _check_text(arguments)
     name = named(arguments)
     row, line = command_of(name), arguments[len(name.split()) :]
+    # A word behind a group that is a command, too (`mcp`), was meant to be one of its commands.
     if row is None or (line and not line[0].startswith("-") and is_group(name)):
         raise _unknown(name, line)
     if HELP_FLAGS & {*_options(line)}:
@@ -228,6 +226,7 @@ def _called(arguments: list[str]) -> int:
 
 
 def _check_text(arguments: Sequence[str]) -> None:
+    # Bytes that are not UTF-8 come as surrogates, which no request could carry.
     for argument in arguments:
         try:
             argument.encode()

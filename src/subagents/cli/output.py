@@ -59,11 +59,7 @@ _view: "view.View | None" = None
 
 
 def set_colour(when: str) -> None:
-    """Obey ``--color``: it is stronger than NO_COLOR and FORCE_COLOR.
-
-    Args:
-        when: ``auto``, ``always`` or ``never``.
-    """
+    """Obey ``--color`` (auto, always or never): it is stronger than NO_COLOR and FORCE_COLOR."""
     global _when  # noqa: PLW0603  one command line, one process
     _when = when
 
@@ -148,14 +144,10 @@ def note(text: str) -> None:
     sys.stderr.flush()
 
 
-def warnings(said: Iterable[tuple[str, str]]) -> None:
-    """Each text once, on stderr, with the first that it is about and how many others.
-
-    Args:
-        said: What a warning is about, and its text.
-    """
+def warnings(found: Iterable[tuple[str, str]]) -> None:
+    """Each text once, on stderr, with the first name that it is about and how many others."""
     about: dict[str, list[str]] = {}
-    for name, text in said:
+    for name, text in found:
         about.setdefault(text, []).append(name)
     for text, (first, *others) in about.items():
         besides = f" (and {counted(len(others), 'other')})" if others else ""
@@ -166,9 +158,6 @@ def document(value: object) -> None:
     """One JSON document on stdout: indented on a terminal, one line in a pipe.
 
     Or what ``--json=FIELDS``, ``--jq`` or ``--format`` want of it.
-
-    Args:
-        value: Bytes are a document as the daemon wrote it, and need not be read to be printed.
     """
     _viewed(value, is_indented=sys.stdout.isatty())
 
@@ -195,6 +184,7 @@ def _viewed(value: object, *, is_indented: bool, is_one_of_many: bool = False) -
 
 
 def _json(value: object, *, is_indented: bool) -> None:
+    # Bytes are a document as the daemon wrote it, which need not be read to be printed.
     raw = value if isinstance(value, bytes) else None
     if raw is None or is_indented:
         from msgspec import json  # noqa: PLC0415
@@ -217,6 +207,7 @@ def harmless_json(raw: bytes) -> str:
 def failure(error: SubagentsError, *, as_json: bool) -> None:
     """Say what went wrong: the error document on stdout, or message and hint on stderr."""
     if as_json:
+        # Whole, whatever `--json=FIELDS` asks for: what went wrong has no such fields.
         _json(error.to_wire(), is_indented=sys.stdout.isatty())
         return
     note(f"subagents: {error.message}")
@@ -265,6 +256,7 @@ def table(
             None = the last column. The others are whole on every terminal.
         printed: Called after each row; what it raises ends the table.
     """
+    # The last one in full: nothing stands behind it, and in a pipe it is cut nowhere.
     clean = [
         [*(one_line(cell, CELL_CHARS_MAX) for cell in cells), one_line(last)]
         for *cells, last in rows
@@ -318,6 +310,7 @@ def fitted(widths: Sequence[int], cut: Sequence[int], room: int) -> list[int]:
         room: Of the terminal, with ``GAP`` cells between two columns.
     """
     given = list(widths)
+    # Each first gets the least that can be read; what is left over goes to the most important.
     for left, column in enumerate(cut):
         least = READABLE_CELLS * 3 // 4 if left else READABLE_CELLS
         given[column] = min(given[column], least)
@@ -326,6 +319,7 @@ def fitted(widths: Sequence[int], cut: Sequence[int], room: int) -> list[int]:
         shown = [width for width in given if width]
         return room - sum(shown) - GAP * (len(shown) - 1)
 
+    # The least important goes first; the first of them is never left out.
     for column in reversed(cut[1:]):
         if spare() < 0:
             given[column] = 0
@@ -355,6 +349,7 @@ def is_confirmed(question: str, *, yes: bool, flag: str = "--yes") -> bool:
     """
     if yes:
         return True
+    # Asked on stderr, since stdout may be a pipe.
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(f"{question} There is no terminal to ask on.", hint=f"confirm with {flag}")
     sys.stderr.write(f"{harmless(question)} [y/N] ")

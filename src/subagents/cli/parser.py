@@ -26,11 +26,7 @@ _Part: TypeAlias = tuple[str, Sequence[Argument], Together | None]
 
 
 def parse(function: Callable[..., Any], line: Sequence[str]) -> partial[Any]:
-    """What to call for a command line.
-
-    Args:
-        function: Of the command.
-        line: What stands behind the command's name.
+    """The call of a command's function for what stands behind its name.
 
     Raises:
         UsageError: Names the flag or word that is wrong, missing or too much.

@@ -76,6 +76,7 @@ def serve(
         "cluster.listen": listen,
     }
     overrides = {key: value for key, value in given.items() if value is not None}
+    # In the background there is no person to tell: stderr is the daemon's log.
     if not background_child:
         home = paths()
         url = daemon_settings(overrides).http_url

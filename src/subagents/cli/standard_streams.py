@@ -37,6 +37,7 @@ def prepare() -> None:
     if sys.stdout is None:
         raw = io.BufferedWriter(io.FileIO(STDOUT, "w", closefd=False))
         sys.stdout = io.TextIOWrapper(raw, encoding="utf-8")
+    # Replaced in any case: what goes wrong is reported there, and must not fail by that.
     encoding = "utf-8" if sys.stderr is None else sys.stderr.encoding
     sys.stderr = io.TextIOWrapper(
         io.BufferedWriter(_Heedless(STDERR, "w", closefd=False)),

@@ -54,6 +54,7 @@ def taken_from(
         if name not in flags:
             kept.append(word)
         elif name == JSON:
+            # `--json last` names a run: only with a comma are words behind it fields.
             if not is_one_word and is_separable and words and re.fullmatch(_LISTED, words[0]):
                 value = words.pop(0)
             elif not is_one_word:
@@ -80,10 +81,7 @@ def taken_from(
 def shown(document: object, view: View, *, is_one_of_many: bool = False) -> Iterator[object]:
     """What is printed, in order: a text as a line, anything else as JSON.
 
-    Args:
-        document: As the command answers it.
-        view: What was asked for.
-        is_one_of_many: Others have other fields: those that it lacks are null.
+    A document that ``is_one_of_many`` may lack fields that others have: they are null.
 
     Raises:
         UsageError: There is no such field, the expression is none, or ``jq`` is not installed.
@@ -124,6 +122,7 @@ def _rows(
     candidates: list[tuple[list[Mapping[str, object]], tuple[str, ...]]] = [([document], ())]
     if listed is not None:
         candidates.append(([*_flat(document[listed])], (listed,)))
+    # A run has lists, too (its children), but is what was asked for.
     if "runId" not in document:
         candidates.reverse()
     refusals = []
@@ -201,6 +200,7 @@ def _filled(template: str, row: Mapping[str, object]) -> str:
     def value(found: "re.Match[str]") -> str:
         return _text(_at(row, found[1])) if found[1] is not None else found[0][0]
 
+    # Within the quotes of a shell neither can be written otherwise.
     for written, meant in _ESCAPES.items():
         template = template.replace(written, meant)
     return re.sub(_FIELD, value, template)

@@ -76,13 +76,7 @@ class CommandOptions(WorkerOptions, frozen=True, kw_only=True):
 
 
 class CommandRuntime:
-    """Runs a program per attempt.
-
-    Args:
-        attempts_root: Holds the attempt directories; created when missing.
-        clock: Only waits.
-        off_loop: Carries everything that blocks.
-    """
+    """Runs a program per attempt; takes what ``ProcessAttempts`` takes."""
 
     def __init__(
         self, attempts_root: Path, clock: Clock, off_loop: OffLoop, *, result_bytes_max: int = 0

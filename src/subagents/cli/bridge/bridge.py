@@ -106,12 +106,7 @@ class Bridge:
         self._has_ended = threading.Event()
 
     def check_handshake(self, files: Sequence[str], place: str) -> None:
-        """In the background: have the daemon there, and compare what was said in its name.
-
-        Args:
-            files: The files that its instructions depend on.
-            place: The name under which these are remembered.
-        """
+        """In the background: have the daemon there, and compare what was said in its name."""
         if self._handshake is not None:
             words = (self._daemon, self._handshake, self._write, files, place)
             threading.Thread(target=check_handshake, args=words, daemon=True, name="check").start()
@@ -196,6 +191,7 @@ class Bridge:
         if not messages:
             self._write(error_message(None, INVALID_REQUEST, "the batch is empty"))
             return
+        # Encoded again: each of them goes to the daemon as a request by itself.
         made = [self._made(each, msgspec.json.encode(each)) for each in messages]
         answers = [_Answer(each) for each in made if isinstance(each, bytes)]
         calls = [each for each in made if isinstance(each, Call)]
@@ -310,6 +306,7 @@ class Bridge:
         """
         reader = f"{self._name}-{call.number}"
         call.connection = connection = Connection(self._daemon.socket_path)
+        # Looked at behind that: a cancel before it found no connection to close.
         if call.is_cancelled:
             connection.close()
             return None
@@ -374,6 +371,7 @@ class Bridge:
         Raises:
             BrokenPipeError: The client is gone.
         """
+        # A newline ends a message; within JSON it can only stand where a blank may.
         left = memoryview(message.replace(b"\n", b" ") + b"\n")
         while left:
             left = left[os.write(self._stdout, left) :]

@@ -83,8 +83,7 @@ class Call:
     def headers(self, agreed_version: str | None) -> dict[str, str]:
         """What the protocol repeats of the body in headers.
 
-        Args:
-            agreed_version: Of the handshake; newer clients say theirs in every request.
+        The version is that which the handshake agreed on; newer clients say theirs in each request.
         """
         found = {"accept": "application/json, text/event-stream", "mcp-method": self.method}
         meta = self.params.get("_meta")

@@ -47,6 +47,7 @@ class Daemon:
         """
         if not absence.goes_on(was_there=gone.was_there):
             return False
+        # One that was killed leaves its socket behind, one that was stopped removes it.
         was_stopped = may_have_acted and not os.path.exists(self.socket_path)  # noqa: PTH110
         if self._start is not None and not was_stopped:
             self.problem = ""

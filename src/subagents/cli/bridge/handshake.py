@@ -172,12 +172,7 @@ def recorded() -> "dict[str, bytes]":
 
 
 def own_handshake(arguments: "Sequence[str]", environ: "Mapping[str, str]") -> Handshake | None:
-    """The handshake of a top-level session; None = the daemon has to be asked.
-
-    Args:
-        arguments: Of ``subagents mcp``.
-        environ: Says where the project and the cache are.
-    """
+    """The handshake of a top-level session; None = the daemon has to be asked."""
     if any(each.partition("=")[0] not in OPTIONS for each in arguments if each[:1] == "-"):
         return None
     try:

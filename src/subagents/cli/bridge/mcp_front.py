@@ -125,6 +125,7 @@ def _import_bridge(front: Front) -> None:
     """Import it in a thread, and answer meanwhile."""
     import threading  # noqa: PLC0415  here: it takes the first thread that imports it for the main one
 
+    # A pipe, so that one ``select`` waits for both: the client's next line and the import's end.
     ready, done = os.pipe()
 
     def load() -> None:

@@ -137,6 +137,7 @@ def _say(client: Client, follower: "Follower", line: str, *, json: bool) -> None
 
 def _sent(client: Client, run_id: str, message: str) -> Document:
     """Send once, whatever the daemon does meanwhile, and not faster than is allowed."""
+    # With a key: a call that was cut off is repeated, and must not become a second message.
     body = {"message": message, "idempotencyKey": f"attach:{uuid.uuid4().hex}"}
     due = time.monotonic() + PATIENCE_S
     while True:

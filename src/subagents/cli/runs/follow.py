@@ -348,6 +348,7 @@ class HandOver:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        # As one document, or to a slow reader: one that is still there is taken to read it.
         if kind is None and self._taken < len(self._ids):
             acknowledge(self._ids)
         else:
@@ -367,9 +368,7 @@ def settle(read_ids: Sequence[str], returned_ids: Sequence[str]) -> None:
 def exit_code(waited: "WaitResult", *, is_any: bool = False) -> int:
     """Of unknown runs first, then of what is pending, then of the worst outcome.
 
-    Args:
-        waited: How they ended.
-        is_any: Nothing counts as pending once a run has ended.
+    With ``is_any`` nothing counts as pending once a run has ended.
     """
     if waited.errors:
         return EXIT_NOT_FOUND

@@ -125,12 +125,8 @@ def can_ask() -> bool:
 def answer_in_place(client: Client, request: "WorkerRequest", is_open: Callable[[], bool]) -> None:
     """Ask the person for the answer and send it; an empty line leaves it open.
 
-    Returns as well when the question was answered elsewhere, withdrawn, or its run has ended.
-
-    Args:
-        client: Sends the answer.
-        request: The question, which was shown.
-        is_open: Whether it still waits for an answer; asked twice a second.
+    The question was shown. Returns as well when it ``is_open`` no more: it was answered elsewhere,
+    withdrawn, or its run has ended.
     """
     sys.stderr.write("  answer (Enter = later): ")
     sys.stderr.flush()

@@ -165,6 +165,7 @@ def _add_contract(spec: dict[str, Any]) -> None:
         if "schema" in each:
             each["schema"] = read_schema(each["schema"])
     _check_judge(contract.get("judge"))
+    # A report that is required has to be asked for.
     if contract.get("requireCompletionReport"):
         spec["completionReport"] = True
     if not any(contract.get(name) for name in HAS_CHECKS):

@@ -281,10 +281,7 @@ def say_accepted(
 ) -> None:
     """Say what became of spawned runs, a line for each; of a large group, a line for all.
 
-    Args:
-        accepted: The receipts.
-        is_brief: Say only what is out of the ordinary.
-        group: All of them are of this one.
+    ``is_brief`` leaves out all but what is out of the ordinary.
     """
     output.warnings((_named(each), warning) for each in accepted for warning in each.warnings)
     if len(accepted) > LISTED_MAX and group is not None:
@@ -321,11 +318,7 @@ def wait_and_print(
 ) -> int:
     """Wait for all of them and print their ends; the exit code says how they went.
 
-    Args:
-        run_ids: The ids of the runs.
-        started: When, by the monotonic clock in seconds.
-        json: Print one document.
-        group: All of them are of this one.
+    ``started`` is when they were, by the monotonic clock in seconds.
     """
     from subagents.cli import long_results  # noqa: PLC0415
     from subagents.cli.runs import follow  # noqa: PLC0415

@@ -49,6 +49,7 @@ def init(
             return
         kept = file.with_name("subagents.toml.bak")
     try:
+        # Copied, not moved: where the new one cannot be written, the old one is still in place.
         if kept is not None:
             shutil.copyfile(file, kept)
         file.write_text(starter_text(os.environ, found), encoding="utf-8")

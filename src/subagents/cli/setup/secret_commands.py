@@ -67,7 +67,7 @@ def delete(name: Name, /) -> None:
 
         subagents secret set stripe       # or store another value instead
     """
-    _source(name)
+    _source(name)  # refuses what is no name
     _keyring("del", name)
 
 

@@ -71,6 +71,7 @@ def _pages(
     wait_s = 0 if until is not None else int(POLL_S)
     while until is None or after < until:
         asked = {**query, "after": after, "wait": wait_s}
+        # A single look fails at once; one that follows waits for the daemon to come back.
         answer = persistently(
             lambda asked=asked: client.get("/v1/events", asked, timeout_s=wait_s),  # type: ignore[misc]  # the default binds this one
             until=None if wait_s == 0 else math.inf,

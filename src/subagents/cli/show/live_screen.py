@@ -65,6 +65,7 @@ class LiveTrees(_Redrawn):
 
     def show(self, trees: "Sequence[RunNode]") -> None:
         """Draw the trees instead of those before; more lines than fit are counted, not drawn."""
+        # The daemon is away for a moment: the last trees stay.
         if not trees:
             return
         lines = render.tree_rows(trees, self._console.width)

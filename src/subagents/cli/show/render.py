@@ -79,9 +79,7 @@ class _Branch(NamedTuple):
 def tree_rows(roots: "Sequence[RunNode]", columns: int | None = None) -> list[TreeRow]:
     """A row for each run: its label's head, its id, and what it does, below each other.
 
-    Args:
-        roots: The trees.
-        columns: Of the terminal: the label gives way first; None = all the room there is.
+    Where the terminal has few ``columns``, the label gives way first; None = it is none.
     """
     branches = [each for root in roots for each in [_Branch("", root), *_below(root, "")]]
     names = [one_line(each.node.label, chars_max=LABEL_CELLS_MAX) for each in branches]
@@ -125,6 +123,7 @@ def _below(node: "RunNode", indent: str) -> list[_Branch]:
 def node_text(node: "RunNode") -> str:
     """``command  running  12s  40% counting lines``."""
     parts = [node.agent_id, word(node.shown_state)]
+    # Waiting takes no time of the worker's; ``why`` says what for.
     if node.elapsed_ms is not None and node.shown_state not in {"waiting", "queued"}:
         parts.append(duration(node.elapsed_ms))
     parts += spending_parts(node)

@@ -65,6 +65,7 @@ def tree(
             answer = client.get("/v1/tree", {**search, "archived": 1 if archived else None})
             forest = read(answer, RunForest)
         else:
+            # Other commands name a tree so, and a root is named here in any case.
             answer = client.get(path_of(run.removeprefix("tree:"), "/tree"))
             forest = RunForest(roots=[read(answer, RunNode)])
         roots = forest.roots

@@ -40,12 +40,7 @@ class Watched:
     def __init__(
         self, client: Client, given: Sequence[str], search: Mapping[str, str] | None = None
     ) -> None:
-        """Look the runs up once.
-
-        Args:
-            client: Asks the daemon.
-            given: Selectors; none = all that fit the search.
-            search: Parameters of ``/v1/runs``.
+        """Look the runs of these selectors up once; without any, all that fit the search.
 
         Raises:
             NotFound: One of them does not exist.

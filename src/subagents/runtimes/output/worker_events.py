@@ -174,11 +174,7 @@ _DECODER: Final[msgspec.json.Decoder[AnyEvent]] = msgspec.json.Decoder(AnyEvent)
 
 
 def event_of(line: bytes) -> AnyEvent | None:
-    """Return the event that one line of standard output is, or None for plain text.
-
-    Args:
-        line: Without its newline.
-    """
+    """The event that a line of standard output, without its newline, is; None = plain text."""
     if len(line) > LINE_BYTES_MAX or not line.lstrip().startswith(b"{"):
         return None
     try:
@@ -207,10 +203,6 @@ def signal_of(event: AnyEvent | None, *, key: str) -> Signal | None:
 
     A tool that began is none: one use of a tool is one signal, its end. (A tool that never ends is
     in the transcript, and the worker that waits for it is stuck, which shows by itself.)
-
-    Args:
-        event: None = plain text.
-        key: Becomes the signal's ``key``.
     """
     match event:
         case ResultEvent():

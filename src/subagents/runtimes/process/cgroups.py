@@ -163,11 +163,7 @@ def holds(group: str, pid: int) -> bool:
 def kill(group: str, *, sparing: int | None) -> None:
     """SIGKILL to all that is in it and below it, also to what forks meanwhile. Blocking, 20 ms.
 
-    Nothing when we are in it ourselves.
-
-    Args:
-        group: Its directory.
-        sparing: A process of ours in it, which is moved to where we are.
+    Nothing when we are in it ourselves. A process that is spared is moved to where we are.
     """
     inside = pids(group)
     if os.getpid() in inside:

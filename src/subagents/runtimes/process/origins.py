@@ -20,11 +20,7 @@ SEEN_MAX: Final = 4096
 
 
 class Origins:
-    """Remembers what it saw: a look takes tens of microseconds for each ancestor.
-
-    Args:
-        root: As in ``processes.Marker``.
-    """
+    """Remembers what it saw: a look takes tens of microseconds for each ancestor."""
 
     def __init__(self, root: str) -> None:
         self._root = root
