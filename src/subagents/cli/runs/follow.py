@@ -108,7 +108,7 @@ class Waiting(threading.Thread):
         answer = persistently(wait, until=self._due)
         waited: WaitResult = read(client, answer, "run_answers:WaitResult")
         listed = answer.get("completed")
-        # By id: the run that ended in an earlier poll is in this answer as well.
+        # By id: a run that ended in an earlier poll is in this answer as well.
         for each in listed if isinstance(listed, list) else []:
             self._completed[str(each["runId"])] = each
         self._offered.update(dict.fromkeys(waited.messages))
