@@ -10,7 +10,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from tests.cli.cli_home import Home
@@ -21,7 +22,7 @@ BOUND_S: Final = 40
 class Terminal:
     """A command on a pseudo-terminal, typed into by hand."""
 
-    def __init__(self, home: Home, *argv: str) -> None:
+    def __init__(self, home: Home, *argv: str, env: Mapping[str, str]) -> None:
         self._ours, theirs = pty.openpty()
         self._process = subprocess.Popen(
             [sys.executable, "-m", "subagents", *argv],
@@ -29,9 +30,7 @@ class Terminal:
             stdout=theirs,
             stderr=theirs,
             cwd=home.work,
-            env=home.env(
-                {"TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30", "NO_COLOR": "1"}
-            ),
+            env=home.env({"TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30", **env}),
             start_new_session=True,
         )
         os.close(theirs)
@@ -43,7 +42,7 @@ class Terminal:
     def interrupt(self, *texts: str) -> None:
         """Press Ctrl-C, again after five seconds, until these are shown.
 
-        It is no key here, for this is nobody's controlling terminal. And Python's line editor
+        It is no key here, for this is no process's controlling terminal. And Python's line editor
         may miss a signal between its prompt and its wait for a key.
         """
         due = time.monotonic() + BOUND_S
@@ -70,7 +69,7 @@ class Terminal:
             return False
         try:
             self.shown += os.read(self._ours, 65536).decode(errors="replace")
-        except OSError:  # nobody has the other end open: the end of the file
+        except OSError:  # the other end is closed: this is how a terminal says end of file
             return False
         return True
 
@@ -96,8 +95,11 @@ class Terminal:
 
 
 @contextlib.contextmanager
-def terminal(home: Home, *argv: str) -> Iterator[Terminal]:
-    found = Terminal(home, *argv)
+def terminal(
+    home: Home, *argv: str, env: Mapping[str, str] = MappingProxyType({"NO_COLOR": "1"})
+) -> Iterator[Terminal]:
+    """Run a command on one; ``env`` is set besides the size and kind of the terminal."""
+    found = Terminal(home, *argv, env=env)
     try:
         yield found
     finally:

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from tests.cli.cli_home import Home
 
-from subagents.cli.completion import complete
-from subagents.cli.setup.completion_command import SCRIPTS
+from subagents.cli.completion import SCRIPTS, complete
 
 
 def words(*typed: str) -> list[str]:

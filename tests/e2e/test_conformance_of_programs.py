@@ -19,7 +19,6 @@ from tests.extensions.dialects import dialects
 from tests.runtimes.attempt_harness import off_loop
 
 from subagents.domain.run.values import (
-    AttemptId,
     RunId,
     SessionKey,
     attempt_id,
@@ -29,7 +28,7 @@ from subagents.extensions.conversation.conversation import ConversationRuntime
 from subagents.extensions.testing.conformance import Behaviour
 from subagents.extensions.testing.runtime_suite import SUITE, RuntimePlace, Work
 from subagents.ports import AttemptRef, Launch, Runtime
-from subagents.runtimes.process.processes import orphans
+from subagents.runtimes.process.processes import marked
 from subagents.runtimes.process.shim import ProcessAttempts
 
 T = TypeVar("T")
@@ -103,7 +102,7 @@ class ProgramPlace:
         return (self.work / "made").exists()
 
     def carriers(self) -> list[int]:
-        return [pid for _, pid in orphans(str(self.root), frozenset[AttemptId]())]
+        return [pid for _, pid in marked(str(self.root))]
 
     def alive(self) -> int:
         return len(self.carriers())

@@ -192,7 +192,7 @@ def _read(path: str, pieces: Sequence[bytes]) -> tuple[list[OutputItem], list[Si
             take(seen)
             if not more:
                 break
-    take(output.finish(result_before=False))
+    take(output.rest(result_before=False))
     assert output.fed.out == Path(path).stat().st_size
     return items, signals
 

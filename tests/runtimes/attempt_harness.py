@@ -16,7 +16,6 @@ from subagents.domain.run.signals import (
     Vanished,
 )
 from subagents.domain.run.values import (
-    AttemptId,
     RunId,
     SessionKey,
     attempt_id,
@@ -26,7 +25,7 @@ from subagents.engine.kernel.system_clock import SystemClock
 from subagents.ports import AttemptRef, Launch, LongResult
 from subagents.runtimes.command import CommandRuntime
 from subagents.runtimes.process import cgroups
-from subagents.runtimes.process.processes import orphans
+from subagents.runtimes.process.processes import marked
 from subagents.runtimes.process.shim import AttemptDirectory
 
 T = TypeVar("T")
@@ -89,7 +88,7 @@ class Harness:
 
     def carriers(self) -> list[int]:
         """Live processes of any attempt of this bench, shims included."""
-        return [pid for _, pid in orphans(str(self.root), frozenset[AttemptId]())]
+        return [pid for _, pid in marked(str(self.root))]
 
     def ended(self, *argv: str) -> "Ended":
         """Start ``argv`` and read it to its end."""

@@ -4,7 +4,7 @@ import asyncio
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,12 +22,6 @@ from subagents.errors import (
     UsageError,
 )
 from subagents.runtimes.process.environment import ARGUMENT_BYTES_MAX, TASK_VARIABLE_BYTES_MAX
-
-
-@pytest.fixture
-def harness(tmp_path: Path) -> Iterator[Harness]:
-    with Harness(tmp_path) as harness:
-        yield harness
 
 
 def _env(ended: Ended) -> dict[str, str]:

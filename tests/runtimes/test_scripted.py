@@ -104,7 +104,7 @@ def test_a_tool_that_was_not_given_is_neither_used_nor_heard() -> None:
 def test_what_is_no_structured_event_is_refused_before_it_is_played() -> None:
     runtime = ScriptedRuntime(SystemClock())
     runtime.check({"script": SCRIPT})
-    with pytest.raises(ConfigError, match="script step 1: `output` is no structured event"):
+    with pytest.raises(ConfigError, match="script step 1: `said` is no structured event"):
         runtime.check({"script": [{"print": "x"}, {"said": {"subagents": "unheard"}}]})
     with pytest.raises(ConfigError, match='unknown key "says"'):
         runtime.check({"script": [{"says": "x"}]})

@@ -70,7 +70,7 @@ CORE: Final = {
         Command("init", "setup.init_command:init", "Create a subagents.toml for this machine"),
         Command("version", "setup.version_command:version", "Show the versions of all parts"),
         Command("paths", "setup.paths_command:paths_", "Show every directory and file in use"),
-        Command("completion", "setup.completion_command:completion", "Print shell completions"),
+        Command("completion", "completion:completion", "Print shell completions"),
         Command("config show", "setup.config_commands:show", "Show the effective configuration"),
         Command("config validate", "setup.config_commands:validate", "Check configuration files"),
         Command("config trust", "setup.config_commands:trust", "Trust a project's file"),
@@ -101,9 +101,9 @@ CORE_PARENTS: Final = {
     "mcp": "Serve MCP on stdin and stdout, and register with MCP clients",
 }
 BEFORE_PARSER: Final = "mcp"
-"""Every session of every client starts it; it reads its few words itself."""
+"""The command that every session of every client starts; it reads its few words itself."""
 ALIASES: Final = {"logs": "log", "ls": "list", "ps": "list"}
-"""What people type who know docker, kubectl or a shell."""
+"""Words that people type who know docker, kubectl or a shell."""
 
 
 @cache
@@ -166,12 +166,7 @@ def command_of(name: str) -> Command | None:
     return _core().get(name) or next((each for each in commands() if each.name == name), None)
 
 
-def function_of(command: Command) -> str:
-    """``module:function``, whole."""
+def target_of(command: Command) -> Callable[..., int | None]:
+    """Import a command's function; what it returns is the exit code, None = success."""
     is_core = command.name in _core()
-    return f"subagents.cli.{command.function}" if is_core else command.function
-
-
-def target_of(command: Command) -> Callable[..., int]:
-    """Import a command's function."""
-    return extension.loaded(function_of(command))
+    return extension.loaded(f"subagents.cli.{command.function}" if is_core else command.function)

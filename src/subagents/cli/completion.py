@@ -1,22 +1,19 @@
 """What a shell offers when Tab is pressed: commands, flags, and what the running daemon knows.
 
-The scripts of ``subagents completion`` call this for each Tab. Names of commands are known without
-any import. No daemon is started: where none runs, nothing of it is offered.
+The scripts that ``subagents completion`` prints call ``complete`` for each Tab. Names of commands
+are known without any import. No daemon is started: where none runs, nothing of it is offered.
 """
 
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, TypeAlias
-
-import msgspec
+from typing import Any, Final, Literal, TypeAlias
 
 from subagents.cli.command_table import below, command_of, commands, named, parents
+from subagents.cli.flags import Annotated, Argument, Parameter
 from subagents.errors import SubagentsError
 from subagents.text import one_line
-
-if TYPE_CHECKING:
-    from subagents.cli.flags import Argument
 
 RUNS_MAX: Final = 200
 TIMEOUT_S: Final = 1.0
@@ -34,32 +31,67 @@ Offer: TypeAlias = tuple[str, str]
 """A word and what it is."""
 
 
-class _Row(msgspec.Struct, rename="camel"):
-    run_id: str
-    label: str = ""
-    run_status: str = ""
-    agent_id: str = ""
-    tags: list[str] = []
+BASH: Final = r"""# bash completion for subagents
+_subagents() {
+    local IFS=$'\n' words=("${COMP_WORDS[@]:1:COMP_CWORD}")
+    COMPREPLY=($("${COMP_WORDS[0]}" __complete "${words[@]}" 2>/dev/null | cut -f1))
+}
+complete -o default -F _subagents subagents
+"""
+ZSH: Final = r"""#compdef subagents
+# zsh completion for subagents
+_subagents() {
+    local line
+    local -a found
+    for line in ${(f)"$("${words[1]}" __complete "${(@)words[2,CURRENT]}" 2>/dev/null)"}; do
+        found+=("${line%%$'\t'*}:${line#*$'\t'}")
+    done
+    if (( $#found )); then _describe subagents found; else _files; fi
+}
+if [ "$funcstack[1]" = "_subagents" ]; then _subagents; else compdef _subagents subagents; fi
+"""
+FISH: Final = r"""# fish completion for subagents
+function __subagents_complete
+    set -l words (commandline -opc) (commandline -ct)
+    set -l found ($words[1] __complete $words[2..-1] 2>/dev/null)
+    if test (count $found) -gt 0
+        printf '%s\n' $found
+    else
+        __fish_complete_path (commandline -ct)
+    end
+end
+complete -c subagents -f -a '(__subagents_complete)'
+"""
+SCRIPTS: Final = {"bash": BASH, "zsh": ZSH, "fish": FISH}
+LOADED_BY: Final = {
+    "bash": 'eval "$(subagents completion bash)"    in ~/.bashrc',
+    "zsh": 'eval "$(subagents completion zsh)"     in ~/.zshrc, after compinit',
+    "fish": "subagents completion fish | source     in ~/.config/fish/config.fish",
+}
 
 
-class _Rows(msgspec.Struct):
-    runs: list[_Row] = []
+def completion(
+    shell: Annotated[Literal["bash", "zsh", "fish"], Parameter(help="bash, zsh or fish.")], /
+) -> None:
+    """Print a script that completes commands, flags, runs, agents and tags. Changes no file.
 
+    Runs, agents and tags come from the daemon if it is running; none is started for them.
 
-class _Agent(msgspec.Struct):
-    id: str
-    description: str | None = None
+    For example:
 
+        eval "$(subagents completion bash)"    # add this to ~/.bashrc
 
-class _Agents(msgspec.Struct):
-    agents: list[_Agent] = []
+        eval "$(subagents completion zsh)"     # to ~/.zshrc, after compinit
+
+        subagents completion fish | source     # to ~/.config/fish/config.fish
+    """
+    sys.stdout.write(SCRIPTS[shell])
+    if sys.stdout.isatty():
+        sys.stderr.write(f"\nTo load it in every shell: {LOADED_BY[shell]}\n")
 
 
 def complete(words: Sequence[str]) -> list[str]:
-    """What can stand in place of the last word.
-
-    Args:
-        words: Those after ``subagents``; the last one is being typed, perhaps empty.
+    """What can stand in place of the last word after ``subagents``, which is being typed.
 
     Returns:
         A line for each: the word, a tab and what it is. Empty: the shell may offer files.
@@ -80,13 +112,11 @@ def _offers(before: list[str], last: str) -> Iterator[Offer]:
         yield from _help_words(before[1:])
         return
     name = named(before)
-    if command_of(name) is None:
+    begins_others = name in parents() and len(before) == 1 and not last.startswith("-")
+    if command_of(name) is None or begins_others:
         yield from _command_words(name, before)
-        return
-    if name in parents() and len(before) == 1 and not last.startswith("-"):
-        yield from _command_words(name, before)
-        return
-    yield from _arguments(name, before, last)
+    else:
+        yield from _arguments(name, before, last)
 
 
 def _command_words(parent: str, before: Sequence[str]) -> Iterator[Offer]:
@@ -139,7 +169,7 @@ def _values(name: str) -> Iterator[Offer]:
         yield from runs()
 
 
-def _declared(name: str) -> "list[Argument]":
+def _declared(name: str) -> list[Argument]:
     from subagents.cli.help_page import shown  # noqa: PLC0415  most completions are of words
 
     command = command_of(name)
@@ -161,24 +191,23 @@ def _choices(name: str, flag: str) -> Sequence[str] | None:
     return ()
 
 
-def _asked(path: str, query: dict[str, str | int]) -> bytes:
-    """An answer of the daemon that runs; an empty object where none does."""
+def _asked(path: str, query: dict[str, str | int]) -> Any:
+    """An answer of the daemon that runs; without any field where none does."""
     from subagents.cli.connection import paths, session, worker_socket  # noqa: PLC0415
+    from subagents.cli.reading import Answer  # noqa: PLC0415
     from subagents.client.client import Client  # noqa: PLC0415
 
+    socket = worker_socket() or paths().socket
     try:
-        with Client(
-            worker_socket() or paths().socket, session=session(), timeout_s=TIMEOUT_S
-        ) as client:
-            return msgspec.json.encode(client.get(path, query))
+        # Not by ``connect``, which starts a daemon: Tab only looks.
+        with Client(socket, session=session(), timeout_s=TIMEOUT_S) as client:
+            return Answer(client.get(path, query))
     except (SubagentsError, OSError):
-        return b"{}"
+        return Answer({})
 
 
-def _rows() -> list[_Row]:
-    return msgspec.json.decode(
-        _asked("/v1/runs", {"archived": 1, "limit": RUNS_MAX}), type=_Rows
-    ).runs
+def _rows() -> list[Any]:
+    return _asked("/v1/runs", {"archived": 1, "limit": RUNS_MAX}).runs or []
 
 
 def runs() -> Iterator[Offer]:
@@ -187,28 +216,28 @@ def runs() -> Iterator[Offer]:
     if found:
         yield "last", "the newest run of your session"
     for each in found:
-        yield each.label, f"{each.run_status} ({each.agent_id})"
+        yield each.label or "", f"{each.run_status or ''} ({each.agent_id or ''})"
     for each in found:
-        yield each.run_id, f"{each.label} {each.run_status}"
+        yield each.run_id, f"{each.label or ''} {each.run_status or ''}"
 
 
 def labels() -> Iterator[Offer]:
     """Labels of the newest runs."""
-    yield from ((each.label, each.run_status) for each in _rows())
+    yield from ((each.label or "", each.run_status or "") for each in _rows())
 
 
 def tags() -> Iterator[Offer]:
     """Tags of the newest runs."""
-    yield from ((tag, "") for each in _rows() for tag in each.tags)
+    yield from ((tag, "") for each in _rows() for tag in each.tags or ())
 
 
 def agents() -> Iterator[Offer]:
     """The agents configured for this directory."""
     try:
-        answer = _asked("/v1/agents", {"cwd": os.getcwd()})  # noqa: PTH109  may be gone: OSError
-    except OSError:
+        cwd = os.getcwd()  # noqa: PTH109
+    except OSError:  # it was deleted
         return
-    for each in msgspec.json.decode(answer, type=_Agents).agents:
+    for each in _asked("/v1/agents", {"cwd": cwd}).agents or ():
         yield each.id, each.description or ""
 
 

@@ -1,9 +1,9 @@
 """Which daemon a command speaks to, in whose name, and whether it may start one.
 
-Nobody asks beforehand whether one answers: the first call that finds nobody listening starts it,
-on a home that never had one, after a reboot and after a crash alike. One exception: a daemon that
-was told to stop stays so until the machine is started anew, or somebody asks for work: ``run``,
-``spawn``, ``plan run``, ``retry``, ``wait`` and ``up``. Other commands say that it was stopped.
+No command asks beforehand whether one answers: the first call that finds none starts it, in a home
+that never had one, after a reboot and after a crash alike. One exception: a daemon that was told to
+stop stays stopped until the machine is rebooted, or a command asks for work: ``run``, ``spawn``,
+``plan run``, ``retry``, ``wait`` and ``up``. Other commands say that it was stopped.
 """
 
 import os
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from subagents import __version__
 from subagents.cli.ending import at_last, settled
+from subagents.cli.flags import refusal
 from subagents.cli.output import note
 from subagents.client.client import DEFAULT_SESSION, Client, Document
 from subagents.config.socket_path import socket_path
@@ -49,10 +50,8 @@ def session_of(name: str | None) -> str:
     if re.fullmatch(_KEY, found):
         return found
     if not re.fullmatch(_NAME, found) or found.startswith("agent:"):
-        raise UsageError(
-            f"--session must be 1 to 200 printable characters without spaces, not {found[:80]!r}",
-            details={"field": "--session"},
-        )
+        why = f"must be 1 to 200 printable characters without spaces, not {found[:80]!r}"
+        raise refusal("--session", why)
     return f"agent:main:{found}"
 
 
@@ -84,14 +83,9 @@ def connect(*, starts: bool = False) -> Client:
 
     socket = socket_path(os.environ) or paths().socket
     client = _Acting(socket, session=session(), reader=READER, start=start)
-    at_last(partial(_warn_of_two_versions, client))
+    # At the end, below what the command has to say: it is the last thing that is read.
+    at_last(partial(warn_of_version, client))
     return client
-
-
-def _warn_of_two_versions(client: Client) -> None:
-    """At the end of a command: say it when the daemon that it spoke to is of another version."""
-    if client.daemon_version is not None:
-        warn_of_version(client)
 
 
 class _Acting(Client):
@@ -110,6 +104,7 @@ class _Acting(Client):
 
 
 def _start(home: "Paths", *, starts: bool, is_first: bool) -> bool:
+    """Start it unless it was told to stop; returns whether the call is to be tried again."""
     from subagents.client import daemon_start  # noqa: PLC0415
 
     # One that answered before, and now has no socket, is stopping.
@@ -123,6 +118,7 @@ def _start(home: "Paths", *, starts: bool, is_first: bool) -> bool:
             details={"socket": str(home.socket)},
             is_lasting=True,
         )
+    # Asked before the new one overwrites what the last one left.
     had_crashed = daemon_start.was_killed(home)
     if daemon_start.ensure_daemon(home) and had_crashed:
         note("The daemon had crashed and was restarted. Runs were not affected.")
@@ -131,7 +127,8 @@ def _start(home: "Paths", *, starts: bool, is_first: bool) -> bool:
 
 def warn_of_version(client: Client) -> None:
     """Say it when the daemon that answered ``client`` is of another version than this command."""
-    if client.daemon_version == __version__ or worker_socket() is not None:
+    # A worker cannot do anything about it.
+    if client.daemon_version in {None, __version__} or worker_socket() is not None:
         return
     theirs = client.daemon_version or "0.1.0 or older"
     note(

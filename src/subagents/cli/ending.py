@@ -1,8 +1,8 @@
-"""How every command ends: what went wrong is told, and becomes the exit code.
+"""How every command ends: what went wrong is reported, and becomes the exit code.
 
-What a command did counts more than whether somebody could be told of it: a script that starts work
-and cannot be written to must not be told to start it again. So once something was done its fate is
-the exit code, also where standard output is full or nobody reads it.
+What a command did counts more than whether its output could be written: a script that starts work
+must not be made to start it again. So once something was done its fate is the exit code, also where
+standard output is full or has no reader.
 """
 
 import os
@@ -17,31 +17,30 @@ EXIT_BROKEN_PIPE: Final = 141
 
 _fate: "int | None" = None
 """The exit code of what was done; None = nothing was, but looking."""
-
-
 _last_words: "Callable[[], None] | None" = None
 """What is said once a command's work is over, however it ended."""
 
 
 def at_last(words: Callable[[], None]) -> None:
-    """Have something said at the end of this command; in place of what was to be said before."""
+    """Have something said at the end of this command, instead of what was to be said before."""
     global _last_words  # noqa: PLW0603  one command line, one process
     _last_words = words
 
 
 def settled(code: int) -> None:
-    """Say that something was done with this exit code, whatever becomes of telling it."""
+    """Record that something was done with this exit code, whatever becomes of our output."""
     global _fate  # noqa: PLW0603  one command line, one process
     _fate = code
 
 
 def reporting(work: Callable[[], int], *, as_json: bool) -> int:
-    """Do a command's work; what goes wrong is told, and becomes its exit code."""
+    """Do a command's work; what goes wrong is reported, and becomes its exit code."""
     global _fate  # noqa: PLW0603  see above
     _fate = None
     try:
         code = _told_of(work, as_json=as_json)
         _fate = None if _fate is None else code
+        # Here, where a failure can still become the exit code; at Python's exit it could not.
         sys.stdout.flush()
     except BrokenPipeError:
         _abandon_stdout()
@@ -76,7 +75,7 @@ def _told_of(work: Callable[[], int], *, as_json: bool) -> int:
 
 
 def _abandon_stdout() -> None:
-    """Who read our output went away: say nothing, and let the exit's flush go nowhere."""
+    """The reader of our output is gone: let the flush at the exit go nowhere, without a word."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 else:
 
     class Annotated:
-        """To the parser what typing's is, at a tenth of its calls: for what must start quickly."""
+        """What typing's is to the parser, at a tenth of its calls; for what must start quickly."""
 
         def __class_getitem__(cls, said: tuple[Any, ...]) -> Any:
             self = cls()
@@ -27,17 +27,17 @@ OPTIONS: Final = "Options"
 
 
 class Parameter(NamedTuple):
-    """What a person is told of a parameter, and how its flag is spelled."""
+    """What help says of a parameter, and how its flag is spelled."""
 
     name: str | tuple[str, ...] = ()
-    """Of a flag, the first one is the one that messages use; none = made of the parameter's."""
+    """The spellings of a flag, that of messages first; none = made of the parameter's name."""
     help: str = ""
     metavar: str = ""
     """What stands for a value; none = made of the type."""
     group: str = OPTIONS
     """The heading in help under which a flag stands."""
     is_shown: bool = True
-    """False = no help shows it; programs of ours give it to others."""
+    """Whether help shows it; False for what programs of ours alone use."""
 
 
 class Argument(NamedTuple):
@@ -46,7 +46,7 @@ class Argument(NamedTuple):
     attribute: str
     """The parameter that it sets."""
     names: tuple[str, ...] = ()
-    """Of a flag; a word has none."""
+    """The spellings of a flag; a word has none."""
     opposite: str = ""
     """The flag for the other one of two choices."""
     kind: Callable[[str], Any] = str
@@ -55,9 +55,9 @@ class Argument(NamedTuple):
     sets: tuple[object, object] = (True, False)
     """What a flag that takes no value sets, and its opposite."""
     is_list: bool = False
-    """A flag can be repeated; a word takes all that are left."""
+    """Whether a flag can be repeated; a word that is a list takes all that are left."""
     is_ordered: bool = False
-    """Its place among others of its attribute counts: they are a list of ``(flag, text)``."""
+    """Whether its place among others of its attribute counts: a list of ``(flag, text)``."""
     is_required: bool = False
     help: str = ""
     metavar: str = ""
@@ -86,7 +86,12 @@ SELECTORS: Final = (
 )
 Runs = Annotated[str, Parameter(help=SELECTORS, metavar="RUN...")]
 SomeRuns = Annotated[str, Parameter(help=SELECTORS, metavar="[RUN...]")]
-"""Where none means all."""
+"""Runs where none means all."""
+
+
+def refusal(flag: str, why: str, *, hint: str | None = None) -> UsageError:
+    """That a flag or word cannot be taken; ``why`` goes on behind its name: ``needs a value``."""
+    return UsageError(f"{flag} {why}", hint=hint, details={"field": flag})
 
 
 def refuse_unused(because: str, **given: bool) -> None:
@@ -94,12 +99,11 @@ def refuse_unused(because: str, **given: bool) -> None:
 
     Args:
         because: Why, behind the name of the option: ``needs --wait``.
-        given: Of each such option, by its name, whether it was given.
+        given: Whether each such option was given, by its name.
 
     Raises:
         UsageError: One was; names it.
     """
     for name, is_given in given.items():
         if is_given:
-            flag = f"--{name}"
-            raise UsageError(f"{flag} {because}", details={"field": flag})
+            raise refusal(f"--{name}", because)

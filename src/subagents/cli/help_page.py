@@ -17,7 +17,7 @@ WIDTH_MAX: Final = 100
 LABEL_MAX: Final = 30
 """A longer label has its text on the next line."""
 CHOICES_MAX: Final = 24
-"""As long as this, the choices stand in the label."""
+"""The longest choices that stand in the label."""
 ARGUMENTS: Final = "Arguments"
 PLACEHOLDERS: Final[dict[Any, str]] = {str: "TEXT", int: "N", float: "N", Path: "FILE"}
 
@@ -39,7 +39,7 @@ def page(name: str) -> str:
 
 
 def shown(command: Command) -> list[Argument]:
-    """The flags and words of a command that people are told of."""
+    """The flags and words of a command that help shows."""
     return [each for each in declared(target_of(command)) if each.is_shown]
 
 
@@ -79,6 +79,7 @@ def label_of(argument: Argument) -> str:
     """A flag as it is typed, with what stands for its value; a word as messages call it."""
     if not argument.names:
         return placeholder(argument).strip("[]")
+    # Short ones first, as everywhere, whichever of them messages use.
     short = [each for each in argument.names if not each.startswith("--")]
     names = [*short, *(each for each in argument.names if each not in short), argument.opposite]
     value = value_of(argument)
@@ -102,7 +103,7 @@ def text_of(argument: Argument) -> str:
     return f"{argument.help} One of: {', '.join(argument.choices)}."
 
 
-def description(function: Callable[..., int], width: int) -> str:
+def description(function: Callable[..., object], width: int) -> str:
     """The docstring at ``width`` columns; what it says of arguments is in the panels."""
     text = (inspect.getdoc(function) or "").partition("\n\nArgs:")[0].replace("``", "`")
     return "\n\n".join(filled(paragraph, width) for paragraph in text.split("\n\n"))

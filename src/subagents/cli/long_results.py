@@ -26,6 +26,7 @@ def print_result(item: "StoredResult") -> bool:
 
     from subagents.client import whole_result  # noqa: PLC0415  most results fit into their answer
 
+    # Pages end anywhere, also in the middle of a character.
     decode = codecs.getincrementaldecoder("utf-8")("replace").decode
     printed, last, gone = 0, "", None
     try:
@@ -36,6 +37,7 @@ def print_result(item: "StoredResult") -> bool:
                 printed += len(page)
     except SubagentsError as error:
         gone = error
+    # Not a page came: what the answer has is better than nothing.
     if not printed:
         output.data(item.result or "")
         printed = len((item.result or "").encode())
@@ -49,7 +51,7 @@ def print_result(item: "StoredResult") -> bool:
 
 
 def _say_cut(printed: int, item: "StoredResult", gone: SubagentsError | None) -> None:
-    """Why it is not whole: what is missing was never kept, or is there no more."""
+    """Say why it is not whole: what is missing was never kept, or is no longer there."""
     part = f"{printed} of {item.result_bytes} bytes"
     if gone is None and item.kept_bytes < item.result_bytes:
         kept = f"the last {part} are kept (retention.max_result_mb)"
@@ -73,7 +75,7 @@ def print_document(document: Document) -> bool:
 
 
 def print_run_document(document: Document) -> bool:
-    """The same for the answer of one run."""
+    """Print the answer about one run with its result whole; returns whether it is."""
     whole, is_whole = _filled(document)
     output.document(whole)
     return is_whole
@@ -87,14 +89,14 @@ def _filled(document: Document) -> tuple[Document, bool]:
     item = read(document, StoredResult)
     if not is_cut(item):
         return document, True
+    data, gone = b"", None
     try:
         with connect() as client:
             data = b"".join(whole_result.pages(client, item.run_id, item.kept_bytes))
     except SubagentsError as error:
-        _say_cut(len((item.result or "").encode()), item, error)
-        return document, False
+        gone = error
     if not data:
-        _say_cut(len((item.result or "").encode()), item, None)
+        _say_cut(len((item.result or "").encode()), item, gone)
         return document, False
     is_whole = len(data) >= item.result_bytes
     if not is_whole:

@@ -31,19 +31,16 @@ COLUMNS: Final = 80
 VIEW_FLAGS: Final = ("--json", "--jq", "--format")
 COLORS: Final = ("auto", "always", "never")
 COMPLETE: Final = "__complete"
-"""What the scripts of ``subagents completion`` call; nobody types it."""
+"""The word by which the scripts of ``subagents completion`` call us."""
 SPEAKING: Final = {"continue"}
 """Commands whose words are a message, which may have what looks like ``--jq`` or ``--format``."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command.
-
-    Args:
-        argv: Without the program's name; None = this process's.
+    """Run one command, without the program's name; None = this process's.
 
     Returns:
-        The exit code. What went wrong was said on stderr, or with ``--json`` as an error document
+        The exit code. What went wrong is on stderr, or with ``--json`` as an error document
         on stdout.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
@@ -63,19 +60,18 @@ def _complete(words: list[str]) -> int:
     return EXIT_OK
 
 
-def _dispatch(arguments: list[str]) -> int:
-    simple = _without_parser(arguments)
-    return _called(arguments) if simple is None else simple
+def _options(arguments: list[str]) -> list[str]:
+    """What stands before ``--``: behind it are words, whatever they look like."""
+    return arguments[: arguments.index("--")] if "--" in arguments else arguments
 
 
 def _without_color(arguments: list[str]) -> list[str]:
-    """Take ``--color WHEN`` out of the arguments before ``--``, and obey it.
+    """Take ``--color WHEN`` out of the arguments, and obey it.
 
     Raises:
         UsageError: It is none of the three words.
     """
-    end = arguments.index("--") if "--" in arguments else len(arguments)
-    options, rest = arguments[:end], arguments[end:]
+    options = _options(arguments)
     place = next((i for i, each in enumerate(options) if each.partition("=")[0] == COLOR), None)
     if place is None:
         return arguments
@@ -83,14 +79,12 @@ def _without_color(arguments: list[str]) -> list[str]:
     words = 1 if is_one_word else 2
     when = when if is_one_word else "".join(options[place + 1 : place + 2])
     if when not in COLORS:
-        raise UsageError(
-            f"{COLOR} must be {', '.join(COLORS[:-1])} or {COLORS[-1]}, not {when!r}",
-            details={"field": COLOR},
-        )
+        words_allowed = f"{', '.join(COLORS[:-1])} or {COLORS[-1]}"
+        raise UsageError(f"{COLOR} must be {words_allowed}, not {when!r}", details={"field": COLOR})
     from subagents.cli import output  # noqa: PLC0415  the overview needs none of it
 
     output.set_colour(when)
-    return [*options[:place], *options[place + words :], *rest]
+    return [*arguments[:place], *arguments[place + words :]]
 
 
 def _without_view(arguments: list[str]) -> list[str]:
@@ -114,12 +108,10 @@ def _without_view(arguments: list[str]) -> list[str]:
     return kept
 
 
-def _without_parser(arguments: list[str]) -> int | None:
-    """The overview, the version and the help topics; None for everything else."""
+def _dispatch(arguments: list[str]) -> int:
+    """Print the overview, the version or a help topic, or call the command."""
     match arguments:
-        case [] | ["help"]:
-            sys.stdout.write(overview())
-        case [flag] if flag in HELP_FLAGS:
+        case [] | ["help" | "--help" | "-h"]:
             sys.stdout.write(overview())
         case ["--version" | "-V"]:
             sys.stdout.write(f"subagents {__version__}\n")
@@ -129,16 +121,12 @@ def _without_parser(arguments: list[str]) -> int | None:
             from subagents.cli.bridge.mcp_front import serve  # noqa: PLC0415
 
             return serve(rest)
-        case [parent] if is_only_group(parent):
-            sys.stdout.write(overview_of(parent))
-        case [parent, flag] if is_only_group(parent) and flag in HELP_FLAGS:
-            sys.stdout.write(overview_of(parent))
-        case ["help", parent] if is_only_group(parent):
-            sys.stdout.write(overview_of(parent))
+        case [name] | [name, "--help" | "-h"] | ["help", name] if is_only_group(name):
+            sys.stdout.write(overview_of(name))
         case ["help", *words]:
             return _help(words)
         case _:
-            return None
+            return _called(arguments)
     return EXIT_OK
 
 
@@ -221,10 +209,10 @@ def _called(arguments: list[str]) -> int:
     _check_text(arguments)
     name = named(arguments)
     row, line = command_of(name), arguments[len(name.split()) :]
+    # A word behind a group that is a command, too (`mcp`), was meant to be one of its commands.
     if row is None or (line and not line[0].startswith("-") and is_group(name)):
         raise _unknown(name, line)
-    end = line.index("--") if "--" in line else None
-    if HELP_FLAGS & {*line[:end]}:
+    if HELP_FLAGS & {*_options(line)}:
         sys.stdout.write(_page(name))
         return EXIT_OK
     from subagents.cli.parser import parse  # noqa: PLC0415  the overview needs none of it
@@ -234,11 +222,11 @@ def _called(arguments: list[str]) -> int:
     except UsageError as error:
         error.hint = error.hint or f"subagents {name} --help"
         raise
-    code = call()
-    return code if isinstance(code, int) else EXIT_OK
+    return call() or EXIT_OK
 
 
 def _check_text(arguments: Sequence[str]) -> None:
+    # Bytes that are not UTF-8 come as surrogates, which no request could carry.
     for argument in arguments:
         try:
             argument.encode()
@@ -259,14 +247,9 @@ def _unknown(name: str, line: Sequence[str]) -> UsageError:
     )
 
 
-def _wants_json(arguments: Sequence[str]) -> bool:
-    """Whether ``--json`` stands before any ``--``; asked before the arguments are parsed."""
-    for argument in arguments:
-        if argument == "--":
-            return False
-        if argument == "--json" or argument.startswith("--json="):
-            return True
-    return False
+def _wants_json(arguments: list[str]) -> bool:
+    """Whether there is a ``--json``, also on a line that the parser will refuse."""
+    return any(each == "--json" or each.startswith("--json=") for each in _options(arguments))
 
 
 if __name__ == "__main__":

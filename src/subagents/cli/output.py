@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 CELL_CHARS_MAX: Final = 72
 GAP: Final = 2
 READABLE_CELLS: Final = 16
-"""Less than so much of a text tells nobody what it is."""
+"""The least of a text that still tells what it is."""
+WRAPPED_CELLS_MIN: Final = 20
 _JSON_HARMFUL: Final = r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 STYLES: Final = {
     "ok": "green",
@@ -53,22 +54,14 @@ STYLES: Final = {
 
 _when = "auto"
 """``--color``."""
+_view: "view.View | None" = None
+"""``--json=FIELDS``, ``--jq`` or ``--format``."""
 
 
 def set_colour(when: str) -> None:
-    """Obey ``--color``: it is stronger than NO_COLOR and FORCE_COLOR.
-
-    Args:
-        when: ``auto``, ``always`` or ``never``.
-    """
+    """Obey ``--color`` (auto, always or never): it is stronger than NO_COLOR and FORCE_COLOR."""
     global _when  # noqa: PLW0603  one command line, one process
     _when = when
-
-
-WRAPPED_CELLS_MIN: Final = 20
-
-_view: "view.View | None" = None
-"""``--json=FIELDS``, ``--jq`` or ``--format``."""
 
 
 def set_view(wanted: "view.View") -> None:
@@ -120,13 +113,8 @@ def within(text: str, room: int | None) -> str:
     return "".join(kept).rstrip() + "…"
 
 
-def has_colour() -> bool:
-    """Whether stdout takes colours: ``--color``, else NO_COLOR, FORCE_COLOR, else a terminal."""
-    return is_coloured(is_terminal=is_tty())
-
-
 def is_coloured(*, is_terminal: bool) -> bool:
-    """Whether a stream takes colours."""
+    """Whether a stream takes colours: ``--color``, else NO_COLOR, FORCE_COLOR, else a terminal."""
     if _when != "auto":
         return _when == "always"
     if os.environ.get("NO_COLOR"):
@@ -156,14 +144,10 @@ def note(text: str) -> None:
     sys.stderr.flush()
 
 
-def warnings(said: Iterable[tuple[str, str]]) -> None:
-    """Each text once, on stderr, with the first that it is about and how many others.
-
-    Args:
-        said: What a warning is about, and its text.
-    """
+def warnings(found: Iterable[tuple[str, str]]) -> None:
+    """Each text once, on stderr, with the first name that it is about and how many others."""
     about: dict[str, list[str]] = {}
-    for name, text in said:
+    for name, text in found:
         about.setdefault(text, []).append(name)
     for text, (first, *others) in about.items():
         besides = f" (and {counted(len(others), 'other')})" if others else ""
@@ -174,15 +158,12 @@ def document(value: object) -> None:
     """One JSON document on stdout: indented on a terminal, one line in a pipe.
 
     Or what ``--json=FIELDS``, ``--jq`` or ``--format`` want of it.
-
-    Args:
-        value: Bytes are a document as the daemon wrote it, and need not be read to be printed.
     """
     _viewed(value, is_indented=sys.stdout.isatty())
 
 
 def record(value: object) -> None:
-    """The same for one of many: always one line, and none must have the fields of all."""
+    """One of many JSON documents, on one line; none must have the fields of all."""
     _viewed(value, is_indented=False, is_one_of_many=True)
 
 
@@ -203,6 +184,7 @@ def _viewed(value: object, *, is_indented: bool, is_one_of_many: bool = False) -
 
 
 def _json(value: object, *, is_indented: bool) -> None:
+    # Bytes are a document as the daemon wrote it, which need not be read to be printed.
     raw = value if isinstance(value, bytes) else None
     if raw is None or is_indented:
         from msgspec import json  # noqa: PLC0415
@@ -225,6 +207,7 @@ def harmless_json(raw: bytes) -> str:
 def failure(error: SubagentsError, *, as_json: bool) -> None:
     """Say what went wrong: the error document on stdout, or message and hint on stderr."""
     if as_json:
+        # Whole, whatever `--json=FIELDS` asks for: what went wrong has no such fields.
         _json(error.to_wire(), is_indented=sys.stdout.isatty())
         return
     note(f"subagents: {error.message}")
@@ -244,7 +227,7 @@ def styled(text: str, word: str) -> str:
         "bold": "1",
     }
     style = STYLES.get(word, word)
-    if not has_colour() or style not in codes:
+    if style not in codes or not is_coloured(is_terminal=is_tty()):
         return text
     return f"\x1b[{codes[style]}m{text}\x1b[0m"
 
@@ -273,6 +256,7 @@ def table(
             None = the last column. The others are whole on every terminal.
         printed: Called after each row; what it raises ends the table.
     """
+    # The last one in full: nothing stands behind it, and in a pipe it is cut nowhere.
     clean = [
         [*(one_line(cell, CELL_CHARS_MAX) for cell in cells), one_line(last)]
         for *cells, last in rows
@@ -326,6 +310,7 @@ def fitted(widths: Sequence[int], cut: Sequence[int], room: int) -> list[int]:
         room: Of the terminal, with ``GAP`` cells between two columns.
     """
     given = list(widths)
+    # Each first gets the least that can be read; what is left over goes to the most important.
     for left, column in enumerate(cut):
         least = READABLE_CELLS * 3 // 4 if left else READABLE_CELLS
         given[column] = min(given[column], least)
@@ -334,6 +319,7 @@ def fitted(widths: Sequence[int], cut: Sequence[int], room: int) -> list[int]:
         shown = [width for width in given if width]
         return room - sum(shown) - GAP * (len(shown) - 1)
 
+    # The least important goes first; the first of them is never left out.
     for column in reversed(cut[1:]):
         if spare() < 0:
             given[column] = 0
@@ -347,7 +333,7 @@ def fitted(widths: Sequence[int], cut: Sequence[int], room: int) -> list[int]:
 
 
 def _squeezed(widths: Sequence[int], room: int) -> list[int]:
-    """The widths, the widest ones less where all of it would not fit even so."""
+    """The widths, the widest ones reduced where the row would not fit otherwise."""
     given = list(widths)
     gaps = GAP * (sum(width > 0 for width in given) - 1)
     while sum(given) + gaps > room and max(given) > 1:
@@ -363,6 +349,7 @@ def is_confirmed(question: str, *, yes: bool, flag: str = "--yes") -> bool:
     """
     if yes:
         return True
+    # Asked on stderr, since stdout may be a pipe.
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(f"{question} There is no terminal to ask on.", hint=f"confirm with {flag}")
     sys.stderr.write(f"{harmless(question)} [y/N] ")

@@ -7,14 +7,14 @@ most commands take. What nothing consumes is refused: there is no way past the d
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
-from typing import Any, Final, Literal, NoReturn, TypeAlias, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
-from subagents.cli.flags import Argument, Parameter, Together
+from subagents.cli.flags import Argument, Parameter, Together, refusal
 from subagents.errors import UsageError
 
 END_OF_OPTIONS: Final = "--"
 VARIABLE: Final = 4
-"""``inspect.CO_VARARGS``: of a function with ``*words``."""
+"""``inspect.CO_VARARGS``, the flag of a function with ``*words``."""
 SWITCHED: Final = {
     **dict.fromkeys(("true", "1", "yes", "y", "t", "on"), True),
     **dict.fromkeys(("false", "0", "no", "n", "f", "off"), False),
@@ -26,11 +26,7 @@ _Part: TypeAlias = tuple[str, Sequence[Argument], Together | None]
 
 
 def parse(function: Callable[..., Any], line: Sequence[str]) -> partial[Any]:
-    """What to call for a command line.
-
-    Args:
-        function: Of the command.
-        line: What stands behind the command's name.
+    """The call of a command's function for what stands behind its name.
 
     Raises:
         UsageError: Names the flag or word that is wrong, missing or too much.
@@ -44,14 +40,14 @@ def parse(function: Callable[..., Any], line: Sequence[str]) -> partial[Any]:
                 if each.is_list and each.attribute in given[name]:
                     given[name][each.attribute] = tuple(given[name][each.attribute])
                 elif each.is_required and each.attribute not in given[name]:
-                    _refuse(each.label, "is missing")
+                    raise refusal(each.label, "is missing")
             elif each.is_list:
                 by_place += [_converted(each, each.label, word) for word in words]
                 words = []
             elif words:
                 by_place.append(_converted(each, each.label, words.pop(0)))
             elif each.is_required:
-                _refuse(each.label, "is missing")
+                raise refusal(each.label, "is missing")
     if words:
         raise UsageError(f"unexpected argument: {words[0]!r}", details={"field": words[0]})
     made = {name: together.make(**given[name]) for name, _, together in parts if together}
@@ -90,7 +86,7 @@ def near(word: str, known: Collection[str]) -> str:
     """``; did you mean 'list'?``, or nothing."""
     import difflib  # noqa: PLC0415  most command lines are right
 
-    found = difflib.get_close_matches(word, known, n=1)
+    found = difflib.get_close_matches(word, list(known), n=1)
     return f"; did you mean {found[0]!r}?" if found else ""
 
 
@@ -145,6 +141,7 @@ def _read(
                 sign, text = "", f"-{text}"
                 left.appendleft(text)
                 flag = flag if _is_flag(text) else word
+        # One that is spelled with underscores, as names are in Python, is meant all the same.
         flag = flag if flag in flags else flag.replace("_", "-")
         if flag not in flags:
             raise UsageError(
@@ -153,8 +150,9 @@ def _read(
         into, each = flags[flag]
         value: str | None = text if sign else None
         if value is None and each.kind is not bool:
+            # A flag in place of a value is a value that was forgotten; `--flag=-x` gives one.
             if not left or left[0] == END_OF_OPTIONS or _is_flag(left[0]):
-                _refuse(flag, "needs a value")
+                raise refusal(flag, "needs a value")
             value = left.popleft()
         _put(into, each, flag, value)
     return given, words
@@ -180,27 +178,24 @@ def _put(given: dict[str, Any], argument: Argument, flag: str, text: str | None)
     elif name not in given:
         given[name] = _converted(argument, flag, text)
     elif argument.opposite:
-        _refuse(argument.label, f"and {argument.opposite}: give one of them, once")
+        raise refusal(argument.label, f"and {argument.opposite}: give one of them, once")
     else:
-        _refuse(flag, "is given twice")
+        # The last one does not win: a script that says two things has a mistake.
+        raise refusal(flag, "is given twice")
 
 
 def _converted(argument: Argument, flag: str, text: str | None) -> Any:
     if argument.kind is bool:
         is_on = True if text is None else SWITCHED.get(text.lower())
         if is_on is None:
-            _refuse(flag, "takes no value")
+            raise refusal(flag, "takes no value")
         return argument.sets[is_on is (flag == argument.opposite)]
     if argument.choices and text not in argument.choices:
         *others, last = argument.choices
         words = f"must be {', '.join(others)} or {last}, not {text!r}"
-        _refuse(flag, f"{words}{near(text or '', argument.choices)}")
+        raise refusal(flag, f"{words}{near(text or '', argument.choices)}")
     try:
         return argument.kind(text or "")
-    except ValueError:
+    except ValueError as error:
         number = "a whole number" if argument.kind is int else "a number"
-        return _refuse(flag, f"must be {number}, not {text!r}")
-
-
-def _refuse(flag: str, why: str) -> NoReturn:
-    raise UsageError(f"{flag} {why}", details={"field": flag})
+        raise refusal(flag, f"must be {number}, not {text!r}") from error

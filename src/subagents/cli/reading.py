@@ -16,12 +16,7 @@ WIRE: Final = "subagents.api.wire"
 
 
 def read(client: Client, document: Document, kind: str) -> Any:
-    """An answer with the attributes of its struct.
-
-    Args:
-        client: That it came by.
-        document: The answer.
-        kind: The struct, ``module:Name`` below ``api/wire``.
+    """An answer with the attributes of its struct, ``kind``: ``module:Name`` below ``api/wire``.
 
     Raises:
         DaemonUnreachable: It is of another version, and not what this one expects.

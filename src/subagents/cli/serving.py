@@ -9,7 +9,6 @@ from subagents.cli import output
 from subagents.cli.connection import paths
 from subagents.cli.flags import Annotated, Parameter
 from subagents.client.daemon_start import take_environment
-from subagents.errors import EXIT_OK
 from subagents.version import __version__
 
 UNIT_NAME: Final = "subagents.service"
@@ -46,7 +45,7 @@ def serve(
         ),
     ] = None,
     background_child: Annotated[bool, Parameter(name="--background-child", is_shown=False)] = False,
-) -> int:
+) -> None:
     """Run the daemon in the foreground. Ctrl-C stops it; its workers keep running.
 
     For example:
@@ -61,7 +60,7 @@ def serve(
     """
     if background_child:
         take_environment()
-        # Whoever happened to start it decides nothing for those who use it later.
+        # What started it (its limits, its umask) decides nothing for those who use it later.
         process_settings.become_default()
     from subagents.api.server.daemon_log import redact_tracebacks  # noqa: PLC0415  the web framework
     from subagents.wiring import daemon_settings  # noqa: PLC0415
@@ -77,6 +76,7 @@ def serve(
         "cluster.listen": listen,
     }
     overrides = {key: value for key, value in given.items() if value is not None}
+    # In the background there is no person to tell: stderr is the daemon's log.
     if not background_child:
         home = paths()
         url = daemon_settings(overrides).http_url
@@ -86,7 +86,6 @@ def serve(
             f"subagents {__version__} listens on {home.socket}{tcp}{nodes} (Ctrl-C to stop)"
         )
     serve_here(overrides)
-    return EXIT_OK
 
 
 def unit_file() -> Path:

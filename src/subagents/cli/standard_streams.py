@@ -15,14 +15,14 @@ _closed: "set[int]" = set()
 
 
 def is_closed(descriptor: int) -> bool:
-    """Whether this process was started without it: what is written there reaches nobody."""
+    """Whether this process was started without it: what is written there is lost."""
     return descriptor in _closed
 
 
 def prepare() -> None:
     """Make all three usable; call it first, once for a process.
 
-    What is said on standard error is lost where that cannot be written: nothing depends on it.
+    What goes to a standard error that cannot be written is lost: nothing depends on it.
     """
     for descriptor in (0, STDOUT, STDERR):
         try:
@@ -37,6 +37,7 @@ def prepare() -> None:
     if sys.stdout is None:
         raw = io.BufferedWriter(io.FileIO(STDOUT, "w", closefd=False))
         sys.stdout = io.TextIOWrapper(raw, encoding="utf-8")
+    # Replaced in any case: what goes wrong is reported there, and must not fail by that.
     encoding = "utf-8" if sys.stderr is None else sys.stderr.encoding
     sys.stderr = io.TextIOWrapper(
         io.BufferedWriter(_Heedless(STDERR, "w", closefd=False)),

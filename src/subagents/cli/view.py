@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from subagents.cli.parser import near
 from subagents.errors import UsageError
 
 JSON: Final = "--json"
@@ -53,6 +54,7 @@ def taken_from(
         if name not in flags:
             kept.append(word)
         elif name == JSON:
+            # `--json last` names a run: only with a comma are words behind it fields.
             if not is_one_word and is_separable and words and re.fullmatch(_LISTED, words[0]):
                 value = words.pop(0)
             elif not is_one_word:
@@ -79,10 +81,7 @@ def taken_from(
 def shown(document: object, view: View, *, is_one_of_many: bool = False) -> Iterator[object]:
     """What is printed, in order: a text as a line, anything else as JSON.
 
-    Args:
-        document: As the command answers it.
-        view: What was asked for.
-        is_one_of_many: Others have other fields: those that it lacks are null.
+    A document that ``is_one_of_many`` may lack fields that others have: they are null.
 
     Raises:
         UsageError: There is no such field, the expression is none, or ``jq`` is not installed.
@@ -113,8 +112,8 @@ def _rows(
 ) -> tuple[list[Mapping[str, object]], bool]:
     """The objects that have these fields, and whether they are a list.
 
-    Those that the document lists first, with all below them in a tree, or the document itself;
-    of a run itself rather.
+    They are those that the document lists first, with all below them in a tree, else the document
+    itself; for a run it is the other way round.
 
     Raises:
         UsageError: Neither has them.
@@ -123,12 +122,14 @@ def _rows(
     candidates: list[tuple[list[Mapping[str, object]], tuple[str, ...]]] = [([document], ())]
     if listed is not None:
         candidates.append(([*_flat(document[listed])], (listed,)))
+    # A run has lists, too (its children), but is what was asked for.
     if "runId" not in document:
         candidates.reverse()
     refusals = []
     for rows, place in candidates:
-        said = (_refusal(document, rows, place, name) for name in wanted)
-        refusal = next(filter(None, said), None)
+        refusal = next(
+            filter(None, (_refusal(document, rows, place, each) for each in wanted)), None
+        )
         if refusal is None:
             return rows, bool(place)
         refusals.append(refusal)
@@ -172,21 +173,14 @@ def _refusal(
             elif not inside:
                 return None
             if part not in known or (not inside and declared is None):
-                return _no_field(name, part, known)
+                text = f"there is no field {name!r}{near(part, known)}"
+                return UsageError(text, hint=f"there are: {', '.join(known)}")
         path.append(part)
         found = [each.get(part) for each in inside]
         if number < len(parts) and any(isinstance(each, list) for each in found):
             return UsageError(f"{part!r} in {name!r} is a list", hint=f"give {part}, or use {JQ}")
         inside = [each for each in found if isinstance(each, Mapping)]
     return None
-
-
-def _no_field(name: str, part: str, known: Collection[str]) -> UsageError:
-    import difflib  # noqa: PLC0415
-
-    near = difflib.get_close_matches(part, list(known), n=1)
-    guess = f"; did you mean {near[0]!r}?" if near else ""
-    return UsageError(f"there is no field {name!r}{guess}", hint=f"there are: {', '.join(known)}")
 
 
 def _at(row: Mapping[str, object], name: str) -> object:
@@ -206,6 +200,7 @@ def _filled(template: str, row: Mapping[str, object]) -> str:
     def value(found: "re.Match[str]") -> str:
         return _text(_at(row, found[1])) if found[1] is not None else found[0][0]
 
+    # Within the quotes of a shell neither can be written otherwise.
     for written, meant in _ESCAPES.items():
         template = template.replace(written, meant)
     return re.sub(_FIELD, value, template)

@@ -64,7 +64,7 @@ from subagents.runtimes.runtime_options import WorkerOptions, parsed
 _PLACEHOLDER: Final = re.compile(r"\{(task|prompt|system)\}")
 
 SYSTEM_FILE: Final = "system"
-"""The file's name in the attempt's directory."""
+"""The name of the system prompt's file in the attempt's directory."""
 Stdin = Literal["none", "task", "prompt"]
 
 
@@ -76,13 +76,7 @@ class CommandOptions(WorkerOptions, frozen=True, kw_only=True):
 
 
 class CommandRuntime:
-    """Runs a program per attempt.
-
-    Args:
-        attempts_root: Holds the attempt directories; created when missing.
-        clock: Only waits.
-        off_loop: Carries everything that blocks.
-    """
+    """Runs a program per attempt; takes what ``ProcessAttempts`` takes."""
 
     def __init__(
         self, attempts_root: Path, clock: Clock, off_loop: OffLoop, *, result_bytes_max: int = 0
@@ -222,7 +216,7 @@ class CommandRuntime:
     async def orphans(
         self, known: Callable[[], Iterable[AttemptId]]
     ) -> list[tuple[AttemptId, int]]:
-        """Live workers of this installation that nobody knows; see ``ProcessAttempts.orphans``."""
+        """Live workers of attempts that are not known; see ``ProcessAttempts.orphans``."""
         return await self._attempts.orphans(known)
 
     def origin_of(self, pid: int) -> Origin | None:

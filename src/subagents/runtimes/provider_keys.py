@@ -5,14 +5,14 @@ cannot be found is known by the agent's id. Keys are only ever hashed here.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
 from subagents.domain.rules.provider_limits import Provider
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import Resolved
-from subagents.ports import Asking, Runtime, UsualProvider
+from subagents.ports import Asking, Runtime
 from subagents.runtimes.process.environment import passed_variables
 
 _ADDRESS: Final = "_BASE_URL"
@@ -21,22 +21,13 @@ DIGEST_CHARS: Final = 16
 
 
 class ProviderKeys:
-    """What the runtimes of this daemon say of it.
-
-    Args:
-        runtimes: By name.
-    """
+    """What the runtimes of this daemon, by their names, say of it."""
 
     def __init__(self, runtimes: Mapping[str, Runtime]) -> None:
         self._runtimes = runtimes
 
     def passes(self, resolved: Resolved, name: str) -> bool:
-        """Whether a run's worker is given this variable to ask its model provider with.
-
-        Args:
-            resolved: Of the run: its runtime and the agent's section.
-            name: Of a variable.
-        """
+        """Whether a run's worker is given the variable ``name`` to ask its model provider with."""
         runtime = self._runtimes.get(resolved.runtime)
         own = ()
         if isinstance(runtime, Asking):
@@ -52,15 +43,24 @@ class ProviderKeys:
         return found.passes if isinstance(found, Asking) else ()
 
     def provider_of(self, run: Run, environ: Mapping[str, str]) -> Provider:
-        """Whose limits the run's attempts share.
-
-        Args:
-            run: Its options are the agent's section.
-            environ: Of the daemon.
-        """
+        """Whose limits the run's attempts share; ``environ`` is the daemon's."""
+        options = run.resolved.options
         runtime = self._runtimes.get(run.resolved.runtime)
         usual = runtime.usual_provider if isinstance(runtime, Asking) else None
-        return _provider_of(run, environ, usual)
+        names = () if usual is None else usual.variables
+        # Variables that the section names as the place of a key: ``api_key_env = "X_API_KEY"``.
+        keys = [v for k, v in options.items() if k.endswith("_env") and isinstance(v, str)]
+        passed = passed_variables(environ, (*names, *_named_by_agent(options), *keys))
+        env = {**passed, **_own(options)}
+        name = _address(options, env) or _named(options, run.resolved.model)
+        if name is None and usual is not None:
+            name = usual.name
+        # By their hash: two keys of one provider have limits of their own.
+        secret = "\0".join(f"{k}={env[k]}" for k in sorted(env) if k.endswith(_KEYS))
+        digest = hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
+        shown = name or run.resolved.agent_id
+        key = f"{run.resolved.runtime}/{shown}/{digest[:DIGEST_CHARS]}"
+        return Provider(name=shown, key=key)
 
 
 def _named_by_agent(options: Mapping[str, object]) -> list[str]:
@@ -68,30 +68,9 @@ def _named_by_agent(options: Mapping[str, object]) -> list[str]:
     return [each for each in wanted if isinstance(each, str)] if isinstance(wanted, list) else []
 
 
-def _provider_of(run: Run, environ: Mapping[str, str], usual: UsualProvider | None) -> Provider:
-    options = run.resolved.options
-    names = () if usual is None else usual.variables
-    passed = _named_by_agent(options)
-    env = {**passed_variables(environ, (*names, *passed, *_named_keys(options))), **_own(options)}
-    name = _address(options, env) or _named(options, run.resolved.model)
-    if name is None and usual is not None:
-        name = usual.name
-    secret = "\0".join(f"{k}={env[k]}" for k in sorted(env) if k.endswith(_KEYS))
-    digest = hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()[:DIGEST_CHARS]
-    shown = name or run.resolved.agent_id
-    return Provider(name=shown, key=f"{run.resolved.runtime}/{shown}/{digest}")
-
-
 def _own(options: Mapping[str, object]) -> dict[str, str]:
     env = options.get("env")
     return {str(k): str(v) for k, v in env.items()} if isinstance(env, dict) else {}
-
-
-def _named_keys(options: Mapping[str, object]) -> Iterable[str]:
-    """Variables that the section names as the place of a key: ``api_key_env = "X_API_KEY"``."""
-    return [
-        value for key, value in options.items() if key.endswith("_env") and isinstance(value, str)
-    ]
 
 
 def _address(options: Mapping[str, object], env: Mapping[str, str]) -> str | None:

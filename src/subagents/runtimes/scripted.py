@@ -6,8 +6,8 @@ that continue a session of this agent (without one, such a run answers with its 
 
 ``{"sleep_ms": N}`` · ``{"result": TEXT}`` · ``{"error": TEXT}`` (a result that says error) ·
 ``{"report": {…}}`` · ``{"progress": {…}}`` · ``{"usage": {…}}`` · ``{"tool": NAME}`` ·
-``{"print": TEXT}`` (plain lines) · ``{"output": {"subagents": …}}`` (the same object that a plain
-program prints, see ``events``: of one with a signal both are seen) ·
+``{"print": TEXT}`` (plain lines) · ``{"said": {"subagents": …}}`` (the same object that a plain
+program prints, see ``worker_events``: of one with a signal both are seen) ·
 ``{"write": {"path": P, "text": T}}`` (relative to the working directory) ·
 ``{"fail_start": TEXT}`` · ``{"exit": CODE}`` · ``{"signal": N}`` · ``{"hang": true}`` (until
 stopped). The end is exit 0. A tool that the attempt was not given is not used: its step is left
@@ -26,12 +26,7 @@ from typing import Final
 import msgspec
 
 from subagents.domain.run.access import Access, AccessLevel, Keeper
-from subagents.domain.run.run import (
-    Exit,
-    Progress,
-    Report,
-    Usage,
-)
+from subagents.domain.run.run import Exit, Progress, Report, Usage
 from subagents.domain.run.signals import (
     Exited,
     ProgressSeen,
@@ -59,23 +54,13 @@ from subagents.runtimes.output.worker_events import (
 ScriptStep = Mapping[str, object]
 
 STEPS: Final = frozenset(
-    {
-        *(
-            "attempt",
-            "continued",
-            "sleep_ms",
-            "result",
-            "error",
-            "report",
-            "progress",
-            "usage",
-            "tool",
-        ),
-        *("write", "fail_start", "exit", "signal", "hang", "said", "print"),
-    }
+    (
+        *("attempt", "continued", "sleep_ms", "result", "error", "report", "progress", "usage"),
+        *("tool", "write", "fail_start", "exit", "signal", "hang", "said", "print"),
+    )
 )
 POSITION: Final = "steps"
-"""The name of the position: the output of so many steps was yielded."""
+"""The name of the position, which is the number of steps whose output was yielded."""
 SIGTERM: Final = 15
 
 
@@ -118,8 +103,14 @@ class ScriptedRuntime:
                         f'script step {number} has the unknown key "{name}" '
                         f"(known: {', '.join(sorted(STEPS))})"
                     )
-                if name == "said":
-                    _checked(number, step[name])
+                if name != "said":
+                    continue
+                try:
+                    event_from(step[name])
+                except msgspec.ValidationError as error:
+                    raise ConfigError(
+                        f"script step {number}: `said` is no structured event: {error}"
+                    ) from None
 
     def marker(self, ref: AttemptRef) -> Mapping[str, str]:  # noqa: ARG002 - it has no processes
         """See ``ports.Runtime.marker``."""
@@ -217,10 +208,7 @@ class ScriptedRuntime:
 
     async def steer(self, ref: AttemptRef, message: str, *, key: str) -> None:
         """See ``ports.Runtime.steer``."""
-        played = self._attempts.get(ref.attempt_id)
-        if played is None or not played.is_live:
-            raise RuntimeUnavailable(f"attempt {ref.attempt_id} is not live")
-        played.messages[key] = message
+        self._live(ref).messages[key] = message
 
     def check_scope(
         self, options: Mapping[str, object], tools: tuple[str, ...] | None, deny: tuple[str, ...]
@@ -241,12 +229,16 @@ class ScriptedRuntime:
 
     async def interrupt(self, ref: AttemptRef, *, key: str) -> None:
         """It ends at once, and well; the steps behind the present one are not played."""
-        played = self._attempts.get(ref.attempt_id)
-        if played is None or not played.is_live:
-            raise RuntimeUnavailable(f"attempt {ref.attempt_id} is not live")
+        played = self._live(ref)
         played.messages[key] = "interrupt"
         played.is_interrupted = True
         played.stopped.set()
+
+    def _live(self, ref: AttemptRef) -> _Played:
+        played = self._attempts.get(ref.attempt_id)
+        if played is None or not played.is_live:
+            raise RuntimeUnavailable(f"attempt {ref.attempt_id} is not live")
+        return played
 
     async def resume(
         self,
@@ -297,15 +289,6 @@ def _output(step: ScriptStep, played: _Played) -> tuple[OutputItem, ...]:
 
 def _may_happen(event: AnyEvent, played: _Played) -> bool:
     return not isinstance(event, ToolEvent) or played.may_use(event.name)
-
-
-def _checked(number: int, form: object) -> None:
-    try:
-        event_from(form)
-    except msgspec.ValidationError as error:
-        raise ConfigError(
-            f"script step {number}: `output` is no structured event: {error}"
-        ) from None
 
 
 def _signal(name: str, value: object, key: str) -> Signal | None:

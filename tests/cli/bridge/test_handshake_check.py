@@ -10,7 +10,7 @@ from tests.cli.bridge.dying_daemon import FakeDaemon, answers, dies
 
 from subagents.cli.bridge.daemon_link import Daemon
 from subagents.cli.bridge.handshake import Handshake, Remembered, recorded, stamp
-from subagents.cli.bridge.handshake_check import ENTRIES_MAX, HandshakeCheck, remember
+from subagents.cli.bridge.handshake_check import ENTRIES_MAX, check_handshake, remember
 
 
 def said(result: bytes) -> bytes:
@@ -30,10 +30,10 @@ class Desk:
 
     def check(self, files: list[str]) -> None:
         found = Daemon(str(self.daemon.path), {"x-subagents-session": "agent:main:x"}, None)
-        check = HandshakeCheck(
-            found, self.handshake, lambda message: self.written.append(json.loads(message))
+        written = self.written
+        check_handshake(
+            found, self.handshake, lambda said: written.append(json.loads(said)), files, "here"
         )
-        check.make(files, "here")
 
 
 @pytest.fixture

@@ -1,20 +1,11 @@
 """On a terminal ``run`` shows what the worker says, and takes the answer to what it asks."""
 
-from collections.abc import Iterator
-
 import pytest
-from tests.cli.cli_home import Home, gate, temporary_home, until
+from tests.cli.cli_home import Home, gate, until
 from tests.cli.terminal import terminal
 
 from subagents.cli.runs.live_output import LiveOutput
 from subagents.client.client import Client, Document, Query
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
-    with temporary_home(tmp_path_factory.mktemp("live")) as found:
-        found.ok("up")
-        yield found
 
 
 @pytest.mark.requirement("cli:live-output")

@@ -1,59 +1,22 @@
 """On a terminal: a live tree, questions of the command itself, and no colours where unwanted."""
 
-import os
-import pty
-import select
-import subprocess
-import sys
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tests.cli.cli_home import Home, temporary_home
+from tests.cli.cli_home import Home
+from tests.cli.terminal import terminal
 
 from subagents.config.starter import starter_text
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
-    with temporary_home(tmp_path_factory.mktemp("terminal")) as found:
-        found.ok("up")
-        yield found
 
 
 def on_terminal(
     home: Home, *argv: str, typed: str = "", env: Mapping[str, str] | None = None
 ) -> tuple[int, str]:
     """Run one command on a pseudo-terminal; returns its exit code and all that was shown."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "subagents", *argv],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        cwd=home.work,
-        env=home.env({"TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30", **(env or {})}),
-        start_new_session=True,
-    )
-    os.close(theirs)
-    os.write(ours, typed.encode())
-    shown = b""
-    due = time.monotonic() + 30
-    try:
-        while time.monotonic() < due:
-            ready, _, _ = select.select([ours], [], [], 0.1)
-            if ready:
-                try:
-                    shown += os.read(ours, 65536)
-                except OSError:
-                    # The other end is closed: this is how a terminal says end of file.
-                    break
-        return process.wait(timeout=10), shown.decode()
-    finally:
-        process.kill()
-        process.wait()
-        os.close(ours)
+    with terminal(home, *argv, env=env or {}) as found:
+        found.type(typed)
+        return found.code(), found.shown
 
 
 @pytest.mark.requirement("cli:live-tree")

@@ -3,24 +3,15 @@
 import json
 import os
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
 
 import pytest
-from tests.cli.cli_home import Home, temporary_home, until
+from tests.cli.cli_home import Home, until
+from tests.cli.terminal import terminal
 
 from subagents.api.wire.message_answers import Progress
 from subagents.api.wire.run_answers import Outcome, RunStatus
 from subagents.cli.show.watch_frame import Frame, group_of, place
 from subagents.text import iso
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
-    with temporary_home(tmp_path_factory.mktemp("watch")) as found:
-        found.ok("up")
-        yield found
 
 
 def a_row(run_id: str, **changes: object) -> RunStatus:
@@ -166,38 +157,13 @@ def test_nothing_at_work_is_no_error_and_mistakes_are_named(shared: Home) -> Non
 
 @pytest.mark.requirement("watch:terminal")
 def test_on_a_terminal_it_is_never_higher_than_the_screen(shared: Home) -> None:
-    import pty  # noqa: PLC0415  not everywhere
-
     runs = [shared.spawn("sleep 60", "--label", f"many{n}") for n in range(12)]
     until(lambda: shared.field(runs[3], "phase") == "running", "some run")
-    ours, theirs = pty.openpty()
-    watching = subprocess.Popen(
-        [sys.executable, "-m", "subagents", "watch", "--interval", "200ms"],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        cwd=shared.work,
-        env=shared.env({"TERM": "xterm-256color", "COLUMNS": "100", "LINES": "10"}),
-        start_new_session=True,
-    )
-    os.close(theirs)
-    shown = ""
-    try:
-        while "more: subagents list" not in shown:
-            shown += os.read(ours, 65536).decode()
-        frame = shown.split("\x1b[1A")[-1] if "\x1b[1A" in shown else shown
+    with terminal(shared, "watch", "--interval", "200ms", env={"LINES": "10"}) as watching:
+        watching.until("more: subagents list")
+        frame = watching.shown.split("\x1b[1A")[-1]
         assert "6 more: subagents list" in frame
         assert frame.count("many") == 6
         shared.ok("cancel", *runs, "--yes")
-        with_end = shown
-        while True:
-            try:
-                with_end += os.read(ours, 65536).decode(errors="replace")
-            except OSError:
-                break
-        assert watching.wait(timeout=30) == 0
-        assert "cancelled" in with_end
-    finally:
-        watching.kill()
-        watching.wait()
-        os.close(ours)
+        assert watching.code() == 0
+        assert "cancelled" in watching.shown

@@ -60,7 +60,7 @@ def _read(output: Output, *, result_before: bool = False) -> list[Seen]:
     while more:
         seen, more = output.read()
         found += seen
-    return found + output.finish(result_before=result_before)
+    return found + output.rest(result_before=result_before)
 
 
 def _signals(seen: list[Seen]) -> list[tuple[Signal, int]]:
@@ -322,7 +322,7 @@ def test_a_flood_of_progress_and_usage_yields_only_the_newest_of_a_turn(tmp_path
         seen, more = output.read()
         turns += 1
         found += _signals(seen)
-    signals = [signal for signal, _ in found + _signals(output.finish(result_before=False))]
+    signals = [signal for signal, _ in found + _signals(output.rest(result_before=False))]
 
     assert turns <= 12
     assert sum(isinstance(each, ProgressSeen) for each in signals) <= turns
@@ -470,7 +470,7 @@ class _Hops:
             if not more and is_whole:
                 path, gone = str(self._place / "out"), discarded(self._place)
                 before = gone.has_result or has_result(path, start=gone.out, stop=output.begin)
-                return self._take(output.finish(result_before=before))
+                return self._take(output.rest(result_before=before))
         return False
 
     def _take(self, seen: list[Seen]) -> bool:

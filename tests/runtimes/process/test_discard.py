@@ -1,7 +1,6 @@
 """Raw output does not pile up: what is kept elsewhere is discarded, nothing that is needed is."""
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,12 +20,6 @@ from subagents.runtimes.process.discard import (
 )
 
 MEGABYTE = 1024 * 1024
-
-
-@pytest.fixture
-def harness(tmp_path: Path) -> Iterator[Harness]:
-    with Harness(tmp_path) as harness:
-        yield harness
 
 
 @pytest.fixture

@@ -28,12 +28,6 @@ from subagents.runtimes.process.shim import SHIM, AttemptDirectory
 SHELLS = [shell for shell in ("dash", "bash", "busybox") if shutil.which(shell)]
 
 
-@pytest.fixture
-def harness(tmp_path: Path) -> Iterator[Harness]:
-    with Harness(tmp_path) as harness:
-        yield harness
-
-
 def _daemon(harness: Harness, body: str) -> "subprocess.Popen[str]":
     """Another process that works on the same attempts; ``body`` sees ``harness``."""
     program = (

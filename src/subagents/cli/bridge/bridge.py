@@ -38,18 +38,18 @@ from subagents.cli.bridge.bridge_rpc import (
 )
 from subagents.cli.bridge.daemon_link import SILENCE_S, Daemon, say
 from subagents.cli.bridge.handshake import Handshake
-from subagents.cli.bridge.handshake_check import HandshakeCheck
+from subagents.cli.bridge.handshake_check import check_handshake
 from subagents.client.transport import Absence, Connection, Gone, request
 from subagents.unread import unread_bytes
 
 LINE_BYTES_MAX: Final = 16 * 1024 * 1024
 CALLS_MAX: Final = 256
-"""Under way at once; each has a thread and a connection."""
+"""The most calls under way at once; each has a thread and a connection."""
 LIVES_ON_S: Final = 0.3
-"""A client that is there so long after it took an answer has kept it."""
+"""How long after it took an answer a client has to live to have kept it."""
 UNAVAILABLE: Final = 503
 END_GRACE_S: Final = 5.0
-"""When the input ends, calls that only ask have so long to be answered: a pipe ends at once."""
+"""How long calls that only ask may take when the input has ended: that of a pipe ends at once."""
 
 
 class Input(Protocol):
@@ -85,7 +85,7 @@ class Bridge:
     ) -> None:
         """
         Args:
-            daemon: Whom to ask.
+            daemon: Answers the calls.
             stdin: Lines of the client.
             stdout: The descriptor its answers are written to; nothing else may use it.
             handshake: Answers what clients ask while they connect; None = the daemon does.
@@ -100,23 +100,16 @@ class Bridge:
         self._calls: dict[bytes, Call] = {}
         self._threads: set[threading.Thread] = set()
         self._lock = threading.Lock()
-        """Of the output, and of what was written but is not acknowledged yet."""
+        """The lock of the output, and of what was written but is not acknowledged yet."""
         self._unread: list[_Answer] = []
         self._has_unread = threading.Event()
         self._has_ended = threading.Event()
 
     def check_handshake(self, files: Sequence[str], place: str) -> None:
-        """In the background: have the daemon there, and compare what was said in its name.
-
-        Args:
-            files: What its instructions depend on.
-            place: Under which name to remember them.
-        """
-        if self._handshake is None:
-            return
-        check = HandshakeCheck(self._daemon, self._handshake, self._write)
-        work = threading.Thread(target=check.make, args=(files, place), daemon=True, name="check")
-        work.start()
+        """In the background: have the daemon there, and compare what was said in its name."""
+        if self._handshake is not None:
+            words = (self._daemon, self._handshake, self._write, files, place)
+            threading.Thread(target=check_handshake, args=words, daemon=True, name="check").start()
 
     def run(self) -> int:
         """Serve until the input ends; returns the exit code."""
@@ -146,9 +139,10 @@ class Bridge:
             pass
 
     def _end(self, grace_s: float) -> None:
-        """Leave: what nobody can have read goes back, what is under way is cancelled."""
+        """Leave: what cannot have been read goes back, what is under way is cancelled."""
+        # Before the grace: a wait serves no one any more, and may last for minutes.
         for call in list(self._calls.values()):
-            if call.waits:
+            if call.wait_s is not None:
                 call.cancel()
         due = time.monotonic() + grace_s
         for thread in list(self._threads):
@@ -197,6 +191,7 @@ class Bridge:
         if not messages:
             self._write(error_message(None, INVALID_REQUEST, "the batch is empty"))
             return
+        # Encoded again: each of them goes to the daemon as a request by itself.
         made = [self._made(each, msgspec.json.encode(each)) for each in messages]
         answers = [_Answer(each) for each in made if isinstance(each, bytes)]
         calls = [each for each in made if isinstance(each, Call)]
@@ -224,7 +219,7 @@ class Bridge:
             return error_message(None, INVALID_REQUEST, "a message must be an object")
         method, params = message.get("method"), message.get("params") or {}
         if "method" not in message and ("result" in message or "error" in message):
-            return None  # an answer to a question that nobody asked
+            return None  # an answer, and we ask nothing
         if "id" not in message:
             if method == "notifications/cancelled" and isinstance(params, dict):
                 self._cancel(params.get("requestId"))
@@ -263,12 +258,13 @@ class Bridge:
         except BrokenPipeError:
             self._has_ended.set()
         finally:
+            # A client may use an id again before its first call is answered.
             if self._calls.get(key) is call:
                 del self._calls[key]
             self._threads.discard(threading.current_thread())
 
     def _answer(self, call: Call) -> _Answer | None:
-        """Ask the daemon until it answers; None = the client does not want to hear of it."""
+        """Ask the daemon until it answers; None = the client has cancelled the call or left."""
         began, wait_s = time.monotonic(), call.wait_s
         until = None if wait_s is None else began + wait_s
         absence = Absence(until=until, now=time.monotonic)
@@ -291,7 +287,7 @@ class Bridge:
                 call.has_waited(time.monotonic() - began)
 
     def _tell_waiting(self, call: Call) -> None:
-        """Say that a call waits for the daemon, when its client wants to hear how it is doing."""
+        """Say that a call waits for the daemon, where its client asked for its progress."""
         meta = call.params.get("_meta")
         token = meta.get("progressToken") if isinstance(meta, dict) else None
         if token is None or call.has_told:
@@ -310,6 +306,7 @@ class Bridge:
         """
         reader = f"{self._name}-{call.number}"
         call.connection = connection = Connection(self._daemon.socket_path)
+        # Looked at behind that: a cancel before it found no connection to close.
         if call.is_cancelled:
             connection.close()
             return None
@@ -374,6 +371,7 @@ class Bridge:
         Raises:
             BrokenPipeError: The client is gone.
         """
+        # A newline ends a message; within JSON it can only stand where a blank may.
         left = memoryview(message.replace(b"\n", b" ") + b"\n")
         while left:
             left = left[os.write(self._stdout, left) :]
@@ -389,6 +387,7 @@ class Bridge:
 
     def _hand_over(self, message: bytes, answers: Sequence[_Answer]) -> None:
         try:
+            # Under one lock: nothing written later is taken for what the client has to read first.
             with self._lock:
                 self._put(message)
                 self._unread += [answer for answer in answers if answer.offered]
@@ -401,7 +400,7 @@ class Bridge:
     # -- acknowledging -----------------------------------------------------------------------
 
     def _take_read(self, *, for_s: float = 0.0) -> list[_Answer]:
-        """The answers that the client has taken, so many seconds ago or more."""
+        """The answers that the client has taken, at least ``for_s`` seconds ago."""
         with self._lock:
             if not self._unread or unread_bytes(self._stdout):
                 return []

@@ -35,7 +35,7 @@ _WRAPPED: Final = re.compile(r"=\?base64\?.*\?=")
 
 ASK: Final = "request_orchestrator"
 ASK_S: Final = 50.0
-"""It returns by itself after so long, with a question that is still open."""
+"""The time after which it returns by itself, with a question that is still open."""
 
 Document = dict[str, Any]
 
@@ -52,16 +52,11 @@ class Call:
     connection: Connection | None = None
     is_cancelled: bool = False
     has_told: bool = False
-    """Its client heard that it waits for the daemon."""
-
-    @property
-    def waits(self) -> bool:
-        """Whether it holds the line until something happens; the others are answered at once."""
-        return self.wait_s is not None
+    """Whether its client was told that it waits for the daemon."""
 
     @property
     def wait_s(self) -> float | None:
-        """How long it may hold the line, in seconds; None = it is answered at once."""
+        """How long it may wait for something to happen, in seconds; None = not at all."""
         if self.method != "tools/call":
             return None
         name = _text(self.params, "name")
@@ -72,9 +67,9 @@ class Call:
 
         A question goes on by itself, under the id of its call.
         """
-        arguments = self.params.get("arguments")
-        wait_s = wait_s_of(_text(self.params, "name"), arguments) if self.waits else None
-        if wait_s is None or not isinstance(arguments, dict | None):
+        arguments, wait_s = self.params.get("arguments"), self.wait_s
+        is_question = _text(self.params, "name") == ASK
+        if wait_s is None or is_question or not isinstance(arguments, dict | None):
             return
         left = {**(arguments or {}), "timeoutSeconds": max(wait_s - seconds, 0.0)}
         message = {
@@ -88,8 +83,7 @@ class Call:
     def headers(self, agreed_version: str | None) -> dict[str, str]:
         """What the protocol repeats of the body in headers.
 
-        Args:
-            agreed_version: Of the handshake; newer clients say theirs in every request.
+        The version is that which the handshake agreed on; newer clients say theirs in each request.
         """
         found = {"accept": "application/json, text/event-stream", "mcp-method": self.method}
         meta = self.params.get("_meta")

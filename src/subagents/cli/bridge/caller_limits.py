@@ -9,11 +9,13 @@ Linux only: elsewhere ``/proc`` is missing.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Final
 
 import msgspec
 
+from subagents.cli.bridge.worker_above import ancestors
 from subagents.errors import UsageError
 
 LEVELS: Final = ("read", "write", "full")
@@ -22,9 +24,11 @@ HOSTS: Final = frozenset(
     ("claude", "codex", "gemini", "qwen", "opencode", "goose", "openclaw", "copilot", "kilo")
 )
 """Programs that start us as an MCP server."""
+LIMITED: Final = frozenset(("claude", "gemini", "qwen", "opencode"))
+"""Those whose command line and files say what they may do themselves."""
 ANCESTORS_MAX: Final = 8
 RECORD_BYTES: Final = 512 * 1024
-"""Of the end of a session's record that is searched for its newest mode."""
+"""The part of a session's record, from its end, that is searched for its newest mode."""
 
 _CLAUDE: Final[Mapping[str, str]] = {
     "plan": "read",
@@ -72,16 +76,16 @@ def limits_of(environ: Mapping[str, str], given: str | None) -> Limits:
             )
         fixed = {HEADER: f"{given}; this client's entry (subagents mcp --ceiling {given})"}
         return lambda: fixed
-    # At the first call: a client that connects waits for nothing.
-    found: list[tuple[str, list[str]]] = []
-    is_known = False
+
+    @cache
+    def program() -> tuple[str, list[str]] | None:
+        return next(filter(None, (_program(argv, LIMITED) for argv in _ancestors())), None)
 
     def look() -> Mapping[str, str]:
-        nonlocal is_known
-        if not is_known:
-            found.extend(list(filter(None, map(_program, _ancestors())))[:1])
-            is_known = True
-        ceiling = _ceiling(*found[0], environ) if found else None
+        # At the first call, and not before: a client that connects waits for nothing.
+        found = program()
+        # Its ceiling each time: a person may have changed the mode meanwhile.
+        ceiling = None if found is None else _ceiling(*found, environ)
         return {} if ceiling is None else {HEADER: ceiling}
 
     return look
@@ -110,39 +114,29 @@ def _ceiling(name: str, argv: Sequence[str], environ: Mapping[str, str]) -> str 
 
 def _ancestors() -> Iterator[list[str]]:
     """The command lines of the processes above us, the nearest first."""
-    pid = os.getppid()
-    for _ in range(ANCESTORS_MAX):
-        if pid <= 1:
-            return
+    for pid in ancestors(ANCESTORS_MAX):
         try:
             with open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123  starts faster
                 yield file.read().decode("utf-8", "replace").split("\0")
-            with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
-                pid = int(file.read().rpartition(b")")[2].split()[1])
-        except (OSError, ValueError, IndexError):
+        except OSError:
             return
 
 
 def host_program() -> str | None:
     """The agent program that started us, as far as it is a known one."""
-    for argv in _ancestors():
-        for word in argv[:3]:
-            name = os.path.basename(word).removesuffix(".js").removesuffix(".exe")  # noqa: PTH119
-            if name in HOSTS:
-                return name
-            if name == "cli" and "claude-code" in word:
-                return "claude"
-    return None
+    found = next(filter(None, (_program(argv, HOSTS) for argv in _ancestors())), None)
+    return None if found is None else found[0]
 
 
-def _program(argv: list[str]) -> tuple[str, list[str]] | None:
-    """Which known program a command line starts, itself or as a script of node."""
+def _program(argv: list[str], known: Collection[str]) -> tuple[str, list[str]] | None:
+    """Which known program a command line starts, and its arguments."""
+    # Itself, or as a script of node, which may have an option of its own before it.
     for position, word in enumerate(argv[:3]):
         name = os.path.basename(word).removesuffix(".js").removesuffix(".exe")  # noqa: PTH119
-        if name in {"claude", "gemini", "qwen", "opencode"}:
-            return name, argv[position + 1 :]
         if name == "cli" and "claude-code" in word:
-            return "claude", argv[position + 1 :]
+            name = "claude"
+        if name in known:
+            return name, argv[position + 1 :]
     return None
 
 

@@ -12,12 +12,11 @@ from subagents.errors import DaemonUnreachable
 
 RECONNECT_POLL_S: Final = 0.05
 SILENCE_S: Final = 60.0
-"""The daemon says something at least every 15 s; after so long without a byte it is taken for
-dead."""
+"""How long a daemon may send nothing before it is taken for dead; it does every 15 s at least."""
 
 
 class Daemon:
-    """Where the daemon is, who we are to it, and how it is brought back."""
+    """The daemon that is spoken to."""
 
     def __init__(
         self,
@@ -48,6 +47,7 @@ class Daemon:
         """
         if not absence.goes_on(was_there=gone.was_there):
             return False
+        # One that was killed leaves its socket behind, one that was stopped removes it.
         was_stopped = may_have_acted and not os.path.exists(self.socket_path)  # noqa: PTH110
         if self._start is not None and not was_stopped:
             self.problem = ""

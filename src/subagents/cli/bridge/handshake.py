@@ -30,7 +30,7 @@ except ImportError:  # a Python other than CPython
 
 RECORDED = "handshake_answers.jsonl"
 REMEMBERED = "mcp_instructions.json"
-"""In the cache directory: the instructions that the daemon last gave, for the next start."""
+"""The file in the cache directory that keeps the daemon's instructions for the next start."""
 VERSION_SLOT = b'"@protocolVersion"'
 INSTRUCTIONS_SLOT = b'"@instructions"'
 VERSION_META = "io.modelcontextprotocol/protocolVersion"
@@ -100,7 +100,7 @@ class Handshake:
         self.lists_tools = True
         """Whether the running daemon offers what is recorded; else it is asked itself."""
         self.has_listed = False
-        """Whether the client was told the tools."""
+        """Whether the client has the list of tools."""
 
     @property
     def modern(self) -> str:
@@ -172,12 +172,7 @@ def recorded() -> "dict[str, bytes]":
 
 
 def own_handshake(arguments: "Sequence[str]", environ: "Mapping[str, str]") -> Handshake | None:
-    """The handshake of a top-level session; None = the daemon has to be asked.
-
-    Args:
-        arguments: Of ``subagents mcp``.
-        environ: Says where the project and the cache are.
-    """
+    """The handshake of a top-level session; None = the daemon has to be asked."""
     if any(each.partition("=")[0] not in OPTIONS for each in arguments if each[:1] == "-"):
         return None
     try:
@@ -192,9 +187,9 @@ def own_handshake(arguments: "Sequence[str]", environ: "Mapping[str, str]") -> H
 
 # -- instructions --------------------------------------------------------------------------------
 #
-# They name the agents that may be spawned, which the configuration says; to read it takes longer
-# than all else here. So the bridge remembers what the daemon said last, and the files that it
-# depends on. Where none of them changed, it holds; the first time it is read.
+# They name the agents that may be spawned, by the configuration; reading that takes longer than all
+# else here. So the bridge remembers what the daemon said last, with the files that this depends on,
+# and says the same again while none of them has changed; the first time it reads them itself.
 
 
 def _fleet(arguments: "Sequence[str]", project: str, environ: "Mapping[str, str]") -> str:

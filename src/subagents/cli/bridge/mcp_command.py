@@ -113,6 +113,7 @@ def daemon_of(environ: Mapping[str, str], wanted: str | None, limits: Limits = d
     }
     if environ.get(HOOK_VARIABLE):
         headers["x-subagents-wake"] = "hook"
+    # Its own variables count first: those above us are a worker's in which another may run.
     environ = {**worker_variables(environ), **environ}
     socket_path = environ.get("SUBAGENTS_SOCKET")
     if socket_path:

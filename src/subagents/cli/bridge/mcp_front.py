@@ -13,22 +13,23 @@ from subagents.cli.bridge.worker_above import SOCKET, worker_variables
 
 READ_BYTES = 64 * 1024
 NEXT_LINE_S = 0.2
-"""Clients ask one thing after another; later than this, it is something else that they wait for."""
+"""How soon a client asks the next thing while it connects."""
 
 
 class Lines:
-    """The client's lines, read without a buffer that anybody else would have to know."""
+    """The client's lines, read without a buffer that others would have to know."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._pending = bytearray()
-        self._kept: list[bytes] = []
+        self.kept: list[bytes] = []
+        """Lines that were given back, for whoever reads on."""
         self._has_ended = False
 
     def readline(self, most: int) -> bytes:
         """The next line with its end, at most so many bytes of it; empty = the input ended."""
-        if self._kept:
-            return self._kept.pop(0)
+        if self.kept:
+            return self.kept.pop(0)
         while (end := self._pending.find(b"\n", 0, most)) < 0:
             if len(self._pending) >= most or not self.read():
                 end = min(len(self._pending), most) - 1
@@ -51,19 +52,10 @@ class Lines:
         del self._pending[:end]
         return lines
 
-    def keep(self, line: bytes) -> None:
-        """Give a line back, behind those that were given back before."""
-        self._kept.append(line)
-
-    @property
-    def has_kept(self) -> bool:
-        """Whether a line was given back."""
-        return bool(self._kept)
-
     @property
     def has_ended(self) -> bool:
         """Whether there is nothing more to read, nor anything left."""
-        return self._has_ended and not self._pending and not self._kept
+        return self._has_ended and not self._pending and not self.kept
 
 
 class Front:
@@ -81,7 +73,7 @@ class Front:
         """
         while (
             self.handshake is not None
-            and not (self.handshake.has_listed or self.lines.has_kept)
+            and not (self.handshake.has_listed or self.lines.kept)
             and select.select([self._stdin], [], [], NEXT_LINE_S)[0]
             and self._answer()
         ):
@@ -99,11 +91,11 @@ class Front:
         for line in self.lines.whole():
             message = parsed(line)
             if self.handshake is None or not isinstance(message, dict):
-                self.lines.keep(line)
+                self.lines.kept.append(line)
             elif message.get("method") == "notifications/initialized":
-                continue  # says nothing that anybody waits for
+                continue  # needs no answer, and changes nothing
             elif (answer := self.handshake.answer(message)) is None:
-                self.lines.keep(line)
+                self.lines.kept.append(line)
             else:
                 left = memoryview(answer + b"\n")
                 while left:
@@ -133,6 +125,7 @@ def _import_bridge(front: Front) -> None:
     """Import it in a thread, and answer meanwhile."""
     import threading  # noqa: PLC0415  here: it takes the first thread that imports it for the main one
 
+    # A pipe, so that one ``select`` waits for both: the client's next line and the import's end.
     ready, done = os.pipe()
 
     def load() -> None:

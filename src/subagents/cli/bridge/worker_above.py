@@ -1,4 +1,4 @@
-"""Whose worker this process is, also when the program between did not tell us.
+"""Whose worker this process is, also when the program between passed no variables on.
 
 Imported before anything is answered, so nothing is imported here that takes time.
 """
@@ -8,7 +8,7 @@ import os
 # Type checkers take it for theirs; importing typing takes time.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 TOKEN = "SUBAGENTS_TOKEN"  # noqa: S105 - its name
 SOCKET = "SUBAGENTS_SOCKET"
@@ -24,19 +24,25 @@ def worker_variables(environ: "Mapping[str, str]") -> "dict[str, str]":
     which is above us, it is already. Linux only: elsewhere ``/proc`` is missing.
 
     Returns:
-        Nothing, too, when nobody above us is a worker, or may not be read.
+        Nothing, too, when no process above us is a worker's, or may be read.
     """
     if environ.get(TOKEN):
         return {}
-    pid = os.getppid()
-    for _ in range(ANCESTORS_MAX):
-        if pid <= 1:
-            break
+    for pid in ancestors(ANCESTORS_MAX):
         found = _variables(pid)
         if TOKEN in found:
             return found
-        pid = _parent(pid)
     return {}
+
+
+def ancestors(most: int) -> "Iterator[int]":
+    """The ids of the processes above us, the nearest first; without the system's first one."""
+    pid = os.getppid()
+    for _ in range(most):
+        if pid <= 1:
+            return
+        yield pid
+        pid = _parent(pid)
 
 
 def _variables(pid: int) -> "dict[str, str]":

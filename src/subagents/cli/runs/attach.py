@@ -20,27 +20,23 @@ from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import POLL_S, connect
 from subagents.cli.flags import Parameter, Run
+from subagents.cli.runs.follow import outcome_code
 from subagents.cli.runs.selectors import path_of
 from subagents.cli.runs.session_commands import sent_text
 from subagents.cli.show import log_lines as log
+from subagents.cli.show import render
 from subagents.cli.show.events_command import JsonLines
 from subagents.client.client import Client, Document, Query, persistently
-from subagents.errors import (
-    EXIT_OK,
-    EXIT_RUN_UNSUCCESSFUL,
-    EXIT_VERIFICATION_FAILED,
-    RateLimited,
-    SubagentsError,
-)
+from subagents.errors import EXIT_OK, RateLimited, SubagentsError
 from subagents.text import one_line
 
 PROMPT: Final = "› "
 LINES: Final = 20
 PAGE_LINES: Final = 1_000
 NEXT_RUN_S: Final = 1.0
-"""Between two looks whether somebody went on with a session in which nobody works."""
+"""The pause between two looks whether a session that has ended was continued."""
 PATIENCE_S: Final = 10.0
-"""So long a message waits for its turn (one per 2 s)."""
+"""How long a message waits for its turn (one per 2 s)."""
 INTERRUPT: Final = "/interrupt"
 LEAVE: Final = "/detach"
 
@@ -80,7 +76,8 @@ def attach(
                 for line in sys.stdin:
                     _say(client, follower, line, json=json)
                 follower.finish()
-                return _code(newest(client, follower.run_id))
+                ended = newest(client, follower.run_id).outcome
+                return outcome_code([] if ended is None else [ended])
         except KeyboardInterrupt:
             pass
         finally:
@@ -114,14 +111,11 @@ def _talk(client: Client, follower: "Follower", *, json: bool) -> None:
         if line.strip() == LEAVE:
             return
         if line.strip() == INTERRUPT:
-            follower.aside(lambda: _interrupt(client, follower.run_id))
+            follower.aside(
+                lambda: render.status_line(client.post(path_of(follower.run_id, "/interrupt"), {}))
+            )
         else:
             _say(client, follower, line, json=json)
-
-
-def _interrupt(client: Client, run_id: str) -> str:
-    answer = client.post(path_of(run_id, "/interrupt"), {})
-    return f"{answer.get('runId')}: {answer.get('status')}"
 
 
 def _say(client: Client, follower: "Follower", line: str, *, json: bool) -> None:
@@ -143,6 +137,7 @@ def _say(client: Client, follower: "Follower", line: str, *, json: bool) -> None
 
 def _sent(client: Client, run_id: str, message: str) -> Document:
     """Send once, whatever the daemon does meanwhile, and not faster than is allowed."""
+    # With a key: a call that was cut off is repeated, and must not become a second message.
     body = {"message": message, "idempotencyKey": f"attach:{uuid.uuid4().hex}"}
     due = time.monotonic() + PATIENCE_S
     while True:
@@ -153,14 +148,6 @@ def _sent(client: Client, run_id: str, message: str) -> Document:
             if time.monotonic() + wait_s > due:
                 raise
             time.sleep(wait_s)
-
-
-def _code(session: RunDetail) -> int:
-    if session.outcome is None or session.outcome.status == "ok":
-        return EXIT_OK
-    if session.outcome.reason == "verification_failed":
-        return EXIT_VERIFICATION_FAILED
-    return EXIT_RUN_UNSUCCESSFUL
 
 
 class Follower(threading.Thread):
@@ -174,7 +161,7 @@ class Follower(threading.Thread):
         self._pending: deque[str] = deque()
         """Runs that our own messages started and that were not followed yet, in order."""
         self.is_typed_under = False
-        """Somebody types on the last line of the same terminal."""
+        """Whether somebody types on the last line of the same terminal."""
         self.error: SubagentsError | None = None
         self._tail = tail
         self._json = json
@@ -192,7 +179,7 @@ class Follower(threading.Thread):
             if not self._left.is_set():
                 self.note(f"subagents: {error.message}")
         except OSError:
-            self.leave()  # nobody reads it any more; the session's end is still the exit code
+            self.leave()  # our output has no reader; the session's end is still the exit code
 
     def go_on(self, run_id: str) -> None:
         """A message started this run: follow it when those before it were printed."""
@@ -201,7 +188,7 @@ class Follower(threading.Thread):
         self._woken.set()
 
     def finish(self) -> None:
-        """Return once nobody works in the session and everything was printed."""
+        """Return once no run of the session is active and everything was printed."""
         self._finishing.set()
         self._woken.set()
         self.join()
@@ -214,9 +201,9 @@ class Follower(threading.Thread):
         self._woken.set()
 
     def aside(self, act: Callable[[], str]) -> None:
-        """Do something between the lines; what it says is a note.
+        """Do something between the lines; what it returns is shown as a note.
 
-        Why it failed is one too where somebody types; a program hears of it by our end.
+        So is why it failed, where somebody types; a program learns it from our exit code.
         """
         try:
             text = act()
@@ -231,6 +218,7 @@ class Follower(threading.Thread):
 
     def _follow(self, client: Client) -> None:
         followed: str | None = self._first
+        # With `--tail 0` one line is asked for all the same: its number is where new ones begin.
         query: Query = {"tail": max(self._tail, 1)}
         is_quiet = not self._tail
         seen: set[str] = set()
@@ -248,9 +236,10 @@ class Follower(threading.Thread):
             query, is_quiet = {"afterSeq": 0, "limit": PAGE_LINES}, False
 
     def _next(self, client: Client, followed: str, seen: set[str]) -> str | None:
-        """Wait for a run that continues behind this one; None = nobody waits for one any more."""
+        """Wait for a run that continues behind this one; None = none is waited for any more."""
         while not self._left.is_set():
             self._woken.clear()
+            # Before the look: what is said while it looks is seen by the next one.
             is_last_look = self._finishing.is_set()
             while self._pending:
                 run_id = self._pending.popleft()
@@ -304,6 +293,7 @@ class Follower(threading.Thread):
             return
         import readline  # noqa: PLC0415  on a terminal only
 
+        # The other thread is in ``input`` soon, which draws the prompt itself.
         if _has_cursor() and threading.current_thread() is self:
             sys.stdout.write(f"{PROMPT}{readline.get_line_buffer()}")
 

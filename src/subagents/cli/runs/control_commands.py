@@ -1,24 +1,19 @@
-"""Commands that change a run: ``steer answer pause resume cancel retry``."""
+"""Commands that change a run: steer, answer, pause, resume, prioritize, cancel, retry, …"""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Final, Literal
 
 from subagents.api.wire.run_answers import RunDetail, RunRow, SpawnReceipt
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect
-from subagents.cli.flags import (
-    Json,
-    Parameter,
-    Run,
-    Runs,
-    Yes,
-)
+from subagents.cli.flags import Json, Parameter, Run, Runs, Yes
 from subagents.cli.runs import selectors
 from subagents.cli.runs.selectors import path_of
+from subagents.cli.show import render
 from subagents.client.client import Client, Document, segment
-from subagents.errors import EXIT_OK, Conflict, UsageError
+from subagents.errors import Conflict, UsageError
 
 TEXT_METAVAR: Final = "TEXT"
 REQUEST: Final = re.compile(r":[qn][0-9]+$")
@@ -31,7 +26,7 @@ def steer(
     /,
     *,
     json: Json = False,
-) -> int:
+) -> None:
     """Send a message to a live worker. If its runtime takes no input now, the message waits.
 
     For example:
@@ -42,7 +37,7 @@ def steer(
     """
     with connect() as client:
         answer = client.post(path_of(run, "/steer"), {"message": message})
-    return _done(answer, f"{answer.get('runId')}: {answer.get('status')}", json=json)
+    _done(answer, render.status_line(answer), json=json)
 
 
 def answer(
@@ -60,7 +55,7 @@ def answer(
         Parameter(help="Approve or deny instead of giving an answer. Default: answer."),
     ] = "answer",
     json: Json = False,
-) -> int:
+) -> None:
     """Answer a worker's question or the blocker it reported.
 
     For example:
@@ -79,7 +74,7 @@ def answer(
         request_id = request if REQUEST.search(request) else _only_question(client, request)
         body = {"response": text, "decision": decision}
         answered = client.post(f"/v1/requests/{segment(request_id)}/respond", body)
-    return _done(answered, f"{request_id}: {answered.get('status')}", json=json)
+    _done(answered, f"{request_id}: {answered.get('status')}", json=json)
 
 
 def _only_question(client: Client, selector: str) -> str:
@@ -98,7 +93,7 @@ def _only_question(client: Client, selector: str) -> str:
     raise UsageError(f"{run.label} has {len(pending)} open questions: {listed}")
 
 
-def pause(*runs: Runs, json: Json = False) -> int:
+def pause(*runs: Runs, json: Json = False) -> None:
     """Pause runs: those that wait do not start, commands stop where they are until `resume`.
 
     An agent at work finishes its turn and gets no further one.
@@ -109,10 +104,10 @@ def pause(*runs: Runs, json: Json = False) -> int:
 
         subagents pause phase:queued
     """
-    return _each(runs, "pause", json=json)
+    _each(runs, "pause", json=json)
 
 
-def resume(*runs: Runs, json: Json = False) -> int:
+def resume(*runs: Runs, json: Json = False) -> None:
     """Resume paused runs.
 
     For example:
@@ -121,7 +116,7 @@ def resume(*runs: Runs, json: Json = False) -> int:
 
         subagents resume tree:nightly
     """
-    return _each(runs, "resume", json=json)
+    _each(runs, "resume", json=json)
 
 
 def prioritize(
@@ -130,7 +125,7 @@ def prioritize(
     /,
     *,
     json: Json = False,
-) -> int:
+) -> None:
     """Give a run another place among those that wait for a slot.
 
     It holds for the run's retries, too. What is at work already is not interrupted.
@@ -143,15 +138,10 @@ def prioritize(
     """
     with connect() as client:
         answer = client.post(path_of(run, "/priority"), {"priority": priority})
-    if json:
-        output.document(answer)
-        return EXIT_OK
-    row = read(answer, RunRow)
-    output.line(f"{row.run_id}  {row.label}  {row.run_status or row.phase}  priority {priority}")
-    return EXIT_OK
+    _done(answer, f"{_row(answer)}  priority {priority}", json=json)
 
 
-def redeliver(*runs: Runs, json: Json = False) -> int:
+def redeliver(*runs: Runs, json: Json = False) -> None:
     """Offer a result once more, under the same id: one that was read and lost, or given up.
 
     Its requester finds it in its inbox again, and `subagents timeline` says who asked for it.
@@ -162,10 +152,10 @@ def redeliver(*runs: Runs, json: Json = False) -> int:
 
         subagents redeliver last --json
     """
-    return _each(runs, "redeliver", json=json)
+    _each(runs, "redeliver", json=json)
 
 
-def dismiss(*runs: Runs, json: Json = False) -> int:
+def dismiss(*runs: Runs, json: Json = False) -> None:
     """Say that the escalations of runs were dealt with.
 
     A broken contract that was escalated stays under `subagents attention` until its run is
@@ -177,23 +167,40 @@ def dismiss(*runs: Runs, json: Json = False) -> int:
 
         subagents dismiss last --json
     """
-    return _each(runs, "dismiss", json=json)
+    _each(runs, "dismiss", json=json)
 
 
-def _each(runs: Sequence[str], verb: str, *, json: bool) -> int:
+def _each(runs: Sequence[str], verb: str, *, json: bool) -> None:
+    with connect() as client:
+        named = _named(client, runs, verb)
+        answers = [client.post(path_of(each, f"/{verb}")) for each in named]
+    _print_all(answers, runs, _row, json=json)
+
+
+def _named(client: Client, runs: Sequence[str], verb: str) -> list[str]:
     if not runs:
         raise UsageError("name at least one run", hint=f"subagents {verb} last")
-    with connect() as client:
-        answers = [
-            client.post(path_of(each, f"/{verb}")) for each in selectors.expand(client, runs)
-        ]
+    return selectors.expand(client, runs)
+
+
+def _row(answer: Document) -> str:
+    row = read(answer, RunRow)
+    return f"{row.run_id}  {row.label}  {row.run_status or row.phase}"
+
+
+def _print_all(
+    answers: Sequence[Document],
+    runs: Sequence[str],
+    line: Callable[[Document], str],
+    *,
+    json: bool,
+) -> None:
     if json:
+        # A script that named one run reads one document, whatever that run was called by.
         output.document(answers[0] if len(runs) == 1 == len(answers) else {"runs": answers})
-        return EXIT_OK
+        return
     for each in answers:
-        row = read(each, RunRow)
-        output.line(f"{row.run_id}  {row.label}  {row.run_status or row.phase}")
-    return EXIT_OK
+        output.line(line(each))
 
 
 def cancel(
@@ -203,7 +210,7 @@ def cancel(
     ] = None,
     yes: Yes = False,
     json: Json = False,
-) -> int:
+) -> None:
     """Cancel runs and everything they spawned. Their output so far is kept.
 
     Asks before cancelling more than one run; without a terminal, --yes is required.
@@ -214,26 +221,19 @@ def cancel(
 
         subagents cancel phase:queued --reason 'wrong branch' --yes
     """
-    if not runs:
-        raise UsageError("name at least one run", hint="subagents cancel last")
     with connect() as client:
-        named = selectors.expand(client, runs)
+        named = _named(client, runs, "cancel")
         # Runs that were named one by one are meant; a selector may match more than expected.
         needs_asking = any(selectors.is_several(each) for each in runs) and len(named) > 1
         if needs_asking and not output.is_confirmed(f"Cancel {len(named)} runs?", yes=yes):
             output.note("Nothing was cancelled.")
-            return EXIT_OK
+            return
         body = {} if reason is None else {"reason": reason}
         answers = [client.post(path_of(each, "/cancel"), body) for each in named]
-    if json:
-        output.document(answers[0] if len(runs) == 1 == len(answers) else {"runs": answers})
-        return EXIT_OK
-    for each in answers:
-        output.line(f"{each.get('runId')}: {each.get('status')}")
-    return EXIT_OK
+    _print_all(answers, runs, render.status_line, json=json)
 
 
-def retry(run: Run, /, *, json: Json = False) -> int:
+def retry(run: Run, /, *, json: Json = False) -> None:
     """Start a new run with the parameters of a run that ended.
 
     For example:
@@ -246,17 +246,16 @@ def retry(run: Run, /, *, json: Json = False) -> int:
         receipt = client.post(path_of(run, "/retry"))
     if json:
         output.document(receipt)
-        return EXIT_OK
+        return
     accepted = read(receipt, SpawnReceipt)
+    # The id alone on stdout, so that `$(subagents retry RUN)` is one.
     output.line(accepted.run_id)
     output.note(f"{accepted.label} ({accepted.agent_id}) is {accepted.phase}")
     output.note(f"  to wait for it: subagents wait {accepted.run_id}")
-    return EXIT_OK
 
 
-def _done(answer: Document, text: str, *, json: bool) -> int:
+def _done(answer: Document, text: str, *, json: bool) -> None:
     if json:
         output.document(answer)
     else:
         output.line(text)
-    return EXIT_OK

@@ -10,14 +10,14 @@ from subagents.domain.run.shell_variables import provider_variables, shell_varia
 from subagents.errors import UsageError
 
 if TYPE_CHECKING:
-    from subagents.domain.run.caller_environment import CallerEnvironment, ProcessSettings
+    from subagents.domain.run.caller_environment import CallerEnvironment
 
 ENV: Final = "--env"
 ENV_FILE: Final = "--env-file"
 PLACEMENT: Final = "Placement"
 """The domain's word, which takes longer to import than to ask; a test compares them."""
 CERTAIN_CHARS_MAX: Final = 64 * 1024
-"""So much of the shell's variables is always taken."""
+"""The size up to which the shell's variables are always taken."""
 
 Env = Annotated[
     tuple[str, ...],
@@ -41,10 +41,9 @@ EnvFile = Annotated[
 
 
 def brought(env: Sequence[str], env_file: Sequence[str]) -> Mapping[str, object]:
-    """The same as a document; what is plain to see to be right is not asked of the domain.
+    """What ``environment`` returns, as a document; raises the same.
 
-    Raises:
-        UsageError: See ``environment``.
+    The domain, which takes longer to import than a spawn takes, checks only what may be wrong.
     """
     here = os.environ
     shell, provider = shell_variables(here), provider_variables(here)
@@ -65,6 +64,8 @@ def environment(
 ) -> "CallerEnvironment":
     """What the shell and the flags bring; ``--env`` is stronger than a file, the last one wins.
 
+    A worker has no process settings to bring: its own are those that it was started with.
+
     Args:
         env: ``NAME=VALUE``, or ``NAME`` for the value that it has here.
         env_file: Names of files.
@@ -73,7 +74,12 @@ def environment(
     Raises:
         UsageError: Names the flag, and the line of a file; never a value.
     """
-    from subagents.domain.run.caller_environment import CallerEnvironment  # noqa: PLC0415  see above
+    import msgspec  # noqa: PLC0415  see ``brought``
+
+    from subagents.domain.run.caller_environment import (  # noqa: PLC0415
+        CallerEnvironment,
+        ProcessSettings,
+    )
 
     here = os.environ if environ is None else environ
     given: dict[str, str] = {}
@@ -81,27 +87,17 @@ def environment(
         given.update(_of_file(name, here))
     for each in env:
         given.update([_variable(each, here)])
+    settings = None if here.get("SUBAGENTS_RUN_ID") else process_settings.own()
     found = CallerEnvironment(
         shell=shell_variables(here),
         given=given,
         provider=provider_variables(here),
-        process=brought_settings(here),
+        process=None if settings is None else msgspec.convert(settings, ProcessSettings),
     )
     problem = found.problem()
     if problem is not None:
         raise UsageError(f"{ENV}: {problem}", details={"field": ENV})
     return found
-
-
-def brought_settings(environ: Mapping[str, str]) -> "ProcessSettings | None":
-    """How processes run here; a worker has none to bring."""
-    if environ.get("SUBAGENTS_RUN_ID"):
-        return None
-    import msgspec  # noqa: PLC0415
-
-    from subagents.domain.run.caller_environment import ProcessSettings  # noqa: PLC0415
-
-    return msgspec.convert(process_settings.own(), ProcessSettings)
 
 
 def _variable(text: str, environ: Mapping[str, str]) -> tuple[str, str]:

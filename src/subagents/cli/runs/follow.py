@@ -1,7 +1,7 @@
-"""Waits for runs while the person watches: a thread long-polls, this one draws and listens.
+"""Waits for runs while a person watches: one thread long-polls, this one draws and passes on.
 
-Whoever waits is told of questions, too, and a daemon that dies in the middle is brought back:
-its runs continue without it, and so does the wait.
+Questions of the runs' workers are shown, too. A daemon that dies in the middle is brought back: its
+runs continue without it, and so does the wait.
 """
 
 import math
@@ -9,9 +9,9 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Final, Protocol, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from subagents.cli import long_results, output
 from subagents.cli.connection import POLL_S, connect
@@ -32,23 +32,41 @@ from subagents.text import counted, one_line
 from subagents.unread import is_heard, is_read_within
 
 if TYPE_CHECKING:
-    from subagents.api.wire.log_answers import LogLine
     from subagents.api.wire.message_answers import WorkerRequest
-    from subagents.api.wire.run_answers import RunDetail, RunNode, RunResult, WaitResult
+    from subagents.api.wire.run_answers import Outcome, RunDetail, RunNode, RunResult, WaitResult
     from subagents.cli.runs.live_output import LiveOutput
-    from subagents.cli.runs.run_group import RunGroup
+    from subagents.cli.show.live_screen import LiveTrees
 
 FRAME_S: Final = 0.25
 """Four frames a second: more cannot be read."""
 FIRST_FRAME_S: Final = 0.1
 READ_S: Final = 2.0
-"""For whoever reads our output to take it; a slow one has it all the same."""
+"""The time that the reader of our output has to take it; a slower one has it all the same."""
 QUIET_POLL_S: Final = 2.0
 """How often questions are looked for when nothing is drawn."""
 WATCHED_MAX: Final = 20
-"""More trees than a screen holds."""
+"""The most trees that are drawn; a screen holds no more."""
 ALL: Final = 10
 """Tenths of runs that are waited for together; a log gets a line for each."""
+
+
+class GroupLine(NamedTuple):
+    """How a group stands."""
+
+    text: str
+    tenths: int
+    """How many of its runs have ended."""
+    asking: Sequence[str]
+    """The ids of those with questions."""
+
+
+class RunGroup(NamedTuple):
+    """Runs that are waited for together, and have commands of their own."""
+
+    look: Callable[[Client], GroupLine]
+    """Raises ``SubagentsError``."""
+    commands: str
+    """``plan {} r-…``: ``wait``, ``show`` and ``cancel`` of all of them."""
 
 
 class Waiting(threading.Thread):
@@ -65,9 +83,9 @@ class Waiting(threading.Thread):
         self._completed: dict[str, object] = {}
         self._offered: dict[str, None] = {}
         self.document: Document = {}
-        """Of all polls together."""
+        """The answers of all polls together."""
         self.result: WaitResult
-        """The same to read; there once it is through without an error."""
+        """The same to read; set once the wait is over without an error."""
         self.error: BaseException | None = None
 
     def run(self) -> None:
@@ -82,6 +100,7 @@ class Waiting(threading.Thread):
         """One long poll; returns whether another is needed."""
 
         def wait() -> Document:
+            # Computed anew for each try: what the daemon's absence took is not waited for again.
             wait_s = min(POLL_S, max(0.0, self._due - time.monotonic()))
             body = {"runIds": self._run_ids, "until": self._until, "timeoutSeconds": wait_s}
             return client.post("/v1/wait", body, timeout_s=wait_s)
@@ -89,6 +108,7 @@ class Waiting(threading.Thread):
         answer = persistently(wait, until=self._due)
         waited: WaitResult = read(client, answer, "run_answers:WaitResult")
         listed = answer.get("completed")
+        # By id: a run that ended in an earlier poll is in this answer as well.
         for each in listed if isinstance(listed, list) else []:
             self._completed[str(each["runId"])] = each
         self._offered.update(dict.fromkeys(waited.messages))
@@ -107,74 +127,24 @@ class Waiting(threading.Thread):
         return list(self._offered)
 
 
-class Screen(Protocol):
-    """Where the trees are drawn."""
-
-    def show(self, trees: "Sequence[RunNode]") -> None: ...
-
-    def show_line(self, line: str, tenths: int) -> None:
-        """One line instead of the trees, about runs of which so many tenths have ended."""
-        ...
-
-    def say(self, lines: "Sequence[LogLine]") -> None:
-        """What a worker said, above the trees."""
-        ...
-
-    def aside(self) -> AbstractContextManager[object]:
-        """Take the trees away for a while."""
-        ...
-
-    def clear(self) -> None:
-        """Take them away."""
-        ...
-
-
-class _Nowhere:
-    def __init__(self) -> None:
-        self._said = 0
-
-    def show(self, trees: "Sequence[RunNode]") -> None:
-        pass
-
-    def show_line(self, line: str, tenths: int) -> None:
-        """Say it whenever another tenth has ended; the end of all is said by others."""
-        if self._said < tenths < ALL:
-            self._said = tenths
-            output.note(line)
-
-    def say(self, lines: "Sequence[LogLine]") -> None:
-        pass
-
-    def aside(self) -> AbstractContextManager[object]:
-        return nullcontext()
-
-    def clear(self) -> None:
-        pass
-
-
-class Follower:
-    """Draws the runs' trees and passes their workers' questions on.
-
-    Args:
-        run_ids: Of the runs.
-        is_live: Draw their trees, and let the person at the terminal answer.
-        spoken: Show what this one's worker says.
-        group: They are all of this one; more than a screen holds are a line.
-    """
+class _Follower:
+    """Draws the runs' trees and passes their workers' questions on; see ``wait_for``."""
 
     def __init__(
         self,
         run_ids: Sequence[str],
         *,
         is_live: bool,
-        spoken: "LiveOutput | None" = None,
-        group: "RunGroup | None" = None,
+        spoken: "LiveOutput | None",
+        group: RunGroup | None,
     ) -> None:
         self._group = group if len(run_ids) > WATCHED_MAX else None
         self._run_ids = list(run_ids)[:WATCHED_MAX]
         self._is_live = is_live
         self._spoken = spoken
         self._asked: set[str] = set()
+        self._tenths = 0
+        """Those that have ended, as far as a log says."""
 
     def follow(self, waiting: Waiting) -> None:
         """Until ``waiting`` is through; Ctrl-C leaves with the screen as it was."""
@@ -188,23 +158,23 @@ class Follower:
                 while waiting.is_alive():
                     self._look(client, screen)
                     waiting.join(pause_s)
-            if self._is_live:
+            if screen is not None:
                 trees = self._look(client, screen)
                 if self._group is not None:
                     screen.clear()  # its summary says it, too
                 elif len(self._run_ids) == 1 and not any(tree.children for tree in trees):
-                    screen.clear()  # its one line is said in full after this
+                    screen.clear()  # its one line is printed in full after this
         if waiting.error is not None:
             raise waiting.error
 
-    def _screen(self) -> AbstractContextManager[Screen]:
+    def _screen(self) -> "AbstractContextManager[LiveTrees | None]":
         if not self._is_live:
-            return nullcontext(_Nowhere())
+            return nullcontext()
         from subagents.cli.show.live_screen import LiveTrees  # noqa: PLC0415  Rich, for terminals only
 
         return LiveTrees()
 
-    def _look(self, client: Client, screen: Screen) -> "list[RunNode]":
+    def _look(self, client: Client, screen: "LiveTrees | None") -> "list[RunNode]":
         trees: list[RunNode] = []
         if self._group is not None:
             self._look_at_all(client, screen, self._group)
@@ -216,31 +186,37 @@ class Follower:
             except SubagentsError:
                 # The wait itself reports an unknown run or a daemon that stays away.
                 continue
-        if self._spoken is not None:
-            screen.say(self._spoken.new())
-        screen.show(trees)
+        if screen is not None:
+            if self._spoken is not None:
+                screen.say(self._spoken.new())
+            screen.show(trees)
         for node in (each for tree in trees for each in _all(tree)):
             if node.pending_request_count:
                 self._pass_on_questions(client, screen, node.run_id)
         return trees
 
-    def _look_at_all(self, client: Client, screen: Screen, group: "RunGroup") -> None:
+    def _look_at_all(self, client: Client, screen: "LiveTrees | None", group: RunGroup) -> None:
         try:
             found = group.look(client)
         except SubagentsError:
             return  # The wait itself reports a daemon that stays away.
-        screen.show_line(found.text, found.tenths)
+        if screen is not None:
+            screen.show_line(found.text)
+        elif self._tenths < found.tenths < ALL:  # the end of all of them is printed after this
+            self._tenths = found.tenths
+            output.note(found.text)
         for run_id in found.asking:
             self._pass_on_questions(client, screen, run_id)
 
-    def _pass_on_questions(self, client: Client, screen: Screen, run_id: str) -> None:
+    def _pass_on_questions(self, client: Client, screen: "LiveTrees | None", run_id: str) -> None:
         for label, request in _open_questions(client, run_id):
             if request.request_id in self._asked:
                 continue
             self._asked.add(request.request_id)
             from subagents.cli.runs.live_output import answer_in_place, can_ask  # noqa: PLC0415
 
-            if request.priority is None and self._is_live and can_ask():
+            # One with a priority is a notice, which waits for no answer.
+            if request.priority is None and screen is not None and can_ask():
 
                 def is_open(request_id: str = request.request_id) -> bool:
                     found = _open_questions(client, run_id)
@@ -291,7 +267,7 @@ def wait_for(
     is_live: bool,
     starts: bool = False,
     spoken: "LiveOutput | None" = None,
-    group: "RunGroup | None" = None,
+    group: RunGroup | None = None,
 ) -> Waiting:
     """Wait and follow; returns with the answer, whatever the runs came to.
 
@@ -299,17 +275,17 @@ def wait_for(
         run_ids: Or other selectors of one run each; none = every run of this session.
         until: ``any`` or ``all``.
         timeout_s: In seconds; None = as long as it takes.
-        is_live: Draw the trees.
+        is_live: Draw their trees, and let the person at the terminal answer questions.
         starts: Start the daemon when there is none.
         spoken: Show what this one's worker says.
-        group: See ``Follower``.
+        group: All of them are of this one; more than a screen holds are shown as one line.
 
     Raises:
         DaemonUnreachable: The daemon stayed away for half a minute.
         KeyboardInterrupt: Ctrl-C; the runs continue.
     """
     waiting = Waiting(run_ids, until=until, timeout_s=timeout_s, starts=starts)
-    Follower(run_ids, is_live=is_live, spoken=spoken, group=group).follow(waiting)
+    _Follower(run_ids, is_live=is_live, spoken=spoken, group=group).follow(waiting)
     return waiting
 
 
@@ -372,6 +348,7 @@ class HandOver:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        # As one document, or to a slow reader: one that is still there is taken to read it.
         if kind is None and self._taken < len(self._ids):
             acknowledge(self._ids)
         else:
@@ -391,20 +368,23 @@ def settle(read_ids: Sequence[str], returned_ids: Sequence[str]) -> None:
 def exit_code(waited: "WaitResult", *, is_any: bool = False) -> int:
     """Of unknown runs first, then of what is pending, then of the worst outcome.
 
-    Args:
-        waited: How they ended.
-        is_any: Nothing counts as pending once a run has ended.
+    With ``is_any`` nothing counts as pending once a run has ended.
     """
     if waited.errors:
         return EXIT_NOT_FOUND
     if waited.pending and not (is_any and waited.completed):
         return EXIT_PENDING
-    outcomes = [item.outcome for item in waited.completed if item.outcome.status != "ok"]
-    if not outcomes:
+    return outcome_code(item.outcome for item in waited.completed)
+
+
+def outcome_code(outcomes: "Iterable[Outcome]") -> int:
+    """The exit code of runs that ended."""
+    reasons = {outcome.reason for outcome in outcomes if not outcome.is_ok}
+    if not reasons:
         return EXIT_OK
-    if all(outcome.reason == "verification_failed" for outcome in outcomes):
-        return EXIT_VERIFICATION_FAILED
-    return EXIT_RUN_UNSUCCESSFUL
+    # Broken contracts alone: any other end says more about what has to be done.
+    only_unverified = reasons == {"verification_failed"}
+    return EXIT_VERIFICATION_FAILED if only_unverified else EXIT_RUN_UNSUCCESSFUL
 
 
 def print_ends(
@@ -429,15 +409,16 @@ def print_ends(
         elapsed_ms = None
         if started is not None and is_one:
             elapsed_ms = round((time.monotonic() - started) * 1000)
-        text = render.summary(item, elapsed_ms=elapsed_ms)
         state = render.item_state(item)
+        text = f"{render.icon(state)} {render.summary(item, elapsed_ms=elapsed_ms)}"
+        # Flushed first, so that both streams come in order where they are the same terminal.
         if not is_one and not (is_counted and state == "ok"):
             sys.stdout.flush()
-            output.note(f"{render.icon(state)} {text}")
+            output.note(text)
         is_whole = _print_result(item, spoken) and is_whole
         if is_one:
             sys.stdout.flush()
-            output.note(f"{render.icon(state)} {text}")
+            output.note(text)
         if state != "ok":
             for reason in render.error_lines(item.outcome, item.verification):
                 output.note(f"  {reason}")
@@ -459,7 +440,7 @@ def _result_of(item: "RunResult") -> str | None:
 
 
 def _print_result(item: "RunResult", spoken: "LiveOutput | None") -> bool:
-    """Whether all of it was there to print."""
+    """Print it unless it was shown already; returns whether all of it was there to print."""
     if item.result and spoken and sys.stdout.isatty() and spoken.ended_with(item.result):
         return True
     if item.result:

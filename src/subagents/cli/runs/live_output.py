@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from subagents.api.wire.message_answers import WorkerRequest
 
 PAGE_LINES: Final = 500
-"""Of one look; what a worker wrote beyond them in a quarter of a second nobody can read."""
+"""The lines of one look; more than these in a quarter of a second cannot be read."""
 SPOKEN: Final = frozenset({"text", "thinking", "tool", "error"})
-"""The rest is of us: the task, and attempts that begin and end, which the tree tells."""
+"""The worker's own lines; the rest is ours: the task, and attempts that begin and end."""
 KEPT_CHARS: Final = 1024 * 1024
 OTHERS_MAX: Final = 10
-"""With more lines than these beside it, a result has left the screen, or is not seen in them."""
+"""The other lines among which a result is still seen on the screen."""
 PAUSE_S: Final = 0.25
-"""Between two pages: more than four in a second cannot be read."""
+"""The pause between two pages: more than four in a second cannot be read."""
 JOIN_S: Final = 0.05
 LOOK_S: Final = 0.5
 
@@ -37,10 +37,7 @@ LOOK_S: Final = 0.5
 class LiveOutput:
     """The lines of a run's transcript from now on, each once.
 
-    A thread holds the line for them: a worker that says nothing costs nothing.
-
-    Args:
-        run_id: The run.
+    A thread long-polls for them: a worker that says nothing costs nothing.
     """
 
     def __init__(self, run_id: str) -> None:
@@ -53,7 +50,7 @@ class LiveOutput:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Listen meanwhile; what was said until the end can be had after it."""
+        """Listen within this; afterwards ``new`` has what was said until its end."""
         with connect() as client:
             thread = threading.Thread(target=self._listen, args=(client,), name="log", daemon=True)
             thread.start()
@@ -64,6 +61,7 @@ class LiveOutput:
                 while thread.is_alive():
                     client.close()  # it may just be about to connect
                     thread.join(JOIN_S)
+        # What came between the last page and the end of the run.
         with connect() as client, suppress(SubagentsError):
             self._take_page(client, wait_s=0)
 
@@ -115,7 +113,7 @@ class LiveOutput:
 
 
 def can_ask() -> bool:
-    """Whether somebody is there who can type an answer; nobody can to a job in the background."""
+    """Whether a person can type an answer here; to a job in the background none can."""
     if not sys.stdin.isatty():
         return False
     try:
@@ -127,12 +125,8 @@ def can_ask() -> bool:
 def answer_in_place(client: Client, request: "WorkerRequest", is_open: Callable[[], bool]) -> None:
     """Ask the person for the answer and send it; an empty line leaves it open.
 
-    Returns as well when the question was answered elsewhere, withdrawn, or its run has ended.
-
-    Args:
-        client: Of the daemon.
-        request: The question, which was shown.
-        is_open: Whether it still waits for an answer; asked twice a second.
+    The question was shown. Returns as well when it ``is_open`` no more: it was answered elsewhere,
+    withdrawn, or its run has ended.
     """
     sys.stderr.write("  answer (Enter = later): ")
     sys.stderr.flush()

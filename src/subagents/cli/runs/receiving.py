@@ -10,7 +10,8 @@ from subagents.cli.connection import connect, is_worker
 from subagents.cli.flags import Annotated, Json, Parameter, SomeRuns
 from subagents.cli.reading import read
 from subagents.cli.runs import follow, selectors
-from subagents.errors import EXIT_INTERRUPTED, EXIT_OK
+from subagents.cli.show import render
+from subagents.errors import EXIT_INTERRUPTED
 from subagents.text import duration, milliseconds_of, parse_duration
 
 if TYPE_CHECKING:
@@ -42,13 +43,10 @@ def wait(
     with connect(starts=True) as client:
         named = selectors.expand(client, runs)
     is_live = follow.can_draw() and not json and bool(named) and timeout_s != 0
+    until = "any" if any_ else "all"
     try:
         waiting = follow.wait_for(
-            named,
-            until="any" if any_ else "all",
-            timeout_s=timeout_s,
-            is_live=is_live,
-            starts=True,
+            named, until=until, timeout_s=timeout_s, is_live=is_live, starts=True
         )
     except KeyboardInterrupt:
         output.note("\nStopped waiting; the runs continue.")
@@ -72,7 +70,7 @@ def inbox(
     full: Annotated[bool, Parameter(help="Print whole texts, as models read them.")] = False,
     limit: Annotated[int, Parameter(help="Show at most N. Default: 50.", metavar="N")] = 50,
     json: Json = False,
-) -> int:
+) -> None:
     """Show new messages for this session (results, questions, notices) and mark them as read.
 
     A line each; workers get the whole texts. What a pipe's reader does not take stays unread.
@@ -90,6 +88,7 @@ def inbox(
             answer = client.post("/v1/inbox", {"limit": limit})
     found: Inbox = read(client, answer, "message_answers:Inbox")
     messages = found.messages
+    # With --all nothing was handed over, so there is nothing to mark as read.
     with follow.HandOver([] if all_ else [message.id for message in messages]) as handing_over:
         if json:
             output.document(client.received)
@@ -102,7 +101,6 @@ def inbox(
                 handing_over.printed()
         else:
             _print_lines(messages, handing_over.printed, with_read=all_)
-    return EXIT_OK
 
 
 def _print_lines(
@@ -111,8 +109,7 @@ def _print_lines(
     now_ms = time.time() * 1000
     rows = []
     for message in messages:
-        sent_ms = milliseconds_of(message.sent_at)
-        age = "-" if sent_ms is None else duration(round(now_ms - sent_ms)).split()[0]
+        age = render.age(message.sent_at, now_ms)
         what = message.status or message.kind
         number = "-" if message.number is None else str(message.number)
         said = message.headline or message.text

@@ -4,7 +4,7 @@ The daemon knows ids, prefixes, labels and ``last``; these are spelled out here 
 """
 
 import os.path
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from subagents.cli.connection import caller_cwd
@@ -82,18 +82,14 @@ def query_of(selector: str) -> dict[str, str]:
     return {parameter: read_name(name)}
 
 
-def _as_it_is(name: str) -> str:
-    return name
-
-
-_SEVERAL: Final = {
-    TREE: ("tree", "RUN", _as_it_is),
+_SEVERAL: Final[Mapping[str, tuple[str, str, Callable[[str], str]]]] = {
+    TREE: ("tree", "RUN", str),
     "phase:": ("phase", "NAME,…", phases),
-    "plan:": ("plan", "NAME", _as_it_is),
-    "tag:": ("tag", "NAME", _as_it_is),
+    "plan:": ("plan", "NAME", str),
+    "tag:": ("tag", "NAME", str),
     "dir:": ("directory", "DIR", directory),
 }
-"""For each, its query parameter, what stands behind it, and how that is read."""
+"""The query parameter of each, what stands behind it, and how that is read."""
 
 
 def rows(client: Client, selector: str) -> "list[RunRow]":
@@ -113,6 +109,7 @@ def listed(client: Client, query: Query) -> "list[RunRow]":
         answer = client.get("/v1/runs", {**query, "limit": PAGE, "offset": offset})
         page: RunPage = read(client, answer, "run_answers:RunPage")
         if offset and not any(row.run_id in found for row in page.runs):
+            # Nothing in common with the page before: what lies between was passed over.
             offset = max(0, offset - PAGE + 1)
             continue
         found.update((row.run_id, row) for row in page.runs)
@@ -152,6 +149,7 @@ def path_of(selector: str, rest: str = "") -> str:
             f"{selector} may match several runs; this command takes one",
             hint="name it by id, prefix, label or `last`",
         )
+    # Without a segment the path would be the one of all runs.
     if not selector.strip():
         raise UsageError("name the run by id, prefix, label or `last`")
     return f"/v1/runs/{segment(selector)}{rest}"

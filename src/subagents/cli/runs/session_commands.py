@@ -3,7 +3,7 @@
 import time
 from typing import Annotated
 
-from subagents.api.wire.run_answers import SentMessage, SpawnReceipt
+from subagents.api.wire.run_answers import SentMessage
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect
@@ -11,6 +11,7 @@ from subagents.cli.flags import Json, Parameter, Run
 from subagents.cli.runs.selectors import path_of
 from subagents.cli.runs.spawn_flags import task_text
 from subagents.cli.runs.submission import wait_and_print
+from subagents.cli.show import render
 from subagents.errors import EXIT_OK
 from subagents.text import one_line
 
@@ -51,10 +52,7 @@ def continue_(
     if detach:
         output.line(sent.run_id)
     output.note(sent_text(sent))
-    if detach:
-        return EXIT_OK
-    accepted = SpawnReceipt(run_id=sent.run_id, label=sent.label)
-    return wait_and_print([accepted.run_id], started=started, json=json)
+    return EXIT_OK if detach else wait_and_print([sent.run_id], started=started, json=json)
 
 
 def sent_text(sent: SentMessage) -> str:
@@ -74,7 +72,7 @@ def interrupt(
         str | None, Parameter(help="The reason, for the record.", metavar="TEXT")
     ] = None,
     json: Json = False,
-) -> int:
+) -> None:
     """End a worker's current turn, keep its session and cancel the runs it spawned.
 
     The run ends as `partial` with its output so far. `subagents continue` resumes the session.
@@ -90,7 +88,6 @@ def interrupt(
         answer = client.post(path_of(run, "/interrupt"), body)
     if json:
         output.document(answer)
-        return EXIT_OK
-    output.line(f"{answer.get('runId')}: {answer.get('status')}")
+        return
+    output.line(render.status_line(answer))
     output.note(f"  to continue: subagents continue {answer.get('runId')} MESSAGE")
-    return EXIT_OK

@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from subagents.cli.connection import caller_cwd
-from subagents.cli.flags import Annotated, Argument, Together
+from subagents.cli.flags import Annotated, Argument, Together, refusal
 from subagents.cli.output import note
 from subagents.errors import UsageError
 from subagents.text import parse_duration
@@ -26,11 +26,11 @@ ARTIFACTS: Final = "verification.artifacts[]."
 CHECKS: Final = "checks"
 """What sets the flags about files of a contract, whose order counts."""
 NAME_CHARS_MAX: Final = 255
-"""Of an entry of a list."""
+"""The length of an entry of a list."""
 HAS_CHECKS: Final = frozenset(
     ("artifacts", "commands", "judge", "mustChange", "mustNotChange", "requireCompletionReport")
 )
-"""A contract with one of these asks for something."""
+"""Parts of a contract that ask for something."""
 WITH_RULES: Final = frozenset(("fallbackAgentId", "onDependencyFailure"))
 """Parameters of which one decides whether another one is allowed."""
 KINDS: Final = {"bool": bool, "int": int, "float": float}
@@ -41,9 +41,9 @@ _IMPLIES: Final = {"minItems": "json", "requiredKeys": "json", "minTests": "juni
 
 Check = dict[str, Any]
 """One ``--verify`` with its modifiers, named as in ``Artifact``; ``schema`` is the name of a file
-that nobody opened yet."""
+that was not opened yet."""
 Given = Mapping[str, Any]
-"""By name of the parameter, as JSON spells it: ``budget.maxTokens``."""
+"""Values by the name of their parameter, as JSON spells it: ``budget.maxTokens``."""
 
 
 @cache
@@ -89,21 +89,20 @@ def spec_of(words: Sequence[str], given: Given) -> dict[str, Any]:
         if name == CHECKS:
             continue
         row = rows()[name]
-        found = value_of(value, unit=row.get("unit"), form=row.get("form"), flag=row["names"][0])
-        put(spec, name, found)
+        found = _value_of(value, row)
+        _put(spec, name, found)
         is_certain = is_certain and _is_within(found, row)
     if CHECKS in given:
-        put(spec, "verification.artifacts", checks(given[CHECKS]))
+        _put(spec, "verification.artifacts", checks(given[CHECKS]))
     _add_contract(spec)
     if "onDependencyFailure" in spec and "dependsOn" not in spec:
-        raise UsageError(
-            "--on-dependency-failure needs --after", details={"field": "--on-dependency-failure"}
-        )
+        raise refusal("--on-dependency-failure", "needs --after")
     if spec.get("mode") == "session" and not spec.get("thread"):
         raise UsageError(
             "--mode session needs --thread: its session stays bound to a thread",
             details={"field": "--mode"},
         )
+    # The daemon checks all of it again; here only so that what is wrong is said before it starts.
     if not is_certain:
         _check(spec)
     return spec
@@ -166,15 +165,16 @@ def _add_contract(spec: dict[str, Any]) -> None:
         if "schema" in each:
             each["schema"] = read_schema(each["schema"])
     _check_judge(contract.get("judge"))
+    # A report that is required has to be asked for.
     if contract.get("requireCompletionReport"):
         spec["completionReport"] = True
     if not any(contract.get(name) for name in HAS_CHECKS):
         name = next(iter(contract))
         flag = flag_names()[f"verification.{name}"]
-        raise UsageError(
-            f"{flag} is about the checks of a contract, and there are none",
+        raise refusal(
+            flag,
+            "is about the checks of a contract, and there are none",
             hint="add --verify PATH, --must-change PATH, --verify-cmd COMMAND or --require-report",
-            details={"field": flag},
         )
 
 
@@ -183,10 +183,10 @@ def _check_judge(judge: Mapping[str, Any] | None) -> None:
     if judge is None or {"agentId", "criteria"} <= judge.keys():
         return
     flag = "--judge-criteria" if "agentId" in judge else "--judge"
-    raise UsageError(
-        f"{flag} is missing: a judge is an agent and what it judges by",
+    raise refusal(
+        flag,
+        "is missing: a judge is an agent and what it judges by",
         hint="--judge AGENT --judge-criteria TEXT",
-        details={"field": flag},
     )
 
 
@@ -235,24 +235,19 @@ def task_text(words: Sequence[str]) -> str:
         )
     if list(words) == ["-"]:
         text = _stdin_text()
+    elif len(words) == 1:
+        text = words[0]
     else:
-        text = words[0] if len(words) == 1 else _joined(words)
-    problem = None
+        import shlex  # noqa: PLC0415
+
+        text = shlex.join(words)
     if not text.strip():
-        problem = "must not be empty"
-    elif "\0" in text:
-        problem = "must not contain a NUL byte"
-    elif len(text.encode()) > TASK_BYTES_MAX:
-        problem = f"must be at most {TASK_BYTES_MAX} bytes, not {len(text.encode())}"
-    if problem:
-        raise UsageError(f"task {problem}", details={"field": "task"})
+        raise refusal("task", "must not be empty")
+    if "\0" in text:
+        raise refusal("task", "must not contain a NUL byte")
+    if (size := len(text.encode())) > TASK_BYTES_MAX:
+        raise refusal("task", f"must be at most {TASK_BYTES_MAX} bytes, not {size}")
     return text
-
-
-def _joined(words: Sequence[str]) -> str:
-    import shlex  # noqa: PLC0415
-
-    return shlex.join(words)
 
 
 def _stdin_text() -> str:
@@ -260,51 +255,44 @@ def _stdin_text() -> str:
         note("Reading the task from the terminal; end it with Ctrl-D.")
     content = sys.stdin.buffer.read(TASK_BYTES_MAX + 1)
     if len(content) > TASK_BYTES_MAX:
-        raise UsageError(
-            f"task must be at most {TASK_BYTES_MAX} bytes",
+        raise refusal(
+            "task",
+            f"must be at most {TASK_BYTES_MAX} bytes",
             hint="put the text into a file and name it in the task",
-            details={"field": "task"},
         )
     try:
+        # Editors of some systems begin a file with a byte order mark, which is no part of it.
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UsageError(
-            f"task must be valid UTF-8 (byte {error.start} of stdin is not)",
-            details={"field": "task"},
+        raise refusal(
+            "task", f"must be valid UTF-8 (byte {error.start} of stdin is not)"
         ) from error
 
 
-def value_of(value: Any, *, unit: str | None, form: str | None, flag: str) -> object:
-    """What a flag's value comes to in a document.
-
-    Args:
-        value: As it was given.
-        unit: Of a number; a duration was given as a text.
-        form: ``path`` of a text that names a file or directory.
-        flag: For the message.
+def _value_of(value: Any, row: Mapping[str, Any]) -> object:
+    """What a flag's value comes to in a document: a duration is a number, a path absolute.
 
     Raises:
         UsageError: It is no duration.
     """
+    unit = row.get("unit")
     if unit in {"seconds", "milliseconds"}:
-        milliseconds = parse_duration(value, field=flag)
+        milliseconds = parse_duration(value, field=row["names"][0])
         return milliseconds / 1000 if unit == "seconds" else milliseconds
-    return absolute(value) if form == "path" else value
+    if row.get("form") != "path":
+        return value
+    from pathlib import Path  # noqa: PLC0415
+
+    # The daemon works elsewhere.
+    return str(Path(caller_cwd(), Path(value).expanduser()))
 
 
-def put(document: dict[str, Any], path: str, value: object) -> None:
+def _put(document: dict[str, Any], path: str, value: object) -> None:
     """Set what stands at ``budget.maxTokens``; the objects on the way are made."""
     *tables, last = path.split(".")
     for name in tables:
         document = document.setdefault(name, {})
     document[last] = value
-
-
-def absolute(directory: str) -> str:
-    """A directory as the caller means it."""
-    from pathlib import Path  # noqa: PLC0415
-
-    return str(Path(caller_cwd(), Path(directory).expanduser()))
 
 
 # -- the flags about files of a contract ----------------------------------------------------------
@@ -336,33 +324,31 @@ def checks(given: Iterable[tuple[str, str | None]]) -> list[Check]:
         if flag == VERIFY:
             found.append({name: value, **all_of_them})
         elif kind == "bool" and value is not None:
-            raise UsageError(f"{flag} takes no value", details={"field": flag})
+            raise refusal(flag, "takes no value")
         elif flag == EXISTING and not found:
             all_of_them[name] = False
         elif not found:
-            raise UsageError(
-                f"{flag} describes the file of a {VERIFY} before it, and there is none",
+            raise refusal(
+                flag,
+                f"describes the file of a {VERIFY} before it, and there is none",
                 hint=f"write: {VERIFY} out.json {flag} …",
-                details={"field": flag},
             )
         elif kind == "bool":
             found[-1][name] = flag != EXISTING
         else:
             _modify(found[-1], flag, name, _parsed(kind, flag, value or ""))
     if all_of_them and not found:
-        raise UsageError(
-            f"{EXISTING} is about the files of {VERIFY}, and there is none",
+        raise refusal(
+            EXISTING,
+            f"is about the files of {VERIFY}, and there is none",
             hint=f"write: {VERIFY} out.json {EXISTING}",
-            details={"field": EXISTING},
         )
     return found
 
 
 def _modify(check: Check, flag: str, name: str, value: object) -> None:
     if name in check:
-        raise UsageError(
-            f"{flag} stands twice after {VERIFY} {check['path']}", details={"field": flag}
-        )
+        raise refusal(flag, f"stands twice after {VERIFY} {check['path']}")
     check[name] = value
     if name in _IMPLIES:
         check[_IMPLIES[name]] = True
@@ -371,17 +357,13 @@ def _modify(check: Check, flag: str, name: str, value: object) -> None:
 def _parsed(kind: str | None, flag: str, value: str) -> object:
     if kind == "int":
         if not (value.isascii() and value.isdigit() and len(value) <= DIGITS_MAX):
-            raise UsageError(
-                f"{flag} must be a whole number, 0 or more, not {value!r}", details={"field": flag}
-            )
+            raise refusal(flag, f"must be a whole number, 0 or more, not {value!r}")
         return int(value)
     if kind == "list":
         keys = [key.strip() for key in value.split(",")]
         if not all(keys):
-            raise UsageError(
-                f"{flag} must be keys separated by commas, not {value!r}", details={"field": flag}
-            )
+            raise refusal(flag, f"must be keys separated by commas, not {value!r}")
         return keys
     if not value:
-        raise UsageError(f"{flag} must not be empty", details={"field": flag})
+        raise refusal(flag, "must not be empty")
     return value

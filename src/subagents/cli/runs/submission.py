@@ -21,22 +21,28 @@ from subagents.errors import (
     SubagentsError,
     UsageError,
 )
-from subagents.text import counted, one_line
+from subagents.text import counted, money, one_line
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from subagents.api.wire.run_answers import SpawnReceipt
-    from subagents.cli.runs.run_group import RunGroup
+    from subagents.api.wire import run_answers
+    from subagents.api.wire.run_answers import PlannedRun, SpawnReceipt
+    from subagents.cli.runs.follow import RunGroup
 
 DEFAULT_AGENT: Final = "command"
 LISTED_MAX: Final = 20
-"""Of so many runs each is said to have been accepted."""
+"""The most runs of a group of which each is said to have been accepted."""
 NEW_FIELDS: Final = ("defaultAgent", "environment")
+"""Fields of a spawn that a daemon of 0.1.0 does not know."""
 Spec = Any
 """A ``RunSpec``, or a document of one."""
 Named = Callable[[Spec], Spec]
+"""What is done to each spec before it is sent."""
+Body = Callable[[Named], Document]
+"""Makes what is sent, with each spec as the function that it is given has it."""
 Environment = Mapping[str, object]
+"""A ``CallerEnvironment`` as a document; empty = nothing."""
 
 Task = Annotated[
     str,
@@ -52,7 +58,7 @@ DryRun = Annotated[
 
 @contextmanager
 def in_flags() -> Iterator[None]:
-    """Refusals of what flags said name the flags."""
+    """Have refusals of parameters that flags set name these flags."""
     try:
         yield
     except SubagentsError as error:
@@ -64,7 +70,7 @@ def in_flags() -> Iterator[None]:
 
 @contextmanager
 def in_file(file: "Path") -> Iterator[None]:
-    """Refusals of what a file said name the file, and its keys."""
+    """Have refusals of parameters that a file sets name that file, and its keys."""
     try:
         yield
     except (UsageError, NotFound, Forbidden) as error:
@@ -73,6 +79,7 @@ def in_file(file: "Path") -> Iterator[None]:
         reword(error, snake, where=str(file))
         if file.exists():
             raise
+        # Whatever reading it found wrong: scripts tell a missing file by the exit code.
         raise NotFound(error.message, hint=error.hint, details=error.details) from error
 
 
@@ -145,6 +152,7 @@ def _spawn(spec: Spec, brought: Environment, *, json: bool) -> int:
             return EXIT_OK
         accepted: SpawnReceipt = read(client, receipt, "run_answers:SpawnReceipt")
     output.line(accepted.run_id)
+    # Whoever reads the id in a pipe has it before anything else can go wrong here.
     sys.stdout.flush()
     say_accepted([accepted], is_brief=False)
     output.note(f"  to wait for it: subagents wait {accepted.run_id}")
@@ -153,28 +161,27 @@ def _spawn(spec: Spec, brought: Environment, *, json: bool) -> int:
 
 def _dry_run(spec: Spec, brought: Environment, *, json: bool) -> int:
     """Show what a spawn would come to, and start nothing."""
-    body: Callable[[Named], Document] = lambda named: {"spec": named(spec)}  # noqa: E731
-    return show_planned("/v1/runs/dry-run", body, brought, said=in_flags(), json=json)
+    return show_planned("/v1/runs/dry-run", _body(spec), brought, said=in_flags(), json=json)
 
 
 def show_planned(
     path: str,
-    body: Callable[[Named], Document],
+    body: Body,
     brought: Environment,
     *,
     said: AbstractContextManager[None],
     json: bool,
     name: str = "",
 ) -> int:
-    """Ask the daemon what would start, and show it; ``submit`` takes the same.
+    """Ask the daemon what would start, and show it: warnings and sums on stderr.
 
     Args:
-        path: Of the dry run.
-        body: See ``submit``.
-        brought: See there.
-        said: Puts a refusal into words: ``in_flags`` or ``in_file``.
+        path: The path of the dry run.
+        body: As ``submit`` takes it.
+        brought: As ``submit`` takes it.
+        said: ``in_flags`` or ``in_file``, which words a refusal.
         json: Print the answer as it is.
-        name: Of the plan.
+        name: The name of the plan; empty = it is a run alone.
     """
     with connect(starts=True) as client:
         with said:
@@ -182,35 +189,70 @@ def show_planned(
         if json:
             output.document(client.received)
             return EXIT_OK
-        from subagents.cli.show import planned_runs  # noqa: PLC0415  who starts needs none of it
-
-        planned_runs.show(read(client, answer, "run_answers:DryRun"), name=name)
+        found: run_answers.DryRun = read(client, answer, "run_answers:DryRun")
+    rows = [
+        [str(place), each.label, each.agent_id, _starts(each), one_line(each.task)]
+        for place, each in enumerate(found.runs, 1)
+    ]
+    output.table(["#", "label", "agent", "starts", "task"], rows, cut=(4, 1, 3))
+    output.warnings((each.label, warning) for each in found.runs for warning in each.warnings)
+    for each in found.runs:
+        if each.chosen is not None:
+            output.note(f"  {each.label}: agent {each.agent_id}: {each.chosen}")
+        if each.question is not None:
+            output.note(f"  {each.label} begins when somebody allows it: {each.question}")
+    what = f"plan {name}: {counted(len(found.runs), 'run')}" if name else "1 run"
+    output.note(f"{what}{_most(found)}; nothing was started")
     return EXIT_OK
+
+
+def _starts(run: "PlannedRun") -> str:
+    """When it would begin, in a few words."""
+    if run.run_id is not None:
+        return f"is {run.run_id} already"
+    if run.waits_for:
+        waits = run.waits_for
+        return f"after {waits[0].label if len(waits) == 1 else counted(len(waits), 'run')}"
+    if run.question is not None:
+        return "when allowed"
+    if run.starts_at_once:
+        return "at once"
+    if run.phase != "queued":
+        return run.phase
+    lane = run.lane
+    if lane.limit is not None:
+        return lane.limit
+    return f"lane {lane.name}: {lane.ahead} ahead, {lane.used} of {lane.slots} slots taken"
+
+
+def _most(found: "run_answers.DryRun") -> str:
+    tokens, cost = found.max_tokens, found.max_cost_usd
+    words = [
+        *([] if tokens is None else [f"{tokens:,} tokens"]),
+        *([] if cost is None else [money(cost)]),
+    ]
+    return f", at most {' and '.join(words)} together" if words else ""
+
+
+def _body(spec: Spec) -> Body:
+    return lambda named: {"spec": named(spec)}
 
 
 def _submitted(client: Client, spec: Spec, brought: Environment) -> Document:
     with in_flags():
-        return submit(client, "/v1/runs", lambda named: {"spec": named(spec)}, brought)
+        return submit(client, "/v1/runs", _body(spec), brought)
 
 
-def submit(
-    client: Client, path: str, body: Callable[[Named], Document], brought: Environment
-) -> Document:
-    """Hand specs over; one without an agent goes to the configured default, else ``command``.
-
-    Args:
-        client: Of the daemon.
-        path: Of the call.
-        body: Makes what is sent, with each spec as the function that it is given has it.
-        brought: A ``CallerEnvironment`` as a document; empty = nothing.
-    """
-    asked = {**body(_as_it_is), **place()}
+def submit(client: Client, path: str, body: Body, brought: Environment) -> Document:
+    """Hand specs over; one without an agent goes to the configured default, else ``command``."""
+    asked = {**body(lambda spec: spec), **place()}
     variables = {"environment": brought} if brought else {}
     try:
         answer = client.post(
             path, {**asked, **variables, "defaultAgent": DEFAULT_AGENT}, timeout_s=30
         )
     except UsageError as error:
+        # What `--env` sets must not be dropped silently; the shell's own variables may be.
         if error.details.get("field") not in NEW_FIELDS or brought.get("given"):
             raise
         # A daemon of 0.1.0, which does not know these fields, runs until somebody restarts it.
@@ -221,10 +263,6 @@ def submit(
                 raise
             answer = client.post(path, {**asked, **body(_with_agent)}, timeout_s=30)
     return answer
-
-
-def _as_it_is(spec: Spec) -> Spec:
-    return spec
 
 
 def _with_agent(spec: Spec) -> Spec:
@@ -241,12 +279,9 @@ def _named(receipt: "SpawnReceipt") -> str:
 def say_accepted(
     accepted: "Sequence[SpawnReceipt]", *, is_brief: bool, group: "RunGroup | None" = None
 ) -> None:
-    """What became of what was handed over, a line for each; where many are one, a line for all.
+    """Say what became of spawned runs, a line for each; of a large group, a line for all.
 
-    Args:
-        accepted: The receipts.
-        is_brief: Say only what is out of the ordinary.
-        group: They are all of this one.
+    ``is_brief`` leaves out all but what is out of the ordinary.
     """
     output.warnings((_named(each), warning) for each in accepted for warning in each.warnings)
     if len(accepted) > LISTED_MAX and group is not None:
@@ -283,11 +318,7 @@ def wait_and_print(
 ) -> int:
     """Wait for all of them and print their ends; the exit code says how they went.
 
-    Args:
-        run_ids: Of the runs.
-        started: When, by the monotonic clock in seconds.
-        json: Print one document.
-        group: They are all of this one.
+    ``started`` is when they were, by the monotonic clock in seconds.
     """
     from subagents.cli import long_results  # noqa: PLC0415
     from subagents.cli.runs import follow  # noqa: PLC0415

@@ -2,7 +2,7 @@
 
 import difflib
 import time
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, cast
 
 from subagents.api.wire.agent_answers import (
     AgentAbilities,
@@ -17,8 +17,8 @@ from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, connect
 from subagents.cli.flags import Json, Parameter
-from subagents.client.client import Client, Document
-from subagents.errors import EXIT_OK, NotFound
+from subagents.client.client import Document
+from subagents.errors import NotFound
 from subagents.text import duration, milliseconds_of, money, one_line
 
 REASONS_CHARS_MAX: Final = 400
@@ -28,7 +28,7 @@ By = Literal["agent", "tag", "model"]
 CostTier = Literal["free", "cheap", "medium", "expensive"]
 
 
-def list_(*, json: Json = False) -> int:
+def list_(*, json: Json = False) -> None:
     """List the agents configured here and whether this session may use them.
 
     For example:
@@ -41,7 +41,7 @@ def list_(*, json: Json = False) -> int:
         answer = client.get("/v1/agents", {"cwd": caller_cwd()})
     if json:
         output.document(answer)
-        return EXIT_OK
+        return
     output.table(
         ["agent", "runtime", "cost", "tags", "may use", "description"],
         [
@@ -56,10 +56,9 @@ def list_(*, json: Json = False) -> int:
             for agent in read(answer, AgentList).agents
         ],
     )
-    return EXIT_OK
 
 
-def show(agent: Agent, /, *, json: Json = False) -> int:
+def show(agent: Agent, /, *, json: Json = False) -> None:
     """Show an agent's card, limits and track record of the last 30 days.
 
     For example:
@@ -71,11 +70,11 @@ def show(agent: Agent, /, *, json: Json = False) -> int:
     with connect(starts=True) as client:
         answer = client.get("/v1/agents", {"cwd": caller_cwd()})
         card = _card(answer, agent)
-        record = _stats(client, {"agent": agent})
+        record = client.get("/v1/agents/stats", {"agent": agent})
     known = read(record, TrackRecords).stats
     if json:
         output.document({**card, "record": known[0] if known else None})
-        return EXIT_OK
+        return
     one = read(card, ConfiguredAgent)
     limits = one.limits
     timeout = limits.run_timeout_seconds
@@ -102,7 +101,6 @@ def show(agent: Agent, /, *, json: Json = False) -> int:
             output.line(f"{name + ':':<14}{value}")
     for index, text in enumerate(_record_lines(known[0]) if known else ["no attempts yet"]):
         output.line(f"{'record:' if index == 0 else '':<14}{text}")
-    return EXIT_OK
 
 
 def _measured(text: str | None, field: str, one: ConfiguredAgent) -> str | None:
@@ -121,7 +119,7 @@ def stats(
         Parameter(help="Number of UTC days including today, at most 30. Default: 30.", metavar="N"),
     ] = 30,
     json: Json = False,
-) -> int:
+) -> None:
     """Show how attempts ended. Where there was a contract, only verified attempts count as success.
 
     The interval contains the true rate with a probability of 95 %. `-` means unknown.
@@ -134,19 +132,18 @@ def stats(
     """
     query = {"agent": agent, "by": by, "tag": tag, "model": model, "days": days}
     with connect(starts=True) as client:
-        answer = _stats(client, query)
+        answer = client.get("/v1/agents/stats", query)
     if json:
         output.document(answer)
-        return EXIT_OK
+        return
     known = read(answer, TrackRecords).stats
     if not known:
         output.note("No attempts ended in this period.")
-        return EXIT_OK
+        return
     output.table(
         [by, "attempts", "success", "interval", "of", "verified", "p50", "p95", "tokens", "cost"],
         [_row(each) for each in known],
     )
-    return EXIT_OK
 
 
 ABLE: Final = {
@@ -197,7 +194,7 @@ def suggest(
         CostTier | None, Parameter(help="The highest acceptable cost tier.")
     ] = None,
     json: Json = False,
-) -> int:
+) -> None:
     """Suggest agents for a task, best first, with the reasons. Starts nothing.
 
     For example:
@@ -211,7 +208,7 @@ def suggest(
         answer = client.get("/v1/agents/suggest", query)
     if json:
         output.document(answer)
-        return EXIT_OK
+        return
     found = read(answer, Suggestions).suggestions
     if not found:
         output.note("No agent that can work is configured here.")
@@ -220,28 +217,18 @@ def suggest(
         output.line(
             f"{place:>3}. {each.id} ({each.score:.2f}): {why or 'nothing is known about it'}"
         )
-    return EXIT_OK
-
-
-def _stats(client: Client, query: dict[str, str | int | None]) -> Document:
-    return client.get("/v1/agents/stats", query)
 
 
 def _card(answer: Document, agent: str) -> Document:
-    listed = answer.get("agents")
-    cards = {
-        str(card.get("id")): card
-        for card in (listed if isinstance(listed, list) else [])
-        if isinstance(card, dict)
-    }
-    card = cards.get(agent)
-    if card is None:
+    # As it came, not as its struct: `--json` shows what a newer daemon says, too.
+    cards = {str(card.get("id")): card for card in cast("list[Document]", answer.get("agents", []))}
+    if agent not in cards:
         near = difflib.get_close_matches(agent, list(cards), n=1)
         raise NotFound(
             f"no agent {agent!r} is configured",
             hint=f"did you mean {near[0]!r}?" if near else f"agents: {', '.join(sorted(cards))}",
         )
-    return card
+    return cards[agent]
 
 
 def _row(each: TrackRecord) -> list[str]:

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 from subagents.cli import output
-from subagents.cli.connection import caller_cwd, paths
-from subagents.cli.flags import Json, Parameter
-from subagents.errors import EXIT_OK, Forbidden, NotFound
+from subagents.cli.connection import caller_cwd, is_worker, paths
+from subagents.cli.flags import Json, Parameter, Yes
+from subagents.errors import Forbidden, NotFound
 
 
 def show(
@@ -19,7 +19,7 @@ def show(
     *,
     origin: Annotated[bool, Parameter(help="Show where each value comes from.")] = False,
     json: Json = False,
-) -> int:
+) -> None:
     """Show the effective configuration: defaults, user file, project file and environment.
 
     For example:
@@ -38,31 +38,20 @@ def show(
     ]
     if not leaves:
         raise NotFound(f"nothing is set at {key}", hint="see: subagents config show")
+    warnings = [*config.warnings, *config.for_agents().ignored]
     if json:
-        output.document(
-            {
-                "files": [str(file) for file in config.files],
-                "warnings": [*config.warnings, *config.for_agents().ignored],
-                "values": [
-                    {
-                        "key": leaf.key,
-                        "value": leaf.shown,
-                        "origin": leaf.origin,
-                    }
-                    for leaf in leaves
-                ],
-            }
-        )
-        return EXIT_OK
+        values = [{"key": leaf.key, "value": leaf.shown, "origin": leaf.origin} for leaf in leaves]
+        files = [str(file) for file in config.files]
+        output.document({"files": files, "warnings": warnings, "values": values})
+        return
     import msgspec  # noqa: PLC0415
 
     for leaf in leaves:
         value = HIDDEN if leaf.is_secret else msgspec.json.encode(leaf.shown).decode()
         where = f"  # {leaf.origin}" if origin else ""
         output.line(f"{leaf.key} = {value}{where}")
-    for warning in (*config.warnings, *config.for_agents().ignored):
+    for warning in warnings:
         output.note(f"warning: {warning}")
-    return EXIT_OK
 
 
 def validate(
@@ -73,7 +62,7 @@ def validate(
     /,
     *,
     json: Json = False,
-) -> int:
+) -> None:
     """Check configuration files. An error names the file, the line and the key; the exit code is 2.
 
     For example:
@@ -91,20 +80,13 @@ def validate(
             raise NotFound(f"there is no file {file}")
         alone = dataclasses.replace(paths(), config_file=file.absolute())
         config = load(None, os.environ, paths=alone)
+    files, warnings = [str(each) for each in config.files], [*config.warnings, *config.ignored]
     if json:
-        output.document(
-            {
-                "valid": True,
-                "files": [str(each) for each in config.files],
-                "warnings": [*config.warnings, *config.ignored],
-            }
-        )
-        return EXIT_OK
-    for warning in (*config.warnings, *config.ignored):
+        output.document({"valid": True, "files": files, "warnings": warnings})
+        return
+    for warning in warnings:
         output.note(f"warning: {warning}")
-    listed = ", ".join(str(each) for each in config.files) or "no file; the defaults apply"
-    output.line(f"valid: {listed}")
-    return EXIT_OK
+    output.line(f"valid: {', '.join(files) or 'no file; the defaults apply'}")
 
 
 def trust(
@@ -114,11 +96,9 @@ def trust(
     ] = None,
     /,
     *,
-    yes: Annotated[
-        bool, Parameter(name=("--yes", "-y"), help="Do not ask for confirmation.")
-    ] = False,
+    yes: Yes = False,
     json: Json = False,
-) -> int:
+) -> None:
     """Trust a project's subagents.toml until it changes.
 
     Until a project file is trusted, it cannot allow agents more than your own file
@@ -133,7 +113,8 @@ def trust(
     from subagents.config.config_files import find_files  # noqa: PLC0415
     from subagents.config.trust import trust  # noqa: PLC0415
 
-    if os.environ.get("SUBAGENTS_RUN_ID"):
+    # A worker could write the file first, and so allow its own kind whatever it wants.
+    if is_worker():
         raise Forbidden("a worker cannot trust a file", guardrail="role")
     home = paths()
     found = file.absolute() if file is not None else None
@@ -144,16 +125,15 @@ def trust(
         raise NotFound(f"there is no file {found}" if found else "there is no project file here")
     if not output.is_confirmed(f"Trust {found}?", yes=yes):
         output.note("Nothing was changed.")
-        return EXIT_OK
+        return
     trust(home, found)
     if json:
         output.document({"file": str(found), "trusted": True})
     else:
         output.line(f"Trusted until it changes: {found}")
-    return EXIT_OK
 
 
-def schema(*, json: Json = False) -> int:
+def schema(*, json: Json = False) -> None:
     """Print the JSON Schema of subagents.toml, for editors.
 
     For example:
@@ -166,4 +146,3 @@ def schema(*, json: Json = False) -> int:
 
     del json  # It is JSON either way.
     output.document(json_schema())
-    return EXIT_OK

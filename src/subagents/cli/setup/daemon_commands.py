@@ -12,17 +12,17 @@ from subagents.client.daemon_start import answers, ensure_daemon, finds_former, 
 from subagents.config import daemon_record
 from subagents.config.daemon_record import DaemonRecord
 from subagents.config.paths import Paths
-from subagents.errors import EXIT_OK, DaemonUnreachable, Unavailable
+from subagents.errors import DaemonUnreachable, Unavailable
 from subagents.process_identity import UNKNOWN
 from subagents.text import counted
 
 STOP_TIMEOUT_S: Final = 20.0
 STOP_POLL_S: Final = 0.01
 SILENT_S: Final = 3.0
-"""A daemon whose socket was removed makes it anew in a second."""
+"""How long a daemon may be silent: one whose socket was removed makes it again in a second."""
 
 
-def up(*, json: Json = False) -> int:
+def up(*, json: Json = False) -> None:
     """Start the daemon in the background unless it is already running.
 
     For example:
@@ -39,6 +39,7 @@ def up(*, json: Json = False) -> int:
         was_started = ensure_daemon(home)
         return True
 
+    # Not ``connect``: inside a worker, too, this is about the daemon of this home.
     with Client(home.socket, session=session(), start=start) as client:
         version = client.get("/version")
     if json:
@@ -52,16 +53,15 @@ def up(*, json: Json = False) -> int:
                 "database": version.get("database"),
             }
         )
-        return EXIT_OK
+        return
     verb = "started" if was_started else "was running already"
     output.line(f"The daemon {verb} (pid {version.get('pid')}, {home.socket}).")
     warn_of_version(client)
     if why := version.get("degraded"):
         output.note(f"warning: new runs are refused: {why}")
-    return EXIT_OK
 
 
-def down(*, yes: Yes = False, json: Json = False) -> int:
+def down(*, yes: Yes = False, json: Json = False) -> None:
     """Stop the daemon. Workers keep running, and the next daemon takes them over.
 
     Asks first if runs are active; without a terminal, --yes is required.
@@ -76,32 +76,36 @@ def down(*, yes: Yes = False, json: Json = False) -> int:
     home.require_ours()
     finds_former(home)
     silent = _silent(home)
-    if silent is None and not answers(home.socket):
+    if silent is not None:
+        _end(home, silent, yes=yes, json=json)
+        return
+    if not answers(home.socket):
         if json:
             output.document({"stopped": False, "daemonPid": None})
         else:
             output.line("No daemon is running.")
-        return EXIT_OK
-    if silent is not None:
-        return _end(home, silent, yes=yes, json=json)
+        return
+    # Read before it is stopped: afterwards nothing tells its end from that of a later one.
     before = holder(home)
     with Client(home.socket, session=session()) as client:
         if not yes:
             found = client.get("/v1/diagnostics").get("openRuns")
             runs = found if isinstance(found, int) else 0
-            if runs and not output.is_confirmed(_question(runs), yes=yes):
+            what = counted(runs, "run is", "runs are")
+            question = f"{what} active; without a daemon nothing is verified or delivered. Stop it?"
+            if runs and not output.is_confirmed(question, yes=yes):
                 output.note("The daemon keeps running.")
-                return EXIT_OK
+                return
         daemon_pid = client.get("/version").get("pid")
         try:
             client.post("/v1/shutdown")
         except DaemonUnreachable:
             # It stopped before it could answer, which is what was asked for.
             output.note("The daemon is stopping.")
-    return _stopped(home, before, daemon_pid if isinstance(daemon_pid, int) else None, json=json)
+    _stopped(home, before, daemon_pid if isinstance(daemon_pid, int) else None, json=json)
 
 
-def _end(home: Paths, silent: DaemonRecord, *, yes: bool, json: bool) -> int:
+def _end(home: Paths, silent: DaemonRecord, *, yes: bool, json: bool) -> None:
     """Signal a daemon that does not answer, if it is certain which process that is."""
     if not silent.is_here:
         raise _elsewhere(silent)
@@ -109,14 +113,14 @@ def _end(home: Paths, silent: DaemonRecord, *, yes: bool, json: bool) -> int:
     question = f"The daemon (pid {silent.pid}) does not answer at {home.socket}. Stop it?"
     if not output.is_confirmed(question, yes=yes):
         output.note("The daemon keeps running.")
-        return EXIT_OK
+        return
     from subagents.runtimes.process.processes import Identity, send  # noqa: PLC0415  only here
 
     daemon = Identity(silent.pid, silent.start, silent.boot, time.time())
     send(daemon, signal.SIGTERM)
-    # One that was stopped by a signal handles the other only when it is continued.
+    # A process that is stopped (SIGSTOP) handles the SIGTERM only when it is continued.
     send(daemon, signal.SIGCONT)
-    return _stopped(home, silent, silent.pid, json=json)
+    _stopped(home, silent, silent.pid, json=json)
 
 
 def _elsewhere(silent: DaemonRecord) -> DaemonUnreachable:
@@ -147,21 +151,8 @@ def _silent(home: Paths) -> DaemonRecord | None:
     return None
 
 
-def _stopped(home: Paths, before: DaemonRecord | None, pid: int | None, *, json: bool) -> int:
-    _await_end(home, before, pid)
-    if json:
-        output.document({"stopped": True, "daemonPid": pid})
-    else:
-        output.line(f"The daemon (pid {pid}) stopped.")
-    return EXIT_OK
-
-
-def _question(runs: int) -> str:
-    what = counted(runs, "run is", "runs are")
-    return f"{what} active; without a daemon nothing is verified or delivered. Stop it?"
-
-
-def _await_end(home: Paths, before: DaemonRecord | None, pid: int | None) -> None:
+def _stopped(home: Paths, before: DaemonRecord | None, pid: int | None, *, json: bool) -> None:
+    """Wait for its end, and say it."""
     due = time.monotonic() + STOP_TIMEOUT_S
     while not _is_over(home, before):
         if time.monotonic() > due:
@@ -172,6 +163,10 @@ def _await_end(home: Paths, before: DaemonRecord | None, pid: int | None) -> Non
                 hint=f"run `subagents doctor`{kill if is_known else ''}",
             )
         time.sleep(STOP_POLL_S)
+    if json:
+        output.document({"stopped": True, "daemonPid": pid})
+    else:
+        output.line(f"The daemon (pid {pid}) stopped.")
 
 
 def _is_over(home: Paths, before: DaemonRecord | None) -> bool:
@@ -180,5 +175,6 @@ def _is_over(home: Paths, before: DaemonRecord | None) -> bool:
     """
     if answers(home.socket) or (before is not None and holder(home) == before):
         return False
+    # The lock is let go of while the process is still ending: a restart must wait for that.
     last = daemon_record.read(home.lock_file)
     return last is None or not last.has_ended or not last.is_alive

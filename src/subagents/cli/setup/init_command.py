@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from subagents.cli import output
-from subagents.cli.connection import caller_cwd, paths
+from subagents.cli.connection import caller_cwd, is_worker, paths
 from subagents.cli.flags import Json, Parameter
-from subagents.errors import EXIT_OK, ConfigError, UsageError
+from subagents.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:  # it looks for programs: only `init` needs it
     from subagents.config.programs.program_catalog import Found
@@ -22,7 +22,7 @@ def init(
         Parameter(name=("--yes", "-y", "--force"), help="Do not ask; replace an existing file."),
     ] = False,
     json: Json = False,
-) -> int:
+) -> None:
     """Create a subagents.toml with the agent programs found on this machine.
 
     Asks before replacing an existing file, which is kept as subagents.toml.bak. The
@@ -46,15 +46,17 @@ def init(
             raise UsageError(f"{file} exists and is not a file")
         if not output.is_confirmed(f"{file} exists. Replace it?", yes=yes):
             output.note("Nothing was written.")
-            return EXIT_OK
+            return
         kept = file.with_name("subagents.toml.bak")
     try:
+        # Copied, not moved: where the new one cannot be written, the old one is still in place.
         if kept is not None:
             shutil.copyfile(file, kept)
         file.write_text(starter_text(os.environ, found), encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"cannot write {file}: {error.strerror}") from error
-    if not os.environ.get("SUBAGENTS_RUN_ID"):
+    # What a worker writes is not trusted, whatever command it writes it with.
+    if not is_worker():
         from subagents.config.trust import trust  # noqa: PLC0415
 
         trust(paths(), file)
@@ -75,7 +77,7 @@ def init(
                 "allowed": list(allowed),
             }
         )
-        return EXIT_OK
+        return
     output.line(f"Wrote {file}")
     if kept is not None:
         output.line(f"The previous file is {kept}")
@@ -87,7 +89,6 @@ def init(
         else "Agents that call over MCP may spawn none; list those that may under allow_agents"
     )
     output.line("Next: subagents run 'echo hello' · subagents doctor · subagents mcp install NAME")
-    return EXIT_OK
 
 
 def _show_found(found: "Sequence[Found]") -> None:

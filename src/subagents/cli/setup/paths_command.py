@@ -8,7 +8,6 @@ from subagents.cli import output
 from subagents.cli.connection import caller_cwd, paths
 from subagents.cli.flags import Json
 from subagents.config.paths import Paths
-from subagents.errors import EXIT_OK
 
 
 class Place(NamedTuple):
@@ -18,8 +17,12 @@ class Place(NamedTuple):
     path: Path
     what: str
 
+    @property
+    def exists(self) -> bool:
+        return os.path.lexists(self.path)
 
-def paths_(*, json: Json = False) -> int:
+
+def paths_(*, json: Json = False) -> None:
     """Show every directory and file in use, whether it exists yet or not.
 
     Nothing else is kept anywhere. `SUBAGENTS_HOME` moves all of them.
@@ -34,20 +37,15 @@ def paths_(*, json: Json = False) -> int:
     if json:
         output.document(
             {
-                each.name: {
-                    "path": str(each.path),
-                    "exists": os.path.lexists(each.path),
-                    "what": each.what,
-                }
+                each.name: {"path": str(each.path), "exists": each.exists, "what": each.what}
                 for each in found
             }
         )
-        return EXIT_OK
+        return
     width = max(len(each.name) for each in found)
     for each in found:
-        absent = "" if os.path.lexists(each.path) else "  (not there)"
+        absent = "" if each.exists else "  (not there)"
         output.line(f"{each.name:{width}}  {each.path}{absent}")
-    return EXIT_OK
 
 
 def places(home: Paths, cwd: Path) -> list[Place]:

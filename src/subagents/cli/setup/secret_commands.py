@@ -9,12 +9,12 @@ from subagents.cli.connection import paths
 from subagents.cli.flags import Json, Parameter
 from subagents.config.settings import SecretSource
 from subagents.domain.run.secret_reference import PREFIX, referenced
-from subagents.errors import EXIT_OK, Conflict, RuntimeUnavailable
+from subagents.errors import Conflict, RuntimeUnavailable
 
 Name = Annotated[str, Parameter(help="The name of the secret.", metavar="NAME")]
 
 
-def set_(name: Name, /) -> int:
+def set_(name: Name, /) -> None:
     """Store a secret in the system's keyring; it is asked for, or read from stdin.
 
     Workers get it by name: nothing of subagents stores its value.
@@ -31,10 +31,10 @@ def set_(name: Name, /) -> int:
             f'secret "{name}" comes from a command: {source.command[0]}',
             hint=f"store it there, or remove secrets.{name} from your subagents.toml",
         )
-    return _keyring("set", name)
+    _keyring("set", name)
 
 
-def check(name: Name, /, *, json: Json = False) -> int:
+def check(name: Name, /, *, json: Json = False) -> None:
     """Ask for a secret as an attempt would, and say whether it is there, not what it is.
 
     The daemon asks with the environment that it was started with.
@@ -49,16 +49,16 @@ def check(name: Name, /, *, json: Json = False) -> int:
 
     source = _source(name)
     value = ask(name, source, os.environ)
+    # Never the value, and no part of it: this may be a shared screen or a log.
     where = "keyring" if source is None else source.command[0]
     if json:
         output.document({"name": name, "from": where, "characters": len(value)})
-        return EXIT_OK
+        return
     output.line(f'secret "{name}" is there: {len(value)} characters, from {where}')
     output.note(f"  to give it to a worker: --env VARIABLE={PREFIX}{name}")
-    return EXIT_OK
 
 
-def delete(name: Name, /) -> int:
+def delete(name: Name, /) -> None:
     """Delete a secret from the system's keyring.
 
     For example:
@@ -67,8 +67,8 @@ def delete(name: Name, /) -> int:
 
         subagents secret set stripe       # or store another value instead
     """
-    _source(name)
-    return _keyring("del", name)
+    _source(name)  # refuses what is no name
+    _keyring("del", name)
 
 
 def _source(name: str) -> SecretSource | None:
@@ -83,7 +83,7 @@ def _source(name: str) -> SecretSource | None:
     return load(None, os.environ, paths=paths()).settings.secrets.get(name)
 
 
-def _keyring(action: str, name: str) -> int:
+def _keyring(action: str, name: str) -> None:
     from subagents.runtimes.process.secret_values import (  # noqa: PLC0415
         keyring_command,
         last_words,
@@ -99,4 +99,3 @@ def _keyring(action: str, name: str) -> int:
     output.note(
         f'secret "{name}": {"stored in" if action == "set" else "deleted from"} the keyring'
     )
-    return EXIT_OK

@@ -1,4 +1,4 @@
-"""``version``: of this command, of the daemon that answers it, and of the database."""
+"""``version``: the versions of this command, of the daemon that answers it, and of the database."""
 
 import platform
 import sys
@@ -12,7 +12,7 @@ from subagents.cli.connection import paths, session
 from subagents.cli.flags import Json
 from subagents.client.client import Client
 from subagents.config.paths import Paths
-from subagents.errors import EXIT_OK, SubagentsError
+from subagents.errors import SubagentsError
 from subagents.version import __version__
 
 DAEMON_S: Final = 5.0
@@ -27,7 +27,7 @@ class ThisClient(msgspec.Struct, frozen=True):
 
 
 class Daemon(msgspec.Struct, frozen=True):
-    """The one that answers; what one of 0.1.0 does not say is missing."""
+    """The daemon that answers; what one of 0.1.0 does not say is null."""
 
     version: str
     pid: int | None = None
@@ -35,12 +35,12 @@ class Daemon(msgspec.Struct, frozen=True):
 
 
 class Schema(msgspec.Struct, frozen=True):
-    """Of the database."""
+    """The schema of the database."""
 
     newest: int
-    """That this version knows."""
+    """The newest one that this version knows."""
     database: int | None
-    """That the database has; null = there is none, or it cannot be read."""
+    """The one that the database has; null = there is none, or it cannot be read."""
 
 
 class Versions(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ class Versions(msgspec.Struct, frozen=True):
     """Null = the database is no file of this machine; the daemon says its own."""
 
 
-def version(*, json: Json = False) -> int:
+def version(*, json: Json = False) -> None:
     """Show the versions of this command, Python, the daemon and the database.
 
     Starts nothing: the daemon is `null` in JSON if none is running.
@@ -67,10 +67,9 @@ def version(*, json: Json = False) -> int:
     found = versions(paths())
     if json:
         output.document(found)
-        return EXIT_OK
+        return
     for line in _lines(found):
         output.line(line)
-    return EXIT_OK
 
 
 def _lines(found: Versions) -> Iterator[str]:

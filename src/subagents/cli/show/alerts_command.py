@@ -9,8 +9,8 @@ from subagents.cli import output
 from subagents.cli.connection import connect
 from subagents.cli.flags import Json, Parameter
 from subagents.cli.runs.selectors import path_of
-from subagents.errors import EXIT_OK
-from subagents.text import duration, milliseconds_of, one_line
+from subagents.cli.show import render
+from subagents.text import one_line
 
 LIMIT: Final = 20
 
@@ -29,7 +29,7 @@ def alerts(
         str | None, Parameter(help="Go on behind this alert: nextCursor in --json.", metavar="SEQ")
     ] = None,
     json: Json = False,
-) -> int:
+) -> None:
     """List alerts that were raised, newest first, and whether they were sent, held back or read.
 
     `subagents attention` shows what is wrong now; `subagents events --follow` brings new alerts.
@@ -46,7 +46,7 @@ def alerts(
         answer = client.get("/v1/alerts", query)
     if json:
         output.document(answer)
-        return EXIT_OK
+        return
     found, now_ms = read(answer, AlertHistory), time.time() * 1000
     if found.alerts:
         output.table(
@@ -58,12 +58,11 @@ def alerts(
         output.note("No alerts." if found.next_cursor is None else "None among the newest 5,000.")
     if found.next_cursor is not None:
         output.note(f"more: --cursor {found.next_cursor}")
-    return EXIT_OK
 
 
 def _cells(alert: RaisedAlert, now_ms: float) -> list[str]:
-    at_ms = milliseconds_of(alert.occurred_at) or now_ms
-    age = duration(max(round(now_ms - at_ms), 0)).split()[0]
     fate = f"{alert.fate}, read" if alert.read_at is not None else alert.fate
     kind = alert.kind.replace("_", " ")
-    return [age, alert.label, f"{kind} (now)" if alert.stands else kind, fate, one_line(alert.text)]
+    shown = f"{kind} (now)" if alert.stands else kind
+    age = render.age(alert.occurred_at, now_ms)
+    return [age, alert.label, shown, fate, one_line(alert.text)]

@@ -8,14 +8,13 @@ from typing import Annotated, Final, cast
 
 from subagents.cli import output
 from subagents.cli.connection import POLL_S, connect
-from subagents.cli.flags import Parameter
+from subagents.cli.flags import Parameter, refusal
 from subagents.cli.runs.selectors import path_of
 from subagents.client.client import Client, Document, persistently
-from subagents.errors import EXIT_OK, UsageError
 from subagents.text import milliseconds_of, one_line
 
 NEWEST: Final = 100
-"""How far back it looks when nothing was said."""
+"""How far back it begins without ``--after``."""
 LABEL_CELLS: Final = 24
 LABEL_CELLS_NARROW: Final = 14
 WIDE_CELLS: Final = 100
@@ -26,7 +25,7 @@ HEAD: Final = frozenset(
 JsonLines = Annotated[
     bool, Parameter(name="--json", help="Print JSON documents on stdout, one on each line.")
 ]
-"""Of what goes on."""
+"""``--json`` of a command that goes on."""
 
 
 def events(
@@ -41,7 +40,7 @@ def events(
     run: Annotated[str | None, Parameter(help="Only events of this run.", metavar="RUN")] = None,
     alerts: Annotated[bool, Parameter(help="Only alerts, messages and completions.")] = False,
     json: JsonLines = False,
-) -> int:
+) -> None:
     """Print the events of all runs in order; with --follow, keep printing until Ctrl-C.
 
     For example:
@@ -51,17 +50,15 @@ def events(
         subagents events --after 4711 --json
     """
     if after is not None and after < 0:
-        raise UsageError(f"--after must be 0 or more, not {after}", details={"field": "--after"})
+        raise refusal("--after", f"must be 0 or more, not {after}")
     with connect() as client:
         run_id = None if run is None else str(client.get(path_of(run, "/status"))["runId"])
         newest = _number(client.get("/v1/events"))
-        start = after
-        if start is None:
-            start = newest if follow else max(newest - NEWEST, 0)
+        if after is None:
+            after = newest if follow else max(newest - NEWEST, 0)
         query = {"run": run_id, "level": "alerts" if alerts else "all"}
-        for each in _pages(client, query, start, until=None if follow else newest):
+        for each in _pages(client, query, after, until=None if follow else newest):
             _print(each, json=json)
-    return EXIT_OK
 
 
 def _pages(
@@ -69,15 +66,17 @@ def _pages(
 ) -> Iterator[Document]:
     """Every document behind ``after``; up to number ``until``, or for ever.
 
-    A daemon that is started anew continues where the one before was.
+    A daemon that was restarted continues where the one before was.
     """
     wait_s = 0 if until is not None else int(POLL_S)
     while until is None or after < until:
         asked = {**query, "after": after, "wait": wait_s}
+        # A single look fails at once; one that follows waits for the daemon to come back.
         answer = persistently(
             lambda asked=asked: client.get("/v1/events", asked, timeout_s=wait_s),  # type: ignore[misc]  # the default binds this one
             until=None if wait_s == 0 else math.inf,
         )
+        # Numbers only grow, so one that is not there yet was given by another database.
         if answer.get("reset"):
             output.note(f"there is no event {after} yet: this is another database; starting over")
         found = cast("list[Document]", answer.get("events") or [])

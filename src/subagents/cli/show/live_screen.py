@@ -1,4 +1,4 @@
-"""Screen parts that are drawn anew: the tree on stderr, the table of ``watch`` on stdout.
+"""Screen parts that are redrawn: the tree on stderr, the table of ``watch`` on stdout.
 
 The only module of these commands that needs Rich.
 """
@@ -36,12 +36,13 @@ NOW: Final = HEADERS.index("now")
 class _Redrawn:
     """A screen part that is redrawn in place and stays as it was last."""
 
-    def __init__(self, *, stderr: bool, by_itself: bool) -> None:
+    def __init__(self, *, stderr: bool) -> None:
         colours: Literal["auto"] | None = "auto" if is_coloured(is_terminal=True) else None
         self._console = Console(stderr=stderr, highlight=False, color_system=colours)
         self._live = Live(
             console=self._console,
-            auto_refresh=by_itself,
+            # The table is drawn by whoever has something new to draw, the tree by a thread.
+            auto_refresh=stderr,
             refresh_per_second=FRAMES_PER_SECOND,
             redirect_stdout=False,
             redirect_stderr=not stderr,
@@ -60,10 +61,11 @@ class LiveTrees(_Redrawn):
     """The trees of runs, on stderr."""
 
     def __init__(self) -> None:
-        super().__init__(stderr=True, by_itself=True)
+        super().__init__(stderr=True)
 
     def show(self, trees: "Sequence[RunNode]") -> None:
         """Draw the trees instead of those before; more lines than fit are counted, not drawn."""
+        # The daemon is away for a moment: the last trees stay.
         if not trees:
             return
         lines = render.tree_rows(trees, self._console.width)
@@ -73,8 +75,8 @@ class LiveTrees(_Redrawn):
             shown.append(Text(f"… {len(lines) - room} more: subagents tree", style="dim"))
         self._live.update(Group(*shown))
 
-    def show_line(self, line: str, tenths: int) -> None:  # noqa: ARG002  for logs
-        """One line about more runs than fit."""
+    def show_line(self, line: str) -> None:
+        """Draw one line instead, about more runs than fit."""
         self._live.update(Text(harmless(line), no_wrap=True, overflow="ellipsis"))
 
     def say(self, lines: "Sequence[LogLine]") -> None:
@@ -112,7 +114,7 @@ class LiveTable(_Redrawn):
     """The table of ``watch``, on stdout; drawn when there is something new to draw."""
 
     def __init__(self) -> None:
-        super().__init__(stderr=False, by_itself=False)
+        super().__init__(stderr=False)
 
     def show(self, frame: Frame) -> None:
         """Draw this frame instead of the one before."""

@@ -10,15 +10,15 @@ from subagents.cli import output
 from subagents.cli.connection import POLL_S, connect
 from subagents.cli.flags import Parameter, Run
 from subagents.cli.runs.selectors import path_of
-from subagents.cli.show.log_lines import print_line
+from subagents.cli.show.log_lines import shown
 from subagents.client.client import Client, Document, Query, persistently
-from subagents.errors import EXIT_OK, UsageError
+from subagents.errors import UsageError
 from subagents.text import harmless
 
 FOLLOW_LINES: Final = 1_000
-"""Of one page while following."""
+"""The lines of one page while following."""
 SUMMARY_S: Final = 60.0
-"""A summarizer's answer takes longer than a look."""
+"""How long a summarizer may take to answer."""
 
 
 def log(
@@ -65,7 +65,7 @@ def log(
         bool,
         Parameter(name="--json", help="Print JSON on stdout; with --follow a document a line."),
     ] = False,
-) -> int:
+) -> None:
     """Show what the worker said and did.
 
     The sign before a line: `+` tool, `!` error, `-` system, `>` input, `~` thinking, none for text.
@@ -94,23 +94,22 @@ def log(
         path = path_of(run, "/log")
         if summary:
             _print_summary(client.get(path, asked, timeout_s=SUMMARY_S), json=json)
-            return EXIT_OK
+            return
         answer = client.get(path, asked)
         if json and not follow:
             output.document(answer)
-            return EXIT_OK
+            return
         printed = _print_page(answer, json=json, is_first=True)
         if follow:
             _follow(client, printed, asked, json=json)
         else:
             _say_what_is_missing(printed, asked)
-    return EXIT_OK
 
 
 def _follow(client: Client, page: LogPage, asked: Query, *, json: bool) -> None:
     """Go on from the cursor until the run ended; a daemon that dies meanwhile is waited for."""
     path = path_of(page.run_id, "/log")
-    # Its time has come already: what is behind the cursor is newer.
+    # Without ``since``, whose time has come: what is behind the cursor is newer.
     kept = {name: asked[name] for name in ("grep", "type", "attempt")}
     while not page.ended:
         sys.stdout.flush()
@@ -134,19 +133,18 @@ def _print_page(answer: Document, *, json: bool, is_first: bool = False) -> LogP
         if is_first or page.lines or page.ended:
             output.record(answer)
         return page
-    for line in page.lines:
-        print_line(line)
+    sys.stdout.writelines(f"{text}\n" for line in page.lines for text in shown(line))
     return page
 
 
 def _say_what_is_missing(page: LogPage, asked: Query) -> None:
-    shown = len(page.lines)
-    if not shown:
+    count = len(page.lines)
+    if not count:
         whole = f" of {page.total_lines}" if page.total_lines else ""
         output.note(f"No lines{whole}{f': {page.note}' if page.note else '.'}")
         return
-    if shown < page.total_lines:
-        last = page.offset + shown - 1
+    if count < page.total_lines:
+        last = page.offset + count - 1
         how = "--offset, --limit" if asked["offset"] is not None else "--limit, --offset"
         output.note(f"Lines {page.offset} to {last} of {page.total_lines}: {how}")
     if page.dropped_lines:

@@ -1,6 +1,5 @@
 """How lines of a transcript read."""
 
-import sys
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -19,11 +18,6 @@ SIGNS: Final = {
     "user": ">",
 }
 STYLES: Final = {"thinking": "dim", "error": "red", "system": "dim", "user": "cyan"}
-
-
-def print_line(line: "LogLine") -> None:
-    """See ``shown``."""
-    sys.stdout.writelines(f"{each}\n" for each in shown(line))
 
 
 def shown(line: "LogLine") -> list[str]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Workspace,
     )
     from subagents.api.wire.usage_answers import Usage
+    from subagents.client.client import Document
 
 ICONS: Final = {
     "ok": "✔",
@@ -42,11 +43,11 @@ ICONS: Final = {
 WORDS: Final = {"retry_wait": "retrying", "failed": "verification failed"}
 
 VACUOUS: Final = "vacuous: its contract was met before the work"
-"""Instead of the word that it was verified."""
+"""What is said instead of "verified"."""
 LABEL_CELLS_MAX: Final = 40
 LABEL_CELLS_MIN: Final = 16
 REST_CELLS: Final = 48
-"""Of a tree's line on a terminal, for icon, id, agent, state and time."""
+"""The part of a tree's line that icon, id, agent, state and time take."""
 DELETED_SHOWN: Final = 5
 WORDS_LINES: Final = 12
 
@@ -68,7 +69,7 @@ def word(state: str) -> str:
 
 
 class _Branch(NamedTuple):
-    """A run of a tree where it stands, or so many of its children for which there was no room."""
+    """A run of a tree where it stands, or the number of its children that had no room."""
 
     indent: str
     node: "RunNode"
@@ -78,9 +79,7 @@ class _Branch(NamedTuple):
 def tree_rows(roots: "Sequence[RunNode]", columns: int | None = None) -> list[TreeRow]:
     """A row for each run: its label's head, its id, and what it does, below each other.
 
-    Args:
-        roots: The trees.
-        columns: Of the terminal: the label gives way first; None = all the room there is.
+    Where the terminal has few ``columns``, the label gives way first; None = it is none.
     """
     branches = [each for root in roots for each in [_Branch("", root), *_below(root, "")]]
     names = [one_line(each.node.label, chars_max=LABEL_CELLS_MAX) for each in branches]
@@ -124,6 +123,7 @@ def _below(node: "RunNode", indent: str) -> list[_Branch]:
 def node_text(node: "RunNode") -> str:
     """``command  running  12s  40% counting lines``."""
     parts = [node.agent_id, word(node.shown_state)]
+    # Waiting takes no time of the worker's; ``why`` says what for.
     if node.elapsed_ms is not None and node.shown_state not in {"waiting", "queued"}:
         parts.append(duration(node.elapsed_ms))
     parts += spending_parts(node)
@@ -150,6 +150,12 @@ def spending_parts(node: "RunNode") -> list[str]:
     return parts
 
 
+def age(at: str | None, now_ms: float) -> str:
+    """How long ago that was, in its largest unit; ``-`` = it is not known when."""
+    at_ms = milliseconds_of(at)
+    return "-" if at_ms is None else duration(max(round(now_ms - at_ms), 0)).split()[0]
+
+
 def elapsed(row: "RunRow", now_ms: float) -> str:
     """How long it has been at work, or was."""
     started_ms = milliseconds_of(row.started_at)
@@ -174,6 +180,11 @@ def progress_text(progress: "Progress") -> str:
     share = progress.percent_complete
     percent = "" if share is None else f"{share:g}% "
     return f"{percent}{one_line(progress.phase, CELL_CHARS_MAX)}"
+
+
+def status_line(answer: "Document") -> str:
+    """What became of the run that an answer is about."""
+    return f"{answer.get('runId')}: {answer.get('status')}"
 
 
 def outcome_text(outcome: "Outcome") -> str:
@@ -209,19 +220,6 @@ def checks_text(verification: "Verification") -> str:
     return f"verified {passed}/{len(verification.checks)}"
 
 
-def failed_checks(verification: "Verification | None") -> list[str]:
-    """One line for each check that did not pass."""
-    if verification is None:
-        return []
-    from subagents.domain.run.outcome import failure_text  # noqa: PLC0415  only where one failed
-
-    return [
-        one_line(failure_text(check.target, check.reason), chars_max=400)
-        for check in verification.checks
-        if not check.passed
-    ]
-
-
 def usage_text(usage: "Usage") -> str:
     """Tokens and cost, as far as they are known; of several runs how many, and who did not say."""
     parts: list[str] = []
@@ -240,18 +238,20 @@ def usage_text(usage: "Usage") -> str:
 
 
 def error_lines(outcome: "Outcome", verification: "Verification | None") -> list[str]:
-    """Why a run is not ok: the failed checks, else the first lines of its error."""
-    found = failed_checks(verification)
-    if found or not outcome.error:
-        return found
-    return [text for text in outcome.error.strip().splitlines()[:10] if text.strip()]
+    """Why a run is not ok: the checks that did not pass, else the first lines of its error."""
+    checks = [] if verification is None else verification.checks
+    if failed := [check for check in checks if not check.passed]:
+        from subagents.domain.run.outcome import failure_text  # noqa: PLC0415  only where one failed
+
+        return [one_line(failure_text(each.target, each.reason), chars_max=400) for each in failed]
+    return [text for text in (outcome.error or "").strip().splitlines()[:10] if text.strip()]
 
 
 def leftover_fields(run: "StoredResult | RunDetail") -> list[tuple[str, str]]:
     """What a run leaves besides its result, by name: files, its worktree and what changed there."""
     found: list[tuple[str, str]] = []
     if run.workspace is not None:
-        found.append(("worktree", _where(run.workspace)))
+        found += [("worktree", _where(run.workspace))]
         found += [("", text) for text in _changed(run.workspace)]
     if run.files_left:
         found.append(("files left", ", ".join(run.files_left)))

@@ -15,7 +15,6 @@ from subagents.cli.connection import connect
 from subagents.cli.flags import Json, Parameter
 from subagents.cli.runs import selectors
 from subagents.cli.show.search_query import EVERYTHING, Archived, Search
-from subagents.errors import EXIT_OK
 from subagents.text import compact, cost_bound, duration, milliseconds_of
 
 By = Literal["day", "agent", "model", "tag", "directory", "session", "outcome", "plan"]
@@ -44,7 +43,7 @@ COLUMNS: Final[Mapping[str, Callable[[RunRow], object]]] = {
     "costUsd": lambda row: None if row.usage is None else row.usage.cost_usd,
     "task": lambda row: row.task,
 }
-"""Of a table for other programs; what is not known is empty."""
+"""The columns of a table for other programs; what is not known is empty."""
 
 
 def export(
@@ -53,7 +52,7 @@ def export(
     *,
     search: Search = EVERYTHING,
     archived: Archived = False,
-) -> int:
+) -> None:
     """Print all runs that fit, newest first, for a spreadsheet or another program.
 
     Usage is that of each run alone, so that it can be added up. What nobody reported is empty.
@@ -69,13 +68,12 @@ def export(
         table = csv.writer(sys.stdout, lineterminator="\n")
         table.writerow(COLUMNS)
         table.writerows([_cell(value) for value in _values(row).values()] for row in rows)
-        return EXIT_OK
+        return
     if form == "json":
         output.document({"runs": [_values(row) for row in rows]})
-        return EXIT_OK
+        return
     for row in rows:
         output.record(_values(row))
-    return EXIT_OK
 
 
 def _values(row: RunRow) -> Document:
@@ -83,9 +81,10 @@ def _values(row: RunRow) -> Document:
 
 
 def _cell(value: object) -> object:
-    """A cell as spreadsheets take it: a text that begins like a formula is not one."""
+    """A cell as spreadsheets take it."""
     if isinstance(value, list):
         value = " ".join(value)
+    # A label or task of somebody else's that begins like a formula must not run as one.
     if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
         return f"'{value}"
     return value
@@ -106,11 +105,11 @@ class Group(msgspec.Struct, kw_only=True, rename="camel"):
     """Ended, but not ok."""
     active: int = 0
     seconds: float = 0.0
-    """At work, of all of them together."""
+    """The time that all of them together were at work."""
     tokens: int = 0
     cost_usd: float = 0.0
     cost_unknown_runs: int = 0
-    """Runs that used a model and whose cost nobody reported."""
+    """Runs that used a model and whose cost was not reported."""
 
     def add(self, row: RunRow) -> None:
         self.runs += 1
@@ -146,7 +145,7 @@ def stats(
     search: Search = EVERYTHING,
     archived: Archived = False,
     json: Json = False,
-) -> int:
+) -> None:
     """Count runs, their time, tokens and cost, in groups. Days are those of this machine.
 
     A run with several tags counts under each of them. How reliable agents are: `agents stats`.
@@ -162,16 +161,15 @@ def stats(
         groups.sort(key=lambda each: -each.cost_usd)
     if json:
         output.document({"by": by, "groups": groups})
-        return EXIT_OK
+        return
     if not groups:
         output.note("No run fits: subagents list")
-        return EXIT_OK
+        return
     output.table(
         [by, "runs", "ok", "failed", "active", "time", "tokens", "cost"],
         [_line(each) for each in groups],
         cut=(0,),
     )
-    return EXIT_OK
 
 
 def grouped(rows: Iterable[RunRow], by: By) -> list[Group]:

@@ -11,7 +11,6 @@ from subagents.cli.runs import selectors
 from subagents.cli.show import render
 from subagents.cli.show.search_query import EVERYTHING, Archived, Search
 from subagents.client.client import Client
-from subagents.errors import EXIT_OK
 from subagents.text import counted, duration, milliseconds_of
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ def list_(
         ),
     ] = None,
     json: Json = False,
-) -> int:
+) -> None:
     """List runs, newest first.
 
     For example:
@@ -64,18 +63,16 @@ def list_(
     with connect() as client:
         answer = client.get("/v1/runs", {**wanted, **window})
         found: RunPage = read(client, answer, "run_answers:RunPage")
-        is_empty = not json and not found.runs and not found.hidden
-        said = NO_RUNS if is_empty else ""
-        if is_empty and (wanted or offset):
-            said = nothing(client, "No run fits: subagents list")
-    if json:
-        output.document(client.received)
-        return EXIT_OK
-    warn_of_set_aside(answer)
-    if said:
-        output.note(said)
+        # As it came: before another call overwrites what was received.
+        if json:
+            output.document(client.received)
+            return
+        warn_of_set_aside(answer)
+        if not found.runs and not found.hidden:
+            is_search = wanted or offset
+            output.note(nothing(client, "No run fits: subagents list") if is_search else NO_RUNS)
+    now_ms = time.time() * 1000
     if found.runs:
-        now_ms = time.time() * 1000
         output.table(
             ["run", "state", "label", "agent", "time", "age", "now"],
             [_cells(row, now_ms) for row in found.runs],
@@ -84,12 +81,10 @@ def list_(
         )
     _say_more(found)
     say_hidden(found)
-    _say_scheduled(found)
-    return EXIT_OK
+    _say_scheduled(found, now_ms)
 
 
-def _say_scheduled(found: "RunPage") -> None:
-    now_ms = time.time() * 1000
+def _say_scheduled(found: "RunPage", now_ms: float) -> None:
     due = [(each.name, milliseconds_of(each.next_at)) for each in found.scheduled]
     parts = [
         f"{name} in {duration(max(round(at_ms - now_ms), 0)).split()[0]}"
@@ -121,10 +116,6 @@ def nothing(client: Client, elsewhere: str) -> str:
 
 
 def _cells(row: "RunRow", now_ms: float) -> list[str]:
-    took, now, born_ms = (
-        render.elapsed(row, now_ms),
-        render.now_text(row),
-        milliseconds_of(row.created_at),
-    )
-    age = duration(round(now_ms - born_ms)).split()[0] if born_ms is not None else "-"
+    took, age = render.elapsed(row, now_ms), render.age(row.created_at, now_ms)
+    now = render.now_text(row)
     return [row.run_id, row.shown_state, row.label, row.agent_id, took, age, now]

@@ -11,7 +11,7 @@ from subagents.cli.runs import selectors
 from subagents.cli.runs.selectors import NONE_ACTIVE, path_of
 from subagents.cli.show import render
 from subagents.cli.show.search_query import BOTH, EVERYTHING, Search
-from subagents.errors import EXIT_OK, UsageError
+from subagents.errors import UsageError
 from subagents.text import duration, milliseconds_of, one_line
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ LINE_CHARS_MAX: Final = 200
 PART_CHARS_MAX: Final = 120
 
 
-def status(*runs: SomeRuns, search: Search = EVERYTHING, json: Json = False) -> int:
+def status(*runs: SomeRuns, search: Search = EVERYTHING, json: Json = False) -> None:
     """Show what runs are doing now: state, time, tokens and last activity.
 
     Without a run: all that have not ended and fit the search.
@@ -48,7 +48,7 @@ def status(*runs: SomeRuns, search: Search = EVERYTHING, json: Json = False) -> 
             warn_of_refusal(client)
     if json:
         output.document(client.received if len(runs) == 1 == len(answers) else {"runs": answers})
-        return EXIT_OK
+        return
     if not answers:
         output.note(NONE_ACTIVE)
     now_ms = time.time() * 1000
@@ -64,7 +64,6 @@ def status(*runs: SomeRuns, search: Search = EVERYTHING, json: Json = False) -> 
             output.line(f"    {one_line(now, chars_max=LINE_CHARS_MAX)}")
         if may := " · ".join(allowed(found)):
             output.line(f"    {one_line(may, chars_max=LINE_CHARS_MAX)}")
-    return EXIT_OK
 
 
 def allowed(found: "RunStatus") -> list[str]:

@@ -28,7 +28,7 @@ def search_query(
     text: str | None = None,
     model: str | None = None,
 ) -> dict[str, str]:
-    """The parameters of ``/v1/runs`` and ``/v1/tree`` that were asked for, one for each flag.
+    """The parameters of ``/v1/runs`` and ``/v1/tree`` for the flags that were given.
 
     Raises:
         UsageError: ``--mine`` with ``--session``, an unknown phase, or no name of a session.

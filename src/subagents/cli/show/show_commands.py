@@ -8,13 +8,7 @@ import msgspec
 
 from subagents.api.wire.event_answers import Timeline, Why
 from subagents.api.wire.message_answers import Attention
-from subagents.api.wire.run_answers import (
-    RunDetail,
-    RunForest,
-    RunLink,
-    RunNode,
-    StoredResult,
-)
+from subagents.api.wire.run_answers import RunDetail, RunForest, RunLink, RunNode, StoredResult
 from subagents.api.wire.wire_struct import read
 from subagents.cli import long_results, output
 from subagents.cli.connection import connect
@@ -48,7 +42,7 @@ def tree(
     search: Search = EVERYTHING,
     archived: Archived = False,
     json: Json = False,
-) -> int:
+) -> None:
     """Show runs together with the runs they spawned.
 
     The search flags are about the roots: those that no other run spawned.
@@ -61,17 +55,17 @@ def tree(
 
         subagents tree last --json
     """
-    wanted = search
-    if run is not None and wanted:
+    if run is not None and search:
         raise UsageError(BOTH)
     refuse_unused(
         "is about a search, not about a run that is named", archived=archived and run is not None
     )
     with connect() as client:
         if run is None:
-            answer = client.get("/v1/tree", {**wanted, "archived": 1 if archived else None})
+            answer = client.get("/v1/tree", {**search, "archived": 1 if archived else None})
             forest = read(answer, RunForest)
         else:
+            # Other commands name a tree so, and a root is named here in any case.
             answer = client.get(path_of(run.removeprefix("tree:"), "/tree"))
             forest = RunForest(roots=[read(answer, RunNode)])
         roots = forest.roots
@@ -81,7 +75,7 @@ def tree(
             )
     if json:
         output.document(answer)
-        return EXIT_OK
+        return
     run_list.say_hidden(forest)
     if forest.truncated is not None:
         more = "more than " if forest.truncated.total_is_bound else ""
@@ -92,10 +86,9 @@ def tree(
         icon = output.styled(render.icon(each.state), each.state)
         room = None if columns is None else columns - output.cells_wide(each.indent) - 2
         sys.stdout.write(f"{each.indent}{icon} {output.within(harmless(each.text), room)}\n")
-    return EXIT_OK
 
 
-def show(run: Run, /, *, json: Json = False) -> int:
+def show(run: Run, /, *, json: Json = False) -> None:
     """Show everything about a run.
 
     For example:
@@ -108,9 +101,8 @@ def show(run: Run, /, *, json: Json = False) -> int:
         answer = client.get(path_of(run))
     if json:
         output.document(answer)
-        return EXIT_OK
-    _show(read(answer, RunDetail))
-    return EXIT_OK
+    else:
+        _show(read(answer, RunDetail))
 
 
 def _show(run: RunDetail) -> None:
@@ -126,12 +118,14 @@ def _show(run: RunDetail) -> None:
     _show_tools(run.resolved)
     _field("requester", run.requester)
     _field("session", run.session_key)
-    _show_chain(run)
+    _field("continues", run.continues)
+    _field("continued by", run.continued_by)
+    _field("thread", run.thread_id)
     _field("time", render.elapsed(run, time.time() * 1000))
     if run.usage is not None:
         _field("usage", render.usage_text(run.usage))
-    if run.subtree_usage is not None and (text := render.usage_text(run.subtree_usage)):
-        _field("subtree", text)
+    if run.subtree_usage is not None:
+        _field("subtree", render.usage_text(run.subtree_usage))
     if run.budget is not None:
         _field("budget", f"{run.budget.text}{OVERSHOOT.get(run.budget.overshoot or '', '')}")
     if run.latest_progress is not None:
@@ -140,21 +134,13 @@ def _show(run: RunDetail) -> None:
     _show_proof(run)
     for name, text in render.leftover_fields(run):
         _field(name, text)
+    # Where there is no result, the last words are what comes closest to one.
     words = None if run.result else run.last_words
     for name, long_text in (("task", run.task), ("result", run.result), ("last words", words)):
         if long_text:
             output.line(f"{name}:")
-            _indented(long_text)
-
-
-def _show_chain(run: RunDetail) -> None:
-    """The runs before and behind it in its session."""
-    if run.continues is not None:
-        _field("continues", run.continues)
-    if run.continued_by is not None:
-        _field("continued by", run.continued_by)
-    if run.thread_id is not None:
-        _field("thread", run.thread_id)
+            for each in long_text.rstrip("\n").splitlines():
+                output.line(f"  {each}")
 
 
 def _show_tools(resolved: dict[str, object]) -> None:
@@ -199,14 +185,10 @@ def _show_proof(run: RunDetail) -> None:
 
 
 def _field(name: str, text: str | None) -> None:
+    """One line, unless there is nothing to say."""
     if text:
         label = f"{name}:" if name else ""
         output.line(f"  {label:<12}{one_line(text, chars_max=400)}")
-
-
-def _indented(text: str) -> None:
-    for each in text.rstrip("\n").splitlines():
-        output.line(f"  {each}")
 
 
 def _relative(run: RunLink) -> str:
@@ -242,7 +224,7 @@ def result(run: Run, /, *, json: Json = False) -> int:
     return long_results.exit_code(EXIT_OK, is_whole=is_whole)
 
 
-def timeline(run: Run, /, *, json: Json = False) -> int:
+def timeline(run: Run, /, *, json: Json = False) -> None:
     """List every event of a run, from spawn to cleanup.
 
     For example:
@@ -258,6 +240,7 @@ def timeline(run: Run, /, *, json: Json = False) -> int:
         events = list(page.events)
         while page.next_seq is not None:
             more = {"afterSeq": events[-1].seq, "limit": EVENTS_PAGE}
+            # By its id: `last` may mean another run by now.
             answer = client.get(path_of(page.run_id, "/timeline"), more)
             page = read(answer, Timeline)
             raw += _events(answer)
@@ -266,7 +249,7 @@ def timeline(run: Run, /, *, json: Json = False) -> int:
                 break
     if json:
         output.document({"runId": page.run_id, "events": raw, "nextSeq": None})
-        return EXIT_OK
+        return
     start_ms = milliseconds_of(events[0].occurred_at) or 0 if events else 0
     rows = [
         (
@@ -284,7 +267,6 @@ def timeline(run: Run, /, *, json: Json = False) -> int:
         known = (at.rjust(widths[0]), seq.rjust(widths[1]), phase.ljust(widths[2]))
         whole = "  ".join((*known, name.ljust(widths[3]), text)).rstrip()
         output.line(output.within(whole, columns))
-    return EXIT_OK
 
 
 def _events(answer: Document) -> list[object]:
@@ -303,7 +285,7 @@ def _event_text(data: dict[str, object], prefix: str = "") -> str:
     return " ".join(part for part in parts if part)
 
 
-def why(run: Run, /, *, json: Json = False) -> int:
+def why(run: Run, /, *, json: Json = False) -> None:
     """Explain why a run is in its current state: every step, retry and delivery attempt.
 
     For example:
@@ -316,7 +298,7 @@ def why(run: Run, /, *, json: Json = False) -> int:
         answer = client.get(path_of(run, "/why"))
     if json:
         output.document(answer)
-        return EXIT_OK
+        return
     found = read(answer, Why)
     output.hanging("", f"{found.run_id} is {found.phase}: {found.why}")
     start_ms = milliseconds_of(found.steps[0].occurred_at) if found.steps else None
@@ -327,8 +309,8 @@ def why(run: Run, /, *, json: Json = False) -> int:
         output.line("delivery:")
     for each in found.delivery_tries:
         at = _offset(each.tried_at, start_ms)
-        output.hanging(f"  {at:>9}  ", f"to {each.target}: {_delivery(each.outcome)}")
-    return EXIT_OK
+        outcome = delivery_text(msgspec.convert(each.outcome, DeliveryOutcome))
+        output.hanging(f"  {at:>9}  ", f"to {each.target}: {outcome}")
 
 
 def _offset(at: str | None, start_ms: int | None) -> str:
@@ -338,11 +320,7 @@ def _offset(at: str | None, start_ms: int | None) -> str:
     return f"+{duration(at_ms - start_ms)}"
 
 
-def _delivery(outcome: dict[str, object]) -> str:
-    return delivery_text(msgspec.convert(outcome, DeliveryOutcome))
-
-
-def attention(*, json: Json = False) -> int:
+def attention(*, json: Json = False) -> None:
     """List what needs a person: questions, blockers, failures, unread results, stuck workers.
 
     For example:
@@ -355,10 +333,9 @@ def attention(*, json: Json = False) -> int:
         answer = client.get("/v1/attention")
     if json:
         output.document(answer)
-        return EXIT_OK
+        return
     found = read(answer, Attention)
-    items = found.items
-    if not items and not found.channels:
+    if not found.items and not found.channels:
         output.note("Nothing needs your attention.")
     for channel in found.channels:
         text = f"  you are not told of runs through {channel.to}: {one_line(channel.problem or '')}"
@@ -367,7 +344,7 @@ def attention(*, json: Json = False) -> int:
         test = f"subagents notifications test {name}"
         output.line(f"    → {test if is_named else 'subagents doctor'}")
     now_ms = time.time() * 1000
-    for item in items:
+    for item in found.items:
         since_ms = milliseconds_of(item.since_at)
         age = "" if since_ms is None else f", {duration(round(now_ms - since_ms))} ago"
         text = one_line(item.text, chars_max=200)
@@ -375,4 +352,3 @@ def attention(*, json: Json = False) -> int:
         output.hanging("  ", said, mark=item.kind, word=item.kind)
         for command in item.commands:
             output.line(f"    → {command}")
-    return EXIT_OK

@@ -1,4 +1,4 @@
-"""``watch``: a table of runs that is drawn anew until all of them are over.
+"""``watch``: a table of runs that is redrawn until all of them are over.
 
 What needs a person stands first, then what failed: those rows never give way to others. Not the
 whole screen: the table stays where it was when it ends.
@@ -6,35 +6,29 @@ whole screen: the table stays where it was when it ends.
 
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from typing import Annotated, Final, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Final
 
 from subagents.api.wire.run_answers import RunPage, RunRow, RunStatus
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect
-from subagents.cli.flags import Parameter, SomeRuns
+from subagents.cli.flags import Parameter, SomeRuns, refusal
 from subagents.cli.runs import selectors
 from subagents.cli.show.events_command import JsonLines
 from subagents.cli.show.search_query import BOTH, EVERYTHING, Search
 from subagents.cli.show.watch_frame import HEADERS, Frame, place
 from subagents.client.client import Client, Document, Query, persistently, segment
-from subagents.errors import EXIT_OK, NotFound, UsageError
+from subagents.errors import NotFound, UsageError
 from subagents.text import iso, milliseconds_of, one_line, parse_duration
 
 INTERVAL_MS_MIN: Final = 200
 LINES_SPARE: Final = 4
-"""Of the terminal's height: summary, header, what is folded, and the prompt afterwards."""
+"""Lines beside the rows: summary, header, what is folded, and the prompt afterwards."""
 NEWEST: Final = 50
 ROWS_PLAIN_MAX: Final = 200
-"""Where there is no terminal whose height counts."""
-
-
-class Screen(Protocol):
-    """Where frames go."""
-
-    def show(self, frame: Frame) -> None: ...
+"""The most rows where there is no terminal whose height counts."""
 
 
 # -- what is looked at ---------------------------------------------------------------------------
@@ -46,12 +40,7 @@ class Watched:
     def __init__(
         self, client: Client, given: Sequence[str], search: Mapping[str, str] | None = None
     ) -> None:
-        """Look the runs up once.
-
-        Args:
-            client: Of the daemon.
-            given: Selectors; none = all that fit the search.
-            search: Parameters of ``/v1/runs``.
+        """Look the runs of these selectors up once; without any, all that fit the search.
 
         Raises:
             NotFound: One of them does not exist.
@@ -137,17 +126,6 @@ class _Lines:
             output.line(f"{at}  {text}")
 
 
-class _Documents:
-    """One JSON document for each look."""
-
-    def __init__(self, watched: Watched) -> None:
-        self._watched = watched
-
-    def show(self, frame: Frame) -> None:
-        runs = self._watched.documents(frame)
-        output.record({"takenAt": iso(round(time.time() * 1000)), "runs": runs})
-
-
 def _table(frame: Frame) -> None:
     now_ms = time.time() * 1000
     rows = [frame.cells(row, now_ms) for row in frame.shown]
@@ -160,14 +138,20 @@ def _table(frame: Frame) -> None:
         output.note(frame.fold)
 
 
-def _screen(*, json: bool, watched: Watched) -> AbstractContextManager[Screen]:
+@contextmanager
+def _screen(*, json: bool, watched: Watched) -> Iterator[Callable[[Frame], None]]:
+    """What shows a frame; as JSON each is a document."""
     if json:
-        return nullcontext(_Documents(watched))
-    if not output.is_tty():
-        return nullcontext(_Lines())
-    from subagents.cli.show.live_screen import LiveTable  # noqa: PLC0415  Rich, for terminals only
+        yield lambda frame: output.record(
+            {"takenAt": iso(round(time.time() * 1000)), "runs": watched.documents(frame)}
+        )
+    elif not output.is_tty():
+        yield _Lines().show
+    else:
+        from subagents.cli.show.live_screen import LiveTable  # noqa: PLC0415  Rich, for terminals only
 
-    return LiveTable()
+        with LiveTable() as table:
+            yield table.show
 
 
 def rows_max() -> int:
@@ -185,7 +169,7 @@ def watch(
     ] = "1s",
     once: Annotated[bool, Parameter(help="Show the table once and exit.")] = False,
     json: JsonLines = False,
-) -> int:
+) -> None:
     """Watch runs live until all of them have ended.
 
     Runs that need you come first, then failures, then runs at work. Without a run, watch all
@@ -197,30 +181,27 @@ def watch(
 
         subagents watch tree:nightly --interval 5s
     """
-    wanted = search
-    if runs and wanted:
+    if runs and search:
         raise UsageError(BOTH)
     pause_ms = parse_duration(interval, field="--interval")
     if pause_ms < INTERVAL_MS_MIN:
-        raise UsageError(
-            f"--interval must be {INTERVAL_MS_MIN}ms or more", details={"field": "--interval"}
-        )
+        raise refusal("--interval", f"must be {INTERVAL_MS_MIN}ms or more")
     with connect() as client:
-        watched = persistently(lambda: Watched(client, runs, wanted))
+        watched = persistently(lambda: Watched(client, runs, search))
         frame = persistently(lambda: watched.frame(rows_max()))
         if not frame.shown and not json:
             output.note(selectors.NONE_ACTIVE)
-            return EXIT_OK
+            return
         if once:
             if json:
                 output.document({"runs": watched.documents(frame)})
             else:
                 _table(frame)
-            return EXIT_OK
-        with _screen(json=json, watched=watched) as screen:
-            screen.show(frame)
+            return
+        with _screen(json=json, watched=watched) as show:
+            show(frame)
             while not frame.is_over:
                 time.sleep(pause_ms / 1000)
+                # The height is asked for each time: a terminal may be made larger meanwhile.
                 frame = persistently(lambda: watched.frame(rows_max()))
-                screen.show(frame)
-    return EXIT_OK
+                show(frame)

@@ -1,5 +1,6 @@
 """One moment of ``watch``: which runs are shown in which order, and what each row says. Pure."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +16,7 @@ WORKING: Final = frozenset({"running", "spawning", "ending", "verifying"})
 FAILURES: Final = frozenset({"error", "timeout", "lost"})
 ANCESTORS_MAX: Final = 3
 STALE_MS: Final = 5 * 60_000
-"""Without a sign of life for so long it is shown in the colour of a warning."""
+"""The time without a sign of life after which a run is shown in the colour of a warning."""
 
 
 class Frame:
@@ -33,16 +34,10 @@ class Frame:
     @property
     def summary(self) -> str:
         """``2 need you · 3 at work · 1 waiting · 2 failed · 12 done``."""
-        rows = (*self.shown, *self.folded)
-        counts = {group: sum(group_of(row) == group for row in rows) for group in range(5)}
-        parts = [
-            f"{counts[0]} need{'s' * (counts[0] == 1)} you" if counts[0] else "",
-            f"{counts[2]} at work" if counts[2] else "",
-            f"{counts[3]} waiting" if counts[3] else "",
-            f"{counts[1]} failed" if counts[1] else "",
-            f"{counts[4]} done" if counts[4] else "",
-        ]
-        return " · ".join(part for part in parts if part)
+        counts = Counter(group_of(row) for row in (*self.shown, *self.folded))
+        needs = f"need{'s' * (counts[0] == 1)} you"
+        words = {0: needs, 2: "at work", 3: "waiting", 1: "failed", 4: "done"}
+        return " · ".join(f"{counts[each]} {text}" for each, text in words.items() if counts[each])
 
     @property
     def fold(self) -> str:
@@ -68,7 +63,7 @@ class Frame:
         children = ""
         if row.children_total:
             children = f"{row.children_total - row.children_active}/{row.children_total}"
-        is_live = row.outcome is None
+        age_ms = row.last_activity_age_ms
         return [
             render.icon(row.shown_state),
             self.name(row),
@@ -78,7 +73,7 @@ class Frame:
             "-" if tokens is None else compact(tokens),
             _cost(row),
             children,
-            _age(row.last_activity_age_ms) if is_live else "",
+            duration(age_ms) if row.outcome is None and age_ms is not None else "",
             now_of(row),
         ]
 
@@ -126,7 +121,3 @@ def now_of(row: "RunStatus") -> str:
     if row.latest_progress is None:
         return row.last_activity or text
     return f"{text} · {row.last_activity}" if row.last_activity else text
-
-
-def _age(milliseconds: int | None) -> str:
-    return "" if milliseconds is None else duration(milliseconds)

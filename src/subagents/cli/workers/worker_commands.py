@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from subagents.cli import output
 from subagents.cli.connection import connect
 from subagents.cli.ending import settled
-from subagents.cli.flags import Annotated, Json, Parameter
+from subagents.cli.flags import Annotated, Json, Parameter, refusal
 from subagents.cli.reading import read
 from subagents.cli.runs.selectors import path_of
 from subagents.client.client import Document
@@ -56,7 +56,7 @@ def report(
     warning: Annotated[Texts, Parameter(help="Something to look at. Repeatable.")] = (),
     run: RunId = None,
     json: Json = False,
-) -> int:
+) -> None:
     """Report that the task is complete. The last report counts; make it the last thing you do.
 
     For example:
@@ -76,7 +76,7 @@ def report(
         "warnings": list(warning),
         **({} if confidence is None else {"confidence": confidence}),
     }
-    return _tell(run, "report", body, json=json)
+    _tell(run, "report", body, json=json)
 
 
 def progress(
@@ -93,7 +93,7 @@ def progress(
     ] = (),
     run: RunId = None,
     json: Json = False,
-) -> int:
+) -> None:
     """Report progress. At most one update in 30 seconds is stored; others are dropped silently.
 
     For example:
@@ -113,7 +113,7 @@ def progress(
         body["level"] = level
     if metric:
         body["metrics"] = dict(map(_metric, metric))
-    return _tell(run, "progress", body, json=json)
+    _tell(run, "progress", body, json=json)
 
 
 def notify(
@@ -125,7 +125,7 @@ def notify(
     ] = "info",
     run: RunId = None,
     json: Json = False,
-) -> int:
+) -> None:
     """Send a message to the requester without waiting for an answer.
 
     For example:
@@ -134,7 +134,7 @@ def notify(
 
         subagents notify 'the disk is full' --priority blocker
     """
-    return _tell(run, "notify", {"message": message, "priority": priority}, json=json)
+    _tell(run, "notify", {"message": message, "priority": priority}, json=json)
 
 
 def ask(
@@ -177,17 +177,15 @@ def ask(
     """
     timeout_s = None if timeout is None else parse_duration(timeout, field="--timeout") / 1000
     if timeout_s is not None and timeout_s < 1:
-        raise UsageError(
-            f"--timeout must be at least 1s, not {timeout!r}",
-            hint="leave it out to wait until somebody answers",
-            details={"field": "--timeout"},
-        )
+        hint = "leave it out to wait until somebody answers"
+        raise refusal("--timeout", f"must be at least 1s, not {timeout!r}", hint=hint)
     with connect() as client:
         found = WorkerCalls(client, _run_id(run)).ask(
             question, options=option, context=context, default=default, timeout_s=timeout_s
         )
     asked: WorkerRequest = read(client, found, "message_answers:WorkerRequest")
     code = _answer_code(asked)
+    # The question was asked and answered: a broken pipe now must not make a script ask again.
     settled(code)
     if json:
         output.document(client.received)
@@ -229,6 +227,7 @@ def _metric(text: str) -> tuple[str, str | float]:
         number = float(value)
     except ValueError:
         return name, value
+    # JSON has no infinity and no NaN: these words stay words.
     return name, number if math.isfinite(number) else value
 
 
@@ -238,7 +237,7 @@ def _tell(
     body: Document,
     *,
     json: bool,
-) -> int:
+) -> None:
     with connect() as client:
         answer = WorkerCalls(client, _run_id(run)).tell(what, body)
     if json:
@@ -247,7 +246,6 @@ def _tell(
         output.note(f"not stored: too soon; try again in {answer.get('retryAfterSeconds')} s")
     elif "note" in answer:
         output.note(str(answer["note"]))
-    return EXIT_OK
 
 
 def _run_id(given: str | None) -> str:

@@ -10,7 +10,7 @@ import signal
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Annotated, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import msgspec
 
@@ -20,7 +20,7 @@ from subagents.api.wire.run_answers import PlanReceipt, RunNode, RunResult, Wait
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.flags import Json, Parameter, refuse_unused
-from subagents.cli.runs.follow import Screen, can_draw
+from subagents.cli.runs.follow import can_draw
 from subagents.client.client import Client, segment
 from subagents.client.daemon_start import ensure_daemon
 from subagents.errors import (
@@ -43,6 +43,9 @@ from subagents.extensions.demo.demo_fleet import (
 from subagents.extensions.demo.demo_stage import STOP_S, Voice, await_end, interruptible, own_daemon
 from subagents.process_identity import start_of
 from subagents.text import milliseconds_of, one_line, parse_duration
+
+if TYPE_CHECKING:
+    from subagents.cli.show.live_screen import LiveTrees
 
 DEADLINE_S: Final = 60.0
 """The deadline of the whole fleet, which needs about two seconds."""
@@ -225,14 +228,14 @@ class Demo:
                     )
                 time.sleep(FRAME_S)
 
-    def _screen(self) -> AbstractContextManager[Screen | None]:
+    def _screen(self) -> "AbstractContextManager[LiveTrees | None]":
         if not self._is_live:
             return nullcontext()
         from subagents.cli.show.live_screen import LiveTrees  # noqa: PLC0415  Rich, for terminals only
 
         return LiveTrees()
 
-    def _look(self, screen: Screen | None) -> bool:
+    def _look(self, screen: "LiveTrees | None") -> bool:
         """Show how far they are; returns whether all are over."""
         nodes = {label: self._node(label) for label in LABELS}
         if screen is None:
@@ -281,7 +284,7 @@ class Demo:
         else:
             self._say(f"  {text}")
 
-    def _pause(self, screen: Screen | None) -> None:
+    def _pause(self, screen: "LiveTrees | None") -> None:
         if screen is None:
             return
         due = time.monotonic() + READING_S
@@ -289,7 +292,7 @@ class Demo:
             self._look(screen)
             time.sleep(FRAME_S)
 
-    def _kill_daemon(self, screen: Screen | None) -> None:
+    def _kill_daemon(self, screen: "LiveTrees | None") -> None:
         """kill -9 in the middle of the work; the worker must not notice more than a pause."""
         pid = self._daemon_pid()
         before = self._working()

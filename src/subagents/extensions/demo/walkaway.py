@@ -32,7 +32,7 @@ from subagents.extensions.demo.demo_checks import Finding
 from subagents.extensions.demo.demo_fleet import DemoDirectory
 from subagents.extensions.demo.demo_stage import STOP_S, Voice, await_end, interruptible, own_daemon
 from subagents.process_identity import start_of
-from subagents.runtimes.process.installed_version import version_of
+from subagents.runtimes.process.program_version import version_of
 from subagents.text import one_line
 
 WORKERS: Final = 2

@@ -31,7 +31,7 @@ from subagents.config.settings import Agent
 from subagents.domain.run.shell_variables import is_of_provider
 from subagents.errors import ConfigError, Forbidden
 from subagents.ports import Greeted, Runtime, abilities_of
-from subagents.runtimes.process.installed_version import NUMBER, VERSION_S, output_of, version_of
+from subagents.runtimes.process.program_version import NUMBER, VERSION_S, output_of, version_of
 
 GREETING_S: Final = 30.0
 AT_ONCE: Final = 4

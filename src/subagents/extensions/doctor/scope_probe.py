@@ -43,7 +43,7 @@ from subagents.errors import (
     UsageError,
 )
 from subagents.ports import Runtime, abilities_of
-from subagents.runtimes.process.installed_version import version_of
+from subagents.runtimes.process.program_version import version_of
 from subagents.text import one_line
 
 SIGNS: Final = {ProbeVerdict.PROVEN: "✔", ProbeVerdict.OPEN: "!", ProbeVerdict.BROKEN: "✖"}

@@ -22,7 +22,7 @@ from subagents.cli.connection import connect, session
 from subagents.cli.flags import Json, Parameter, Yes
 from subagents.cli.runs import follow, selectors
 from subagents.cli.runs.environment_flags import Env, EnvFile, environment
-from subagents.cli.runs.run_group import GroupLine, RunGroup
+from subagents.cli.runs.follow import GroupLine, RunGroup
 from subagents.cli.runs.submission import (
     Named,
     in_file,

@@ -77,7 +77,7 @@ class Git:
 
     Args:
         directory: Where it is called.
-        environ: Of the daemon; what of it git needs is passed on.
+        environ: The daemon's environment; what of it git needs is passed on.
         index: Another index file than the worktree's own.
         checkout: Whose root the directory is; None = git finds out what it is in.
     """

@@ -72,7 +72,7 @@ class GitWorktrees:
     Args:
         directory: Made when the first one is.
         off_loop: Carries git; for this alone, because a disk can be slow.
-        environ: Of the daemon.
+        environ: The daemon's environment.
     """
 
     def __init__(self, directory: Path, off_loop: OffLoop, environ: Mapping[str, str]) -> None:
@@ -132,7 +132,7 @@ class GitWorktrees:
         common = self._git(tree.repository)(*asked).removesuffix("\n")
         wanted = os.path.realpath(tree.path)
         for file in Path(common, "worktrees").glob("*/gitdir"):
-            # Relative to itself, where git was told so (worktree.useRelativePaths).
+            # Relative to itself, where git is configured so (worktree.useRelativePaths).
             link = os.path.join(file.parent, file.read_text().strip())  # noqa: PTH118
             if os.path.realpath(os.path.dirname(link)) == wanted:  # noqa: PTH120
                 return Checkout(git_dir=str(file.parent), common_dir=common)
@@ -193,7 +193,7 @@ class GitWorktrees:
     def _prepare(self, run_id: RunId, tree: Worktree, attempt: int, *, afresh: bool) -> None:
         record = self._record(tree)
         if record is None:
-            # On record before it is made: a crash in between leaves nothing that nobody knows.
+            # On record before it is made: a crash in between leaves no worktree without a record.
             record = self._begin(run_id, tree)
         if not record.is_made or not (Path(tree.path) / ".git").exists():
             self._make(record)
@@ -366,7 +366,7 @@ def _linked(tree: Worktree) -> str | None:
 
 
 def _unrun(git: Git) -> tuple[str, ...]:
-    """Says which filters will not make the files of the worktree what they are in the checkout."""
+    """Name the filters without which files of the worktree differ from those of the checkout."""
     keys = (key.rpartition(".")[0] for key in git.commands() if key.startswith("filter."))
     names = ", ".join(dict.fromkeys(keys))
     if not names:

@@ -26,12 +26,7 @@ _ORDER: Final = {ChangeKind.DELETED: 0, ChangeKind.MODIFIED: 1, ChangeKind.ADDED
 
 
 def changes_of(git: Git, base: str, tree: Worktree) -> Changes:
-    """Compare the worktree with ``base``.
-
-    Args:
-        git: In the worktree.
-        base: The commit it began from.
-        tree: Its branch names the branches of earlier attempts.
+    """Compare a worktree, in which ``git`` is, with the commit that it began from.
 
     Raises:
         GitFailed: git could not say.
@@ -39,7 +34,7 @@ def changes_of(git: Git, base: str, tree: Worktree) -> Changes:
     try:
         return _changes(git, base, tree)
     except ValueError as error:
-        raise GitFailed(f"git said of the worktree what cannot be read: {error}") from error
+        raise GitFailed(f"git's answer about the worktree cannot be read: {error}") from error
 
 
 def _changes(git: Git, base: str, tree: Worktree) -> Changes:
@@ -74,12 +69,12 @@ def _changes(git: Git, base: str, tree: Worktree) -> Changes:
 
 
 def diff_of(git: Git, base: str, path: str | None) -> str:
-    """The changes since ``base`` as text, new files included.
+    """The changes since the commit ``base`` as text, new files included.
 
     Args:
-        git: In the worktree, with an index of its own, which is written.
+        git: In the worktree, with an index for this alone, which is written.
         base: The commit it began from.
-        path: Only of this file, from the root of the worktree; None = of all.
+        path: The only file to look at, from the root of the worktree; None = all.
 
     Raises:
         GitFailed: git could not say.

@@ -156,7 +156,7 @@ class Output:
         more_err = turn.take(self._err, until=None if until is None else until.err)
         return self._seen(turn), more_out or more_err
 
-    def finish(self, *, result_before: bool) -> list[Seen]:
+    def rest(self, *, result_before: bool) -> list[Seen]:
         """After the last ``read``: unterminated lines, and the end of the text as result.
 
         Args:
@@ -329,10 +329,8 @@ def _any_result(parts: Sequence[Part]) -> bool:
 def whole_text(path: str, bytes_max: int, *, end: int) -> Iterator[str]:
     """What a worker wrote without its structured events, in blocks of whole lines. Blocking.
 
-    Args:
-        path: Of its standard output; holes before the end are skipped.
-        bytes_max: Of the file; of a longer one the end is read.
-        end: Where reading stops.
+    Reading stops at the offset ``end``; of more than ``bytes_max`` before it the last part is read.
+    Holes are skipped.
     """
     with contextlib.suppress(FileNotFoundError), open(path, "rb", buffering=0) as file:  # noqa: PTH123
         file_no, at = file.fileno(), max(end - bytes_max, 0)

@@ -59,9 +59,7 @@ def clean(text: str) -> str:
 def line_items(block: bytes, *, is_stderr: bool) -> list[OutputItem]:
     """Whole lines of plain text as items; blank ones are left out.
 
-    Args:
-        block: Lines with their newlines; the last may lack it.
-        is_stderr: Lines that look like errors are such.
+    On stderr those that look like errors are such. The last one may lack its newline.
     """
     text = plain(block.decode("utf-8", "replace"))
     lines = text.split("\n")

@@ -32,6 +32,7 @@ import re
 from typing import Annotated, Final, TypeAlias
 
 import msgspec
+from msgspec.structs import asdict
 
 from subagents.domain.run.run import (
     Confidence,
@@ -72,7 +73,7 @@ _STARTED: Final = frozenset({"started", "running", "in_progress"})
 
 
 class Event(msgspec.Struct, frozen=True, tag_field="subagents", rename="camel"):
-    """The names on the wire are those of the worker's tools."""
+    """An event of a worker; its names on the wire are those of the worker's tools."""
 
 
 _Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=COUNT_MAX)]
@@ -89,6 +90,8 @@ class ResultEvent(Event, frozen=True, tag="result"):
 
 
 class ReportEvent(Event, frozen=True, tag="report"):
+    """The fields of ``Report``; usage and progress, too, have those of the domain's value."""
+
     summary: str
     status: ReportStatus = ReportStatus.COMPLETE
     confidence: Confidence | None = None
@@ -171,11 +174,7 @@ _DECODER: Final[msgspec.json.Decoder[AnyEvent]] = msgspec.json.Decoder(AnyEvent)
 
 
 def event_of(line: bytes) -> AnyEvent | None:
-    """Return the event that one line of standard output is, or None for plain text.
-
-    Args:
-        line: Without its newline.
-    """
+    """The event that a line of standard output, without its newline, is; None = plain text."""
     if len(line) > LINE_BYTES_MAX or not line.lstrip().startswith(b"{"):
         return None
     try:
@@ -204,10 +203,6 @@ def signal_of(event: AnyEvent | None, *, key: str) -> Signal | None:
 
     A tool that began is none: one use of a tool is one signal, its end. (A tool that never ends is
     in the transcript, and the worker that waits for it is stuck, which shows by itself.)
-
-    Args:
-        event: None = plain text.
-        key: Becomes the signal's ``key``.
     """
     match event:
         case ResultEvent():
@@ -222,23 +217,11 @@ def signal_of(event: AnyEvent | None, *, key: str) -> Signal | None:
         case SessionEvent():
             return SessionSeen(key=key, session_id=event.session_id)
         case ReportEvent():
-            report = Report(
-                summary=event.summary,
-                status=event.status,
-                confidence=event.confidence,
-                artifacts=event.artifacts,
-                blockers=event.blockers,
-                warnings=event.warnings,
-            )
-            return ReportSeen(key=key, report=report)
+            return ReportSeen(key=key, report=Report(**asdict(event)))
         case UsageEvent():
-            usage = Usage(
-                tokens_in=event.tokens_in, tokens_out=event.tokens_out, cost_usd=event.cost_usd
-            )
-            return UsageSeen(key=key, usage=usage)
+            return UsageSeen(key=key, usage=Usage(**asdict(event)))
         case ProgressEvent():
-            progress = Progress(phase=event.phase, percent_complete=event.percent_complete)
-            return ProgressSeen(key=key, progress=progress)
+            return ProgressSeen(key=key, progress=Progress(**asdict(event)))
         case ToolEvent(is_end=True):
             return ToolSeen(key=key, name=event.name)
         case _:
@@ -246,7 +229,7 @@ def signal_of(event: AnyEvent | None, *, key: str) -> Signal | None:
 
 
 def output_item_of(event: AnyEvent) -> OutputItem:
-    """An event as output; without text where the journal has a line of it, or nobody reads one.
+    """An event as output; without text where the journal has a line of it, or it is not for people.
 
     Such an item still shows the detectors that the worker is alive.
     """

@@ -1,8 +1,8 @@
 """Holds up a worker that writes faster than it is read, so that its output does not fill the disk.
 
-Its files have no reader that could block it, as a pipe's would: all its processes are stopped
-(SIGSTOP) until most of what it wrote is read, and lose nothing by it. While no daemon is there
-nobody holds it up; whoever adopts a worker that was being held lets it go on first.
+No reader of its files could block it, as a pipe's would: all its processes are stopped (SIGSTOP)
+until most of what it wrote is read, and lose nothing by it. Without a daemon nothing holds it up; a
+daemon that adopts a worker that was being held lets it continue first.
 """
 
 import asyncio
@@ -23,25 +23,25 @@ from subagents.runtimes.process.processes import (
 )
 
 UNREAD_BYTES_MAX: Final = 64 * 1024 * 1024
-"""How far a worker may be ahead of its reader, where the disk has room for it …"""
+"""How far a worker may be ahead of its reader where the disk has room for it."""
 FREE_SHARE: Final = 4
-"""… and by no more than this part of what is free, which is one in so many …"""
+"""The divisor of what is free: a worker may be ahead by no more than that part of it."""
 UNREAD_BYTES_MIN: Final = 1024 * 1024
-"""… and always by so much, however little is free."""
+"""How far ahead it may always be, however little is free."""
 GOES_ON_AT: Final = 4
-"""A held worker goes on when no more than one in so many of its allowed bytes is unread."""
+"""The divisor of what it is allowed: a held worker continues when no more than that is unread."""
 RECORD: Final = "held"
 """A file in the attempt's directory while its worker is held."""
 
 
 class Backpressure:
-    """Of one worker, while its output is read; ``look`` is called when it may have grown.
+    """Holds up one worker while its output is read; ``look`` is called when that may have grown.
 
     Args:
-        marker: By which its processes are known.
-        directory: Of the attempt.
+        marker: Marks its processes.
+        directory: The directory of the attempt.
         shim: Its shim, which is never stopped.
-        unread: How many bytes it wrote that nobody read yet.
+        unread: How many bytes it wrote that were not read yet.
         census: Looks at all processes.
     """
 
@@ -73,7 +73,7 @@ class Backpressure:
         return max(min(UNREAD_BYTES_MAX, share), UNREAD_BYTES_MIN)
 
     async def _hold(self) -> None:
-        # Where nothing can be written any more it is all the more to be held.
+        # Without the record where nothing can be written any more: that is when holding counts.
         with contextlib.suppress(OSError):
             (self._directory / RECORD).touch()
         while True:
@@ -86,7 +86,7 @@ class Backpressure:
             self._stopped |= found
 
     def let_go(self) -> None:
-        """The worker goes on, if it was held. Idempotent."""
+        """Let the worker continue, if it was held. Idempotent."""
         if self._holding is None:
             return
         self._holding.cancel()
@@ -97,7 +97,7 @@ class Backpressure:
         (self._directory / RECORD).unlink(missing_ok=True)
 
     async def take_over(self) -> None:
-        """Let a worker go on that a daemon held which is gone."""
+        """Let a worker continue that an earlier daemon held."""
         record = self._directory / RECORD
         if not record.exists():
             return

@@ -18,7 +18,7 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
@@ -97,9 +97,9 @@ def place() -> Place:
 def enter_leaf(root: str) -> None:
     """Let a daemon leave its cgroup to its workers, so that these can be limited. Never raises.
 
-    Only where nobody else is in it; and not in a service whose unit has no ``DelegateSubgroup``,
-    which systemd could not start again while workers are there. A daemon that a worker of the
-    installation below ``root`` happens to start is the user's, and leaves the worker's cgroup.
+    Only where no other process is in it; and not in a service whose unit has no
+    ``DelegateSubgroup``, which systemd could not restart while workers are there. A daemon that a
+    worker of the installation below ``root`` starts is the user's, and leaves the worker's cgroup.
     """
     own = _own()
     if own is None or own.name == LEAF or own.suffix == ".service":
@@ -163,11 +163,7 @@ def holds(group: str, pid: int) -> bool:
 def kill(group: str, *, sparing: int | None) -> None:
     """SIGKILL to all that is in it and below it, also to what forks meanwhile. Blocking, 20 ms.
 
-    Nothing when we are in it ourselves.
-
-    Args:
-        group: Its directory.
-        sparing: A process of ours in it, which is moved to where we are.
+    Nothing when we are in it ourselves. A process that is spared is moved to where we are.
     """
     inside = pids(group)
     if os.getpid() in inside:
@@ -248,21 +244,21 @@ def seen(root: str) -> Mapping[str, AttemptId]:
 
 
 def left_behind(
-    names: Mapping[str, AttemptId], known: Iterable[AttemptId]
+    names: Mapping[str, AttemptId], known: Collection[AttemptId]
 ) -> list[tuple[AttemptId, int]]:
     """Processes in cgroups of attempts that are not in ``known``; empty ones are removed.
 
     Args:
-        names: As ``seen`` says.
+        names: What ``seen`` returned.
         known: Asked for after that: of an attempt that began in between nothing is seen yet.
     """
-    base, expected = place().path, frozenset(known)
+    base = place().path
     found: list[tuple[AttemptId, int]] = []
     for name, attempt in names.items():
-        if attempt in expected:
+        if attempt in known:
             continue
         with _LOCK:
-            # An attempt of a run that another node decides about is known to nobody here.
+            # An attempt of a run that another node decides about is not known here either.
             is_removed = name in _STARTING or remove(f"{base}/{name}", tries=2)
         if not is_removed:
             found += [(attempt, pid) for pid in pids(f"{base}/{name}")]

@@ -2,8 +2,8 @@
 
 While the worker lives its files stay, for it writes them; what was read is punched out of them:
 they keep their size, and the offsets their meaning, without the blocks. When all is over they are
-deleted. A record of what was discarded stays in the attempt's directory, written first: whoever
-reads after a crash must know that zeros are no output.
+deleted. A record of what was discarded stays in the attempt's directory, written first: a reader
+after a crash must know that zeros are no output.
 
 Where holes cannot be punched (``disk_blocks``) the files stay until the end.
 """
@@ -36,7 +36,7 @@ class Discarded(NamedTuple):
 
 
 def discarded(directory: Path) -> Discarded:
-    """What was discarded before; all zeros where nothing was. Blocking, some microseconds."""
+    """What was discarded so far; all zeros where nothing was. Blocking, some microseconds."""
     try:
         with open(f"{directory}/{RECORD}", encoding="ascii") as file:  # noqa: PTH123  # hot
             words = file.read().split()
@@ -49,10 +49,10 @@ def discard_before(directory: Path, *, out: int, err: int, result_bytes_max: int
     """Discard what stands before these offsets, but for ``KEPT_BYTES``. Blocking, idempotent.
 
     Args:
-        directory: The attempt's.
-        out: In the standard output.
-        err: In the standard error.
-        result_bytes_max: So much of the standard output stays, too, while it may be the result.
+        directory: The directory of the attempt.
+        out: The offset in the standard output.
+        err: The offset in the standard error.
+        result_bytes_max: The part of the standard output that stays while it may be the result.
 
     Raises:
         OSError: Not all could be discarded.
@@ -79,7 +79,7 @@ def discard_all(directory: Path) -> None:
         return
     before = discarded(directory)
     if not before.is_all:
-        # Not on a full disk; there the room matters more, and nobody reads on here.
+        # It fails on a full disk, where the room matters more: nothing is read here any more.
         with contextlib.suppress(OSError):
             _record(directory, before._replace(is_all=True))
     for file in files:

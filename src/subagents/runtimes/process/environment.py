@@ -15,7 +15,7 @@ PASSED: Final = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TERM",
     "COLORTERM", "TMPDIR", "XDG_*", "SSL_CERT_FILE", "SSL_CERT_DIR",
 )  # fmt: skip
-"""Let through always: who and where the user is, and how to show and verify things.
+"""Variables that are always let through: who and where the user is, how to show and verify things.
 
 Not among them, because they give access or may hold a password: SSH_AUTH_SOCK, the proxy
 variables, and every API key. ``pass_env`` names what an agent needs of those; a runtime adds what
@@ -83,10 +83,10 @@ def program(name: str, *, cwd: str, path: str, key: str) -> str:
 
 
 def is_on_path(name: str, path: str) -> bool:
-    """Whether a program is found on a PATH, for whoever would put its directory at the end of it.
+    """Whether a program is found on a PATH, before its directory is put at the end of that.
 
-    Remembered, since a look takes a call for each directory. One that went is noticed; one that
-    came later is not, and need not be: there it is found before what stands at the end.
+    Remembered, since a look takes a call for each directory. One that is gone is noticed; one that
+    came later is not, and need not be: it is found before what stands at the end.
     """
     found = _on_path(name, path)
     if found is None or os.access(found, os.X_OK):

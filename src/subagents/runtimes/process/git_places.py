@@ -82,7 +82,7 @@ class PlaceHolders:
     """What was made in order to be held, and for which attempts.
 
     Args:
-        directory: Has one directory for each that workers are in; made when the first one is.
+        directory: Holds one directory for each that workers are in; made with the first of them.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -116,7 +116,7 @@ class PlaceHolders:
 
     @property
     def is_used(self) -> bool:
-        """Whether there ever was something to hold."""
+        """Whether there ever was anything to hold."""
         return os.path.exists(self._directory)  # noqa: PTH110  # hot: once per attempt
 
     def release(self, attempt: str) -> None:
@@ -198,7 +198,7 @@ def _refuse_link(place: str) -> None:
 
 
 def _make(place: str, text: str | None) -> bool:
-    """False = nobody with our rights can make it."""
+    """Make it; returns whether our rights allow that."""
     try:
         _made(place, text)
     except FileExistsError:

@@ -50,7 +50,7 @@ _ENDED: Final = (EOFError, BrokenPipeError, ValueError, TypeError)
 
 
 class Launcher:
-    """The process that starts shims, started when it is first needed. For any thread."""
+    """The process that starts shims, started when it is first needed. Any thread may call it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -65,14 +65,14 @@ class Launcher:
         *,
         cgroup: bytes | None = None,
     ) -> int:
-        """Start a program in a session of its own, a subreaper where there are any; its pid.
+        """Start a program as leader of a session, and subreaper where there are any; its pid.
 
-        It may be started twice when the launcher was killed meanwhile. Nobody needs to wait for it.
+        It may be started twice when the launcher was killed meanwhile. It need not be waited for.
 
         Args:
             argv: The program, an absolute path, and its arguments.
             env: Its whole environment.
-            cwd: Where it works.
+            cwd: The directory in which it works.
             cgroup: The directory of the cgroup that it is in from its first moment; None = ours.
 
         Raises:

@@ -1,9 +1,9 @@
 """Which worker's process one is, or descends from.
 
-The cgroup says it, where attempts have one, whatever a process did to its parents, session and
+Where attempts have a cgroup that says it, whatever a process did to its parents, session and
 environment. Elsewhere descendants count although they carry no mark: harnesses start their tool
-servers with a cleaned environment, and such a server must not pass for a person's. There a process
-whose parents ended before it was looked at is not known.
+servers with a cleaned environment, and such a server must not pass for a person's. A process whose
+parents ended before it was looked at is not known there.
 """
 
 import errno
@@ -20,11 +20,7 @@ SEEN_MAX: Final = 4096
 
 
 class Origins:
-    """Remembers what it saw: a look takes tens of microseconds for each ancestor.
-
-    Args:
-        root: As in ``processes.Marker``.
-    """
+    """Remembers what it saw: a look takes tens of microseconds for each ancestor."""
 
     def __init__(self, root: str) -> None:
         self._root = root

@@ -102,7 +102,7 @@ class Process(NamedTuple):
 
 
 def check_sight(proc: Path = Path("/proc")) -> None:
-    """Raise ConfigError where processes cannot be told apart: nothing here could be trusted.
+    """Raise ConfigError where processes cannot be told apart: then nothing here can be trusted.
 
     Args:
         proc: Where Linux shows them; of no matter on other systems.
@@ -182,7 +182,7 @@ def _polled(
         try:
             is_alive = alive(identity)
         except OSError:
-            is_alive = True  # nobody knows: look again
+            is_alive = True  # that is not known: look again
         if is_alive:
             timer = loop.call_later(EXIT_POLL_S, look)
         else:
@@ -299,18 +299,12 @@ def _spared(by_pid: Mapping[int, Process], marker: Marker) -> set[int]:
     return spared
 
 
-def orphans(root: str, known: Iterable[AttemptId]) -> list[tuple[AttemptId, int]]:
-    """Processes that carry the marker of an attempt under ``root`` that is not in ``known``.
-
-    Blocking (milliseconds).
-    """
-    expected = frozenset(known)
+def marked(root: str) -> list[tuple[AttemptId, int]]:
+    """All processes that carry the marker of an attempt under ``root``. Blocking, milliseconds."""
     return [
         (each.marker.attempt_id, each.pid)
         for each in scan()
-        if each.marker is not None
-        and each.marker.root == root
-        and each.marker.attempt_id not in expected
+        if each.marker is not None and each.marker.root == root
     ]
 
 

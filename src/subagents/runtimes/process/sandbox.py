@@ -36,9 +36,9 @@ OUTWARD: Final = (
     *("/run/docker.sock", "/run/podman", "/run/containerd", "/run/crio"),
     *("/run/dbus/system_bus_socket", "/run/systemd/private", "/run/snapd.socket"),
 )
-"""What would do as it is told outside of the sandbox."""
+"""Sockets of services that would act outside of the sandbox for whoever asks."""
 EMPTY: Final[Mapping[str, str]] = {".json": "{}\n", ".jsonc": "{}\n", ".toml": ""}
-"""Settings that say nothing, by the kind of their file."""
+"""Settings without any content, by the kind of their file."""
 
 Hold = Callable[[str], Mapping[str, str]]
 """Makes what a sandbox holds in place in that directory, and says what to mount; see
@@ -99,10 +99,7 @@ def wrapped(
             there cannot be held; nothing was started.
         RuntimeUnavailable: What is to be held cannot be made.
     """
-    reason = problem()
-    program = shutil.which(PROGRAM)
-    if reason is not None or program is None:
-        raise UsageError(f'access "{access.level}" cannot be kept: {reason}; {INSTALL}')
+    program = _program(f'access "{access.level}"')
     offline = ["--unshare-net"] if is_offline else []
     if access.level is AccessLevel.FULL:
         return (program, "--dev-bind", "/", "/", *offline, "--chdir", cwd, "--", *argv)
@@ -157,10 +154,7 @@ def secluded(
             was started.
         RuntimeUnavailable: What is to be held cannot be made.
     """
-    reason = problem()
-    program = shutil.which(PROGRAM)
-    if reason is not None or program is None:
-        raise UsageError(f'isolation "sandbox" cannot be kept: {reason}; {INSTALL}')
+    program = _program('isolation "sandbox"')
     work = access.sees or cwd
     check(work, state_dir)
     if not shows(argv[0], work, seclusion):
@@ -179,6 +173,18 @@ def secluded(
             built += [how, place, place]
     built += ["--remount-ro", "/", *variables(seclusion)]
     return (*built, "--chdir", cwd, "--", *argv)
+
+
+def _program(promise: str) -> str:
+    """Bubblewrap, by which a promise is kept.
+
+    Raises:
+        UsageError: There is none any more.
+    """
+    reason, program = problem(), shutil.which(PROGRAM)
+    if reason is not None or program is None:
+        raise UsageError(f"{promise} cannot be kept: {reason}; {INSTALL}")
+    return program
 
 
 def check_place(cwd: str, access: Access | None) -> None:
@@ -268,7 +274,7 @@ def _below_tmp(places: Iterable[str]) -> list[str]:
 
 
 def _user_sockets(visible: Iterable[str]) -> list[str]:
-    """The sockets of the user's session: its service manager runs what it is told to."""
+    """The sockets of the user's session, whose service manager runs any command for its user."""
     runtime = f"/run/user/{os.getuid()}"
     names = ("bus", "systemd/private", "docker.sock", "podman/podman.sock")
     seen = tuple(visible)

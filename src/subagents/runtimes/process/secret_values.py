@@ -47,8 +47,8 @@ class SecretValues:
     Args:
         sources: ``[secrets]`` of the user's own configuration, as it is now.
         variables: All variables of a run's workers that may refer to secrets.
-        environ: What the commands get.
-        off_loop: Threads of its own: a command may take ``ANSWER_S_MAX`` seconds.
+        environ: The environment of the commands.
+        off_loop: Threads for this alone: a command may take ``ANSWER_S_MAX`` seconds.
     """
 
     def __init__(
@@ -107,10 +107,11 @@ class SecretValues:
         return found
 
     def known(self, run: Run) -> tuple[str, ...]:
-        """Every value that an attempt of the run was given; what nobody may read."""
+        """Every value that an attempt of the run was given, to be redacted in what it writes."""
         return self._known.get(run.id, ())
 
     def _remember(self, run_id: RunId, values: Iterable[str]) -> None:
+        # Also those of earlier attempts: their output may still be read, and shown.
         known = {*self._known.pop(run_id, ()), *values}
         self._known[run_id] = tuple(sorted(known))
         while len(self._known) > RUNS_KEPT:
@@ -124,7 +125,7 @@ def ask(name: str, source: SecretSource | None, environ: Mapping[str, str]) -> s
 
     Raises:
         UsageError: There is no such secret, or its value is none that can be used.
-        RuntimeUnavailable: Whoever was asked did not answer.
+        RuntimeUnavailable: The command or the keyring did not answer.
     """
     argv = keyring_command("get", name) if source is None else source.command
     try:
@@ -169,7 +170,7 @@ def keyring_command(action: str, name: str) -> tuple[str, ...]:
 
 
 def last_words(stderr: bytes) -> str:
-    """The last line of what a program complained of, behind a colon; "" = nothing."""
+    """The last line of what a program wrote to stderr, behind a colon; "" = it wrote nothing."""
     lines = redact(stderr.decode("utf-8", "replace")).strip().splitlines()
     return f": {one_line(lines[-1], COMPLAINT_CHARS)}" if lines else ""
 

@@ -59,8 +59,8 @@ from subagents.runtimes.process.processes import (
     Marker,
     alive,
     end_tree,
+    marked,
     on_end,
-    orphans,
     signal_tree,
 )
 
@@ -74,10 +74,9 @@ CLAIM_BOUND_S: Final = 60.0
 """How long a shim that runs may take to claim its attempt, on a machine that is very busy."""
 
 LOOKS_AT_START_S: Final = (0.003, 0.002, 0.003, 0.005, 0.008)
-"""The waits before the looks for a worker that was just started; a thread is not kept any
-longer."""
+"""The waits before the looks for a worker that was just started; no thread is kept longer."""
 START_AGAIN_S: Final = (0.01, 0.1, 0.5)
-"""A start that failed for a reason of ours or of the machine's is repeated after so long each."""
+"""The waits after which a start is repeated that failed for a reason of ours or the machine's."""
 TRANSIENT: Final = frozenset(
     {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ECHILD, errno.EINTR}
 )
@@ -198,7 +197,7 @@ class AttemptDirectory:
                 claim.write(_STOPPED)
 
     def tidy(self, kept: frozenset[str] = frozenset()) -> None:
-        """Delete what nobody reads once the run is over: all but these and the claim. Idempotent.
+        """Delete what is not read once the run is over: all but these and the claim. Idempotent.
 
         It keeps the attempt from being started again by a database restored from before its start.
         """
@@ -333,7 +332,7 @@ class ProcessAttempts:
         root: Holds ``<runId>/<number>/``; created when missing. One installation, one root.
         clock: Only waits.
         off_loop: Carries starting processes, reading output and looking at all processes.
-        result_bytes_max: Of the output that may become a result, so much stays on the disk.
+        result_bytes_max: The part of the output that stays on the disk while it may be the result.
     """
 
     def __init__(
@@ -372,11 +371,11 @@ class ProcessAttempts:
     async def start(
         self, directory: AttemptDirectory, command: Callable[[], ShimCommand]
     ) -> StartedInfo:
-        """Start the attempt, or adopt it when anybody started it before.
+        """Start the attempt, or adopt it when it was started before.
 
         Args:
             directory: The attempt's.
-            command: Called only when nobody did; may refuse with UsageError.
+            command: Called only when it was not; may refuse with UsageError.
 
         Raises:
             RuntimeUnavailable: Nothing was started (no room for files or processes).
@@ -479,42 +478,42 @@ class ProcessAttempts:
             return
         # Before its processes are looked for: a shim that starts now finds the claim and ends.
         await self._off_loop(directory.claim_as_stopped)
-        worker = directory.worker()
-        is_at_work = worker is not None and alive(worker) and _is_contained(directory)
         await end_tree(
             marker,
             shim=directory.shim(),
             grace_s=grace_s,
             groups=groups,
-            census=None if is_known or is_at_work else self._census,
+            census=None if is_known else self._census_for(directory),
             clock=self._clock,
             off_loop=self._off_loop,
         )
         for group in groups:
             await self._off_loop(partial(cgroups.remove, group))
 
+    def _census_for(self, directory: AttemptDirectory) -> Census | None:
+        """What finds its processes where its cgroups alone do not; None = they do."""
+        # Only while the worker lives: once it is gone a process may have left them, and its shim.
+        worker = directory.worker()
+        is_at_work = worker is not None and alive(worker) and _is_contained(directory)
+        return None if is_at_work else self._census
+
     async def freeze(self, attempt_id: AttemptId, directory: AttemptDirectory) -> None:
         """Stop every process of the attempt where it is; see ``processes.signal_tree``."""
         await self._signal(attempt_id, directory, SIGSTOP)
 
     async def thaw(self, attempt_id: AttemptId, directory: AttemptDirectory) -> None:
-        """Let them go on."""
+        """Let them continue."""
         await self._signal(attempt_id, directory, SIGCONT)
 
     async def _signal(
         self, attempt_id: AttemptId, directory: AttemptDirectory, number: Signals
     ) -> None:
-        worker = directory.worker()
         await signal_tree(
             Marker(attempt_id, str(self.root), directory.turn),
             number,
             shim=directory.shim(),
             groups=await self._off_loop(partial(self._groups, directory)),
-            census=(
-                None
-                if worker is not None and alive(worker) and _is_contained(directory)
-                else self._census
-            ),
+            census=self._census_for(directory),
         )
 
     def _groups(
@@ -536,7 +535,7 @@ class ProcessAttempts:
     async def tidy(
         self, *directories: AttemptDirectory, kept: frozenset[str] = frozenset()
     ) -> None:
-        """Delete what nobody reads once the run is over, but the files ``kept``. Idempotent.
+        """Delete what is not read once the run is over, but the files ``kept``. Idempotent.
 
         Raises:
             RuntimeUnavailable: Not all could be deleted; repeat it.
@@ -572,10 +571,10 @@ class ProcessAttempts:
                 began before is known by then.
         """
         root = str(self.root)
-        marked, names = await self._off_loop(lambda: (orphans(root, ()), cgroups.seen(root)))
+        found, names = await self._off_loop(lambda: (marked(root), cgroups.seen(root)))
         expected = frozenset(known())
         grouped = await self._off_loop(partial(cgroups.left_behind, names, expected))
-        return sorted({*(each for each in marked if each[0] not in expected), *grouped})
+        return sorted({*(each for each in found if each[0] not in expected), *grouped})
 
     def origin_of(self, pid: int) -> Origin | None:
         """The attempt of this root that the process belongs to, if any; see ``Origins``."""
@@ -682,7 +681,7 @@ class ProcessAttempts:
     async def _until_recorded(
         self, shim: Identity, directory: AttemptDirectory, output: AttemptReader
     ) -> AsyncGenerator[Seen, None]:
-        """Yield what is seen until the exit is on record, or nobody is there to write it down."""
+        """Yield what is seen until the exit is on record, or its shim is gone."""
         pause_s = 0.001
         while directory.exit() is None and alive(shim):
             await self._clock.sleep(pause_s)
@@ -695,7 +694,7 @@ class ProcessAttempts:
                 yield each
 
 
-class PlainReader:
+class PlainReader(Output):
     """The ``AttemptReader`` of a plain program, from there or behind what is not there any more."""
 
     def __init__(
@@ -712,28 +711,15 @@ class PlainReader:
             ERR: max(positions.get(ERR, 0), gone.err),
         }
         cursor = max(cursor, gone.out)
+        super().__init__(directory.out, directory.err, attempt_id, cursor=cursor, positions=known)
         self._directory = directory
-        self._output = Output(
-            directory.out, directory.err, attempt_id, cursor=cursor, positions=known
-        )
-
-    @property
-    def position(self) -> int:
-        return self._output.position
-
-    @property
-    def fed(self) -> Sizes:
-        return self._output.fed
-
-    def read(self, *, until: Sizes | None = None) -> tuple[list[Seen], bool]:
-        return self._output.read(until=until)
 
     def finish(self) -> list[Seen]:
+        """See ``AttemptReader.finish``."""
         gone = self._directory.discarded()
-        before = gone.has_result or has_result(
-            self._directory.out, start=gone.out, stop=self._output.begin
-        )
-        return self._output.finish(result_before=before)
+        # Before where this reader began: another one, before a crash, may have seen a result.
+        before = gone.has_result or has_result(self._directory.out, start=gone.out, stop=self.begin)
+        return self.rest(result_before=before)
 
 
 def _unread(directory: AttemptDirectory, output: AttemptReader) -> int:
@@ -766,7 +752,7 @@ class _Rest:
         self.signal: Signal | None = None
         """How it ended; None until all was read."""
         self.is_gone: bool | None = None
-        """Nothing is left of it; False = maybe in its cgroups; None = nobody knows where."""
+        """Whether nothing is left of it; False = maybe in its cgroups; None = who knows where."""
         self._attempt_id, self._directory, self._output = attempt_id, directory, output
         self._seen_alive, self._left_in = seen_alive, left_in
         self._written: Sizes | None = None

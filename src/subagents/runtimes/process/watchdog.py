@@ -1,8 +1,8 @@
-"""Ends the workers of a node whose right is over, whatever became of its daemon.
+"""Ends the workers of a node whose lease is over, whatever became of its daemon.
 
-A process of its own, in a session of its own: it sleeps until the end that ``node_deadline`` says,
-and wakes only then. If the end was moved on meanwhile, it sleeps again. Else all workers of the
-home are killed with their shims, and whatever appears after them, until there is a later end.
+It is a process and a session by itself, which sleeps until the end that ``node_deadline`` says. If
+that was moved on meanwhile, it sleeps again. Else all workers of the home are killed with their
+shims, and whatever appears after them, until there is a later end.
 
     python -m subagents.runtimes.process.watchdog STATE_DIR ATTEMPTS_DIR [CGROUPS_DIR]
 """
@@ -34,13 +34,13 @@ LOCK: Final = "watchdog.lock"
 LOOK_S: Final = 0.25
 """How often new workers are looked for after the end."""
 AGAIN_S: Final = 0.005
-"""The same while there are some."""
+"""How often they are looked for while there are some."""
 LINGER_S: Final = 60.0
 """How long after the end it stays with nothing left to kill: no daemon renews it any more."""
 START_BOUND_S: Final = 10.0
 """How long a watchdog may take to be there; a few tenths on a machine that is not busy."""
 TAKE_BOUND_S: Final = 1.0
-"""How long a new one tries to get the lock, which whoever asks for a watchdog has for a moment."""
+"""How long a new one tries to get the lock, which ``_is_watched`` holds for a moment."""
 SHIMS_LAST_S: Final = 1.0
 """How long a shim is left at most to adopt what its worker leaves behind, so that it is found."""
 
@@ -51,10 +51,10 @@ _TIMER: Final = struct.Struct("4q")
 
 
 class Watchdog:
-    """The daemon's side: moves the end on, and sees to it that somebody watches it.
+    """The daemon's side: moves the end on, and sees to it that it is watched.
 
     Args:
-        state_dir: Of the home.
+        state_dir: The state directory of the home.
         attempts_dir: ``Paths.attempts_dir``; right below the state directory.
     """
 
@@ -65,12 +65,12 @@ class Watchdog:
     def extend(self, until_ms: int) -> None:
         """Let workers live until then. Blocking: a write, and a process where none watches.
 
-        Never extended by guess: whoever calls it has renewed the right, and knows by its own clock
-        when it asked for it.
+        Never extended by guess: the caller has renewed the lease, and knows by its own clock when
+        it asked for it.
 
         Args:
-            until_ms: By ``node_deadline.elapsed_ms``: when the renewal was asked for, plus the
-                lease, minus ``node_deadline.margin_s``.
+            until_ms: When the renewal was asked for, plus the lease, minus
+                ``node_deadline.margin_s``, all by ``node_deadline.elapsed_ms``.
 
         Raises:
             OSError: It could not be written, or nothing could be started that watches it; workers
@@ -82,7 +82,7 @@ class Watchdog:
             self._start()
 
     def leave(self) -> None:
-        """The node has left its cluster, and nothing that it ran is anybody else's: no more end."""
+        """Remove the end: the node has left its cluster, and no other one takes its runs over."""
         node_deadline.remove(self._state_dir)
 
     def _start(self) -> None:
@@ -118,7 +118,7 @@ def _lock(state_dir: Path) -> Iterator[bool]:
 
 
 def watch(state_dir: Path, attempts_dir: Path, cgroups_dir: str | None) -> None:
-    """Wait and kill until there is no end any more, or nobody has moved it on for ``LINGER_S``."""
+    """Wait and kill until there is no end any more, or it was not moved on for ``LINGER_S``."""
     timer = _timer()
     idle_since_ms: int | None = None
     while (deadline := node_deadline.read(state_dir)) is not None:
@@ -140,9 +140,9 @@ def end_workers(attempts_dir: Path, cgroups_dir: str | None, *, daemon: int) -> 
     """SIGKILL to every process of every attempt of the home, until none is left.
 
     Args:
-        attempts_dir: By which its attempts are known.
-        cgroups_dir: Where its attempts have cgroups; None = they have none.
-        daemon: A process that is spared with what leads to it.
+        attempts_dir: The directory by which its attempts are known.
+        cgroups_dir: The directory of their cgroups; None = they have none.
+        daemon: A process that is spared, as are its ancestors.
 
     Returns:
         Whether there was any.
@@ -161,6 +161,7 @@ def end_workers(attempts_dir: Path, cgroups_dir: str | None, *, daemon: int) -> 
         if not left:
             return was_any
         was_any = True
+        # The shims last: what a killed worker leaves behind is found as their child.
         workers = [each for each in left if not each.is_shim]
         is_late = time.monotonic() - begun_s > SHIMS_LAST_S
         for each in left if is_late or not workers else workers:
