@@ -14,6 +14,7 @@ from scripts.spawn_flags import FLAGS
 
 from subagents.cli import command_table
 from subagents.config.keys import leaves
+from subagents.config.schema import reference_table, with_reference_table
 from subagents.domain.run.parameter import leaves as leaves_of
 from subagents.domain.run.parameter import parameters
 from subagents.domain.run.run import Phase
@@ -163,6 +164,15 @@ def test_examples_in_toml_and_python_are_at_least_well_formed() -> None:
                 )  # a notebook's
                 checked += 1
     assert checked >= 4
+
+
+@pytest.mark.requirement("config:documented")
+def test_the_reference_page_has_every_key_as_it_is_in_the_structs() -> None:
+    page = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+
+    assert reference_table() in page
+    assert with_reference_table(page) == page
+    assert {name for name, _ in leaves() if f"| `{name}` |" not in page} == set()
 
 
 @pytest.mark.requirement("docs:lifecycle")

@@ -5,23 +5,21 @@ from pathlib import Path
 
 import jsonschema_rs
 import pytest
-from msgspec import inspect
+from tests.config.key_variables import KEYS, is_set_by_its_variable
 
 from subagents.config import ConfigCache, Paths, load
 from subagents.config.keys import (
     Key,
     Table,
-    leaves,
     tree,
 )
 from subagents.config.schema import (
     json_schema,
     main,
-    reference_table,
-    variable,
     with_reference_table,
 )
 from subagents.errors import ConfigError
+from subagents.extension import settings_tables
 
 PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
 
@@ -52,15 +50,6 @@ def unexplained(node: Key | Table, path: str = "") -> list[str]:
 
 
 @pytest.mark.requirement("config:documented")
-def test_the_reference_page_has_every_key_as_it_is_in_the_structs() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-
-    assert reference_table() in page
-    assert with_reference_table(page) == page
-    assert {name for name, _ in leaves() if f"| `{name}` |" not in page} == set()
-
-
-@pytest.mark.requirement("config:documented")
 def test_every_key_is_explained() -> None:
     assert unexplained(tree()) == []
 
@@ -70,13 +59,14 @@ def test_an_outdated_page_fails_the_check_and_is_mended_by_writing_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "page.md"
-    page.write_text(PAGE.read_text(encoding="utf-8").replace("| `1` |", "| `2` |"))
+    current = with_reference_table(PAGE.read_text(encoding="utf-8"))
+    page.write_text(current.replace("| `1` |", "| `2` |"))
 
     assert main(["--check", str(page)]) == 1
     assert capsys.readouterr().err == f"{page} is out of date: run `make docs`\n"
     assert main(["--write", str(page)]) == 0
     assert main(["--check", str(page)]) == 0
-    assert page.read_text(encoding="utf-8") == PAGE.read_text(encoding="utf-8")
+    assert page.read_text(encoding="utf-8") == current
 
 
 @pytest.mark.requirement("config:documented")
@@ -94,70 +84,30 @@ def test_the_documented_example_loads(tmp_path: Path) -> None:
 
 
 VALUES = {
-    "a2a.push_urls": "['https://hooks.example/a2a']",
-    "cluster.listen": "0.0.0.0:7443",
-    "cluster.url": "https://a.example:7443",
+    "agents.<id>.courier.webhook": "https://bot.example/hook",
+    "agents.<id>.courier.webhook_secret_env": "BOT_SECRET",
+    "agents.<id>.cwd": "/srv",
     "daemon.http_host": "::1",
-    "cluster.objects": "s3://bucket/path",
-    "cluster.temporal": "temporal.example:7233",
     "daemon.store": "postgresql://db.example/subagents",
-    "notifications.<name>.url": "desktop",
-    "telemetry.otlp_endpoint": "https://collector.example/otlp",
 }
 """Of keys with a form of their own."""
+BESIDE = {
+    "SUBAGENTS_AGENTS__SOME__COURIER__WEBHOOK": "https://bot.example/hook",
+    "SUBAGENTS_DAEMON__STORE": "postgresql://db.example/other",
+    "SUBAGENTS_DAEMON__TLS_CERT": "cert.pem",
+    "SUBAGENTS_DAEMON__TLS_KEY": "key.pem",
+    "SUBAGENTS_LANES__100__SLOTS": "1",
+    "SUBAGENTS_AGENTS__100__MODEL": "m",
+}
+"""What keys that name each other need."""
 
 
 @pytest.mark.requirement("config:environment")
-@pytest.mark.parametrize("key", [name for name, _ in leaves()])
+@pytest.mark.parametrize(
+    "key", [key for key in KEYS if key.partition(".")[0] not in settings_tables()]
+)
 def test_every_key_can_be_set_by_its_variable(key: str, tmp_path: Path) -> None:
-    node = dict(leaves())[key]
-    fitting = {"true or false": "true", "a list of tables": "[{ a = 1 }]"}
-    is_list = isinstance(node.type, inspect.VarTupleType)
-    value = fitting.get(node.allowed, "x" if is_list else "100")
-    item = node.type.item_type if isinstance(node.type, inspect.VarTupleType) else node.type
-    if node.choices:
-        value = node.choices[-1]
-    if isinstance(item, inspect.IntType | inspect.FloatType):
-        value = str(item.le)
-    if is_list and not isinstance(item, inspect.DictType):
-        value = (
-            f"['{value}']" if isinstance(item, inspect.StrType | inspect.EnumType) else f"[{value}]"
-        )
-    if key.endswith(".cwd"):
-        value = "/srv"
-    value = VALUES.get(key, value)
-    if key.startswith("threads."):
-        value = {"room": "!r:example", "users": "['@me:example']"}.get(
-            key[8:], "https://chat.example"
-        )
-    if key.endswith(".webhook"):
-        value = "https://bot.example/hook"
-    if key.endswith(".webhook_secret_env"):
-        value = "BOT_SECRET"
-    if key.endswith(".runtime_options"):
-        key += ".program"
-    name = key.replace("<id>", "some").replace("<name>", "some").replace("<VARIABLE>", "Some_Var")
-    name = name.replace("<header>", "x-api-key")
-    environ = {
-        "SUBAGENTS_HOME": str(tmp_path),
-        "SUBAGENTS_AGENTS__SOME__COURIER__WEBHOOK": "https://bot.example/hook",
-        "SUBAGENTS_NOTIFICATIONS__SOME__URL": "desktop",
-        "SUBAGENTS_DAEMON__STORE": "postgresql://db.example/other",
-        "SUBAGENTS_DAEMON__TLS_CERT": "cert.pem",
-        "SUBAGENTS_DAEMON__TLS_KEY": "key.pem",
-        variable(name): value,
-        "SUBAGENTS_AGENTS__SOME__RUNTIME": "scripted",
-        "SUBAGENTS_LANES__100__SLOTS": "1",
-        "SUBAGENTS_AGENTS__100__MODEL": "m",
-    }
-
-    origins = {
-        leaf.origin
-        for leaf in load(None, environ, paths=Paths.resolve(environ)).leaves()
-        if leaf.key == name
-    }
-
-    assert origins == {variable(name)}
+    assert is_set_by_its_variable(key, tmp_path, VALUES, BESIDE)
 
 
 @pytest.mark.requirement("config:schema")

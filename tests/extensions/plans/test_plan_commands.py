@@ -52,6 +52,14 @@ def test_a_plan_ends_with_a_summary_and_what_failed_is_retried_by_its_name(share
     assert "2 retried" in shared.ok("plan", "show", "last").out
 
 
+@pytest.mark.requirement("cli:plan", "cli:version-skew")
+def test_a_daemon_of_another_version_is_told_of(
+    shared: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("subagents.cli.connection.__version__", "99.0")
+    assert "this command 99.0" in shared.ok("plan", "list").err
+
+
 @pytest.mark.requirement("cli:plan", "plan:once", "plan:cancel")
 def test_a_detached_plan_is_waited_for_cancelled_and_started_once_under_its_key(
     shared: Home,
