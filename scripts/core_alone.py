@@ -3,8 +3,8 @@
     python -m scripts.core_alone [arguments of pytest]
 
 The copy has what git knows of the work tree, without ``src/subagents/extensions`` but for the
-suites of ``testing``, and without tests that are not the core's. What imports an extension, or
-needs one to be there, is red.
+suites of ``testing``, and without the tests of extensions. What imports an extension, or needs one
+to be there, is red.
 """
 
 import os
@@ -21,7 +21,7 @@ KEPT: Final = frozenset({"__init__.py", "testing"})
 """The suites of the core's ports have no feature."""
 CORE: Final = (
     *("engine", "store", "config", "api", "cli", "client"),
-    *("runtimes", "couriers", "followers", "ports"),
+    *("runtimes", "couriers", "ports"),
 )
 """Folders of ``tests``; that ``domain`` imports nothing above it is a rule of the linter."""
 
@@ -48,12 +48,11 @@ def copied(to: Path) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Return the exit code of pytest."""
     with tempfile.TemporaryDirectory(prefix="core-alone-") as directory:
-        place = Path(directory)
-        copied(place)
-        folders = [f"tests/{each}" for each in CORE if (place / "tests" / each).is_dir()]
+        copied(Path(directory))
+        folders = [f"tests/{each}" for each in CORE]
         command = [sys.executable, "-m", "pytest", "-q", *folders, *arguments]
-        environ = {**os.environ, "PYTHONPATH": str(place / "src")}
-        return subprocess.run(command, cwd=place, env=environ, check=False).returncode
+        environ = {**os.environ, "PYTHONPATH": f"{directory}/src"}
+        return subprocess.run(command, cwd=directory, env=environ, check=False).returncode
 
 
 if __name__ == "__main__":
