@@ -1,5 +1,7 @@
 """``plan``: started, shown, waited for, cancelled and retried on a real daemon."""
 
+import json
+
 import pytest
 from tests.cli.cli_home import Home
 
@@ -95,3 +97,36 @@ def test_plans_are_listed_with_what_their_steps_came_to(shared: Home) -> None:
     page = shared.ok("plan", "list", "--json").rows("plans")
     assert page[0]["states"] == {"ok": 2}
     assert "No plans." in shared.ok("plan", "list", "--dir", "/nowhere").err
+
+
+@pytest.mark.requirement("cli:plan")
+def test_a_plan_runs_in_the_order_of_its_dependencies(shared: Home) -> None:
+    (shared.work / "p.toml").write_text(
+        '[[runs]]\nlabel = "first"\ntask = "echo 1 > order"\n'
+        '[[runs]]\nlabel = "second"\ntask = "echo 2 >> order; cat order"\ndepends_on = "first"\n'
+    )
+    done = shared.ok("plan", "run", "p.toml", "--json")
+    results = {each["label"]: each["result"] for each in done.rows("completed")}
+    assert results["second"].split() == ["1", "2"]
+
+
+@pytest.mark.requirement("cli:plan", "cli:exit-codes")
+def test_a_plan_with_one_wrong_run_starts_none(shared: Home) -> None:
+    (shared.work / "bad.json").write_text(
+        '[{"task": "touch started"}, {"task": "t", "dependsOn": "nowhere"}]'
+    )
+    done = shared.cli("plan", "run", "bad.json")
+    assert done.code == 3
+    assert "bad.json: Dependency run not found: nowhere" in done.err
+    assert not (shared.work / "started").exists()
+
+
+@pytest.mark.requirement("spawn:children:operator")
+def test_a_persons_jobs_and_plans_are_never_too_many(shared: Home) -> None:
+    key = "SUBAGENTS_AGENTS__DEFAULTS__SUBAGENTS__MAX_CHILDREN_PER_AGENT"
+    first = shared.spawn("sleep 60")
+    steps = [{"task": f"echo {n}", "label": f"step-{n}"} for n in range(12)]
+    (shared.work / "twelve.json").write_text(json.dumps(steps))
+    done = shared.ok("plan", "run", "twelve.json", "--json", env={key: "1"})
+    assert len(done.rows("completed")) == 12
+    shared.ok("cancel", first)
